@@ -1,0 +1,64 @@
+"""Compilation by numba: once, cached on disk, imported only when something must run.
+
+Importing numba costs about as much as importing scikit-learn, so no public module imports it at
+its top. `_kernel` and `_lloyd` do, and they are themselves imported on the first call.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+# Sums may be regrouped so that they vectorise. NaN and infinity keep their meaning: boxes use them.
+FAST_SUMS = {"reassoc", "contract"}
+
+
+def compiled(function: Callable[..., Any]) -> Any:
+    """Compile `function` on its first call, without the GIL, and keep it on disk if possible."""
+    import numba
+
+    options: dict[str, Any] = {"nogil": True, "fastmath": FAST_SUMS, "error_model": "numpy"}
+    try:
+        return numba.njit(cache=True, **options)(function)
+    except RuntimeError:  # nowhere to write a cache: compile in every process instead
+        return numba.njit(**options)(function)
+
+
+@cache
+def announce(source: str, dispatcher: Any) -> None:
+    """Say once, on stderr, that `dispatcher` compiles now; silent when the disk cache has it."""
+    folder = Path(getattr(dispatcher.stats, "cache_path", None) or os.devnull)
+    kept = folder.glob(f"{Path(source).stem}.{dispatcher.__name__}-*.nbi") if folder.is_dir() else []
+    if not any(file.stat().st_mtime >= Path(source).stat().st_mtime for file in kept):
+        print("voicecf: compiling for this machine, once; some seconds ...", file=sys.stderr)
+
+
+@cache
+def _pool(workers: int) -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(workers, thread_name_prefix="voicecf")
+
+
+def cores() -> int:
+    """Count the cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _chunks(n: int, size: int) -> Iterator[tuple[int, int]]:
+    return ((start, min(start + size, n)) for start in range(0, n, size))
+
+
+def in_parallel(work: Callable[[int, int], Any], n: int, *, chunk: int = 2048) -> list[Any]:
+    """Call `work(start, stop)` over range(n) in chunks on all cores; results in order.
+
+    Chunk borders depend on n and `chunk` alone, never on the number of cores. A single chunk runs
+    in the calling thread, so that one row costs no hand-over.
+    """
+    spans = list(_chunks(n, chunk))
+    if len(spans) <= 1 or cores() == 1:
+        return [work(*span) for span in spans]
+    return list(_pool(cores()).map(lambda span: work(*span), spans))
