@@ -43,6 +43,10 @@ def _pool(workers: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(workers, thread_name_prefix="voicecf")
 
 
+if hasattr(os, "register_at_fork"):  # a forked child has the pool's memory but not its threads
+    os.register_at_fork(after_in_child=_pool.cache_clear)
+
+
 def cores() -> int:
     """Count the cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

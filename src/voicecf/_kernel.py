@@ -1,0 +1,328 @@
+"""The compiled kernel, first phase: Newton on the multipliers of the rows, box implicit.
+
+Everything here is in *steps*: for a point a, a region {G (z - o) <= h, lo <= z <= hi} and a metric
+q, the step y = sqrt(q) (z - a) solves
+
+    min 1/2 |y|^2   with   U y <= b,   low <= y <= high,
+
+where U has unit rows (so a slack is a distance in the metric) and b is the slack of a itself. In
+steps every number is relative to the move that is asked for, so an answer close to its row is as
+exact as one far away.
+
+For multipliers mu of the rows, y(mu) = clip(-U' mu, low, high) minimises the Lagrangian, and
+-mu . (U y - b) is the duality gap. Newton adds the most violated row at a time and ends in a
+handful of steps, or gives the point up for `_active_set`; what it accepts satisfies the KKT
+conditions. Regions with many rows are solved by cuts: some rows at a time, until no other is
+violated.
+
+Buffers are plain arguments, not a record: numba passes a record of arrays slowly.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from voicecf._compile import compiled
+from voicecf.tolerance import TOLERANCE
+
+OPTIMAL, INFEASIBLE, UNRESOLVED = 0, 1, 2
+
+TIGHT, CLOSED, SINGULAR = TOLERANCE.tight, TOLERANCE.closed, TOLERANCE.singular
+NEWTON_STEPS = 24
+# More rows than this are solved by cuts, that many violated rows at a time.
+FEW_ROWS = 48
+CUTS = 12
+# ... if they are violated by at least this share of the worst.
+CUT_SHARE = 0.5
+# How often an answer is pushed further in before its cell is called thinner than rounding.
+PUSHES = 6
+
+
+@compiled
+def step_of(u, mu, cut, size, low, high, y):
+    """Set y = clip(-U' mu, low, high), the minimiser of the Lagrangian; its squared length."""
+    d = y.size
+    for i in range(d):
+        y[i] = 0.0
+    for p in range(size):
+        weight = mu[cut[p]]
+        if weight != 0.0:
+            for i in range(d):
+                y[i] -= weight * u[cut[p], i]
+    square = 0.0
+    for i in range(d):
+        y[i] = min(max(y[i], low[i]), high[i])
+        square += y[i] * y[i]
+    return square
+
+
+@compiled
+def price(u, b, mu, cut, size, y, r):
+    """Set r = U y - b; the most violated row, whether active rows are tight, the duality gap."""
+    d = y.size
+    worst, violation, settled, gap = -1, 0.0, True, 0.0
+    for p in range(size):
+        j = cut[p]
+        s, terms = 0.0, abs(b[j])
+        for i in range(d):
+            s += u[j, i] * y[i]
+            terms += abs(u[j, i] * y[i])
+        s -= b[j]
+        r[j] = s
+        slip = TIGHT * terms
+        if mu[j] > 0.0:
+            settled = settled and abs(s) <= slip
+            gap -= mu[j] * s
+        elif s > slip and s > violation:
+            worst, violation = j, s
+    return worst, settled, gap
+
+
+@compiled
+def cholesky_solve(h, rhs, size):
+    """Solve h x = rhs in place (lower triangle); False where h is singular to working accuracy."""
+    for j in range(size):
+        diagonal = h[j, j]
+        s = diagonal
+        for t in range(j):
+            s -= h[j, t] * h[j, t]
+        if not s > SINGULAR * diagonal:
+            return False
+        pivot = np.sqrt(s)
+        h[j, j] = pivot
+        for i in range(j + 1, size):
+            s = h[i, j]
+            for t in range(j):
+                s -= h[i, t] * h[j, t]
+            h[i, j] = s / pivot
+    for j in range(size):
+        for t in range(j):
+            rhs[j] -= h[j, t] * rhs[t]
+        rhs[j] /= h[j, j]
+    for j in range(size - 1, -1, -1):
+        for t in range(j + 1, size):
+            rhs[j] -= h[t, j] * rhs[t]
+        rhs[j] /= h[j, j]
+    return True
+
+
+@compiled
+def newton_step(u, low, high, mu, y, r, act, size, h, rhs, free):
+    """Move the multipliers of `act` so that these rows are tight on the present free coordinates."""
+    d = u.shape[1]
+    for i in range(d):
+        free[i] = 1.0 if low[i] < y[i] < high[i] else 0.0
+    for p in range(size):
+        rhs[p] = r[act[p]]
+        for t in range(p + 1):
+            s = 0.0
+            for i in range(d):
+                s += free[i] * u[act[p], i] * u[act[t], i]
+            h[p, t] = s
+    if not cholesky_solve(h, rhs, size):
+        return False
+    for p in range(size):
+        mu[act[p]] = max(mu[act[p]] + rhs[p], 0.0)
+    return True
+
+
+@compiled
+def newton(u, b, low, high, mu, cut, size, y, r, act, h, rhs, free):
+    """Newton on the rows in `cut`, from their multipliers; True where the KKT conditions hold."""
+    for _ in range(NEWTON_STEPS):
+        square = step_of(u, mu, cut, size, low, high, y)
+        worst, settled, gap = price(u, b, mu, cut, size, y, r)
+        if worst < 0 and settled:
+            return abs(gap) <= CLOSED * 0.5 * square
+        active = 0
+        for p in range(size):
+            j = cut[p]
+            if mu[j] > 0.0 or j == worst:
+                if active == rhs.size:
+                    return False
+                act[active] = j
+                active += 1
+        if not newton_step(u, low, high, mu, y, r, act, active, h, rhs, free):
+            return False
+    return False
+
+
+@compiled
+def price_all(ut, y, r):
+    """Set r += U y, columns outermost: one sweep that vectorises over many rows."""
+    d, m = ut.shape
+    i = 0
+    while i + 4 <= d:
+        y0, y1, y2, y3 = y[i], y[i + 1], y[i + 2], y[i + 3]
+        for j in range(m):
+            r[j] += ut[i, j] * y0 + ut[i + 1, j] * y1 + ut[i + 2, j] * y2 + ut[i + 3, j] * y3
+        i += 4
+    while i < d:
+        y0 = y[i]
+        for j in range(m):
+            r[j] += ut[i, j] * y0
+        i += 1
+
+
+@compiled
+def add_cuts(b, r, length, cut, size):
+    """Put the most violated rows behind the present cuts; their new number."""
+    violation = 0.0
+    for j in range(b.size):
+        violation = max(violation, r[j] - TIGHT * (abs(b[j]) + length))
+    most = min(cut.size, size + CUTS)
+    for j in range(b.size):
+        if r[j] > CUT_SHARE * violation and r[j] > TIGHT * (abs(b[j]) + length) and size < most:
+            cut[size] = j
+            size += 1
+    return size
+
+
+@compiled
+def solve(u, ut, b, low, high, mu, y, r, cut, act, h, rhs, free):
+    """Newton on all rows if they are few, else on a growing choice; True where the KKT hold."""
+    m, d = u.shape
+    size = 0
+    for j in range(m):  # with many rows, those that carry a multiplier already come first
+        if m <= FEW_ROWS or mu[j] > 0.0:
+            cut[size] = j
+            size += 1
+    while True:
+        if not newton(u, b, low, high, mu, cut, size, y, r, act, h, rhs, free):
+            return False
+        if m <= FEW_ROWS:
+            return True
+        for j in range(m):
+            r[j] = -b[j]
+        price_all(ut, y, r)
+        square = 0.0
+        for i in range(d):
+            square += y[i] * y[i]
+        for p in range(size):
+            r[cut[p]] = min(r[cut[p]], 0.0)
+        grown = add_cuts(b, r, np.sqrt(square), cut, size)
+        if grown == size:
+            return size < cut.size
+        size = grown
+
+
+@compiled
+def enter(point, low_of, high_of, origin, offset, u, ut, scale, x, b, low, high):
+    """Turn a point and its region into a problem in steps; False where the box itself is empty."""
+    m, d = u.shape
+    open_box = True
+    for i in range(d):
+        x[i] = scale[i] * (point[i] - origin[i])
+        low[i] = scale[i] * (low_of[i] - point[i])
+        high[i] = scale[i] * (high_of[i] - point[i])
+        open_box = open_box and low_of[i] <= high_of[i]
+    if m > FEW_ROWS:
+        for j in range(m):
+            b[j] = 0.0
+        price_all(ut, x, b)
+        for j in range(m):
+            b[j] = offset[j] - b[j]
+    else:
+        for j in range(m):
+            s = 0.0
+            for i in range(d):
+                s += u[j, i] * x[i]
+            b[j] = offset[j] - s
+    return open_box
+
+
+@compiled
+def push(b, r, y, x, point, scale, guard):
+    """Ask for more room where the model's own arithmetic could still see a rival; True if it did.
+
+    Row j needs a slack of guard[1, j] + guard[2, j] |z| + guard[3, j] |z - o|^2 (in the metric) to
+    its uncontracted boundary, guard[0, j] behind the row itself.
+    """
+    m, d = b.size, y.size
+    size, square = 0.0, 0.0
+    for i in range(d):
+        t = scale[i] * point[i] + y[i]
+        size += t * t
+        t = x[i] + y[i]
+        square += t * t
+    size = np.sqrt(size)
+    pushed = False
+    for j in range(m):
+        need = guard[1, j] + guard[2, j] * size + guard[3, j] * square
+        missing = need - (guard[0, j] - r[j])
+        if need > 0.0 and missing > 0.0:
+            b[j] -= missing + need
+            pushed = True
+    return pushed
+
+
+@compiled
+def reach_of(b, r, y, low, high, square):
+    """Largest multiple of the step that keeps to the rows and the box (rho), at least 1."""
+    flat = 1e-14 * np.sqrt(square)
+    reach = np.inf
+    for j in range(b.size):
+        rise = r[j] + b[j]
+        if rise > flat:
+            reach = min(reach, b[j] / rise)
+    for i in range(y.size):
+        if y[i] > 0.0:
+            reach = min(reach, high[i] / y[i])
+        elif y[i] < 0.0:
+            reach = min(reach, low[i] / y[i])
+    return max(reach, 1.0)
+
+
+@compiled
+def leave(point, low_of, high_of, scale, y, low, high, out):
+    """Turn a step back into a point: unmoved coordinates keep their bits, bounds are hit exactly."""
+    for i in range(y.size):
+        if y[i] == 0.0:
+            out[i] = min(max(point[i], low_of[i]), high_of[i])
+        elif y[i] <= low[i]:
+            out[i] = low_of[i]
+        elif y[i] >= high[i]:
+            out[i] = high_of[i]
+        else:
+            out[i] = min(max(point[i] + y[i] / scale[i], low_of[i]), high_of[i])
+
+
+@compiled
+def project_chunk(
+    start, stop, rows, points, lo, hi, offsets, origin, u, ut, scale, guard,
+    out, mu_out, gap_out, reach_out, status_out,
+):  # fmt: skip
+    """Project problems start to stop; problem p is point rows[p] with its own or the shared box."""
+    m, d = u.shape
+    few = m if m <= FEW_ROWS else min(m, 2 * d + FEW_ROWS)
+    x, low, high, y, free = np.empty(d), np.empty(d), np.empty(d), np.empty(d), np.empty(d)
+    b, mu, r, cut = np.empty(m), np.empty(m), np.empty(m), np.empty(few, np.int64)
+    rank = min(few, d)
+    act, h, rhs = np.empty(rank, np.int64), np.empty((rank, rank)), np.empty(rank)
+    for p in range(start, stop):
+        point = points[rows[p]]
+        low_of = lo[p if lo.shape[0] > 1 else 0]
+        high_of = hi[p if hi.shape[0] > 1 else 0]
+        offset = offsets[p if offsets.shape[0] > 1 else 0]
+        status_out[p] = UNRESOLVED
+        if not enter(point, low_of, high_of, origin, offset, u, ut, scale, x, b, low, high):
+            continue
+        for j in range(m):
+            mu[j] = 0.0
+        for _ in range(PUSHES):
+            if not solve(u, ut, b, low, high, mu, y, r, cut, act, h, rhs, free):
+                break
+            if not push(b, r, y, x, point, scale, guard):
+                status_out[p] = OPTIMAL
+                break
+        if status_out[p] != OPTIMAL:
+            continue
+        square, gap = 0.0, 0.0
+        for i in range(d):
+            square += y[i] * y[i]
+        for j in range(m):
+            gap -= mu[j] * r[j]
+            mu_out[p, j] = mu[j]
+        gap_out[p] = gap
+        reach_out[p] = reach_of(b, r, y, low, high, square)
+        leave(point, low_of, high_of, scale, y, low, high, out[p])

@@ -1,0 +1,66 @@
+"""What can go wrong at the door. Each message says what was given, what is allowed, what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+from typing import Any
+
+
+class VoiceError(ValueError):
+    """Base of this library's errors; a ValueError, so that old habits catch it."""
+
+
+class ModelError(VoiceError):
+    """The model cannot be explained: not fitted, no centres, one cluster, not nearest-centre."""
+
+
+class DataError(VoiceError):
+    """The data cannot be used: missing or infinite values, text, wrong width, no rows."""
+
+
+class ColumnError(VoiceError):
+    """A column is unknown, misspelt, missing or named twice."""
+
+
+class TargetError(VoiceError):
+    """A target names no cluster of the model."""
+
+
+class BoundsError(VoiceError):
+    """Bounds are upside down, of the wrong shape, or not numbers."""
+
+
+class OptionError(VoiceError):
+    """An option has a value that it does not take."""
+
+
+class EmptyClusterWarning(UserWarning):
+    """A cluster has no rows in the data, so its cell cannot be contracted to them."""
+
+
+def known_column(name: Any, names: list[Any], where: str) -> int:
+    """Return the position of a column given by name or position, or raise with the likely name."""
+    if name in names:
+        return names.index(name)
+    if isinstance(name, int) and not any(isinstance(n, int) for n in names):
+        if -len(names) <= name < len(names):
+            return name % len(names)
+        raise ColumnError(f"column {name} in {where}: positions go from 0 to {len(names) - 1}.")
+    close = get_close_matches(str(name), [str(n) for n in names], 1, cutoff=0.5)
+    hint = f"did you mean {close[0]!r}?" if close else f"there are {listed(names)}."
+    raise ColumnError(f"unknown column {name!r} in {where}; {hint}")
+
+
+def known_option(value: Any, allowed: Iterable[str], where: str) -> None:
+    """Raise unless `value` is one of the allowed words."""
+    allowed = list(allowed)
+    if not (isinstance(value, str) and value in allowed):
+        raise OptionError(f"{where}={value!r} is not known; use one of {listed(allowed)}.")
+
+
+def listed(names: Iterable[Any], most: int = 8) -> str:
+    """Name the first few of a list: 'a', 'b' and 3 more."""
+    names = list(names)
+    shown = ", ".join(repr(n) for n in names[:most])
+    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"

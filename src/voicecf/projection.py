@@ -1,0 +1,150 @@
+"""Project points onto a region in a diagonal metric: batches in, answers with certificates out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from voicecf._compile import announce, in_parallel
+from voicecf.region import Array, Region
+
+
+class Status(IntEnum):
+    """How a projection ended."""
+
+    OPTIMAL = 0
+    INFEASIBLE = 1
+    UNRESOLVED = 2
+
+
+@dataclass(frozen=True)
+class Projection:
+    """Answers to a batch of n projections onto a region of m rows.
+
+    Attributes
+    ----------
+    points : array of shape (n, d)
+        The nearest points; NaN where there is none.
+    multipliers : array of shape (n, m)
+        Of the rows, for 1/2 sum q (z - a)^2. Where a point is infeasible: the Farkas vector, which
+        says that this sum of rows, each to be negative, is positive all over the box.
+    gap : array of shape (n,)
+        Duality gap of 1/2 sum q (z - a)^2.
+    reach : array of shape (n,)
+        The largest multiple of the move that stays in the region, at least 1 (the paper's rho).
+    status : array of shape (n,)
+        A `Status` a point.
+    """
+
+    points: Array
+    multipliers: Array
+    gap: Array
+    reach: Array
+    status: NDArray[np.int8]
+
+
+@dataclass(frozen=True)
+class UnitRows:
+    """A region's rows, scaled so that a slack is a distance in the metric."""
+
+    u: Array
+    transposed: Array
+    scale: Array
+    norms: Array
+    offsets: Array
+    origin: Array
+    guard: Array
+
+    @classmethod
+    def of(cls, region: Region, metric: Any) -> UnitRows:
+        """Scale the rows of `region` for the metric q (positive, shape (d,))."""
+        scale = np.sqrt(np.broadcast_to(np.asarray(metric, dtype=np.float64), region.origin.shape))
+        if not (np.isfinite(scale).all() and (scale > 0).all()):
+            raise ValueError("the metric must be positive and finite in every coordinate.")
+        u = region.rows / scale
+        # The largest entry first: squares of tiny weights would underflow.
+        largest = np.abs(u).max(axis=1, initial=0.0)
+        largest[largest == 0.0] = 1.0
+        norms = largest * np.linalg.norm(u / largest[:, None], axis=1)
+        norms[norms == 0.0] = 1.0
+        u /= norms[:, None]
+        guard = np.zeros((4, len(u))) if region.guard is None else region.guard
+        return cls(
+            u=u,
+            transposed=np.ascontiguousarray(u.T),
+            scale=np.ascontiguousarray(scale),
+            norms=norms,
+            offsets=np.ascontiguousarray(region.offsets / norms),
+            origin=np.ascontiguousarray(region.origin),
+            guard=np.ascontiguousarray(guard / norms),
+        )
+
+
+def project(
+    points: Any,
+    region: Region,
+    metric: Any = 1.0,
+    *,
+    rows: NDArray[np.int64] | None = None,
+    unit: UnitRows | None = None,
+) -> Projection:
+    """Find the nearest point of a region for each of a batch of points.
+
+    Parameters
+    ----------
+    points : array of shape (n, d)
+    region : Region
+        Rows and box; the box may be one a problem.
+    metric : array of shape (d,) or a number
+        Positive weights q of the squared distance.
+    rows : array of int, optional
+        Which points to project, in this order; a point may come several times. All by default.
+    unit : UnitRows, optional
+        ``UnitRows.of(region, metric)``, where it is known already.
+
+    Returns
+    -------
+    Projection
+
+    Examples
+    --------
+    >>> from voicecf.projection import project
+    >>> from voicecf.region import Region
+    >>> project([[2.0, 0.5]], Region([[1.0, 0.0]], [0.5], lo=0.0, hi=1.0)).points
+    array([[0.5, 0.5]])
+    """
+    from voicecf import _kernel
+
+    announce(_kernel.__file__, _kernel.project_chunk)
+    points = np.ascontiguousarray(np.atleast_2d(points), dtype=np.float64)
+    unit = UnitRows.of(region, metric) if unit is None else unit
+    rows = np.arange(len(points)) if rows is None else rows
+    n, (m, d) = len(rows), unit.u.shape
+    if points.shape[1] != d:
+        raise ValueError(f"points have {points.shape[1]} coordinates, the region has {d}.")
+    answer = Projection(
+        points=np.full((n, d), np.nan),
+        multipliers=np.zeros((n, m)),
+        gap=np.full(n, np.nan),
+        reach=np.full(n, np.nan),
+        status=np.empty(n, dtype=np.int8),
+    )
+    problem = (
+        rows, points, np.atleast_2d(region.lo), np.atleast_2d(region.hi), unit.offsets[None, :],
+        unit.origin, unit.u, unit.transposed, unit.scale, unit.guard,
+        answer.points, answer.multipliers, answer.gap, answer.reach, answer.status,
+    )  # fmt: skip
+    chunk = max(16, 2_000_000 // (1 + m * d) // 64 * 64)
+    in_parallel(lambda a, b: _kernel.project_chunk(a, b, *problem), n, chunk=min(chunk, 4096))
+    hard = np.flatnonzero(answer.status == Status.UNRESOLVED)
+    if hard.size:
+        from voicecf import _active_set
+
+        announce(_active_set.__file__, _active_set.settle_chunk)
+        in_parallel(lambda a, b: _active_set.settle_chunk(a, b, hard, *problem), len(hard), chunk=64)
+    answer.multipliers[...] /= unit.norms
+    return answer

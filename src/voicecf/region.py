@@ -1,0 +1,83 @@
+"""A region: linear rows and a box. Everything that a user can ask for is said as one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Region:
+    """The points z with ``rows @ (z - origin) <= offsets`` and ``lo <= z <= hi``.
+
+    Parameters
+    ----------
+    rows : array of shape (m, d)
+        Normals of the half-spaces, of any length; a zero row asks ``0 <= offset``.
+    offsets : array of shape (m,)
+        Right-hand sides.
+    lo, hi : array of shape (d,) or (n, d), or a number
+        The box; infinite where open, equal where a coordinate is fixed. With n rows it is one box
+        a point.
+    origin : array of shape (d,) or a number
+        Where the rows are measured from. A centroid as origin keeps the digits of data that lie
+        far from zero.
+    guard : array of shape (4, m), optional
+        How far behind each row an answer must stay so that a model's own arithmetic agrees; see
+        `voicecf.cell.Cell.region`.
+
+    Examples
+    --------
+    >>> from voicecf.region import Region
+    >>> half_plane = Region([[1.0, 0.0]], [0.5], lo=0.0, hi=1.0)
+    >>> half_plane.contains([[0.2, 0.7], [0.8, 0.7]])
+    array([ True, False])
+    """
+
+    rows: Array
+    offsets: Array
+    lo: Array = field(default_factory=lambda: np.asarray(-np.inf))
+    hi: Array = field(default_factory=lambda: np.asarray(np.inf))
+    origin: Array = field(default_factory=lambda: np.asarray(0.0))
+    guard: Array | None = None
+
+    def __post_init__(self) -> None:
+        rows = np.atleast_2d(np.ascontiguousarray(self.rows, dtype=np.float64))
+        m, d = rows.shape
+        shaped: dict[str, Any] = {
+            "rows": rows,
+            "offsets": np.broadcast_to(np.asarray(self.offsets, dtype=np.float64), (m,)),
+            "origin": np.broadcast_to(np.asarray(self.origin, dtype=np.float64), (d,)),
+            "lo": _box_side(self.lo, d),
+            "hi": _box_side(self.hi, d),
+        }
+        for name, value in shaped.items():
+            if np.isnan(value).any():
+                raise ValueError(f"a region needs numbers: {name} holds NaN.")
+            object.__setattr__(self, name, value)
+
+    @property
+    def n_features(self) -> int:
+        """Number of coordinates."""
+        return int(self.rows.shape[1])
+
+    def within(self, lo: Any, hi: Any) -> Region:
+        """Return the same rows with another box."""
+        return replace(self, lo=lo, hi=hi)
+
+    def contains(self, points: Any, slack: float = 0.0) -> NDArray[np.bool_]:
+        """Tell which points satisfy rows and box; `slack` loosens the rows."""
+        points = np.atleast_2d(np.asarray(points, dtype=np.float64))
+        inside = ((points >= self.lo) & (points <= self.hi)).all(axis=1)
+        held = ((points - self.origin) @ self.rows.T <= self.offsets + slack).all(axis=1)
+        return np.asarray(inside & held)
+
+
+def _box_side(side: Any, d: int) -> Array:
+    side = np.asarray(side, dtype=np.float64)
+    return np.ascontiguousarray(side if side.ndim == 2 else np.broadcast_to(side, (d,)))

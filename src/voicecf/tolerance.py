@@ -1,0 +1,37 @@
+"""The tolerances of the library, all of them, in one place."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Tolerance:
+    """What counts as equal. Every number is relative; nothing here has a unit.
+
+    Attributes
+    ----------
+    tight : float
+        Of a row's terms in the step: this close to its offset it is tight, so little beyond it holds.
+    loose : float
+        Of the size of a row's terms: a violation this small is rounding of the input, which is
+        what makes a flat or single-point region non-empty.
+    dependent : float
+        A row whose part outside the span of others is smaller than this depends on them.
+    singular : float
+        A pivot below this share of its diagonal sends a point to the safe phase.
+    closed : float
+        Of the cost: a duality gap this small is closed.
+    changed : float
+        Of a column's spread: a smaller move is no change.
+    """
+
+    tight: float = 1e-13
+    loose: float = 1e-12
+    dependent: float = 1e-12
+    singular: float = 1e-6
+    closed: float = 1e-10
+    changed: float = 1e-9
+
+
+TOLERANCE = Tolerance()
