@@ -1,3 +1,32 @@
-"""voicecf: what would have to change for this row to be in that segment?"""
+"""voicecf: what would have to change for this row to be in that segment?
 
+>>> from sklearn.cluster import KMeans
+>>> from sklearn.datasets import load_wine
+>>> from voicecf import VoICE
+>>> X = load_wine().data
+>>> cf = VoICE(KMeans(3, n_init=10, random_state=0)).fit(X).explain(X[:5])
+>>> cf.feasible.all()
+np.True_
+"""
+
+from voicecf.baselines import CFCLUST
+from voicecf.cell import Cell
+from voicecf.counterfactuals import Counterfactuals
+from voicecf.projection import Projection, project
+from voicecf.region import Region
+from voicecf.shark import SHARK
+from voicecf.status import Status
+from voicecf.voice import VoICE
+
+__all__ = [
+    "CFCLUST",
+    "SHARK",
+    "Cell",
+    "Counterfactuals",
+    "Projection",
+    "Region",
+    "Status",
+    "VoICE",
+    "project",
+]
 __version__ = "0.1.0"

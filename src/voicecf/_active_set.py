@@ -358,22 +358,23 @@ def gap_of(u, b, low, high, mu, y, r, g):
 
 @compiled
 def settle_chunk(
-    start, stop, hard, rows, points, lo, hi, offsets, origin, u, ut, scale, guard,
+    start, stop, hard, rows, points, lo, hi, offset, origin, u, ut, scale, guard,
     out, mu_out, gap_out, reach_out, status_out,
 ):  # fmt: skip
     """Answer the problems hard[start:stop] that Newton gave up."""
     m, d = u.shape
     rank = min(m, d)
     x, low, high, y = np.empty(d), np.empty(d), np.empty(d), np.empty(d)
-    b, mu, r, tol = np.empty(m), np.empty(m), np.empty(m), np.empty(m)
+    b, base, mu, r = np.empty(m), np.empty(m), np.empty(m), np.empty(m)
+    tol = np.empty(m)
     frame, tri = np.empty((rank + 3, d)), np.empty((rank + 2, rank))
     work, state = np.empty(rank, np.int64), np.empty(d, np.int8)
     for k in range(start, stop):
         p = hard[k]
-        point = points[rows[p]]
-        low_of = lo[p if lo.shape[0] > 1 else 0]
-        high_of = hi[p if hi.shape[0] > 1 else 0]
-        offset = offsets[p if offsets.shape[0] > 1 else 0]
+        at = rows[p]
+        point = points[at]
+        low_of = lo[at if lo.shape[0] > 1 else 0]
+        high_of = hi[at if hi.shape[0] > 1 else 0]
         for j in range(m):
             mu[j] = 0.0
         status, gap = INFEASIBLE, 0.0
@@ -382,14 +383,14 @@ def settle_chunk(
                 s = abs(offset[j])
                 for i in range(d):
                     s += abs(u[j, i] * x[i])
-                tol[j] = LOOSE * s
+                tol[j], base[j] = LOOSE * s, b[j]
             status = UNRESOLVED
             for _ in range(PUSHES):
                 status = settle(u, b, tol, low, high, mu, y, work, state, frame, tri)
                 if status != OPTIMAL:
                     break
                 gap = gap_of(u, b, low, high, mu, y, r, frame[rank])
-                if not push(b, r, y, x, point, scale, guard):
+                if not push(b, base, r, y, x, point, scale, guard):
                     break
                 status = UNRESOLVED
         status_out[p] = status

@@ -35,7 +35,12 @@ def announce(source: str, dispatcher: Any) -> None:
     folder = Path(getattr(dispatcher.stats, "cache_path", None) or os.devnull)
     kept = folder.glob(f"{Path(source).stem}.{dispatcher.__name__}-*.nbi") if folder.is_dir() else []
     if not any(file.stat().st_mtime >= Path(source).stat().st_mtime for file in kept):
-        print("voicecf: compiling for this machine, once; some seconds ...", file=sys.stderr)
+        _say("voicecf: compiling for this machine, once; this takes some seconds ...")
+
+
+@cache
+def _say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
 
 
 @cache

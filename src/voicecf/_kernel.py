@@ -232,11 +232,11 @@ def enter(point, low_of, high_of, origin, offset, u, ut, scale, x, b, low, high)
 
 
 @compiled
-def push(b, r, y, x, point, scale, guard):
+def push(b, base, r, y, x, point, scale, guard):
     """Ask for more room where the model's own arithmetic could still see a rival; True if it did.
 
     Row j needs a slack of guard[1, j] + guard[2, j] |z| + guard[3, j] |z - o|^2 (in the metric) to
-    its uncontracted boundary, guard[0, j] behind the row itself.
+    its uncontracted boundary, which is guard[0, j] behind the row's own slack `base`.
     """
     m, d = b.size, y.size
     size, square = 0.0, 0.0
@@ -249,7 +249,7 @@ def push(b, r, y, x, point, scale, guard):
     pushed = False
     for j in range(m):
         need = guard[1, j] + guard[2, j] * size + guard[3, j] * square
-        missing = need - (guard[0, j] - r[j])
+        missing = need - (guard[0, j] + base[j] - b[j] - r[j])
         if need > 0.0 and missing > 0.0:
             b[j] -= missing + need
             pushed = True
@@ -289,30 +289,31 @@ def leave(point, low_of, high_of, scale, y, low, high, out):
 
 @compiled
 def project_chunk(
-    start, stop, rows, points, lo, hi, offsets, origin, u, ut, scale, guard,
+    start, stop, rows, points, lo, hi, offset, origin, u, ut, scale, guard,
     out, mu_out, gap_out, reach_out, status_out,
 ):  # fmt: skip
     """Project problems start to stop; problem p is point rows[p] with its own or the shared box."""
     m, d = u.shape
     few = m if m <= FEW_ROWS else min(m, 2 * d + FEW_ROWS)
     x, low, high, y, free = np.empty(d), np.empty(d), np.empty(d), np.empty(d), np.empty(d)
-    b, mu, r, cut = np.empty(m), np.empty(m), np.empty(m), np.empty(few, np.int64)
+    b, base, mu, r = np.empty(m), np.empty(m), np.empty(m), np.empty(m)
+    cut = np.empty(few, np.int64)
     rank = min(few, d)
     act, h, rhs = np.empty(rank, np.int64), np.empty((rank, rank)), np.empty(rank)
     for p in range(start, stop):
-        point = points[rows[p]]
-        low_of = lo[p if lo.shape[0] > 1 else 0]
-        high_of = hi[p if hi.shape[0] > 1 else 0]
-        offset = offsets[p if offsets.shape[0] > 1 else 0]
+        at = rows[p]
+        point = points[at]
+        low_of = lo[at if lo.shape[0] > 1 else 0]
+        high_of = hi[at if hi.shape[0] > 1 else 0]
         status_out[p] = UNRESOLVED
         if not enter(point, low_of, high_of, origin, offset, u, ut, scale, x, b, low, high):
             continue
         for j in range(m):
-            mu[j] = 0.0
+            mu[j], base[j] = 0.0, b[j]
         for _ in range(PUSHES):
             if not solve(u, ut, b, low, high, mu, y, r, cut, act, h, rhs, free):
                 break
-            if not push(b, r, y, x, point, scale, guard):
+            if not push(b, base, r, y, x, point, scale, guard):
                 status_out[p] = OPTIMAL
                 break
         if status_out[p] != OPTIMAL:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import IntEnum
 from typing import Any
 
 import numpy as np
@@ -11,14 +10,7 @@ from numpy.typing import NDArray
 
 from voicecf._compile import announce, in_parallel
 from voicecf.region import Array, Region
-
-
-class Status(IntEnum):
-    """How a projection ended."""
-
-    OPTIMAL = 0
-    INFEASIBLE = 1
-    UNRESOLVED = 2
+from voicecf.status import Status
 
 
 @dataclass(frozen=True)
@@ -134,7 +126,7 @@ def project(
         status=np.empty(n, dtype=np.int8),
     )
     problem = (
-        rows, points, np.atleast_2d(region.lo), np.atleast_2d(region.hi), unit.offsets[None, :],
+        rows, points, np.atleast_2d(region.lo), np.atleast_2d(region.hi), unit.offsets,
         unit.origin, unit.u, unit.transposed, unit.scale, unit.guard,
         answer.points, answer.multipliers, answer.gap, answer.reach, answer.status,
     )  # fmt: skip

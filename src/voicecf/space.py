@@ -87,6 +87,10 @@ class Space:
             f"{rows[0]}), columns {listed(columns)}. Impute or drop them first."
         )
 
+    def table(self, points: NDArray[Any], like: Any = None) -> Any:
+        """Return points as a frame with this space's columns."""
+        return self.frame({name: points[:, i] for i, name in enumerate(self.names)}, like)
+
     def frame(self, columns: dict[Any, Any], like: Any = None) -> Any:
         """Build a frame of the same kind as `like`; for arrays, of a library that is installed."""
         if like is not None:

@@ -1,0 +1,169 @@
+"""A fitted model, as the library sees it: centroids, weights, and how its predict computes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.cluster import KMeans, MiniBatchKMeans
+from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted
+
+from voicecf._compile import announce, in_parallel
+from voicecf.cell import Arithmetic, Cell
+from voicecf.errors import ModelError
+from voicecf.region import Array
+from voicecf.shark import SHARK
+
+
+@dataclass(frozen=True)
+class Clustering:
+    """Centroids and weights of a nearest-centroid model.
+
+    Attributes
+    ----------
+    centers : array of shape (k, d)
+    weights : array of shape (d,)
+        Feature weights, scaled to sum to 1.
+    arithmetic : Arithmetic
+        How the model's own predict rounds.
+    dtype : numpy dtype
+        What the model computes with.
+    model : object or None
+        The model itself; None where only centroids were given.
+    trusted : bool
+        Whether `arithmetic` is known for this kind of model. If not, every answer is put to the
+        model's own predict.
+    """
+
+    centers: Array
+    weights: Array
+    arithmetic: Arithmetic
+    dtype: np.dtype[Any]
+    model: Any = None
+    trusted: bool = True
+
+    @classmethod
+    def of(cls, model: Any) -> Clustering:
+        """Read a fitted model."""
+        if isinstance(model, Pipeline):
+            raise ModelError(
+                "a Pipeline is not read yet; explain its last step in its own coordinates: "
+                "VoICE(pipeline[-1]).fit(pipeline[:-1].transform(X))."
+            )
+        centers = getattr(model, "cluster_centers_", None)
+        if centers is None:
+            raise ModelError(
+                f"{type(model).__name__} has no cluster_centers_; voicecf explains models that "
+                "assign to the nearest centroid: KMeans, MiniBatchKMeans, SHARK, or "
+                "VoICE.from_centers(centers)."
+            )
+        dtype = np.dtype(np.float32 if np.asarray(centers).dtype == np.float32 else np.float64)
+        known = type(model) in (KMeans, MiniBatchKMeans, SHARK)
+        formula: Any = "direct" if isinstance(model, SHARK) else "expanded"
+        return cls.from_centers(
+            centers,
+            getattr(model, "feature_weights_", None),
+            arithmetic=Arithmetic(formula, float(np.finfo(dtype).eps)),
+            dtype=dtype,
+            model=model,
+            trusted=known or not hasattr(model, "predict"),
+        )
+
+    @classmethod
+    def from_centers(cls, centers: Any, weights: Any = None, **attributes: Any) -> Clustering:
+        """Check centroids and weights, and scale the weights to sum to 1."""
+        centers = np.ascontiguousarray(centers, dtype=np.float64)
+        if centers.ndim != 2 or not np.isfinite(centers).all():
+            raise ModelError("centers must be a finite array of shape (k, d).")
+        if len(centers) < 2:
+            raise ModelError("the model has one cluster: there is no other to move to. Use k >= 2.")
+        d = centers.shape[1]
+        weights = np.full(d, 1.0) if weights is None else np.array(weights, dtype=np.float64)
+        if weights.shape != (d,) or not np.isfinite(weights).all() or (weights < 0).any():
+            raise ModelError(f"weights must be {d} finite numbers, none negative: one a feature.")
+        if not weights.sum() > 0:
+            raise ModelError("all weights are zero: every point is as close to every centroid.")
+        attributes.setdefault("arithmetic", Arithmetic())
+        attributes.setdefault("dtype", np.dtype(np.float64))
+        return cls(centers, weights / weights.sum(), **attributes)
+
+    @property
+    def n_clusters(self) -> int:
+        """Number of clusters, k."""
+        return len(self.centers)
+
+    def cell(self, target: int) -> Cell:
+        """Return the weighted Voronoi cell of a cluster."""
+        return Cell(self.centers, self.weights, target)
+
+    def labels(self, points: Array) -> NDArray[np.int64]:
+        """Assign points as the model's own predict does.
+
+        The nearest centroid is computed here; the model is asked where its rounding could decide
+        otherwise, or always, where its arithmetic is not known.
+        """
+        labels, doubtful = self.nearest(points)
+        if not hasattr(self.model, "predict"):
+            return labels
+        ask = np.flatnonzero(doubtful) if self.trusted else np.arange(len(points))
+        if ask.size:
+            labels[ask] = self._predict(points[ask])
+        return labels
+
+    def _predict(self, points: Array) -> NDArray[Any]:
+        """Ask the model, in the words it was fitted in: a frame if it knows column names."""
+        points = points.astype(self.dtype)
+        names = getattr(self.model, "feature_names_in_", None)
+        if names is None:
+            return np.asarray(self.model.predict(points))
+        from voicecf.space import Space
+
+        return np.asarray(self.model.predict(Space(list(names), True, self.dtype).table(points)))
+
+    def nearest(self, points: Array) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        """Nearest centroid by the direct formula, and where rounding leaves it in doubt."""
+        from voicecf import _cells
+
+        labels = np.empty(len(points), dtype=np.int64)
+        doubtful = np.empty(len(points), dtype=np.bool_)
+        sizes = float(np.sqrt((self.weights * self.centers**2).sum(axis=1).max()))
+        growth = self.arithmetic.growth(self.centers.shape[1])
+        expanded = self.arithmetic.formula == "expanded"
+        announce(_cells.__file__, _cells.assign_chunk)
+        in_parallel(
+            lambda a, b: _cells.assign_chunk(
+                a, b, points, self.centers, self.weights, sizes, growth, expanded, labels, doubtful
+            ),
+            len(points),
+        )
+        return labels, doubtful
+
+    def distances(self, points: Array) -> Array:
+        """Weighted squared distances, shape (n, k)."""
+        from voicecf import _cells
+
+        out = np.empty((len(points), self.n_clusters))
+        in_parallel(
+            lambda a, b: _cells.distances_chunk(a, b, points, self.centers, self.weights, out),
+            len(points),
+        )
+        return out
+
+
+def fitted(model: Any, X: Any) -> Any:
+    """Return the model, fitted on X unless it is fitted already."""
+    try:
+        check_is_fitted(model)
+    except NotFittedError:
+        return model.fit(X)
+    except TypeError:
+        if hasattr(model, "cluster_centers_"):  # no scikit-learn estimator, but all that is needed
+            return model
+        raise ModelError(
+            f"{type(model).__name__} is no clustering model: it needs fit or cluster_centers_."
+        ) from None
+    return model

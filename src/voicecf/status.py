@@ -1,0 +1,42 @@
+"""How an answer ended: data, with a diagnosis and a remedy."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+
+class Status(IntEnum):
+    """Outcome of one projection or one counterfactual.
+
+    Examples
+    --------
+    >>> from voicecf import Status
+    >>> print(Status.ALREADY.diagnosis)
+    The row is in its target already; nothing has to change.
+    """
+
+    OPTIMAL = 0
+    INFEASIBLE = 1
+    UNRESOLVED = 2
+    ALREADY = 3
+    MISSED = 4
+
+    @property
+    def diagnosis(self) -> str:
+        """What happened, and what to do about it, in a sentence or two."""
+        return _DIAGNOSES[self]
+
+
+_DIAGNOSES = {
+    Status.OPTIMAL: "The cheapest change that lands in the target was found and certified.",
+    Status.INFEASIBLE: (
+        "No allowed change lands in the target; the multipliers prove it. Unlock a column, widen "
+        "its bounds, or contract less."
+    ),
+    Status.UNRESOLVED: (
+        "The allowed part of the target is thinner than rounding can tell from empty. Rescale the "
+        "columns, widen bounds, or contract less."
+    ),
+    Status.ALREADY: "The row is in its target already; nothing has to change.",
+    Status.MISSED: "The pairwise answer lies outside the target's cell. VoICE finds one inside.",
+}

@@ -1,0 +1,407 @@
+"""VoICE: fit to a clustering and its data, then explain rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from numbers import Real
+from typing import Any, Literal, Self
+from warnings import warn
+
+import numpy as np
+
+from voicecf.cell import Cell
+from voicecf.clustering import Clustering
+from voicecf.counterfactuals import Counterfactuals
+from voicecf.errors import DataError, EmptyClusterWarning, OptionError, known_option
+from voicecf.explainer import Explainer, Question, check_target
+from voicecf.projection import UnitRows, project
+from voicecf.region import Array, Region
+from voicecf.rules import Rules, check_sides
+from voicecf.search import Answers, Rows, allow_prefix, least_cost, shortest_prefix
+from voicecf.space import Space
+from voicecf.status import Status
+
+OBJECTIVES = {"cost": least_cost, "prefix": shortest_prefix}
+# The least share of a cell that a contraction learned from data leaves.
+LEAST_ALPHA = 0.01
+# Numbers that are kept or made at once: scaled rows of targets, tables of distances.
+TABLE = 1 << 24
+
+
+class VoICE(Explainer):
+    """Counterfactuals for a nearest-centroid clustering, exact and certified.
+
+    Parameters
+    ----------
+    model : estimator
+        Anything with `cluster_centers_` and, if weighted, `feature_weights_`; fitted, or `fit`
+        fits it.
+    contraction : "retain" or float in (0, 1]
+        How far each cell shrinks towards its centroid: to the smallest share that still holds
+        `retain` of its members, or by a fixed factor.
+    retain : float in (0, 1]
+        Share of the members that a contracted cell keeps.
+    contract_bounds : bool
+        Whether the bounds shrink along with the cell (as the paper's text has it) or stay (as its
+        numbers have it).
+    bounds : "data", None or (lo, hi)
+        Box for all answers: the observed range, none, or given.
+    ranking : "weights", "columns" or array of shape (d,)
+        Order of features for `objective="prefix"`: highest weight, column order, highest score.
+    delta : float
+        Small weight added to every feature in the metric, so that the answer is unique.
+    margin : float in [0, 1)
+        Least share of the way from a rival's boundary to the centroid that answers keep. The
+        default 0 keeps what rounding in the model's own predict needs, and no more.
+
+    Attributes
+    ----------
+    alpha_ : array of shape (k,)
+        Contraction of each cell.
+    lo_, hi_ : array of shape (d,)
+        The box.
+
+    Examples
+    --------
+    >>> from sklearn.cluster import KMeans
+    >>> from sklearn.datasets import load_iris
+    >>> from voicecf import VoICE
+    >>> X = load_iris().data
+    >>> voice = VoICE(KMeans(3, n_init=10, random_state=0)).fit(X)
+    >>> cf = voice.explain(X[:2], target=2)
+    >>> bool((voice.predict(cf.points) == 2).all())
+    True
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        *,
+        contraction: Literal["retain"] | float = "retain",
+        retain: float = 1.0,
+        contract_bounds: bool = False,
+        bounds: Any = "data",
+        ranking: Any = "weights",
+        delta: float = 1e-9,
+        margin: float = 0.0,
+    ) -> None:
+        self.model = model
+        self.contraction = contraction
+        self.retain = retain
+        self.contract_bounds = contract_bounds
+        self.bounds = bounds
+        self.ranking = ranking
+        self.delta = delta
+        self.margin = margin
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn the box and the contraction of each cell; fits the model unless it is fitted.
+
+        Parameters
+        ----------
+        X : array or frame of shape (n, d)
+            The data that was clustered.
+        y : ignored
+        """
+        self._check_options()
+        points = self._read_model(X)
+        observed = points.min(axis=0), points.max(axis=0)
+        self.spread_ = observed[1] - observed[0]
+        self._set_box(observed)
+        self._set_contraction(points)
+        self._set_order()
+        return self
+
+    @classmethod
+    def from_centers(
+        cls,
+        centers: Any,
+        *,
+        weights: Any = None,
+        bounds: Any = None,
+        feature_names: Any = None,
+        **options: Any,
+    ) -> VoICE:
+        """Explain a clustering of which only the centroids are known; no data is needed.
+
+        Parameters
+        ----------
+        centers : array of shape (k, d)
+        weights : array of shape (d,), optional
+            Feature weights; equal if left out.
+        bounds : None or (lo, hi)
+        feature_names : list, optional
+        **options
+            As of the constructor. The contraction is 1 unless given.
+
+        Examples
+        --------
+        >>> from voicecf import VoICE
+        >>> voice = VoICE.from_centers([[0.0, 0.0], [4.0, 0.0]], feature_names=["age", "income"])
+        >>> voice.explain([[1.0, 5.0]]).points.round(6)
+        array([[2., 5.]])
+        """
+        voice = cls(None, bounds=bounds, **{"contraction": 1.0, **options})
+        voice._check_options()
+        if isinstance(bounds, str) or voice.contraction == "retain":
+            raise OptionError('from_centers has no data: give bounds as (lo, hi), contraction as a number.')
+        voice.clustering_ = Clustering.from_centers(centers, weights)
+        d = voice.clustering_.centers.shape[1]
+        names = [f"x{i}" for i in range(d)] if feature_names is None else list(feature_names)
+        if len(set(map(str, names))) != d:
+            raise DataError(f"feature_names must be {d} different names, one a column of centers.")
+        voice.space_ = Space(names, feature_names is not None, np.dtype(np.float64))
+        voice.spread_ = np.ptp(voice.clustering_.centers, axis=0)
+        voice._set_box((np.full(d, -np.inf), np.full(d, np.inf)))
+        voice.alpha_ = np.full(voice.clustering_.n_clusters, float(voice.contraction))
+        voice._set_order()
+        return voice
+
+    def _check_options(self) -> None:
+        if isinstance(self.contraction, str):
+            known_option(self.contraction, ("retain",), "contraction")
+        else:
+            _check_share(self.contraction, "contraction")
+        _check_share(self.retain, "retain")
+        if isinstance(self.bounds, str):
+            known_option(self.bounds, ("data",), "bounds")
+        if isinstance(self.ranking, str):
+            known_option(self.ranking, ("weights", "columns"), "ranking")
+        if not (_is_number(self.delta) and 0 < self.delta < np.inf):
+            raise OptionError(f"delta={self.delta!r} must be a positive number, such as 1e-9.")
+        if not (_is_number(self.margin) and 0 <= self.margin < 1):
+            raise OptionError(f"margin={self.margin!r} must be in [0, 1).")
+
+    def _set_box(self, observed: tuple[Array, Array]) -> None:
+        d = self.clustering_.centers.shape[1]
+        if self.bounds is None:
+            self.lo_, self.hi_ = np.full(d, -np.inf), np.full(d, np.inf)
+        elif isinstance(self.bounds, str):
+            self.lo_, self.hi_ = observed
+        else:
+            self.lo_, self.hi_ = check_sides(self.bounds, d)
+
+    def _set_contraction(self, points: Array) -> None:
+        k = self.clustering_.n_clusters
+        self.alpha_ = np.ones(k)
+        if self.contraction != "retain":
+            self.alpha_[:] = self.contraction
+            return
+        labels = self.clustering_.labels(points)
+        box = (self.lo_, self.hi_) if self.contract_bounds else None
+        empty = []
+        for t in range(k):
+            members = points[labels == t]
+            if len(members) == 0:
+                empty.append(t)
+                continue
+            scores = np.sort(self.clustering_.cell(t).scores(members, box=box))
+            kept = scores[int(np.ceil(self.retain * len(scores) - 1e-9)) - 1]
+            self.alpha_[t] = max(kept, LEAST_ALPHA)
+        if empty:
+            warn(
+                f"clusters {empty} have no rows in X; their cells are not contracted.",
+                EmptyClusterWarning,
+                stacklevel=3,
+            )
+
+    def _set_order(self) -> None:
+        weights = self.clustering_.weights
+        d = len(weights)
+        if isinstance(self.ranking, str):
+            scores = weights if self.ranking == "weights" else np.zeros(d)
+        else:
+            scores = np.asarray(self.ranking, dtype=np.float64)
+            if scores.shape != (d,) or np.isnan(scores).any():
+                raise OptionError(f"ranking must be {d} scores, one a column, highest first.")
+        self.order_ = np.argsort(-scores, kind="stable")
+
+    def cell(self, target: int) -> Cell:
+        """Return the weighted Voronoi cell of a cluster."""
+        self._fitted_space()
+        return self.clustering_.cell(int(check_target(target, 1, self.clustering_.n_clusters)[0]))
+
+    def region(self, target: int) -> Region:
+        """Return what an answer has to lie in: cell, contraction and box together."""
+        region, _ = self._prepared(self.cell(target).target)
+        return region
+
+    def _prepared(self, target: int) -> tuple[Region, UnitRows]:
+        """Region and scaled rows of a target, kept for later calls."""
+        kept: dict[int, tuple[Region, UnitRows]] = self.__dict__.setdefault("_kept", {})
+        if target not in kept:
+            if len(kept) * self.clustering_.centers.size > TABLE:
+                kept.clear()
+            kept[target] = self._prepare(target)
+        return kept[target]
+
+    def _prepare(self, target: int) -> tuple[Region, UnitRows]:
+        alpha = min(float(self.alpha_[target]), 1.0 - self.margin)
+        cell = self.clustering_.cell(target)
+        region = cell.region(alpha, delta=self.delta, arithmetic=self.clustering_.arithmetic)
+        region = region.within(*self._contract_box(target, self.lo_, self.hi_))
+        return region, UnitRows.of(region, self.clustering_.weights + self.delta)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: v for name, v in super().__getstate__().items() if name != "_kept"}
+
+    def _contract_box(self, target: int, lo: Array, hi: Array) -> tuple[Array, Array]:
+        if not self.contract_bounds:
+            return lo, hi
+        center, alpha = self.clustering_.centers[target], self.alpha_[target]
+        return center + alpha * (lo - center), center + alpha * (hi - center)
+
+    def explain(
+        self,
+        X: Any,
+        target: Any = "nearest",
+        *,
+        objective: Literal["cost", "prefix"] = "cost",
+        immutable: Any = (),
+        bounds: Any = None,
+        deepen: bool = False,
+    ) -> Counterfactuals:
+        """Find, for every row, the cheapest allowed change that lands in the target.
+
+        Parameters
+        ----------
+        X : array or frame of shape (n, d)
+        target : int, array of int, "nearest" or "each"
+            A cluster for all rows, one for each row, the cheapest other cluster, or every other
+            cluster (an answer a pair, targets ascending).
+        objective : "cost" or "prefix"
+            Least cost, or the shortest prefix of the ranked features that suffices. With
+            "nearest", the target with the shortest prefix, then the least cost.
+        immutable : list of columns
+            Columns that may not change, by name or position.
+        bounds : dict, optional
+            Allowed range by column, ``{"income": (0, 90_000)}``, None for an open side. It
+            replaces the explainer's bounds for that column.
+        deepen : bool
+            Whether a row that is in its target already moves on into the contracted cell.
+
+        Returns
+        -------
+        Counterfactuals
+        """
+        names = self._fitted_space().names
+        known_option(objective, OBJECTIVES, "objective")
+        rules = Rules.read(names, self.lo_, self.hi_, immutable, bounds)
+        return self._explain(X, target, rules, objective, deepen)
+
+    def _by_target(
+        self, question: Question, rows: Rows, targets: Rows
+    ) -> Iterator[tuple[int, Any, Region, UnitRows]]:
+        """Group problems by target: the target, which problems, its region with the row's boxes."""
+        order = np.argsort(targets, kind="stable")
+        borders = np.flatnonzero(np.diff(targets[order])) + 1
+        rules = question.rules
+        box = rules.box(question.points, rules.lo, rules.hi)
+        for which in np.split(order, borders) if len(order) else ():
+            target = int(targets[which[0]])
+            region, unit = self._prepared(target)
+            if self.contract_bounds:
+                contracted = self._contract_box(target, rules.lo, rules.hi)
+                box = rules.box(question.points, *contracted)
+            yield target, which, region.within(*box), unit
+
+    def _ranked(self, rules: Rules) -> Rows:
+        return self.order_[~rules.immutable[self.order_]]
+
+    def _answer(self, question: Question, rows: Rows, targets: Rows) -> Answers:
+        solve, order = OBJECTIVES[question.objective], self._ranked(question.rules)
+        answers = None
+        for _, which, region, unit in self._by_target(question, rows, targets):
+            found = solve(question.points, rows[which], region, unit, order)
+            if len(which) == len(rows):
+                return found
+            answers = answers or Answers.blank(len(rows), question.points.shape[1])
+            answers.put(which, found)
+        return answers or Answers.blank(0, question.points.shape[1])
+
+    def _multipliers(
+        self, question: Question, rows: Rows, targets: Rows, cardinality: Rows
+    ) -> Array:
+        """Solve again for the certificates, a column a cluster."""
+        order = self._ranked(question.rules)
+        table = np.zeros((len(rows), self.clustering_.n_clusters))
+        for target, which, region, unit in self._by_target(question, rows, targets):
+            if question.objective == "prefix" and len(order):
+                counts = np.where(cardinality[which] > 0, cardinality[which], len(order))
+                found = allow_prefix(question.points, rows[which], region, unit, order, counts)
+            else:
+                found = project(question.points, region, rows=rows[which], unit=unit)
+            table[np.ix_(which, self.clustering_.cell(target).rivals)] = found.multipliers
+        return table
+
+    def _nearest(self, question: Question) -> tuple[Answers, Rows]:
+        """Find the cheapest other cluster, trying targets in the order of a lower bound.
+
+        The row of target against source alone costs at least its distance; once that exceeds the
+        best answer, no further target can win.
+        """
+        if question.objective != "cost" or self.clustering_.n_clusters == 2:
+            return super()._nearest(question)
+        n = len(question.points)
+        best, targets = Answers.blank(*question.points.shape), np.zeros(n, dtype=np.int64)
+        block = max(1, TABLE // self.clustering_.n_clusters)
+        for start in range(0, n, block):
+            rows = np.arange(start, min(start + block, n))
+            bound = self._lower_bounds(question, rows)
+            order = np.argsort(bound, axis=1, kind="stable")
+            energy = np.full(len(rows), np.inf)
+            open_ = np.arange(len(rows))
+            for turn in range(self.clustering_.n_clusters - 1):
+                tried = order[open_, turn]
+                open_ = open_[bound[open_, tried] <= energy[open_] * (1 + 1e-9)]
+                if open_.size == 0:
+                    break
+                self._try(question, rows, open_, order[open_, turn], energy, best, targets)
+        return best, targets
+
+    def _try(
+        self, question: Question, rows: Rows, open_: Rows, tried: Rows, energy: Array,
+        best: Answers, targets: Rows,
+    ) -> None:  # fmt: skip
+        """Answer one more target for the open rows, and keep it where it is better."""
+        found = self._answer(question, rows[open_], tried)
+        _, cost, _ = self._measure(question.points, rows[open_], found.points)
+        cost[found.status != Status.OPTIMAL] = np.inf
+        held = energy[open_]
+        first = best.status[rows[open_]] == Status.UNRESOLVED
+        tie = (cost == held) & np.isfinite(cost) & (tried < targets[rows[open_]])
+        better = (cost < held) | tie | (first & ~np.isfinite(held))
+        best.put(rows[open_[better]], found, better)
+        targets[rows[open_[better]]] = tried[better]
+        energy[open_] = np.minimum(held, cost)
+
+    def _lower_bounds(self, question: Question, rows: Rows) -> Array:
+        """Least energy of each target by the row against the source alone; inf for the source."""
+        clustering = self.clustering_
+        table = clustering.distances(question.points[rows])
+        source = question.source[rows]
+        spread = clustering.distances(clustering.centers)
+        shifts = (clustering.weights**2 / (clustering.weights + self.delta)) ** 0.5 * clustering.centers
+        lengths = np.sqrt(_squared_distances(shifts))
+        alpha = np.minimum(self.alpha_, 1.0 - self.margin)
+        excess = 0.5 * (table - table[np.arange(len(rows)), source][:, None])
+        excess += 0.5 * (1.0 - alpha) * spread[source]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            bound = np.maximum(excess, 0.0) / lengths[source]
+        bound[~np.isfinite(bound)] = 0.0
+        bound *= bound * (1 - 1e-9)
+        bound[np.arange(len(rows)), source] = np.inf
+        return bound
+
+
+def _squared_distances(points: Array) -> Array:
+    return Clustering.from_centers(points).distances(points) * points.shape[1]
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def _check_share(value: Any, where: str) -> None:
+    if not (_is_number(value) and 0 < value <= 1):
+        raise OptionError(f"{where}={value!r} must be a number in (0, 1].")
