@@ -181,10 +181,6 @@ class Value(NamedTuple):
         """Whether the other one's multipliers prove that nothing feasible costs so little."""
         return other.dual > self.cost + self._allowance(other)
 
-    def defended(self, other: Value) -> bool:
-        """Whether its own multipliers prove that nothing costs as little as the other one."""
-        return self.dual >= self.cost - self._allowance(other)
-
     def _allowance(self, other: Value) -> float:
         return COST * max(self.cost, other.cost) + min(self.slop, other.slop)
 
@@ -728,13 +724,12 @@ def _compared(
         return "wrong cost" if value.differs(Value(cost, cost, inf)) else "agree", "exact"
     if value.too_cheap(other):
         return "wrong cost", judge
-    if value.defended(other):
+    if other.too_cheap(value):  # the judge's own point cannot be feasible
         return "agree", "duality"
     (third,) = set(SOLUTIONS) - {judge}
     opinion = SOLUTIONS[third](problem, i)
-    if opinion.good and not value.differs(opinion.value):
-        return "undecided", third
-    return "wrong cost", judge
+    agrees = opinion.good and not value.differs(opinion.value)
+    return ("agree", third) if agrees else ("wrong cost", judge)
 
 
 def stand_in(problem: Problem) -> Answer:

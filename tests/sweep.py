@@ -229,7 +229,9 @@ def described(failure: Failure) -> str:
 
 
 def progress(report: Report, count: int, started: float) -> None:
-    """Rewrite the progress line on stderr: how far, how long, how bad."""
+    """Rewrite the progress line on stderr, every ten tasks: how far, how long, how bad."""
+    if report.done % (10 * CHUNK) and report.done < count:
+        return
     spent = time.monotonic() - started
     left = spent / max(report.done, 1) * (count - report.done)
     bad = len(report.failures)
