@@ -25,6 +25,8 @@ from voicecf._kernel import (
     leave,
     push,
     reach_of,
+    sizes_of,
+    slack_of,
 )
 from voicecf.tolerance import TOLERANCE
 
@@ -358,7 +360,7 @@ def gap_of(u, b, low, high, mu, y, r, g):
 
 @compiled
 def settle_chunk(
-    start, stop, hard, rows, points, lo, hi, offset, origin, u, ut, scale, guard,
+    start, stop, hard, rows, points, lo, hi, offset, origin, u, scale, guard,
     out, mu_out, gap_out, reach_out, status_out,
 ):  # fmt: skip
     """Answer the problems hard[start:stop] that Newton gave up."""
@@ -366,41 +368,33 @@ def settle_chunk(
     rank = min(m, d)
     x, low, high, y = np.empty(d), np.empty(d), np.empty(d), np.empty(d)
     b, base, mu, r = np.empty(m), np.empty(m), np.empty(m), np.empty(m)
-    tol = np.empty(m)
+    tol, every = np.empty(m), np.arange(m)
     frame, tri = np.empty((rank + 3, d)), np.empty((rank + 2, rank))
     work, state = np.empty(rank, np.int64), np.empty(d, np.int8)
     for k in range(start, stop):
         p = hard[k]
         at = rows[p]
-        point = points[at]
-        low_of = lo[at if lo.shape[0] > 1 else 0]
-        high_of = hi[at if hi.shape[0] > 1 else 0]
-        for j in range(m):
-            mu[j] = 0.0
+        low_of, high_of = lo[at if lo.shape[0] > 1 else 0], hi[at if hi.shape[0] > 1 else 0]
         status, gap = INFEASIBLE, 0.0
-        if enter(point, low_of, high_of, origin, offset, u, ut, scale, x, b, low, high):
-            for j in range(m):
-                s = abs(offset[j])
-                for i in range(d):
-                    s += abs(u[j, i] * x[i])
-                tol[j], base[j] = LOOSE * s, b[j]
-            status = UNRESOLVED
-            for _ in range(PUSHES):
-                status = settle(u, b, tol, low, high, mu, y, work, state, frame, tri)
-                if status != OPTIMAL:
-                    break
-                gap = gap_of(u, b, low, high, mu, y, r, frame[rank])
-                if not push(b, base, r, y, x, point, scale, guard):
-                    break
-                status = UNRESOLVED
-        status_out[p] = status
+        some = enter(points[at], low_of, high_of, origin, scale, x, low, high)
         for j in range(m):
+            base[j] = slack_of(u, j, offset, x)
+            mu[j], b[j], tol[j] = 0.0, base[j], LOOSE * abs(offset[j])
+            for i in range(d):
+                tol[j] += LOOSE * abs(u[j, i] * x[i])
+        for _ in range(PUSHES if some else 0):
+            status = settle(u, b, tol, low, high, mu, y, work, state, frame, tri)
+            if status != OPTIMAL:
+                break
+            gap = gap_of(u, b, low, high, mu, y, r, frame[rank])
+            size, square = sizes_of(y, x, points[at], scale)
+            if not push(b, base, mu, r, every, m, size, square, guard):
+                break
+            status = UNRESOLVED
+        status_out[p] = status
+        for j in range(mu_out.shape[1]):
             mu_out[p, j] = mu[j]
-        if status != OPTIMAL:
-            continue
-        square = 0.0
-        for i in range(d):
-            square += y[i] * y[i]
-        gap_out[p] = gap
-        reach_out[p] = reach_of(b, r, y, low, high, square)
-        leave(point, low_of, high_of, scale, y, low, high, out[p])
+        if status == OPTIMAL:
+            gap_out[p] = gap
+            reach_out[p] = reach_of(b, r, y, low, high)
+            leave(points[at], low_of, high_of, scale, y, low, high, out[p])

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
+from threading import local
 from typing import Any
 
 # Sums may be regrouped so that they vectorise. NaN and infinity keep their meaning: boxes use them.
@@ -61,13 +62,23 @@ def _chunks(n: int, size: int) -> Iterator[tuple[int, int]]:
     return ((start, min(start + size, n)) for start in range(0, n, size))
 
 
+_inside = local()
+
+
 def in_parallel(work: Callable[[int, int], Any], n: int, *, chunk: int = 2048) -> list[Any]:
     """Call `work(start, stop)` over range(n) in chunks on all cores; results in order.
 
     Chunk borders depend on n and `chunk` alone, never on the number of cores. A single chunk runs
-    in the calling thread, so that one row costs no hand-over.
+    in the calling thread, so that one row costs no hand-over; so does all that is called from
+    within a chunk.
     """
     spans = list(_chunks(n, chunk))
-    if len(spans) <= 1 or cores() == 1:
+    workers = min(cores(), len(spans))
+    if workers <= 1 or getattr(_inside, "work", False):
         return [work(*span) for span in spans]
-    return list(_pool(cores()).map(lambda span: work(*span), spans))
+
+    def run(span: tuple[int, int]) -> Any:
+        _inside.work = True
+        return work(*span)
+
+    return list(_pool(cores()).map(run, spans))

@@ -12,8 +12,7 @@ exact as one far away.
 For multipliers mu of the rows, y(mu) = clip(-U' mu, low, high) minimises the Lagrangian, and
 -mu . (U y - b) is the duality gap. Newton adds the most violated row at a time and ends in a
 handful of steps, or gives the point up for `_active_set`; what it accepts satisfies the KKT
-conditions. Regions with many rows are solved by cuts: some rows at a time, until no other is
-violated.
+conditions. Regions of many rows are solved by `_cuts`, some rows at a time, with the same steps.
 
 Buffers are plain arguments, not a record: numba passes a record of arrays slowly.
 """
@@ -29,11 +28,8 @@ OPTIMAL, INFEASIBLE, UNRESOLVED = 0, 1, 2
 
 TIGHT, CLOSED, SINGULAR = TOLERANCE.tight, TOLERANCE.closed, TOLERANCE.singular
 NEWTON_STEPS = 24
-# More rows than this are solved by cuts, that many violated rows at a time.
-FEW_ROWS = 48
-CUTS = 12
-# ... if they are violated by at least this share of the worst.
-CUT_SHARE = 0.5
+# A row that rises by less than this share of the step is parallel to it.
+FLAT = 1e-14
 # How often an answer is pushed further in before its cell is called thinner than rounding.
 PUSHES = 6
 
@@ -148,106 +144,48 @@ def newton(u, b, low, high, mu, cut, size, y, r, act, h, rhs, free):
 
 
 @compiled
-def price_all(ut, y, r):
-    """Set r += U y, columns outermost: one sweep that vectorises over many rows."""
-    d, m = ut.shape
-    i = 0
-    while i + 4 <= d:
-        y0, y1, y2, y3 = y[i], y[i + 1], y[i + 2], y[i + 3]
-        for j in range(m):
-            r[j] += ut[i, j] * y0 + ut[i + 1, j] * y1 + ut[i + 2, j] * y2 + ut[i + 3, j] * y3
-        i += 4
-    while i < d:
-        y0 = y[i]
-        for j in range(m):
-            r[j] += ut[i, j] * y0
-        i += 1
+def slack_of(u, j, offset, x):
+    """Slack of row j at x, to the last digit that the sum allows."""
+    s = 0.0
+    for i in range(x.size):
+        s += u[j, i] * x[i]
+    return offset[j] - s
 
 
 @compiled
-def add_cuts(b, r, length, cut, size):
-    """Put the most violated rows behind the present cuts; their new number."""
-    violation = 0.0
-    for j in range(b.size):
-        violation = max(violation, r[j] - TIGHT * (abs(b[j]) + length))
-    most = min(cut.size, size + CUTS)
-    for j in range(b.size):
-        if r[j] > CUT_SHARE * violation and r[j] > TIGHT * (abs(b[j]) + length) and size < most:
-            cut[size] = j
-            size += 1
-    return size
-
-
-@compiled
-def solve(u, ut, b, low, high, mu, y, r, cut, act, h, rhs, free):
-    """Newton on all rows if they are few, else on a growing choice; True where the KKT hold."""
-    m, d = u.shape
-    size = 0
-    for j in range(m):  # with many rows, those that carry a multiplier already come first
-        if m <= FEW_ROWS or mu[j] > 0.0:
-            cut[size] = j
-            size += 1
-    while True:
-        if not newton(u, b, low, high, mu, cut, size, y, r, act, h, rhs, free):
-            return False
-        if m <= FEW_ROWS:
-            return True
-        for j in range(m):
-            r[j] = -b[j]
-        price_all(ut, y, r)
-        square = 0.0
-        for i in range(d):
-            square += y[i] * y[i]
-        for p in range(size):
-            r[cut[p]] = min(r[cut[p]], 0.0)
-        grown = add_cuts(b, r, np.sqrt(square), cut, size)
-        if grown == size:
-            return size < cut.size
-        size = grown
-
-
-@compiled
-def enter(point, low_of, high_of, origin, offset, u, ut, scale, x, b, low, high):
-    """Turn a point and its region into a problem in steps; False where the box itself is empty."""
-    m, d = u.shape
-    open_box = True
-    for i in range(d):
+def enter(point, low_of, high_of, origin, scale, x, low, high):
+    """Turn a point and its box into steps; False where the box itself is empty."""
+    some = True
+    for i in range(x.size):
         x[i] = scale[i] * (point[i] - origin[i])
         low[i] = scale[i] * (low_of[i] - point[i])
         high[i] = scale[i] * (high_of[i] - point[i])
-        open_box = open_box and low_of[i] <= high_of[i]
-    if m > FEW_ROWS:
-        for j in range(m):
-            b[j] = 0.0
-        price_all(ut, x, b)
-        for j in range(m):
-            b[j] = offset[j] - b[j]
-    else:
-        for j in range(m):
-            s = 0.0
-            for i in range(d):
-                s += u[j, i] * x[i]
-            b[j] = offset[j] - s
-    return open_box
+        some = some and low_of[i] <= high_of[i]
+    return some
 
 
 @compiled
-def push(b, base, r, y, x, point, scale, guard):
+def sizes_of(y, x, point, scale):
+    """Length of the answer from zero and its squared length from the origin, in the metric."""
+    size, square = 0.0, 0.0
+    for i in range(y.size):
+        t = scale[i] * point[i] + y[i]
+        size += t * t
+        t = x[i] + y[i]
+        square += t * t
+    return np.sqrt(size), square
+
+
+@compiled
+def push(b, base, mu, r, cut, count, size, square, guard):
     """Ask for more room where the model's own arithmetic could still see a rival; True if it did.
 
     Row j needs a slack of guard[1, j] + guard[2, j] |z| + guard[3, j] |z - o|^2 (in the metric) to
     its uncontracted boundary, which is guard[0, j] behind the row's own slack `base`.
     """
-    m, d = b.size, y.size
-    size, square = 0.0, 0.0
-    for i in range(d):
-        t = scale[i] * point[i] + y[i]
-        size += t * t
-        t = x[i] + y[i]
-        square += t * t
-    size = np.sqrt(size)
     pushed = False
-    for j in range(m):
+    for p in range(count):
+        j = cut[p]
         need = guard[1, j] + guard[2, j] * size + guard[3, j] * square
         missing = need - (guard[0, j] + base[j] - b[j] - r[j])
         if need > 0.0 and missing > 0.0:
@@ -257,19 +195,27 @@ def push(b, base, r, y, x, point, scale, guard):
 
 
 @compiled
-def reach_of(b, r, y, low, high, square):
-    """Largest multiple of the step that keeps to the rows and the box (rho), at least 1."""
-    flat = 1e-14 * np.sqrt(square)
+def reach_in_box(y, low, high):
+    """Largest multiple of the step that keeps to the box."""
     reach = np.inf
-    for j in range(b.size):
-        rise = r[j] + b[j]
-        if rise > flat:
-            reach = min(reach, b[j] / rise)
     for i in range(y.size):
         if y[i] > 0.0:
             reach = min(reach, high[i] / y[i])
         elif y[i] < 0.0:
             reach = min(reach, low[i] / y[i])
+    return reach
+
+
+@compiled
+def reach_of(b, r, y, low, high):
+    """Largest multiple of the step that keeps to the rows and the box (rho), at least 1."""
+    reach, square = reach_in_box(y, low, high), 0.0
+    for i in range(y.size):
+        square += y[i] * y[i]
+    for j in range(b.size):
+        rise = r[j] + b[j]
+        if rise > FLAT * np.sqrt(square):
+            reach = min(reach, b[j] / rise)
     return max(reach, 1.0)
 
 
@@ -289,41 +235,38 @@ def leave(point, low_of, high_of, scale, y, low, high, out):
 
 @compiled
 def project_chunk(
-    start, stop, rows, points, lo, hi, offset, origin, u, ut, scale, guard,
+    start, stop, rows, points, lo, hi, offset, origin, u, scale, guard,
     out, mu_out, gap_out, reach_out, status_out,
 ):  # fmt: skip
     """Project problems start to stop; problem p is point rows[p] with its own or the shared box."""
     m, d = u.shape
-    few = m if m <= FEW_ROWS else min(m, 2 * d + FEW_ROWS)
     x, low, high, y, free = np.empty(d), np.empty(d), np.empty(d), np.empty(d), np.empty(d)
-    b, base, mu, r = np.empty(m), np.empty(m), np.empty(m), np.empty(m)
-    cut = np.empty(few, np.int64)
-    rank = min(few, d)
+    b, base, mu, r, cut = np.empty(m), np.empty(m), np.empty(m), np.empty(m), np.arange(m)
+    rank = min(m, d)
     act, h, rhs = np.empty(rank, np.int64), np.empty((rank, rank)), np.empty(rank)
     for p in range(start, stop):
         at = rows[p]
-        point = points[at]
-        low_of = lo[at if lo.shape[0] > 1 else 0]
-        high_of = hi[at if hi.shape[0] > 1 else 0]
+        low_of, high_of = lo[at if lo.shape[0] > 1 else 0], hi[at if hi.shape[0] > 1 else 0]
         status_out[p] = UNRESOLVED
-        if not enter(point, low_of, high_of, origin, offset, u, ut, scale, x, b, low, high):
+        if not enter(points[at], low_of, high_of, origin, scale, x, low, high):
             continue
         for j in range(m):
-            mu[j], base[j] = 0.0, b[j]
+            base[j] = slack_of(u, j, offset, x)
+            mu[j], b[j] = 0.0, base[j]
         for _ in range(PUSHES):
-            if not solve(u, ut, b, low, high, mu, y, r, cut, act, h, rhs, free):
+            if not newton(u, b, low, high, mu, cut, m, y, r, act, h, rhs, free):
                 break
-            if not push(b, base, r, y, x, point, scale, guard):
+            size, square = sizes_of(y, x, points[at], scale)
+            if not push(b, base, mu, r, cut, m, size, square, guard):
                 status_out[p] = OPTIMAL
                 break
         if status_out[p] != OPTIMAL:
             continue
-        square, gap = 0.0, 0.0
-        for i in range(d):
-            square += y[i] * y[i]
+        gap = 0.0
         for j in range(m):
             gap -= mu[j] * r[j]
+        for j in range(mu_out.shape[1]):
             mu_out[p, j] = mu[j]
         gap_out[p] = gap
-        reach_out[p] = reach_of(b, r, y, low, high, square)
-        leave(point, low_of, high_of, scale, y, low, high, out[p])
+        reach_out[p] = reach_of(b, r, y, low, high)
+        leave(points[at], low_of, high_of, scale, y, low, high, out[p])

@@ -13,6 +13,10 @@ from voicecf.region import Array, Region
 from voicecf.status import Status
 
 
+# More rows than this are solved by cuts.
+FEW_ROWS = 48
+
+
 @dataclass(frozen=True)
 class Projection:
     """Answers to a batch of n projections onto a region of m rows.
@@ -41,10 +45,13 @@ class Projection:
 
 @dataclass(frozen=True)
 class UnitRows:
-    """A region's rows, scaled so that a slack is a distance in the metric."""
+    """A region's rows, scaled so that a slack is a distance in the metric.
+
+    `single` holds them transposed, in single precision, where there are many.
+    """
 
     u: Array
-    transposed: Array
+    single: NDArray[np.float32]
     scale: Array
     norms: Array
     offsets: Array
@@ -67,7 +74,7 @@ class UnitRows:
         guard = np.zeros((4, len(u))) if region.guard is None else region.guard
         return cls(
             u=u,
-            transposed=np.ascontiguousarray(u.T),
+            single=np.ascontiguousarray(u.T if len(u) > FEW_ROWS else u[:0].T, dtype=np.float32),
             scale=np.ascontiguousarray(scale),
             norms=norms,
             offsets=np.ascontiguousarray(region.offsets / norms),
@@ -83,6 +90,7 @@ def project(
     *,
     rows: NDArray[np.int64] | None = None,
     unit: UnitRows | None = None,
+    certify: bool = True,
 ) -> Projection:
     """Find the nearest point of a region for each of a batch of points.
 
@@ -90,13 +98,16 @@ def project(
     ----------
     points : array of shape (n, d)
     region : Region
-        Rows and box; the box may be one a problem.
+        Rows and box; the box may be one a point.
     metric : array of shape (d,) or a number
         Positive weights q of the squared distance.
     rows : array of int, optional
         Which points to project, in this order; a point may come several times. All by default.
     unit : UnitRows, optional
         ``UnitRows.of(region, metric)``, where it is known already.
+    certify : bool
+        Whether to return the multipliers, which take a number a row and answer. Without, they
+        have no columns.
 
     Returns
     -------
@@ -109,9 +120,6 @@ def project(
     >>> project([[2.0, 0.5]], Region([[1.0, 0.0]], [0.5], lo=0.0, hi=1.0)).points
     array([[0.5, 0.5]])
     """
-    from voicecf import _kernel
-
-    announce(_kernel.__file__, _kernel.project_chunk)
     points = np.ascontiguousarray(np.atleast_2d(points), dtype=np.float64)
     unit = UnitRows.of(region, metric) if unit is None else unit
     rows = np.arange(len(points)) if rows is None else rows
@@ -120,23 +128,40 @@ def project(
         raise ValueError(f"points have {points.shape[1]} coordinates, the region has {d}.")
     answer = Projection(
         points=np.full((n, d), np.nan),
-        multipliers=np.zeros((n, m)),
+        multipliers=np.zeros((n, m if certify else 0)),
         gap=np.full(n, np.nan),
         reach=np.full(n, np.nan),
         status=np.empty(n, dtype=np.int8),
     )
     problem = (
         rows, points, np.atleast_2d(region.lo), np.atleast_2d(region.hi), unit.offsets,
-        unit.origin, unit.u, unit.transposed, unit.scale, unit.guard,
+        unit.origin, unit.u, unit.scale, unit.guard,
         answer.points, answer.multipliers, answer.gap, answer.reach, answer.status,
     )  # fmt: skip
-    chunk = max(16, 2_000_000 // (1 + m * d) // 64 * 64)
-    in_parallel(lambda a, b: _kernel.project_chunk(a, b, *problem), n, chunk=min(chunk, 4096))
-    hard = np.flatnonzero(answer.status == Status.UNRESOLVED)
+    _solve(problem, unit, answer.status)
+    if certify:
+        answer.multipliers[...] /= unit.norms
+    return answer
+
+
+def _solve(problem: tuple[Any, ...], unit: UnitRows, status: NDArray[np.int8]) -> None:
+    """Newton for all, then the safe phase for those that it gave up."""
+    m, d = unit.u.shape
+    chunk = int(np.clip(4_000_000 // (1 + m * d) // 64 * 64, 64, 4096))
+    if m > FEW_ROWS:
+        from voicecf import _cuts
+
+        announce(_cuts.__file__, _cuts.cuts_chunk)
+        many = (*problem, unit.single)
+        in_parallel(lambda a, b: _cuts.cuts_chunk(a, b, *many), len(status), chunk=chunk)
+    else:
+        from voicecf import _kernel
+
+        announce(_kernel.__file__, _kernel.project_chunk)
+        in_parallel(lambda a, b: _kernel.project_chunk(a, b, *problem), len(status), chunk=chunk)
+    hard = np.flatnonzero(status == Status.UNRESOLVED)
     if hard.size:
         from voicecf import _active_set
 
         announce(_active_set.__file__, _active_set.settle_chunk)
         in_parallel(lambda a, b: _active_set.settle_chunk(a, b, hard, *problem), len(hard), chunk=64)
-    answer.multipliers[...] /= unit.norms
-    return answer

@@ -55,7 +55,7 @@ def _answers(projection: Projection, cardinality: NDArray[np.int64]) -> Answers:
 
 def least_cost(points: Array, rows: Rows, region: Region, unit: UnitRows, order: Rows) -> Answers:
     """Find the cheapest point of the region; every feature of `order` may move."""
-    found = project(points, region, rows=rows, unit=unit)
+    found = project(points, region, rows=rows, unit=unit, certify=False)
     return _answers(found, np.full(len(rows), len(order)))
 
 
@@ -88,7 +88,14 @@ def shortest_prefix(points: Array, rows: Rows, region: Region, unit: UnitRows, o
 
 
 def allow_prefix(
-    points: Array, rows: Rows, region: Region, unit: UnitRows, order: Rows, counts: NDArray[np.int64]
+    points: Array,
+    rows: Rows,
+    region: Region,
+    unit: UnitRows,
+    order: Rows,
+    counts: NDArray[np.int64],
+    *,
+    certify: bool = False,
 ) -> Projection:
     """Project with only the first `counts` features of the order free to move."""
     from voicecf import _cells
@@ -100,7 +107,7 @@ def allow_prefix(
     in_parallel(
         lambda a, b: _cells.prefix_box_chunk(a, b, own, *sides, order, counts, lo, hi), len(own)
     )
-    return project(own, region.within(lo, hi), unit=unit)
+    return project(own, region.within(lo, hi), unit=unit, certify=certify)
 
 
 def _prefix_floor(

@@ -9,6 +9,7 @@ from warnings import warn
 
 import numpy as np
 
+from voicecf._compile import in_parallel
 from voicecf.cell import Cell
 from voicecf.clustering import Clustering
 from voicecf.counterfactuals import Counterfactuals
@@ -291,33 +292,39 @@ class VoICE(Explainer):
 
     def _by_target(
         self, question: Question, rows: Rows, targets: Rows
-    ) -> Iterator[tuple[int, Any, Region, UnitRows]]:
-        """Group problems by target: the target, which problems, its region with the row's boxes."""
+    ) -> Iterator[tuple[int, Rows, tuple[Array, Array]]]:
+        """Group problems by target: the target, which problems, and the rows' boxes."""
         order = np.argsort(targets, kind="stable")
         borders = np.flatnonzero(np.diff(targets[order])) + 1
         rules = question.rules
         box = rules.box(question.points, rules.lo, rules.hi)
         for which in np.split(order, borders) if len(order) else ():
             target = int(targets[which[0]])
-            region, unit = self._prepared(target)
             if self.contract_bounds:
                 contracted = self._contract_box(target, rules.lo, rules.hi)
                 box = rules.box(question.points, *contracted)
-            yield target, which, region.within(*box), unit
+            yield target, which, box
 
     def _ranked(self, rules: Rules) -> Rows:
         return self.order_[~rules.immutable[self.order_]]
 
     def _answer(self, question: Question, rows: Rows, targets: Rows) -> Answers:
         solve, order = OBJECTIVES[question.objective], self._ranked(question.rules)
-        answers = None
-        for _, which, region, unit in self._by_target(question, rows, targets):
-            found = solve(question.points, rows[which], region, unit, order)
-            if len(which) == len(rows):
-                return found
-            answers = answers or Answers.blank(len(rows), question.points.shape[1])
+        groups = list(self._by_target(question, rows, targets))
+        if len(groups) == 1:
+            target, _, box = groups[0]
+            region, unit = self._prepared(target)
+            return solve(question.points, rows, region.within(*box), unit, order)
+        answers = Answers.blank(len(rows), question.points.shape[1])
+
+        def answer_group(at: int, _: int) -> None:
+            target, which, box = groups[at]
+            region, unit = self._prepared(target)
+            found = solve(question.points, rows[which], region.within(*box), unit, order)
             answers.put(which, found)
-        return answers or Answers.blank(0, question.points.shape[1])
+
+        in_parallel(answer_group, len(groups), chunk=1)
+        return answers
 
     def _multipliers(
         self, question: Question, rows: Rows, targets: Rows, cardinality: Rows
@@ -325,10 +332,14 @@ class VoICE(Explainer):
         """Solve again for the certificates, a column a cluster."""
         order = self._ranked(question.rules)
         table = np.zeros((len(rows), self.clustering_.n_clusters))
-        for target, which, region, unit in self._by_target(question, rows, targets):
+        for target, which, box in self._by_target(question, rows, targets):
+            region, unit = self._prepared(target)
+            region = region.within(*box)
             if question.objective == "prefix" and len(order):
                 counts = np.where(cardinality[which] > 0, cardinality[which], len(order))
-                found = allow_prefix(question.points, rows[which], region, unit, order, counts)
+                found = allow_prefix(
+                    question.points, rows[which], region, unit, order, counts, certify=True
+                )
             else:
                 found = project(question.points, region, rows=rows[which], unit=unit)
             table[np.ix_(which, self.clustering_.cell(target).rivals)] = found.multipliers
