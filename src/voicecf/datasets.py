@@ -47,6 +47,8 @@ DEADLINE = 300.0
 PATIENCE = 2.0
 # Bytes: the largest download is 0.1 MB, so that more than this is not one of our files.
 LARGEST = 1 << 26
+# How a zip begins.
+ZIP = b"PK\x03\x04"
 
 
 class DatasetError(VoiceError):
@@ -138,7 +140,7 @@ def load(name: str) -> Dataset:
     ((150, 4), 3, ('setosa', 'versicolor', 'virginica'))
     """
     if not isinstance(name, str) or name not in CATALOGUE:
-        raise OptionError(f"unknown dataset {name!r}; {_likely(str(name))}")
+        raise OptionError(f"unknown dataset {name!r}; {_likely(name)}")
     recipe = CATALOGUE[name]
     frame = recipe.table()
     classes = _pandas().Categorical(frame[recipe.label])
@@ -216,8 +218,10 @@ class Recipe:
     excluded: tuple[str, ...] = ()
 
 
-def _likely(name: str) -> str:
-    spelt = name.strip().lower().replace(" ", "_").replace("-", "_")
+def _likely(name: Any) -> str:
+    spelt = (
+        name.strip().lower().replace(" ", "_").replace("-", "_") if isinstance(name, str) else ""
+    )
     close = get_close_matches(spelt, list(CATALOGUE), 1, cutoff=0.5)
     return f"did you mean {close[0]!r}?" if close else f"there are {listed(CATALOGUE, 10)}."
 
@@ -441,7 +445,7 @@ def _fetched(file: File) -> bytes:
     if address is None:
         raise _error(file, f"{file.name} is not on this machine, and voicecf cannot download it.")
     try:
-        content = _member(_downloaded(address, file), file.published)
+        content = _unpacked(_downloaded(address, file), file.published)
     except (OSError, HTTPException, BadZipFile, KeyError) as error:
         raise _error(file, f"{file.name} could not be downloaded: {_reason(error)}.") from error
     derived = _derived(file, content)
@@ -488,18 +492,30 @@ def _announced(line: str) -> Iterator[None]:
         timer.cancel()
 
 
-def _member(content: bytes, name: str) -> bytes:
-    """Return the named file of a zip, or of a zip in it; what is no zip is the file itself."""
-    if not content.startswith(b"PK\x03\x04"):
+def _unpacked(content: bytes, name: str) -> bytes:
+    """Return the named file of a zip; what is no zip is the file itself."""
+    if not content.startswith(ZIP):
         return content
+    try:
+        return _member(content, name)
+    except KeyError:
+        raise
+    except Exception as error:  # each decompressor has its own way to fail
+        raise BadZipFile(str(error)) from error
+
+
+def _member(content: bytes, name: str) -> bytes:
+    """Return the named file of a zip, or of a zip in it."""
     with ZipFile(BytesIO(content)) as archive:
         for entry in archive.namelist():
             if PurePosixPath(entry).name == name:
                 return archive.read(entry)
-        for entry in archive.namelist():
-            if entry.endswith(".zip"):
-                with suppress(KeyError):
-                    return _member(archive.read(entry), name)
+        # By name, not content: Student's zip also holds `.student.zip_old`.
+        inner = [archive.read(entry) for entry in archive.namelist() if entry.endswith(".zip")]
+    for content in inner:
+        with suppress(KeyError):
+            if content.startswith(ZIP):
+                return _member(content, name)
     raise KeyError(name)
 
 
