@@ -13,6 +13,8 @@ from voicecf._compile import compiled
 # Rows in flight: a block is turned so that the innermost loop runs over rows, which vectorises
 # without regrouping the sum over features. 64 rows of 20 features fill a third of an L1 cache.
 BLOCK = 64
+# Rows between two looks at the same row, few enough to stay in an L2 cache.
+STRIP = 1024
 
 
 def exact(function):
@@ -107,6 +109,17 @@ def spread(X, mass, labels, start, stop, means, out):
         for v in range(x.size):
             t = x[v] - mean[v]
             total[v] += m * (t * t)
+
+
+@exact
+def nearest_and_spread(X, mass, centers, weights, start, stop, labels, closest, out):
+    """Run `nearest`, then `spread` around `centers`, while the rows are still in the cache."""
+    changed = 0
+    for first in range(start, stop, STRIP):
+        last = min(first + STRIP, stop)
+        changed += nearest(X, centers, weights, first, last, labels, closest)
+        spread(X, mass, labels, first, last, centers, out)
+    return changed
 
 
 @exact

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from numbers import Integral, Real
 from threading import Event
-from typing import Any, Self, cast
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -36,6 +36,8 @@ Labels = npt.NDArray[np.int32]
 
 # The least within-cluster spread that a weight is computed from: w = 1 / max(phi, FLOOR).
 FLOOR = 1e-12
+# A spread so far below the floor that its own rounding is of no account.
+NEGLIGIBLE = 1e-6 * FLOOR
 # Rows in a job. Part of the result beyond this many rows, for spreads are added job by job.
 CHUNK = 32_768
 
@@ -316,27 +318,14 @@ class _Assignment:
     def of(cls, X: Floats) -> _Assignment:
         return cls(np.full(len(X), -1, np.int32), np.empty(len(X)))
 
-    def renew(
-        self,
-        X: Floats,
-        centers: Floats,
-        weights: Floats,
-        then: Callable[[int, int], None] | None = None,
-    ) -> int:
-        """Assign every row, calling `then` on finished spans in row order; count new labels."""
+    def renew(self, X: Floats, centers: Floats, weights: Floats) -> None:
+        """Assign every row anew."""
         loop = _loops().nearest
-        queue = _Queue(-(-len(X) // CHUNK))
 
-        def work(start: int, stop: int) -> int:
-            with queue:
-                changed: int = loop(X, centers, weights, start, stop, self.labels, self.closest)
-                if then is not None:
-                    queue.wait_for_turn(start // CHUNK)
-                    then(start, stop)
-                    queue.leave(start // CHUNK)
-            return changed
+        def work(start: int, stop: int) -> None:
+            loop(X, centers, weights, start, stop, self.labels, self.closest)
 
-        return sum(in_parallel(work, len(X), chunk=CHUNK))
+        in_parallel(work, len(X), chunk=CHUNK)
 
 
 class _Queue:
@@ -399,10 +388,7 @@ class _Rows:
             loop(self.X, self.mass, labels, start, stop, means, out)
             return out
 
-        total, *others = in_parallel(work, len(self.X), chunk=CHUNK)
-        for part in others:  # in the order of the jobs, whoever ran them
-            total += part
-        return cast(Floats, total)
+        return _add_in_order(in_parallel(work, len(self.X), chunk=CHUNK))
 
     def varies_within(self, labels: Labels) -> npt.NDArray[np.bool_]:
         """Tell for each feature whether some cluster holds two values of it."""
@@ -453,8 +439,7 @@ def _restart(rows: _Rows, centers: Floats, max_iter: int, tol: float) -> _Restar
     state = _Assignment.of(rows.X)
     n_iter, settled = 0, False
     while n_iter < max_iter and not settled:
-        means, changed = _reassign(rows, state, centers, weights)
-        phi = rows.spread(state.labels, means).sum(axis=0)
+        means, phi, changed = _pass(rows, state, centers, weights)
         weights = _weights(phi)
         settled = changed == 0 or bool(np.linalg.norm(means - centers) <= tol)
         centers = means
@@ -464,23 +449,56 @@ def _restart(rows: _Rows, centers: Floats, max_iter: int, tol: float) -> _Restar
     return _Restart(centers, weights, phi, state.labels, inertia, n_iter)
 
 
-def _reassign(
+def _pass(
     rows: _Rows, state: _Assignment, centers: Floats, weights: Floats
-) -> tuple[Floats, int]:
-    """Assign every row; return the means of the clusters and how many rows changed theirs."""
-    sums, totals = np.zeros_like(centers), np.zeros(len(centers))
-    loop = _loops().add_up
-
-    # Rows are added one by one in their order, as numpy adds them: where the weights collapse,
-    # the rounding of these sums is all that tells one restart from another.
-    def add(start: int, stop: int) -> None:
-        loop(rows.X, rows.mass, state.labels, start, stop, sums, totals)
-
-    changed = state.renew(rows.X, centers, weights, then=add)
+) -> tuple[Floats, Floats, int]:
+    """Assign every row; return the new means, their spread phi and the count of new labels."""
+    sums, totals, around, changed = _sweep(rows, state, centers, weights)
     filled = totals > 0
     means = centers.copy()  # an empty cluster stays where it is
     means[filled] = sums[filled] / totals[filled, None]
-    return means, changed
+    # Steiner: sum (x - m)^2 = sum (x - c)^2 - n (m - c)^2. It spares a second sweep where it does
+    # not cancel. Few rows take the sweep in any case, and so give the bits of the plain formula.
+    shift = totals[:, None] * (means - centers) ** 2
+    safe = (shift <= around / 2) | (around <= NEGLIGIBLE)
+    if len(rows.X) > CHUNK and safe.all():
+        spread = around - shift
+    else:
+        spread = rows.spread(state.labels, means)
+    return means, spread.sum(axis=0), changed
+
+
+def _sweep(
+    rows: _Rows, state: _Assignment, centers: Floats, weights: Floats
+) -> tuple[Floats, Floats, Floats, int]:
+    """Assign every row; return sums, masses and squares around `centers`, and new labels."""
+    X, mass, labels = rows.X, rows.mass, state.labels
+    sums, totals = np.zeros_like(centers), np.zeros(len(centers))
+    loops, queue = _loops(), _Queue(-(-len(X) // CHUNK))
+
+    def work(start: int, stop: int) -> tuple[int, Floats]:
+        around = np.zeros_like(centers)
+        with queue:
+            changed = loops.nearest_and_spread(
+                X, mass, centers, weights, start, stop, labels, state.closest, around
+            )
+            # Rows are added one by one in their order, as numpy adds them: where weights collapse,
+            # the rounding of these sums is all that tells one restart from another.
+            queue.wait_for_turn(start // CHUNK)
+            loops.add_up(X, mass, labels, start, stop, sums, totals)
+            queue.leave(start // CHUNK)
+        return changed, around
+
+    changes, parts = zip(*in_parallel(work, len(X), chunk=CHUNK), strict=True)
+    return sums, totals, _add_in_order(parts), sum(changes)
+
+
+def _add_in_order(parts: Sequence[Floats]) -> Floats:
+    """Add up what the jobs returned, from first to last, whoever ran them."""
+    total = parts[0]
+    for part in parts[1:]:
+        total += part
+    return total
 
 
 def _weights(phi: Floats) -> Floats:
