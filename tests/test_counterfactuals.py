@@ -1,0 +1,419 @@
+"""Answers as arrays, tables and sentences: every form says the same thing, and says it safely."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import re
+
+import narwhals as nw
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from sklearn.cluster import KMeans
+from sklearn.datasets import load_iris, load_wine
+
+from voicecf import Status, VoICE
+
+WINE = load_wine(as_frame=True).data
+IRIS = load_iris().data
+NAMES = ["length", "width", "petal", "stamen"]
+KINDS = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "pyarrow": pa.table}
+
+
+@pytest.fixture(scope="module")
+def voice():
+    return VoICE(KMeans(3, n_init=2, random_state=0)).fit(WINE)
+
+
+@pytest.fixture(scope="module")
+def pairs(voice):
+    return voice.explain(WINE.iloc[:20], target="each")
+
+
+@pytest.fixture(scope="module")
+def mixed():
+    """Optimal, infeasible and already, in one batch."""
+    voice = VoICE.from_centers([[0.0, 0.0], [4.0, 0.0]], feature_names=["age", "income"])
+    return voice.explain([[1.0, 5.0], [9.0, 5.0], [-3.0, 5.0]], target=1, bounds={"age": (-9, 9)})
+
+
+@pytest.fixture(scope="module")
+def stuck():
+    voice = VoICE.from_centers([[0.0, 0.0], [4.0, 0.0]], feature_names=["age", "income"])
+    return voice.explain([[1.0, 5.0], [9.0, 5.0]], bounds={"age": (-9, 1)}, target=1)
+
+
+def columns_of(frame) -> dict[str, list]:
+    return nw.from_native(frame, eager_only=True).to_dict(as_series=False)
+
+
+ARRAYS = (
+    "row", "points", "source", "target", "status", "feasible", "cost", "n_changed",
+    "cardinality", "rho", "tau", "alpha", "gap", "multipliers",
+)  # fmt: skip
+
+
+def test_every_array_has_a_line_an_answer(pairs):
+    assert len(pairs) == 40
+    assert {len(getattr(pairs, name)) for name in ARRAYS} == {40}
+    assert pairs.points.shape == (40, 13)
+    assert pairs.multipliers.shape == (40, 3)
+
+
+@pytest.mark.parametrize(
+    "which",
+    [
+        slice(3, 9),
+        slice(None, None, -2),
+        [5, 1, 1],
+        np.array([7, 0]),
+        np.arange(40) % 3 == 0,
+        pd.Series(np.arange(40) % 3 == 0),
+        [],
+    ],
+    ids=["slice", "backwards", "list", "positions", "mask", "series", "nothing"],
+)
+def test_taking_some_takes_them_from_every_array(pairs, which):
+    which = np.zeros(0, dtype=int) if isinstance(which, list) and not which else which
+    some = pairs[which]
+    at = np.arange(40)[which]
+    assert len(some) == len(at)
+    for name in ARRAYS:
+        np.testing.assert_array_equal(getattr(some, name), getattr(pairs, name)[at], err_msg=name)
+    for i, j in enumerate(at):
+        assert some.text(i) == pairs.text(j)
+
+
+def test_an_empty_list_takes_nothing(pairs):
+    assert len(pairs[[]]) == 0
+
+
+def test_one_position_is_an_answer_of_length_one_counted_from_either_end(pairs):
+    assert len(pairs[3]) == 1
+    np.testing.assert_array_equal(pairs[3].points, pairs.points[3:4])
+    np.testing.assert_array_equal(pairs[-1].points, pairs.points[-1:])
+    np.testing.assert_array_equal(pairs[np.int64(3)].points, pairs.points[3:4])
+
+
+@pytest.mark.parametrize("i", [40, -41])
+def test_a_position_beyond_the_answers_says_how_many_there_are(pairs, i):
+    with pytest.raises(IndexError, match="40"):
+        pairs[i]
+    with pytest.raises(IndexError, match="40"):
+        pairs.text(i)
+
+
+def test_iterating_meets_every_answer_once_in_order(pairs):
+    met = list(pairs)
+    assert len(met) == 40
+    assert [one.text(0) for one in met] == [pairs.text(i) for i in range(40)]
+
+
+def test_taking_twice_is_taking_from_what_was_taken(pairs):
+    twice = pairs[10:30][5:8]
+    np.testing.assert_array_equal(twice.points, pairs.points[15:18])
+    np.testing.assert_array_equal(twice.multipliers, pairs.multipliers[15:18])
+
+
+def test_cost_counts_and_tolerance_are_what_their_names_say(voice, pairs):
+    weights = np.full(13, 1 / 13)
+    moves = pairs.points - WINE.to_numpy()[pairs.row]
+    np.testing.assert_allclose(pairs.cost, moves**2 @ weights, rtol=1e-12)
+    spread = np.ptp(WINE.to_numpy(), axis=0)
+    np.testing.assert_array_equal(pairs.n_changed, (abs(moves) > 1e-9 * spread).sum(axis=1))
+    np.testing.assert_array_equal(pairs.tau, pairs.rho - 1)
+    np.testing.assert_array_equal(pairs.source, voice.model.predict(WINE.iloc[:20])[pairs.row])
+    np.testing.assert_array_equal(pairs.alpha, voice.alpha_[pairs.target])
+    assert (pairs.cardinality == 13).all()
+
+
+def test_the_gap_is_relative_so_units_do_not_change_it():
+    for scale in (1e-12, 1.0, 1e12):
+        X = WINE.to_numpy() * scale
+        cf = VoICE(KMeans(5, n_init=1, random_state=0)).fit(X).explain(X[:40], target="each")
+        assert cf.feasible.all()
+        assert (abs(cf.gap) <= 1e-9).all(), scale
+
+
+def test_without_an_answer_numbers_are_nan_and_the_status_says_why(stuck):
+    assert stuck.status.tolist() == [Status.INFEASIBLE, Status.ALREADY]
+    assert stuck.feasible.tolist() == [False, True]
+    assert np.isnan(stuck.points[0]).all()
+    assert np.isnan(stuck.cost[0])
+    assert np.isnan(stuck.rho[0])
+    assert stuck.n_changed[0] == 0
+
+
+def test_feasible_is_optimal_or_already(mixed):
+    assert mixed.status.tolist() == [Status.OPTIMAL, Status.ALREADY, Status.OPTIMAL]
+    assert mixed.feasible.all()
+
+
+# Tables.
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_tables_come_back_in_the_kind_that_came_in(voice, kind):
+    frame = KINDS[kind](WINE.iloc[:5].to_dict("list"))
+    cf = voice.explain(frame)
+    for table in (cf.to_frame(), cf.summary(), cf.changes()):
+        assert type(table) is type(frame)
+    answered = columns_of(cf.to_frame())
+    assert list(answered) == WINE.columns.tolist()
+    np.testing.assert_array_equal(np.column_stack(list(answered.values())), cf.points)
+
+
+def test_arrays_come_back_as_some_frame_with_positions_as_names():
+    cf = VoICE(KMeans(3, n_init=1, random_state=0)).fit(IRIS).explain(IRIS[:2])
+    assert cf.to_frame().columns.tolist() == ["x0", "x1", "x2", "x3"]
+
+
+def test_the_index_of_a_pandas_frame_is_kept(voice):
+    frame = WINE.iloc[:4].set_axis(["ann", "bob", "cid", "dee"])
+    cf = voice.explain(frame)
+    assert cf.to_frame().index.tolist() == ["ann", "bob", "cid", "dee"]
+    assert cf[2:].to_frame().index.tolist() == ["cid", "dee"]
+    each = voice.explain(frame, target="each").to_frame()
+    assert each.index.tolist() == ["ann", "ann", "bob", "bob", "cid", "cid", "dee", "dee"]
+
+
+def test_the_frame_can_be_put_to_the_model_and_lands_in_the_target(voice, pairs):
+    np.testing.assert_array_equal(voice.model.predict(pairs.to_frame()), pairs.target)
+
+
+def test_the_summary_has_a_line_an_answer_and_words_for_the_status(pairs, stuck):
+    table = pairs.summary()
+    assert len(table) == 40
+    for name in ("row", "source", "target", "cost", "n_changed", "rho", "tau", "alpha"):
+        np.testing.assert_array_equal(table[name].to_numpy(), getattr(pairs, name))
+    assert set(table["status"]) == {"optimal"}
+    assert stuck.summary()["status"].tolist() == ["infeasible", "already"]
+    assert stuck.summary()["feasible"].tolist() == [False, True]
+
+
+def test_changes_list_every_column_that_moved_and_none_that_did_not(pairs):
+    table = pairs.changes()
+    assert {"row", "target", "feature", "from", "to", "delta"} <= set(table.columns)
+    X = WINE.to_numpy()
+    spread = np.ptp(X, axis=0)
+    expected = {
+        (int(row), int(target), name, before, after)
+        for row, target, z in zip(pairs.row, pairs.target, pairs.points, strict=True)
+        for name, before, after, s in zip(WINE.columns, X[row], z, spread, strict=True)
+        if abs(after - before) > 1e-9 * s
+    }
+    listed = table[["row", "target", "feature", "from", "to"]].itertuples(index=False, name=None)
+    assert sorted(listed) == sorted(expected)
+    np.testing.assert_allclose(table["delta"], table["to"] - table["from"], rtol=0, atol=1e-12)
+
+
+def test_columns_without_weight_that_had_to_move_are_listed_too():
+    # Column b is outside its bounds and has no weight; a has none either and stays.
+    voice = VoICE.from_centers(
+        [[0.0, 0.0, 0.0], [0.0, 0.0, 4.0]], weights=[0, 0, 1], feature_names=["a", "b", "c"],
+        bounds=(-9.0, 9.0),
+    )  # fmt: skip
+    cf = voice.explain([[1.0, 20.0, 1.0]], target=1)
+    np.testing.assert_allclose(cf.points, [[1.0, 9.0, 2.0]], rtol=1e-9)
+    assert sorted(cf.changes()["feature"]) == ["b", "c"]
+    assert "b falls from 20 to 9" in cf.text(0)
+    assert "a " not in cf.text(0).partition(" if ")[2].partition(";")[0].replace("rises", "")
+
+
+def test_nothing_changed_is_an_empty_table_with_the_same_types():
+    voice = VoICE(KMeans(3, n_init=1, random_state=0)).fit(WINE)
+    for kind in (pd.DataFrame, pl.DataFrame, pa.table):
+        frame = kind(WINE.iloc[:3].to_dict("list"))
+        some, none = voice.explain(frame).changes(), voice.explain(frame)[:0].changes()
+        assert len(none) == 0
+        schemas = [dict(nw.from_native(t, eager_only=True).schema) for t in (some, none)]
+        assert schemas[0] == schemas[1]
+
+
+# Sentences.
+
+
+def test_a_sentence_names_row_clusters_changes_and_tolerance(voice):
+    cf = voice.explain(WINE, target=2)[17]
+    text = cf.text(0)
+    source = voice.model.predict(WINE)[17]
+    changes = r"[\w/]+ (rises|falls) from -?[\d.]+ to -?[\d.]+"
+    form = (
+        rf"Row 17 moves from cluster {source} to 2 if ({changes}(, | and ))+(\d+ smaller changes?)?"
+        rf"({changes})?; it can go [\d.]+ times as far before it leaves\."
+    )
+    assert re.fullmatch(form, text), text
+    assert f"it can go {cf.rho[0]:.2g} times as far" in text
+
+
+def test_a_sentence_tells_up_from_down_with_digits_that_show_it(pairs):
+    seen = 0
+    for i in range(len(pairs)):
+        for name, verb, before, after in re.findall(
+            r"([\w/]+) (rises|falls) from (-?[\d.]+) to (-?[\d.]+)", pairs.text(i)
+        ):
+            c = WINE.columns.get_loc(name)
+            a, z = WINE.iloc[pairs.row[i], c], pairs.points[i, c]
+            assert (verb == "rises") == (z > a)
+            after = after.rstrip(".")
+            step = abs(z - a)
+            assert abs(float(before) - a) <= 0.051 * step
+            assert abs(float(after) - z) <= 0.051 * step
+            seen += 1
+    assert seen > 100
+
+
+def test_the_doctest_sentence_is_the_simplest():
+    voice = VoICE.from_centers([[0.0, 0.0], [4.0, 0.0]], feature_names=["age", "income"])
+    assert voice.explain([[1.0, 5.0]]).text(0) == (
+        "Row 0 moves from cluster 0 to 1 if age rises from 1 to 2; it can go any distance that way."
+    )
+
+
+def test_two_changes_are_joined_by_and():
+    voice = VoICE.from_centers([[0.0, 0.0], [4.0, 4.0]], feature_names=["age", "income"])
+    text = voice.explain([[1.0, 0.0]]).text(0)
+    assert re.search(r"if age rises from 1 to 2\.5 and income rises from 0 to 1\.5;", text), text
+
+
+def test_many_changes_are_cut_short_and_counted():
+    voice = VoICE.from_centers([np.zeros(9), np.ones(9)])
+    text = voice.explain([np.zeros(9)]).text(0)
+    assert text.count("rises") == 6
+    assert "3 smaller changes" in text
+
+
+def test_a_row_that_stays_and_a_row_that_is_stuck_say_so(mixed, stuck):
+    assert mixed.text(1) == "Row 1 is in cluster 1 already; nothing has to change."
+    assert stuck.text(0).startswith("Row 0 cannot move from cluster 0 to 1: No allowed change")
+    assert "widen its bounds" in stuck.text(0)
+
+
+def test_a_move_that_is_at_its_limit_can_go_no_further():
+    voice = VoICE.from_centers([[0.0], [4.0]], feature_names=["age"])
+    cf = voice.explain([[9.0]], target=0, bounds={"age": (1.0, 1.0)})
+    assert cf.rho[0] == 1
+    assert (
+        cf.text(0)
+        == "Row 0 moves from cluster 1 to 0 if age falls from 9 to 1; it can go no further."
+    )
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "words"),
+    [
+        (1234567.0, 2234567.0, "from 1234567 to 2234567"),
+        (1e-7, 2e-7, "from 1e-07 to 2e-07"),
+        (0.0, 1e20, "from 0 to 1e+20"),
+    ],
+)
+def test_numbers_are_written_so_that_people_read_them(before, after, words):
+    voice = VoICE.from_centers([[before], [2 * after - before]], feature_names=["x"])
+    text = voice.explain([[before]], target=1).text(0)
+    assert words in text, text
+
+
+# Showing.
+
+
+def test_repr_counts_outcomes_and_shows_the_first_sentences(pairs, mixed):
+    shown = repr(pairs)
+    assert shown.startswith("40 counterfactuals: 40 optimal")
+    assert pairs.text(0) in shown
+    assert pairs.text(2) in shown
+    assert pairs.text(3) not in shown
+    assert "37 more" in shown
+    assert repr(mixed).startswith("3 counterfactuals: 2 optimal, 1 already")
+    assert repr(mixed[:0]) == "0 counterfactuals: none"
+
+
+def test_one_is_singular(pairs):
+    assert repr(pairs[0]).startswith("1 counterfactual: ")
+
+
+HOSTILE = ["<script>alert('x')</script>", "", "a\nb", "x" * 5000]
+
+
+@pytest.fixture(scope="module")
+def hostile():
+    frame = pd.DataFrame(IRIS, columns=HOSTILE)
+    return VoICE(KMeans(3, n_init=1, random_state=0)).fit(frame).explain(frame.iloc[:2])
+
+
+def test_html_escapes_what_column_names_smuggle_in(hostile):
+    html = hostile._repr_html_()
+    assert "<script" not in html
+    assert "&lt;script&gt;" in html
+    assert "2 counterfactuals" in html
+
+
+def test_a_line_break_in_a_name_breaks_no_line(hostile):
+    assert "\n" not in hostile.text(0)
+    assert len(repr(hostile).splitlines()) == 4
+    assert hostile._repr_html_().count("<li>") == 3
+
+
+def test_a_name_without_letters_can_be_told_from_the_words_around_it(hostile):
+    assert re.search(r"(['\"])\1 (rises|falls)", hostile.text(0))
+
+
+def test_tables_keep_hostile_names_as_they_are(hostile):
+    assert hostile.to_frame().columns.tolist() == HOSTILE
+    assert set(hostile.changes()["feature"]) <= set(HOSTILE)
+
+
+def test_names_that_are_no_text_can_be_shown():
+    frame = pd.DataFrame(IRIS, columns=[10, 20, 30, 40])
+    cf = VoICE(KMeans(3, n_init=1, random_state=0)).fit(frame).explain(frame.iloc[:2])
+    assert "30 rises from" in cf.text(0)
+    assert set(cf.changes()["feature"]) == {10, 20, 30, 40}
+    assert "30 rises" in cf._repr_html_()
+
+
+# Answers are values: what happens to X, the explainer or a copy later does not change them.
+
+
+def test_answers_do_not_change_when_the_data_do():
+    X = IRIS.copy()
+    voice = VoICE(KMeans(3, n_init=1, random_state=0)).fit(X)
+    cf, same = voice.explain(X[:5]), voice.explain(IRIS[:5])
+    X[:] = 0.0
+    assert cf.text(0) == same.text(0)
+    np.testing.assert_array_equal(cf.multipliers, same.multipliers)
+
+
+def test_answers_do_not_change_when_the_explainer_is_fitted_again():
+    voice = VoICE(KMeans(3, n_init=1, random_state=0)).fit(IRIS)
+    multipliers = voice.explain(IRIS[:5]).multipliers
+    late = voice.explain(IRIS[:5])
+    voice.set_params(contraction=0.1).fit(IRIS)
+    np.testing.assert_array_equal(late.multipliers, multipliers)
+
+
+def test_answers_survive_pickle_and_copy(pairs):
+    for other in (pickle.loads(pickle.dumps(pairs)), copy.deepcopy(pairs), copy.copy(pairs)):
+        np.testing.assert_array_equal(other.points, pairs.points)
+        np.testing.assert_array_equal(other.multipliers, pairs.multipliers)
+        assert other.text(0) == pairs.text(0)
+
+
+def test_comparing_two_answers_is_no_error(voice, pairs):
+    assert (pairs == voice.explain(WINE.iloc[:20], target="each")) in (True, False)
+    assert (pairs == "something else") is False
+
+
+def test_a_row_that_stays_has_no_force_on_it():
+    # Its certificate is that of not moving: all multipliers are zero.
+    voice = VoICE(KMeans(3, n_init=1, random_state=0), retain=0.5).fit(IRIS)
+    cf = voice.explain(IRIS, target=voice.predict(IRIS))
+    assert (cf.status == Status.ALREADY).all()
+    np.testing.assert_array_equal(cf.multipliers, 0.0)
+
+
+def test_every_status_explains_itself():
+    for status in Status:
+        assert status.diagnosis.endswith(".")
+        assert len(status.diagnosis) > 30
