@@ -19,11 +19,11 @@ from typing import Any
 FAST_SUMS = {"reassoc", "contract"}
 
 
-def compiled(function: Callable[..., Any]) -> Any:
+def compiled(function: Callable[..., Any], fastmath: Any = FAST_SUMS) -> Any:
     """Compile `function` on its first call, without the GIL, and keep it on disk if possible."""
     import numba
 
-    options: dict[str, Any] = {"nogil": True, "fastmath": FAST_SUMS, "error_model": "numpy"}
+    options: dict[str, Any] = {"nogil": True, "fastmath": fastmath, "error_model": "numpy"}
     try:
         return numba.njit(cache=True, **options)(function)
     except RuntimeError:  # nowhere to write a cache: compile in every process instead

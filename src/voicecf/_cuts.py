@@ -2,10 +2,14 @@
 
 Only few of a thousand rows matter at an answer, and finding them is the work. All rows are looked
 at in single precision, which is twice as fast and good enough to say that a row is far from
-violated; whatever is close is judged in double precision. Same problem in steps as in `_kernel`.
+violated; whatever is close is judged in double precision. Each row is looked at in its own unit,
+its offset: rows that a point overshoots by the largest factor are the likeliest to matter. Same
+problem in steps as in `_kernel`.
 """
 
 from __future__ import annotations
+
+from functools import partial
 
 import numpy as np
 
@@ -27,20 +31,47 @@ from voicecf._kernel import (
 )
 
 # Violated rows that are added at a time, if violated by at least this share of the worst.
-CUTS = 12
-CUT_SHARE = 0.5
+CUTS = 6
+CUT_SHARE = 0.8
 SINGLE = np.float32(np.finfo(np.float32).eps)
+# What a row in the choice is marked with, so that scans pass over it; finite, see `largest_in`.
+CHOSEN = np.float32(-3e38)
+
+
+@partial(compiled, fastmath=True)
+def largest_in(r, start, stop):
+    """Largest entry of a stretch; no infinity or NaN in it, so that the scan vectorises."""
+    quarter = (stop - start) // 4
+    a = b = c = e = r[start]
+    for j in range(start, start + quarter):  # four chains, for one would wait for itself
+        a = max(a, r[j])
+        b = max(b, r[j + quarter])
+        c = max(c, r[j + 2 * quarter])
+        e = max(e, r[j + 3 * quarter])
+    for j in range(start + 4 * quarter, stop):
+        a = max(a, r[j])
+    return max(max(a, b), max(c, e))
 
 
 @compiled
-def price_all(single, offset, x, y, r):
-    """Set r = U (x + y) - offset for all rows in single precision; bound of its error."""
+def above(r, bar, found):
+    """Collect the positions of entries above a bar; their number. No branch: hits are rare."""
+    count, bar = 0, np.float32(bar)
+    for j in range(r.size):
+        found[count] = j
+        count += r[j] > bar
+    return count
+
+
+@compiled
+def price_all(single, level, x, y, r):
+    """Set r = U (x + y) - h for all rows, each in its own unit; bound of the product's error."""
     d, m = single.shape
     size = 0.0
     for i in range(d):
         size += (x[i] + y[i]) ** 2
     for j in range(m):
-        r[j] = -offset[j]
+        r[j] = -level[j]
     i = 0
     while i + 4 <= d:
         y0, y1 = np.float32(x[i] + y[i]), np.float32(x[i + 1] + y[i + 1])
@@ -60,96 +91,116 @@ def price_all(single, offset, x, y, r):
 
 
 @compiled
-def add_cut(u, j, offset, x, b, base, mu, cut, size, place):
+def add_cut(u, j, offset, x, b, base, mu, cut, size, r):
     """Take row j into the choice, in double precision."""
     base[j] = slack_of(u, j, offset, x)
     b[j], mu[j] = base[j], 0.0
     cut[size] = j
-    place[j] = size
+    r[j] = CHOSEN
 
 
 @compiled
-def add_cuts(u, offset, x, y, r, slop, b, base, mu, cut, size, place):
-    """Add the most violated rows to the choice; the new size."""
-    m = r.size
-    worst = np.float32(0.0)
-    for j in range(m):
-        if r[j] > worst and place[j] < 0:
-            worst = r[j]
-    bar = max(CUT_SHARE * worst, slop) if worst > 8 * slop else -slop
+def violated(u, j, offset, x, y):
+    """Whether row j is violated, in double precision."""
+    s, terms = -slack_of(u, j, offset, x), abs(offset[j])
+    for i in range(y.size):
+        s += u[j, i] * y[i]
+        terms += abs(u[j, i] * y[i])
+    return s > TIGHT * terms
+
+
+@compiled
+def add_cuts(u, offset, x, y, r, slop, wary, b, base, mu, cut, size, found):
+    """Add the most violated rows, each in its own unit, to the choice; the new size, and others.
+
+    Where none is clearly violated, `found` holds those within `wary` of it: how many.
+    """
+    worst = largest_in(r, 0, r.size)
+    if worst <= -wary:
+        return size, 0
+    close = worst <= 8 * slop  # then single precision cannot tell
     most = min(cut.size, size + CUTS)
-    for j in range(m):
-        if r[j] > bar and place[j] < 0 and size < most:
-            if bar < 0.0:  # as close as this, single precision cannot tell
-                s, terms = -slack_of(u, j, offset, x), abs(offset[j])
-                for i in range(y.size):
-                    s += u[j, i] * y[i]
-                    terms += abs(u[j, i] * y[i])
-                if s <= TIGHT * terms:
-                    continue
-            add_cut(u, j, offset, x, b, base, mu, cut, size, place)
+    count = above(r, -wary if close else CUT_SHARE * worst, found)
+    for p in range(count):
+        if size < most and (not close or violated(u, found[p], offset, x, y)):
+            add_cut(u, found[p], offset, x, b, base, mu, cut, size, r)
             size += 1
-    return size
+    return size, count
 
 
 @compiled
-def reach_of_all(u, offset, x, y, r0, r, error, low, high):
-    """Largest multiple of the step that keeps to rows and box; close calls in double precision."""
-    d = y.size
-    reach, square = reach_in_box(y, low, high), 0.0
-    for i in range(d):
-        square += y[i] * y[i]
-    flat = FLAT * np.sqrt(square)
-    for j in range(r.size):
-        rise = r[j] - r0[j] + error
-        if rise > 0.0 and -r0[j] - error < reach * rise:
-            s = 0.0
-            for i in range(d):
-                s += u[j, i] * y[i]
-            if s > flat:
-                reach = min(reach, slack_of(u, j, offset, x) / s)
-    return max(reach, 1.0)
-
-
-@compiled
-def largest_of(guard):
-    """Largest entry of each row of the guard, shape (4, 1): what no row needs more than."""
-    largest = np.zeros((4, 1))
+def largest_guard(guard, unit):
+    """Largest entry of each row of the guard, in the units of the rows: what none needs more than."""
+    largest = np.zeros(4)
     for t in range(4):
         for j in range(guard.shape[1]):
-            largest[t, 0] = max(largest[t, 0], guard[t, j])
+            largest[t] = max(largest[t], guard[t, j] * unit[j])
     return largest
 
 
 @compiled
-def add_close(u, offset, x, r, slop, size, square, guard, largest, b, base, mu, cut, count, place):
+def add_close(u, offset, unit, x, r, slop, size, square, guard, b, base, mu, cut, count, found, near):
     """Add rows that the answer may be too close to for the model's rounding; the new size."""
-    most = largest[1, 0] + largest[2, 0] * size + largest[3, 0] * square
-    for j in range(r.size):
-        if r[j] > -2.0 * most - slop and place[j] < 0 and count < cut.size:
-            need = guard[1, j] + guard[2, j] * size + guard[3, j] * square
-            if guard[0, j] - r[j] < 2.0 * need + slop:
-                add_cut(u, j, offset, x, b, base, mu, cut, count, place)
-                count += 1
+    for p in range(near):
+        j = found[p]
+        need = guard[1, j] + guard[2, j] * size + guard[3, j] * square
+        if count < cut.size and unit[j] * (guard[0, j] - 2.0 * need) - r[j] < slop:
+            add_cut(u, j, offset, x, b, base, mu, cut, count, r)
+            count += 1
     return count
+
+
+@compiled
+def reach_along(u, j, offset, x, y, flat):
+    """Largest multiple of the step that keeps to row j."""
+    rise = 0.0
+    for i in range(y.size):
+        rise += u[j, i] * y[i]
+    return slack_of(u, j, offset, x) / rise if rise > flat else np.inf
+
+
+@compiled
+def reach_of_all(u, offset, x, y, r0, r, t, slop, low, high, cut, count, found):
+    """Largest multiple of the step that keeps to rows and box; close calls in double precision.
+
+    A row of slack s that rises by v binds where s < reach v.
+    """
+    reach, square = reach_in_box(y, low, high), 0.0
+    for i in range(y.size):
+        square += y[i] * y[i]
+    flat = FLAT * np.sqrt(square)
+    for p in range(count):
+        reach = min(reach, reach_along(u, cut[p], offset, x, y, flat))
+        r[cut[p]] = r0[cut[p]]
+    error, bound = np.float32(slop), np.float32(min(reach, 1e6))
+    for j in range(r.size):
+        t[j] = (r0[j] + error) + bound * (r[j] - r0[j] + error)
+    for p in range(above(t, 0.0, found)):
+        j = found[p]
+        if -r0[j] - error < reach * (r[j] - r0[j] + error):
+            reach = min(reach, reach_along(u, j, offset, x, y, flat))
+    return max(reach, 1.0)
 
 
 @compiled
 def cuts_chunk(
     start, stop, rows, points, lo, hi, offset, origin, u, scale, guard,
-    out, mu_out, gap_out, reach_out, status_out, single,
+    out, mu_out, gap_out, reach_out, status_out, single, unit,
 ):  # fmt: skip
     """Project problems start to stop onto a region of many rows."""
     m, d = u.shape
     few = min(m, 3 * d + 64)
     x, low, high, y, free = np.empty(d), np.empty(d), np.empty(d), np.empty(d), np.empty(d)
     b, base, mu, res = np.empty(m), np.empty(m), np.empty(m), np.empty(m)
-    r0, r = np.empty(m, np.float32), np.empty(m, np.float32)
-    cut, place = np.empty(few, np.int64), np.full(m, -1)
+    r0, r, t = np.empty(m, np.float32), np.empty(m, np.float32), np.empty(m, np.float32)
+    cut, found = np.empty(few, np.int64), np.empty(m + 1, np.int64)
+    level = np.empty(m, np.float32)
     act, h, rhs = np.empty(d, np.int64), np.empty((d, d)), np.empty(d)
-    widest, largest = 0.0, largest_of(guard)
+    widest, finest, largest = 0.0, 0.0, largest_guard(guard, unit)
     for j in range(m):
-        widest = max(widest, 8 * SINGLE * abs(offset[j]))
+        level[j] = offset[j] * unit[j]
+        widest = max(widest, 8 * SINGLE * abs(level[j]))
+        finest = max(finest, unit[j])
     for p in range(start, stop):
         at = rows[p]
         low_of, high_of = lo[at if lo.shape[0] > 1 else 0], hi[at if hi.shape[0] > 1 else 0]
@@ -161,21 +212,25 @@ def cuts_chunk(
             y[i] = min(max(0.0, low[i]), high[i])
             free[i] = 0.0
             moved = moved or y[i] != 0.0
-        slop = widest + price_all(single, offset, x, free, r0)
+        slop = widest + finest * price_all(single, level, x, free, r0)
         if moved:
-            slop = max(slop, widest + price_all(single, offset, x, y, r))
+            slop = max(slop, widest + finest * price_all(single, level, x, y, r))
         else:
             for j in range(m):
                 r[j] = r0[j]
         count, pushes, solved = 0, 0, True
         while solved:
-            grown = add_cuts(u, offset, x, y, r, slop, b, base, mu, cut, count, place)
+            size, square = sizes_of(y, x, points[at], scale)
+            wary = 2.0 * (largest[1] + largest[2] * size + largest[3] * square) + slop
+            grown, near = add_cuts(
+                u, offset, x, y, r, slop, wary, b, base, mu, cut, count, found
+            )
             if grown == count:
-                size, square = sizes_of(y, x, points[at], scale)
                 count = add_close(
-                    u, offset, x, r, slop, size, square, guard, largest, b, base, mu, cut, count, place
-                )
-                price(u, b, mu, cut, count, y, res)
+                    u, offset, unit, x, r, slop, size, square, guard,
+                    b, base, mu, cut, count, found, near,
+                )  # fmt: skip
+                price(u, b, mu, cut, count, y, res, 0.0)
                 pushes += 1
                 if not push(b, base, mu, res, cut, count, size, square, guard):
                     status_out[p] = OPTIMAL if count < few else UNRESOLVED
@@ -185,7 +240,9 @@ def cuts_chunk(
             else:
                 count = grown
             solved = newton(u, b, low, high, mu, cut, count, y, res, act, h, rhs, free)
-            slop = max(slop, widest + price_all(single, offset, x, y, r))
+            slop = max(slop, widest + finest * price_all(single, level, x, y, r))
+            for q in range(count):
+                r[cut[q]] = CHOSEN
         if status_out[p] == OPTIMAL:
             gap = 0.0
             for q in range(count):
@@ -193,7 +250,47 @@ def cuts_chunk(
                 if mu_out.shape[1] > 0:
                     mu_out[p, cut[q]] = mu[cut[q]]
             gap_out[p] = gap
-            reach_out[p] = reach_of_all(u, offset, x, y, r0, r, slop, low, high)
+            reach_out[p] = reach_of_all(
+                u, offset, x, y, r0, r, t, slop, low, high, cut, count, found
+            )
             leave(points[at], low_of, high_of, scale, y, low, high, out[p])
-        for q in range(count):
-            place[cut[q]] = -1
+
+
+@compiled
+def assign_chunk(
+    start, stop, points, centers, weights, middle, single, halves, sizes, growth, expanded,
+    labels, doubtful,
+):  # fmt: skip
+    """Nearest of many centroids, as in `_cells.assign_chunk`; far ones go by single precision.
+
+    `single` holds sqrt(w) (m - middle) transposed, `halves` half their squared lengths: the nearest
+    centroid has the largest product less half.
+    """
+    k, d = centers.shape
+    x, zero, r = np.empty(d), np.zeros(d), np.empty(k, np.float32)
+    found = np.empty(k + 1, np.int64)
+    widest = 0.0
+    for j in range(k):
+        widest = max(widest, halves[j])
+    for p in range(start, stop):
+        size = 0.0
+        for i in range(d):
+            x[i] = np.sqrt(weights[i]) * (points[p, i] - middle[i])
+            size += weights[i] * points[p, i] * points[p, i]
+        slop = price_all(single, halves, x, zero, r) * np.sqrt(2.0 * widest) + 8 * SINGLE * widest
+        best, second, label = np.inf, np.inf, 0
+        for q in range(above(r, largest_in(r, 0, k) - 4 * slop, found)):
+            j = found[q]
+            s = 0.0
+            for i in range(d):
+                t = points[p, i] - centers[j, i]
+                s += weights[i] * t * t
+            if s < best:
+                best, second, label = s, best, j
+            elif s < second:
+                second = s
+        if second == np.inf:  # all others are further by more than single precision could hide
+            second = best + 4 * slop
+        error = best + second + ((np.sqrt(size) + sizes) ** 2 if expanded else 0.0)
+        labels[p] = label
+        doubtful[p] = second - best <= growth * error

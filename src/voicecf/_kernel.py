@@ -53,23 +53,31 @@ def step_of(u, mu, cut, size, low, high, y):
 
 
 @compiled
-def price(u, b, mu, cut, size, y, r):
+def slip_of(u, j, b, y):
+    """How far row j may be off: rounding of its own terms."""
+    terms = abs(b[j])
+    for i in range(y.size):
+        terms += abs(u[j, i] * y[i])
+    return TIGHT * terms
+
+
+@compiled
+def price(u, b, mu, cut, size, y, r, length):
     """Set r = U y - b; the most violated row, whether active rows are tight, the duality gap."""
     d = y.size
     worst, violation, settled, gap = -1, 0.0, True, 0.0
     for p in range(size):
         j = cut[p]
-        s, terms = 0.0, abs(b[j])
+        s = 0.0
         for i in range(d):
             s += u[j, i] * y[i]
-            terms += abs(u[j, i] * y[i])
         s -= b[j]
         r[j] = s
-        slip = TIGHT * terms
+        most = TIGHT * (abs(b[j]) + length)  # rows have length 1, so no terms are larger
         if mu[j] > 0.0:
-            settled = settled and abs(s) <= slip
             gap -= mu[j] * s
-        elif s > slip and s > violation:
+            settled = settled and abs(s) <= most and abs(s) <= slip_of(u, j, b, y)
+        elif s > violation and (s > most or s > slip_of(u, j, b, y)):
             worst, violation = j, s
     return worst, settled, gap
 
@@ -84,21 +92,23 @@ def cholesky_solve(h, rhs, size):
             s -= h[j, t] * h[j, t]
         if not s > SINGULAR * diagonal:
             return False
-        pivot = np.sqrt(s)
-        h[j, j] = pivot
+        inverse = 1.0 / np.sqrt(s)
+        h[j, j] = inverse
         for i in range(j + 1, size):
             s = h[i, j]
             for t in range(j):
                 s -= h[i, t] * h[j, t]
-            h[i, j] = s / pivot
+            h[i, j] = s * inverse
     for j in range(size):
+        s = rhs[j]
         for t in range(j):
-            rhs[j] -= h[j, t] * rhs[t]
-        rhs[j] /= h[j, j]
+            s -= h[j, t] * rhs[t]
+        rhs[j] = s * h[j, j]
     for j in range(size - 1, -1, -1):
+        s = rhs[j]
         for t in range(j + 1, size):
-            rhs[j] -= h[t, j] * rhs[t]
-        rhs[j] /= h[j, j]
+            s -= h[t, j] * rhs[t]
+        rhs[j] = s * h[j, j]
     return True
 
 
@@ -106,14 +116,15 @@ def cholesky_solve(h, rhs, size):
 def newton_step(u, low, high, mu, y, r, act, size, h, rhs, free):
     """Move the multipliers of `act` so that these rows are tight on the present free coordinates."""
     d = u.shape[1]
-    for i in range(d):
-        free[i] = 1.0 if low[i] < y[i] < high[i] else 0.0
     for p in range(size):
-        rhs[p] = r[act[p]]
+        j = act[p]
+        rhs[p] = r[j]
+        for i in range(d):
+            free[i] = u[j, i] if low[i] < y[i] < high[i] else 0.0
         for t in range(p + 1):
             s = 0.0
             for i in range(d):
-                s += free[i] * u[act[p], i] * u[act[t], i]
+                s += free[i] * u[act[t], i]
             h[p, t] = s
     if not cholesky_solve(h, rhs, size):
         return False
@@ -127,7 +138,7 @@ def newton(u, b, low, high, mu, cut, size, y, r, act, h, rhs, free):
     """Newton on the rows in `cut`, from their multipliers; True where the KKT conditions hold."""
     for _ in range(NEWTON_STEPS):
         square = step_of(u, mu, cut, size, low, high, y)
-        worst, settled, gap = price(u, b, mu, cut, size, y, r)
+        worst, settled, gap = price(u, b, mu, cut, size, y, r, np.sqrt(square))
         if worst < 0 and settled:
             return abs(gap) <= CLOSED * 0.5 * square
         active = 0

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from voicecf._compile import announce, in_parallel
 from voicecf.cell import Arithmetic, Cell
 from voicecf.errors import ModelError
+from voicecf.projection import FEW_ROWS
 from voicecf.region import Array
 from voicecf.shark import SHARK
 
@@ -126,20 +127,27 @@ class Clustering:
 
     def nearest(self, points: Array) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
         """Nearest centroid by the direct formula, and where rounding leaves it in doubt."""
-        from voicecf import _cells
-
         labels = np.empty(len(points), dtype=np.int64)
         doubtful = np.empty(len(points), dtype=np.bool_)
         sizes = float(np.sqrt((self.weights * self.centers**2).sum(axis=1).max()))
         growth = self.arithmetic.growth(self.centers.shape[1])
-        expanded = self.arithmetic.formula == "expanded"
-        announce(_cells.__file__, _cells.assign_chunk)
-        in_parallel(
-            lambda a, b: _cells.assign_chunk(
-                a, b, points, self.centers, self.weights, sizes, growth, expanded, labels, doubtful
-            ),
-            len(points),
-        )
+        rest = (sizes, growth, self.arithmetic.formula == "expanded", labels, doubtful)
+        given = (points, self.centers, self.weights)
+        assign: Any
+        if self.n_clusters > FEW_ROWS:
+            from voicecf import _cuts as loops
+
+            middle = self.centers.mean(axis=0)
+            scaled = np.sqrt(self.weights) * (self.centers - middle)
+            single = np.ascontiguousarray(scaled.T, dtype=np.float32)
+            given = (*given, middle, single, 0.5 * (scaled**2).sum(axis=1))  # type: ignore[assignment]
+            assign = loops.assign_chunk
+        else:
+            from voicecf import _cells as loops  # type: ignore[no-redef]
+
+            assign = loops.assign_chunk
+        announce(loops.__file__, assign)
+        in_parallel(lambda a, b: assign(a, b, *given, *rest), len(points))
         return labels, doubtful
 
     def distances(self, points: Array) -> Array:

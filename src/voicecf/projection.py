@@ -47,10 +47,12 @@ class Projection:
 class UnitRows:
     """A region's rows, scaled so that a slack is a distance in the metric.
 
-    `single` holds them transposed, in single precision, where there are many.
+    Where there are many, `single` holds them transposed, in single precision and in the row's own
+    `unit`, about one over its offset.
     """
 
     u: Array
+    unit: Array
     single: NDArray[np.float32]
     scale: Array
     norms: Array
@@ -72,12 +74,17 @@ class UnitRows:
         norms[norms == 0.0] = 1.0
         u /= norms[:, None]
         guard = np.zeros((4, len(u))) if region.guard is None else region.guard
+        offsets = region.offsets / norms
+        many = len(u) > FEW_ROWS
+        typical = np.abs(offsets).mean() if many else 0.0
+        unit = 1.0 / np.maximum(np.abs(offsets), 0.1 * typical) if typical > 0 else np.ones(len(u))
         return cls(
             u=u,
-            single=np.ascontiguousarray(u.T if len(u) > FEW_ROWS else u[:0].T, dtype=np.float32),
+            unit=unit,
+            single=np.ascontiguousarray((u * unit[:, None]).T if many else u[:0].T, np.float32),
             scale=np.ascontiguousarray(scale),
             norms=norms,
-            offsets=np.ascontiguousarray(region.offsets / norms),
+            offsets=offsets,
             origin=np.ascontiguousarray(region.origin),
             guard=np.ascontiguousarray(guard / norms),
         )
@@ -152,7 +159,7 @@ def _solve(problem: tuple[Any, ...], unit: UnitRows, status: NDArray[np.int8]) -
         from voicecf import _cuts
 
         announce(_cuts.__file__, _cuts.cuts_chunk)
-        many = (*problem, unit.single)
+        many = (*problem, unit.single, unit.unit)
         in_parallel(lambda a, b: _cuts.cuts_chunk(a, b, *many), len(status), chunk=chunk)
     else:
         from voicecf import _kernel
