@@ -32,6 +32,7 @@ from voicecf.tolerance import TOLERANCE
 
 FREE, AT_LOW, AT_HIGH, FROZEN = 0, 1, 2, 3
 
+# `tol` has an entry a row and, behind them, one a coordinate: what rounding of the input explains.
 LOOSE, DEPENDENT = TOLERANCE.loose, TOLERANCE.dependent
 FIRST = 16 * np.finfo(np.float64).eps
 
@@ -136,12 +137,17 @@ def violation_of(u, b, low, high, y, chosen):
 def most_violated(u, b, tol, share, low, high, mu, y, state):
     """Constraint to enforce next: row j as j, a bound of coordinate i as m + i; -1 if none."""
     m, d = u.shape
-    chosen, worst = -1, 0.0
+    chosen, worst, square = -1, 0.0, 0.0
+    for i in range(d):
+        square += y[i] * y[i]
+    length = np.sqrt(square)
     for c in range(m + d):
         if (c < m and mu[c] > 0.0) or (c >= m and state[c - m] != FREE):
             continue
         violation, terms = violation_of(u, b, low, high, y, c)
-        slip = TIGHT * terms + (share * tol[c] if c < m else 0.0)
+        slip = TIGHT * terms + share * tol[c]
+        if c >= m:  # a coordinate takes its rounding from all the others
+            slip += share * LOOSE * length
         if violation > slip and violation > worst:
             chosen, worst = c, violation
     return chosen
@@ -217,8 +223,11 @@ def enforce(u, b, low, high, mu, y, work, state, frame, tri, size, chosen):
             full = max(violation_of(u, b, low, high, y, chosen)[0], 0.0) / curvature
         t = min(longest, full)
         if t == np.inf:
+            largest = 1.0
             for p in range(size):
-                mu[work[p]] = max(-s[p], 0.0)
+                largest = max(largest, -s[p])
+            for p in range(size):  # what is rounding of zero would only blur the proof
+                mu[work[p]] = -s[p] if -s[p] > DEPENDENT * largest else 0.0
             if chosen < m:
                 mu[chosen] = 1.0
             return -1
@@ -334,7 +343,7 @@ def settle(u, b, tol, low, high, mu, y, work, state, frame, tri):
             return OPTIMAL
         if status == INFEASIBLE and proof_margin(u, b, tol, low, high, mu) > 0.0:
             return INFEASIBLE
-        share *= 8.0
+        share *= 2.0
     return UNRESOLVED
 
 
@@ -368,7 +377,7 @@ def settle_chunk(
     rank = min(m, d)
     x, low, high, y = np.empty(d), np.empty(d), np.empty(d), np.empty(d)
     b, base, mu, r = np.empty(m), np.empty(m), np.empty(m), np.empty(m)
-    tol, every = np.empty(m), np.arange(m)
+    tol, every = np.empty(m + d), np.arange(m)
     frame, tri = np.empty((rank + 3, d)), np.empty((rank + 2, rank))
     work, state = np.empty(rank, np.int64), np.empty(d, np.int8)
     for k in range(start, stop):
@@ -377,6 +386,8 @@ def settle_chunk(
         low_of, high_of = lo[at if lo.shape[0] > 1 else 0], hi[at if hi.shape[0] > 1 else 0]
         status, gap = INFEASIBLE, 0.0
         some = enter(points[at], low_of, high_of, origin, scale, x, low, high)
+        for i in range(d):
+            tol[m + i] = LOOSE * (abs(x[i]) + abs(scale[i] * points[at, i]))
         for j in range(m):
             base[j] = slack_of(u, j, offset, x)
             mu[j], b[j], tol[j] = 0.0, base[j], LOOSE * abs(offset[j])

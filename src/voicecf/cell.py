@@ -79,7 +79,7 @@ class Cell:
     def _shifts(self) -> Array:
         return np.asarray(self.centers[self.rivals] - self.center)
 
-    @property
+    @cached_property
     def rows(self) -> Array:
         """Normals of the half-spaces, shape (k - 1, d)."""
         return self.weights * self._shifts

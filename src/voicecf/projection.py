@@ -67,11 +67,12 @@ class UnitRows:
         if not (np.isfinite(scale).all() and (scale > 0).all()):
             raise ValueError("the metric must be positive and finite in every coordinate.")
         u = region.rows / scale
-        # The largest entry first: squares of tiny weights would underflow.
-        largest = np.abs(u).max(axis=1, initial=0.0)
-        largest[largest == 0.0] = 1.0
-        norms = largest * np.linalg.norm(u / largest[:, None], axis=1)
-        norms[norms == 0.0] = 1.0
+        norms = np.sqrt(np.einsum("ij,ij->i", u, u))
+        if not (norms > 1e-140).all():  # zero rows, and rows whose squares underflow
+            largest = np.abs(u).max(axis=1, initial=0.0)
+            largest[largest == 0.0] = 1.0
+            norms = largest * np.linalg.norm(u / largest[:, None], axis=1)
+            norms[norms == 0.0] = 1.0
         u /= norms[:, None]
         guard = np.zeros((4, len(u))) if region.guard is None else region.guard
         offsets = region.offsets / norms

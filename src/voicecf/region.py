@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from copy import copy
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -67,8 +68,11 @@ class Region:
         return int(self.rows.shape[1])
 
     def within(self, lo: Any, hi: Any) -> Region:
-        """Return the same rows with another box."""
-        return replace(self, lo=lo, hi=hi)
+        """Return the same rows, which need no second check, with another box."""
+        region = copy(self)
+        for name, side in (("lo", lo), ("hi", hi)):
+            object.__setattr__(region, name, _box_side(side, self.n_features))
+        return region
 
     def contains(self, points: Any, slack: float = 0.0) -> NDArray[np.bool_]:
         """Tell which points satisfy rows and box; `slack` loosens the rows."""

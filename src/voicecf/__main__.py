@@ -1,0 +1,10 @@
+"""``python -m voicecf`` is the command ``voicecf``."""
+
+from __future__ import annotations
+
+import sys
+
+from voicecf.cli import main
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,188 @@
+"""Recompute what was asked for, dataset by dataset."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from time import perf_counter
+
+from voicecf import datasets
+from voicecf.datasets import DatasetError
+from voicecf.paper.cells import Entry
+from voicecf.paper.progress import Progress, Silent
+from voicecf.paper.protocol import FITS, Comparison, Study, compare
+from voicecf.paper.published import TABLES, Key, figures, released, titles
+from voicecf.paper.tables import (
+    BUILDERS,
+    by_mode_tables,
+    contraction_table,
+    overall_tables,
+    solver_table,
+    underestimation,
+    validity_table,
+)
+
+# What lies beyond the print, and the printed table that each belongs to.
+EXTENDED = {
+    "least_cost_by_mode": "least_cost",
+    "parsimony_by_mode": "parsimony",
+    "actionability_by_mode": "actionability",
+    "solver": "actionability",
+    "contraction_all": "contraction",
+}
+PAIRED = {
+    "least_cost_paired": "least_cost",
+    "parsimony_paired": "parsimony",
+    "actionability_paired": "actionability",
+}
+
+
+@dataclass(frozen=True)
+class Request:
+    """What to recompute: tables and datasets by name, and what lies beyond the print."""
+
+    tables: Sequence[str] = TABLES
+    datasets: Sequence[str] = ()
+    extended: bool = False
+    paired: bool = False
+
+    def names(self) -> list[str]:
+        """Name the datasets, all ten if none is asked for."""
+        return list(self.datasets) or datasets.names()
+
+    def all_tables(self) -> list[str]:
+        """Name the tables, with those beyond the print that belong to them, in order."""
+        beyond = (EXTENDED if self.extended else {}) | (PAIRED if self.paired else {})
+        wanted = [table for table in TABLES if table in self.tables]
+        return wanted + [table for table, base in beyond.items() if base in self.tables]
+
+    def wants(self, *tables: str) -> bool:
+        """Tell whether one of some tables is asked for."""
+        return bool(set(tables) & set(self.all_tables()))
+
+
+@dataclass
+class Reproduction:
+    """The recomputed cells, what could not be run, and how long it took."""
+
+    entries: list[Entry] = field(default_factory=list)
+    not_run: dict[str, str] = field(default_factory=dict)
+    comparisons: dict[str, Comparison] = field(default_factory=dict)
+    seconds: float = 0.0
+
+    @property
+    def compared(self) -> list[Entry]:
+        """Cells that are compared with something printed."""
+        return [entry for entry in self.entries if entry.compared]
+
+    @property
+    def differing(self) -> list[Entry]:
+        """Cells that differ, ties left out."""
+        return [entry for entry in self.compared if entry.differs and not entry.excused]
+
+    @property
+    def excused(self) -> list[Entry]:
+        """Cells that differ and rest on a tie."""
+        return [entry for entry in self.compared if entry.differs and entry.excused]
+
+
+def reproduce(request: Request | None = None, progress: Progress | None = None) -> Reproduction:
+    """Recompute tables of the paper.
+
+    Parameters
+    ----------
+    request : Request
+        What to recompute; every table for all datasets if left out.
+    progress : Progress
+        Where to tell how far it is; nowhere if left out.
+
+    Returns
+    -------
+    Reproduction
+
+    Examples
+    --------
+    >>> from voicecf.paper.reproduction import Request, reproduce
+    >>> found = reproduce(Request(tables=["parsimony"], datasets=["iris"]))
+    >>> [(entry.key.column, entry.text, entry.agrees) for entry in found.compared][:2]
+    [('feasible_pct', '100.0', True), ('r_star', '1.79', True)]
+    """
+    request, progress = request or Request(), progress or Silent()
+    start = perf_counter()
+    result = Reproduction()
+    progress.plan({name: _work(name, request) for name in request.names()})
+    for name in request.names():
+        progress.enter(name)
+        try:
+            study = Study(datasets.load(name))
+        except DatasetError as error:
+            result.not_run[name] = str(error)
+        else:
+            _run(study, request, result, progress)
+        progress.leave(name, result.not_run.get(name))
+    _finish(request, result)
+    result.seconds = perf_counter() - start
+    return result
+
+
+def _run(study: Study, request: Request, result: Reproduction, progress: Progress) -> None:
+    title = study.title
+    for table, build in BUILDERS.items():
+        if request.wants(table) and title in titles(table):
+            progress.say(f"{title}: {table}")
+            result.entries.extend(build(study))
+    progress.advance(_model_work(study.dataset.name, request))
+    _run_beyond(study, request, result, progress)
+    if request.wants("validity", "validity_text"):
+        progress.say(f"{title}: validity")
+        step = _fit_work(study.dataset.name)
+        comparison = compare(study.X, study.dataset.k, tick=lambda: progress.advance(step))
+        result.comparisons[study.dataset.name] = comparison
+        result.entries.extend(validity_table(title, comparison.found))
+        result.entries.extend(underestimation(study, comparison.found))
+
+
+def _run_beyond(study: Study, request: Request, result: Reproduction, progress: Progress) -> None:
+    title = study.title
+    if request.extended or request.paired:
+        progress.say(f"{title}: beyond the print")
+    if request.wants("least_cost_by_mode", "parsimony_by_mode", "actionability_by_mode"):
+        result.entries.extend(by_mode_tables(study))
+    if request.wants("contraction_all"):
+        result.entries.extend(contraction_table(study, "contraction_all"))
+    if request.wants("solver") and any(key.dataset == title for key in released()):
+        result.entries.extend(solver_table(study))
+    if request.wants(*PAIRED):
+        result.entries.extend(by_mode_tables(study, paired=True))
+
+
+def _finish(request: Request, result: Reproduction) -> None:
+    """Add what is said of all datasets together, if all were run; sort by table."""
+    if set(result.comparisons) == set(datasets.names()):
+        found = {name: each.found for name, each in result.comparisons.items()}
+        overall = list(overall_tables(found))
+        quoted = [entry for entry in overall if entry.key.table == "validity_text"]
+        rest = [entry for entry in overall if entry.key.table != "validity_text"]
+        result.entries = quoted + result.entries + rest
+    order = {table: at for at, table in enumerate(request.all_tables())}
+    wanted = [entry for entry in result.entries if entry.key.table in order]
+    result.entries = sorted(wanted, key=lambda entry: order[entry.key.table])
+
+
+def _fit_work(name: str) -> float:
+    """Guess the seconds of a k-means fit, for the progress bar alone."""
+    title = datasets.CATALOGUE[name].title
+    n, d, k = (int(figures()[Key("datasets", title, "", column)].text) for column in "ndk")
+    return 0.005 + 2.5e-8 * n * d * k
+
+
+def _model_work(name: str, request: Request) -> float:
+    """Guess the seconds of what needs the two models, likewise."""
+    return (
+        20 * _fit_work(name) if set(request.all_tables()) - {"validity", "validity_text"} else 0.0
+    )
+
+
+def _work(name: str, request: Request) -> float:
+    fits = FITS if request.wants("validity", "validity_text") else 0
+    return fits * _fit_work(name) + _model_work(name, request)
