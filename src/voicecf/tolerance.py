@@ -29,7 +29,7 @@ class Tolerance:
     tight: float = 1e-14
     loose: float = 1e-12
     dependent: float = 1e-12
-    singular: float = 1e-6
+    singular: float = 1e-4
     closed: float = 1e-10
     changed: float = 1e-9
 
