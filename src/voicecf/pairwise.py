@@ -220,7 +220,8 @@ class _Pairs:
     def _repair(self, rows: NDArray[np.int64], t: int) -> PairwiseComparison:
         from voicecf import _pairs
 
-        answers = project(self.X, self.clustering.cell(t).region(), rows=rows).points
+        region = self.clustering.cell(t).region()
+        answers = project(self.X, region, rows=rows, certify=False).points
         out = np.empty((3, len(rows)))
         geometry = (self.X, self.labels, self.origin, self.centers, self.gram)
         in_parallel(

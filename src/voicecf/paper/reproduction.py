@@ -8,6 +8,7 @@ from time import perf_counter
 
 from voicecf import datasets
 from voicecf.datasets import DatasetError
+from voicecf.errors import known_option
 from voicecf.paper.cells import Entry
 from voicecf.paper.progress import Progress, Silent
 from voicecf.paper.protocol import FITS, Comparison, Study, compare
@@ -45,6 +46,12 @@ class Request:
     datasets: Sequence[str] = ()
     extended: bool = False
     paired: bool = False
+
+    def __post_init__(self) -> None:
+        for table in self.tables:
+            known_option(table, TABLES, "table")
+        for name in self.datasets:
+            known_option(name, datasets.names(), "dataset")
 
     def names(self) -> list[str]:
         """Name the datasets, all ten if none is asked for."""
