@@ -301,6 +301,73 @@ def test_on_a_line_the_answer_is_next_to_the_midpoint(a):
     assert cf.points[0, 0] == pytest.approx(0.5, abs=1e-12 * a)
 
 
+def one_hot(seed: int, n: int = 300) -> np.ndarray:
+    """Two categories as dummies and four measurements, on which SHARK's weights collapse."""
+    rng = np.random.default_rng(seed)
+    dummies = [np.eye(width)[rng.integers(width, size=n)][:, 1:] for width in (4, 3)]
+    return StandardScaler().fit_transform(np.hstack([*dummies, rng.normal(size=(n, 4))]))
+
+
+@pytest.mark.filterwarnings("ignore::voicecf.shark.WeightCollapseWarning")
+@pytest.mark.parametrize("objective", ["cost", "prefix"])
+@pytest.mark.parametrize(("seed", "k"), [(0, 5), (0, 7), (1, 5), (2, 7)])
+def test_weights_that_collapsed_to_a_few_columns_break_no_promise(seed, k, objective):
+    X = one_hot(seed)
+    model = SHARK(k, n_init=3, random_state=42).fit(X)
+    assert model.feature_weights_.min() < 1e-14
+    for options in ({}, {"contraction": 1.0, "bounds": None}):
+        cf = VoICE(model, **options).fit(X).explain(X[:60], target="each", objective=objective)
+        assert np.isfinite(cf.cost[cf.feasible]).all()
+        assert_in_target(model, cf)
+
+
+@pytest.mark.filterwarnings("ignore::voicecf.shark.WeightCollapseWarning")
+@pytest.mark.parametrize(("seed", "k"), [(0, 5), (1, 5), (2, 7)])
+def test_a_cluster_with_members_in_the_box_is_never_called_out_of_reach(seed, k):
+    # Any member is an answer: it lies in the box, and predict puts it into the cluster.
+    X = one_hot(seed)
+    voice = VoICE(SHARK(k, n_init=3, random_state=42)).fit(X)
+    cf = voice.explain(X[:60], target="each")
+    assert not (cf.status == Status.INFEASIBLE).any(), cf.text(int((~cf.feasible).argmax()))
+
+
+# Found by search and made small: centroids, weights, row, target, what may not change.
+CLOSED_BY_ROUNDING = {
+    "a rival that only a light column tells apart": (
+        [[0.0, 0.0], [0.0, 1.0], [2.0, 0.0]], [1.0, 1e-15], [2.0, 0.0], 0, [], (-1.0, 3.0),
+    ),
+    "light column has to go far": (
+        [[2.0, 2.0], [2.0, 0.0], [-1.0, 1.0], [7.0, -3.0]], [1.0, 1e-16], [-1.0, 2.0], 1, [0], None,
+    ),
+    "so far that multipliers overflow": (
+        [[4.0, 4.0], [-5.0, -1.0], [-6.0, -7.0], [6.0, -3.0], [4.0, 6.0]], [1.0, 1e-16],
+        [-2.0, -5.0], 1, [0], None,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CLOSED_BY_ROUNDING)
+def test_what_rounding_closes_is_not_called_proven(case):
+    centers, weights, row, target, fixed, bounds = CLOSED_BY_ROUNDING[case]
+    voice = VoICE.from_centers(centers, weights=weights, bounds=bounds)
+    cf = voice.explain([row], target="each", immutable=fixed)
+    assert np.isfinite(cf.multipliers).all()
+    i = int((cf.target == target).argmax())
+    problem = problem_of(voice, cf, [i], [row], target, fixed)
+    assert judges.exact_feasible(problem, 0)
+    assert cf.status[i] != Status.INFEASIBLE
+
+
+def test_no_column_moves_for_a_rival_that_is_clearly_further():
+    # At (0.93, 0) predict sees centroid 0 nearer than 1 by some ninety units of rounding.
+    voice = VoICE.from_centers(
+        [[0.0, 0.0], [0.0, 1.0], [2.0, 0.0]], weights=[1.0, 1e-14], contraction=0.93
+    )
+    assert voice.predict([[0.93, 0.0]]).tolist() == [0]
+    cf = voice.explain([[2.0, 0.0]], target=0)
+    np.testing.assert_allclose(cf.points, [[0.93, 0.0]], atol=1e-9)
+
+
 def test_weights_of_zero_leave_their_columns_where_they_are():
     voice = VoICE.from_centers([[0.0, 0.0], [4.0, 9.0]], weights=[1, 0])
     cf = voice.explain([[1.0, 2.0], [3.0, -7.0]], target="each")
