@@ -393,9 +393,11 @@ def settle_chunk(
             mu[j], b[j], tol[j] = 0.0, base[j], LOOSE * abs(offset[j])
             for i in range(d):
                 tol[j] += LOOSE * abs(u[j, i] * x[i])
-        for _ in range(PUSHES if some else 0):
+        for turn in range(PUSHES if some else 0):
             status = settle(u, b, tol, low, high, mu, y, work, state, frame, tri)
             if status != OPTIMAL:
+                if turn > 0:  # only what the guard left is empty
+                    status = UNRESOLVED
                 break
             gap = gap_of(u, b, low, high, mu, y, r, frame[rank])
             size, square = sizes_of(y, x, points[at], scale)

@@ -115,6 +115,10 @@ class Clustering:
             labels[ask] = self._predict(points[ask])
         return labels
 
+    def agrees(self, target: int, points: Array) -> NDArray[np.bool_]:
+        """Tell, by the model's own word where there is any doubt, which points are in a cluster."""
+        return np.asarray(self.labels(points.astype(self.dtype).astype(np.float64)) == target)
+
     def _predict(self, points: Array) -> NDArray[Any]:
         """Ask the model, in the words it was fitted in: a frame if it knows column names."""
         points = points.astype(self.dtype)

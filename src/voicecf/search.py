@@ -6,7 +6,8 @@ stride and then halves it, from a lower bound that the single rows give.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,79 @@ from voicecf.region import Array, Region
 from voicecf.status import Status
 
 Rows = NDArray[np.int64]
+# Shares of the rounding guard that are tried, with the model's own word, where all of it empties
+# a region: with collapsed weights the guard is far larger than what the model really rounds.
+EASED = (0.0, 0.01, 0.1)
+
+
+@dataclass(frozen=True)
+class Aim:
+    """Where answers have to lie, and what may move to get there.
+
+    Attributes
+    ----------
+    region : Region
+        Rows and box.
+    unit : UnitRows
+        The rows, scaled.
+    order : array of int
+        Features that may move, the most important first.
+    agrees : callable
+        Whether the model puts points into the target.
+    """
+
+    region: Region
+    unit: UnitRows
+    order: Rows
+    agrees: Callable[[Array], NDArray[np.bool_]]
+
+    def project(self, points: Array, rows: Rows, *, certify: bool = False) -> Projection:
+        """Project onto the region, as far behind its rows as the model's arithmetic needs."""
+        found = project(points, self.region, rows=rows, unit=self.unit, certify=certify)
+        open_ = np.flatnonzero(found.status == Status.UNRESOLVED)
+        for share in EASED if open_.size else ():
+            guard = self.unit.guard * np.array([[1.0], [share], [share], [share]])
+            eased = replace(self.unit, guard=guard)
+            again = project(points, self.region, rows=rows[open_], unit=eased, certify=certify)
+            hit = again.status == Status.OPTIMAL
+            hit[hit] = self.agrees(again.points[hit])
+            settled = hit | (again.status == Status.INFEASIBLE)
+            for name in again.__dataclass_fields__:
+                getattr(found, name)[open_[settled]] = getattr(again, name)[settled]
+            open_ = open_[~settled]
+        return found
+
+    def allow(
+        self, points: Array, rows: Rows, counts: NDArray[np.int64], *, certify: bool = False
+    ) -> Projection:
+        """Project with only the first `counts` features of the order free to move."""
+        from voicecf import _cells
+
+        own = points[rows]
+        sides = [np.atleast_2d(s) for s in (self.region.lo, self.region.hi)]
+        sides = [s[rows] if len(s) > 1 else s for s in sides]
+        lo, hi = np.empty_like(own), np.empty_like(own)
+        in_parallel(
+            lambda a, b: _cells.prefix_box_chunk(a, b, own, *sides, self.order, counts, lo, hi),
+            len(own),
+        )
+        narrowed = replace(self, region=self.region.within(lo, hi))
+        return narrowed.project(own, np.arange(len(own)), certify=certify)
+
+    def least_prefix(self, points: Array, rows: Rows) -> NDArray[np.int64]:
+        """Length that no feasible prefix is shorter than, row by row of the region."""
+        from voicecf import _cells
+
+        floor = np.empty(len(rows), dtype=np.int64)
+        lo, hi = np.atleast_2d(self.region.lo), np.atleast_2d(self.region.hi)
+        u = self.unit
+        in_parallel(
+            lambda a, b: _cells.prefix_floor_chunk(
+                a, b, rows, points, lo, hi, self.order, u.origin, u.u, u.offsets, u.scale, floor
+            ),
+            len(rows),
+        )
+        return floor
 
 
 @dataclass(frozen=True)
@@ -41,86 +115,46 @@ class Answers:
             np.zeros(n, dtype=np.int64),
         )
 
+    @classmethod
+    def of(cls, found: Projection, cardinality: NDArray[np.int64]) -> Answers:
+        """Answers that one projection gives."""
+        return cls(found.points, found.gap, found.reach, found.status, cardinality)
+
     def put(self, at: Any, others: Answers, which: Any = slice(None)) -> None:
         """Copy `others[which]` into place."""
         for name in self.__dataclass_fields__:
             getattr(self, name)[at] = getattr(others, name)[which]
 
 
-def _answers(projection: Projection, cardinality: NDArray[np.int64]) -> Answers:
-    return Answers(
-        projection.points, projection.gap, projection.reach, projection.status, cardinality
-    )
+def least_cost(points: Array, rows: Rows, aim: Aim) -> Answers:
+    """Find the cheapest point of the region; every feature of the order may move."""
+    return Answers.of(aim.project(points, rows), np.full(len(rows), len(aim.order)))
 
 
-def least_cost(points: Array, rows: Rows, region: Region, unit: UnitRows, order: Rows) -> Answers:
-    """Find the cheapest point of the region; every feature of `order` may move."""
-    found = project(points, region, rows=rows, unit=unit, certify=False)
-    return _answers(found, np.full(len(rows), len(order)))
-
-
-def shortest_prefix(points: Array, rows: Rows, region: Region, unit: UnitRows, order: Rows) -> Answers:
-    """Find the shortest prefix of `order` that reaches the region, and its cheapest point."""
-    if len(order) == 0:
-        return least_cost(points, rows, region, unit, order)
-    floor = _prefix_floor(points, rows, region, unit, order)
-    hopeless = floor > len(order)
+def shortest_prefix(points: Array, rows: Rows, aim: Aim) -> Answers:
+    """Find the shortest prefix of the order that reaches the region, and its cheapest point."""
+    longest = len(aim.order)
+    if longest == 0:
+        return least_cost(points, rows, aim)
+    floor = aim.least_prefix(points, rows)
+    hopeless = floor > longest
     below = np.where(hopeless, 0, floor - 1)  # known to be infeasible
-    above = np.full(len(rows), len(order) + 1)  # least known to be feasible
-    probe = np.where(hopeless, len(order), floor)
-    answers = Answers.blank(len(rows), points.shape[1])
-    answers.cardinality[:] = len(order)
+    above = np.full(len(rows), longest + 1)  # least known to be feasible
+    probe = np.where(hopeless, longest, floor)
     stride = np.ones(len(rows), dtype=np.int64)
+    answers = Answers.blank(len(rows), points.shape[1])
+    answers.cardinality[:] = longest
     open_ = np.arange(len(rows))
     while open_.size:
-        found = allow_prefix(points, rows[open_], region, unit, order, probe[open_])
+        found = aim.allow(points, rows[open_], probe[open_])
         fits = found.status == Status.OPTIMAL
-        kept = fits | (probe[open_] == len(order))
-        answers.put(open_[kept], _answers(found, probe[open_]), kept)
+        kept = fits | (probe[open_] == longest)
+        answers.put(open_[kept], Answers.of(found, probe[open_]), kept)
         above[open_[fits]] = probe[open_[fits]]
         below[open_[~fits]] = probe[open_[~fits]]
         stride[open_[~fits]] *= 2
-        open_ = open_[(above[open_] - below[open_] > 1) & (below[open_] < len(order))]
-        known = above[open_] <= len(order)
-        ahead = np.minimum(below[open_] + stride[open_], len(order))
+        open_ = open_[(above[open_] - below[open_] > 1) & (below[open_] < longest)]
+        known = above[open_] <= longest
+        ahead = np.minimum(below[open_] + stride[open_], longest)
         probe[open_] = np.where(known, (below[open_] + above[open_]) // 2, ahead)
     return answers
-
-
-def allow_prefix(
-    points: Array,
-    rows: Rows,
-    region: Region,
-    unit: UnitRows,
-    order: Rows,
-    counts: NDArray[np.int64],
-    *,
-    certify: bool = False,
-) -> Projection:
-    """Project with only the first `counts` features of the order free to move."""
-    from voicecf import _cells
-
-    own = points[rows]
-    sides = [np.atleast_2d(s) for s in (region.lo, region.hi)]
-    sides = [s[rows] if len(s) > 1 else s for s in sides]
-    lo, hi = np.empty_like(own), np.empty_like(own)
-    in_parallel(
-        lambda a, b: _cells.prefix_box_chunk(a, b, own, *sides, order, counts, lo, hi), len(own)
-    )
-    return project(own, region.within(lo, hi), unit=unit, certify=certify)
-
-
-def _prefix_floor(
-    points: Array, rows: Rows, region: Region, unit: UnitRows, order: Rows
-) -> NDArray[np.int64]:
-    from voicecf import _cells
-
-    floor = np.empty(len(rows), dtype=np.int64)
-    lo, hi = np.atleast_2d(region.lo), np.atleast_2d(region.hi)
-    in_parallel(
-        lambda a, b: _cells.prefix_floor_chunk(
-            a, b, rows, points, lo, hi, order, unit.origin, unit.u, unit.offsets, unit.scale, floor
-        ),
-        len(rows),
-    )
-    return floor

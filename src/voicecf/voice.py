@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from numbers import Real
 from typing import Any, Literal, Self
 from warnings import warn
@@ -15,10 +16,10 @@ from voicecf.clustering import Clustering
 from voicecf.counterfactuals import Counterfactuals
 from voicecf.errors import DataError, EmptyClusterWarning, OptionError, known_option
 from voicecf.explainer import Explainer, Question, check_target
-from voicecf.projection import UnitRows, project
+from voicecf.projection import UnitRows
 from voicecf.region import Array, Region
 from voicecf.rules import Rules, check_sides
-from voicecf.search import Answers, Rows, allow_prefix, least_cost, shortest_prefix
+from voicecf.search import Aim, Answers, Rows, least_cost, shortest_prefix
 from voicecf.space import Space
 from voicecf.status import Status
 
@@ -290,38 +291,39 @@ class VoICE(Explainer):
         rules = Rules.read(names, self.lo_, self.hi_, immutable, bounds)
         return self._explain(X, target, rules, objective, deepen)
 
-    def _by_target(
-        self, question: Question, rows: Rows, targets: Rows
-    ) -> Iterator[tuple[int, Rows, tuple[Array, Array]]]:
-        """Group problems by target: the target, which problems, and the rows' boxes."""
+    def _aims(
+        self, question: Question, targets: Rows
+    ) -> Iterator[tuple[Rows, Callable[[], tuple[int, Aim]]]]:
+        """Group problems by target: which problems, and how to make their aim when it is needed."""
+        rules = question.rules
+        ranked = self.order_[~rules.immutable[self.order_]]
+        shared = rules.box(question.points, rules.lo, rules.hi)
+
+        def aim(target: int) -> tuple[int, Aim]:
+            region, unit = self._prepared(target)
+            box = shared
+            if self.contract_bounds:
+                box = rules.box(
+                    question.points, *self._contract_box(target, rules.lo, rules.hi)
+                )
+            agrees = partial(self.clustering_.agrees, target)
+            return target, Aim(region.within(*box), unit, ranked, agrees)
+
         order = np.argsort(targets, kind="stable")
         borders = np.flatnonzero(np.diff(targets[order])) + 1
-        rules = question.rules
-        box = rules.box(question.points, rules.lo, rules.hi)
         for which in np.split(order, borders) if len(order) else ():
-            target = int(targets[which[0]])
-            if self.contract_bounds:
-                contracted = self._contract_box(target, rules.lo, rules.hi)
-                box = rules.box(question.points, *contracted)
-            yield target, which, box
-
-    def _ranked(self, rules: Rules) -> Rows:
-        return self.order_[~rules.immutable[self.order_]]
+            yield which, partial(aim, int(targets[which[0]]))
 
     def _answer(self, question: Question, rows: Rows, targets: Rows) -> Answers:
-        solve, order = OBJECTIVES[question.objective], self._ranked(question.rules)
-        groups = list(self._by_target(question, rows, targets))
+        solve = OBJECTIVES[question.objective]
+        groups = list(self._aims(question, targets))
         if len(groups) == 1:
-            target, _, box = groups[0]
-            region, unit = self._prepared(target)
-            return solve(question.points, rows, region.within(*box), unit, order)
+            return solve(question.points, rows, groups[0][1]()[1])
         answers = Answers.blank(len(rows), question.points.shape[1])
 
         def answer_group(at: int, _: int) -> None:
-            target, which, box = groups[at]
-            region, unit = self._prepared(target)
-            found = solve(question.points, rows[which], region.within(*box), unit, order)
-            answers.put(which, found)
+            which, aim = groups[at]
+            answers.put(which, solve(question.points, rows[which], aim()[1]))
 
         in_parallel(answer_group, len(groups), chunk=1)
         return answers
@@ -330,18 +332,14 @@ class VoICE(Explainer):
         self, question: Question, rows: Rows, targets: Rows, cardinality: Rows
     ) -> Array:
         """Solve again for the certificates, a column a cluster."""
-        order = self._ranked(question.rules)
         table = np.zeros((len(rows), self.clustering_.n_clusters))
-        for target, which, box in self._by_target(question, rows, targets):
-            region, unit = self._prepared(target)
-            region = region.within(*box)
-            if question.objective == "prefix" and len(order):
-                counts = np.where(cardinality[which] > 0, cardinality[which], len(order))
-                found = allow_prefix(
-                    question.points, rows[which], region, unit, order, counts, certify=True
-                )
+        for which, make in self._aims(question, targets):
+            target, aim = make()
+            if question.objective == "prefix" and len(aim.order):
+                counts = np.where(cardinality[which] > 0, cardinality[which], len(aim.order))
+                found = aim.allow(question.points, rows[which], counts, certify=True)
             else:
-                found = project(question.points, region, rows=rows[which], unit=unit)
+                found = aim.project(question.points, rows[which], certify=True)
             table[np.ix_(which, self.clustering_.cell(target).rivals)] = found.multipliers
         return table
 
