@@ -349,12 +349,14 @@ def settle(u, b, tol, low, high, mu, y, work, state, frame, tri):
 
 @compiled
 def gap_of(u, b, low, high, mu, y, r, g):
-    """Set r = U y - b; the duality gap of y and mu, which need not be each other's minimisers."""
+    """Clean y, set r = U y - b; the duality gap of y and mu, which need not belong together."""
     m, d = u.shape
-    gap = 0.0
+    gap, square = 0.0, 0.0
     for i in range(d):
-        y[i] = min(max(y[i], low[i]), high[i])
+        square += y[i] * y[i]
         g[i] = 0.0
+    for i in range(d):  # what moved by rounding alone did not move
+        y[i] = min(max(y[i] if abs(y[i]) > FIRST * np.sqrt(square) else 0.0, low[i]), high[i])
     for j in range(m):
         r[j] = -b[j]
         for i in range(d):

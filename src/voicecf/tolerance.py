@@ -26,7 +26,7 @@ class Tolerance:
         Of a column's spread: a smaller move is no change.
     """
 
-    tight: float = 1e-14
+    tight: float = 4e-15
     loose: float = 1e-12
     dependent: float = 1e-12
     singular: float = 1e-4
