@@ -341,7 +341,7 @@ CLOSED_BY_ROUNDING = {
     ),
     "so far that multipliers overflow": (
         [[4.0, 4.0], [-5.0, -1.0], [-6.0, -7.0], [6.0, -3.0], [4.0, 6.0]], [1.0, 1e-16],
-        [-2.0, -5.0], 1, [0], None,
+        [-2.0, -5.0], 4, [0], None,
     ),
 }  # fmt: skip
 
@@ -356,6 +356,46 @@ def test_what_rounding_closes_is_not_called_proven(case):
     problem = problem_of(voice, cf, [i], [row], target, fixed)
     assert judges.exact_feasible(problem, 0)
     assert cf.status[i] != Status.INFEASIBLE
+
+
+# Found by search: centroids, weights, row, what may not change.
+ONCE_WRONG = {
+    "ten units away": (
+        [[-3.0, 2.0], [-2.0, 1.0], [1.0, 0.0], [-3.0, -1.0]], [1.0, 1e-7], [8.0, 3.0], [],
+    ),
+    "ten units away the other way": (
+        [[-1.0, 1.0], [1.0, 8.0], [-2.0, 0.0], [8.0, 0.0]], [1.0, 1e-7], [9.0, -1.0], [],
+    ),
+    "called optimal where it stood": (
+        [[2.0, 2.0], [2.0, 0.0], [-1.0, 1.0], [7.0, -3.0]], [1.0, 1e-16], [-1.0, 2.0], [0],
+    ),
+    "on a line": ([[0.0], [1.0]], None, [1234.5], []),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", ONCE_WRONG)
+def test_an_answer_called_optimal_is_in_the_target_and_has_a_certificate(case):
+    centers, weights, row, fixed = ONCE_WRONG[case]
+    voice = VoICE.from_centers(centers, weights=weights)
+    cf = voice.explain([row], target="each", immutable=fixed)
+    shares = np.ones(len(row)) if weights is None else weights
+    for i in np.flatnonzero(cf.feasible):
+        assert np.isfinite([cf.cost[i], cf.gap[i], *cf.points[i]]).all()
+        assert exact_label(cf.points[i], centers, shares) == cf.target[i]
+
+
+def test_so_it_is_whatever_the_weights_and_whatever_is_fixed():
+    for i in range(400):
+        rng = np.random.default_rng([99, i])
+        k, d = int(rng.integers(3, 6)), int(rng.integers(2, 4))
+        centers, X = np.round(4 * rng.normal(size=(k, d))), np.round(4 * rng.normal(size=(2, d)))
+        weights = np.append(1.0, np.full(d - 1, 10.0 ** rng.integers(-16, -3)))
+        voice = VoICE.from_centers(centers, weights=weights, contraction=1.0 if i % 2 else 0.9)
+        cf = voice.explain(X, target="each", immutable=[0] if i % 4 < 2 else [])
+        found = cf.points[cf.feasible]
+        assert np.isfinite(found).all()
+        assert np.isfinite(cf.gap[cf.feasible]).all()
+        np.testing.assert_array_equal(voice.predict(found), cf.target[cf.feasible], err_msg=str(i))
 
 
 def test_no_column_moves_for_a_rival_that_is_clearly_further():
