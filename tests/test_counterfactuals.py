@@ -274,9 +274,9 @@ def test_the_doctest_sentence_is_the_simplest():
 
 
 def test_two_changes_are_joined_by_and():
-    voice = VoICE.from_centers([[0.0, 0.0], [4.0, 4.0]], feature_names=["age", "income"])
-    text = voice.explain([[1.0, 0.0]]).text(0)
-    assert re.search(r"if age rises from 1 to 2\.5 and income rises from 0 to 1\.5;", text), text
+    voice = VoICE.from_centers([[0.0, 0.0], [4.0, 2.0]], feature_names=["age", "income"])
+    text = voice.explain([[0.0, 0.0]]).text(0)
+    assert "if age rises from 0 to 2 and income rises from 0 to 1;" in text
 
 
 def test_many_changes_are_cut_short_and_counted():
