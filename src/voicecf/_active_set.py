@@ -16,6 +16,7 @@ import numpy as np
 
 from voicecf._compile import compiled
 from voicecf._kernel import (
+    HUGE,
     INFEASIBLE,
     OPTIMAL,
     PUSHES,
@@ -402,10 +403,12 @@ def settle_chunk(
                     status = UNRESOLVED
                 break
             gap = gap_of(u, b, low, high, mu, y, r, frame[rank])
-            size, square = sizes_of(y, x, points[at], scale)
-            if not push(b, base, mu, r, every, m, size, square, guard):
+            size, step, square = sizes_of(y, x, points[at], scale)
+            pushed = push(b, base, mu, r, every, m, size, step, square, guard)
+            if pushed or not size < HUGE:
+                status = UNRESOLVED
+            if not pushed:
                 break
-            status = UNRESOLVED
         status_out[p] = status
         for j in range(mu_out.shape[1]):
             mu_out[p, j] = mu[j]

@@ -16,12 +16,14 @@ import numpy as np
 from voicecf._compile import compiled
 from voicecf._kernel import (
     FLAT,
+    HUGE,
     OPTIMAL,
     PUSHES,
     TIGHT,
     UNRESOLVED,
     enter,
     leave,
+    need_of,
     newton,
     price,
     push,
@@ -131,19 +133,19 @@ def add_cuts(u, offset, x, y, r, slop, wary, b, base, mu, cut, size, found):
 @compiled
 def largest_guard(guard, unit):
     """Largest entry of each row of the guard, in the units of the rows: what none needs more than."""
-    largest = np.zeros(4)
-    for t in range(4):
+    largest = np.zeros(guard.shape[0])
+    for t in range(guard.shape[0]):
         for j in range(guard.shape[1]):
             largest[t] = max(largest[t], guard[t, j] * unit[j])
-    return largest
+    return largest.reshape(-1, 1)
 
 
 @compiled
-def add_close(u, offset, unit, x, r, slop, size, square, guard, b, base, mu, cut, count, found, near):
+def add_close(u, offset, unit, x, r, slop, sizes, guard, b, base, mu, cut, count, found, near):
     """Add rows that the answer may be too close to for the model's rounding; the new size."""
     for p in range(near):
         j = found[p]
-        need = guard[1, j] + guard[2, j] * size + guard[3, j] * square
+        need = need_of(guard, j, sizes[0], sizes[1], sizes[2])
         if count < cut.size and unit[j] * (guard[0, j] - 2.0 * need) - r[j] < slop:
             add_cut(u, j, offset, x, b, base, mu, cut, count, r)
             count += 1
@@ -220,20 +222,20 @@ def cuts_chunk(
                 r[j] = r0[j]
         count, pushes, solved = 0, 0, True
         while solved:
-            size, square = sizes_of(y, x, points[at], scale)
-            wary = 2.0 * (largest[1] + largest[2] * size + largest[3] * square) + slop
+            size, step, square = sizes = sizes_of(y, x, points[at], scale)
+            wary = 2.0 * need_of(largest, 0, size, step, square) + slop
             grown, near = add_cuts(
                 u, offset, x, y, r, slop, wary, b, base, mu, cut, count, found
             )
             if grown == count:
                 count = add_close(
-                    u, offset, unit, x, r, slop, size, square, guard,
+                    u, offset, unit, x, r, slop, sizes, guard,
                     b, base, mu, cut, count, found, near,
                 )  # fmt: skip
                 price(u, b, mu, cut, count, y, res, 0.0)
                 pushes += 1
-                if not push(b, base, mu, res, cut, count, size, square, guard):
-                    status_out[p] = OPTIMAL if count < few else UNRESOLVED
+                if not push(b, base, mu, res, cut, count, size, step, square, guard):
+                    status_out[p] = OPTIMAL if count < few and size < HUGE else UNRESOLVED
                     break
                 if pushes == PUSHES:
                     break

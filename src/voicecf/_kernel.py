@@ -28,6 +28,8 @@ OPTIMAL, INFEASIBLE, UNRESOLVED = 0, 1, 2
 
 TIGHT, CLOSED, SINGULAR = TOLERANCE.tight, TOLERANCE.closed, TOLERANCE.singular
 NEWTON_STEPS = 24
+# Beyond this no answer is one: its squares overflow.
+HUGE = 1e150
 # A row that rises by less than this share of the step is parallel to it.
 FLAT = 1e-14
 # How often an answer is pushed further in before its cell is called thinner than rounding.
@@ -171,33 +173,42 @@ def enter(point, low_of, high_of, origin, scale, x, low, high):
         x[i] = scale[i] * (point[i] - origin[i])
         low[i] = scale[i] * (low_of[i] - point[i])
         high[i] = scale[i] * (high_of[i] - point[i])
-        some = some and low_of[i] <= high_of[i]
+        some = some and low_of[i] <= high_of[i] and low_of[i] < np.inf and high_of[i] > -np.inf
     return some
 
 
 @compiled
 def sizes_of(y, x, point, scale):
-    """Length of the answer from zero and its squared length from the origin, in the metric."""
-    size, square = 0.0, 0.0
+    """Sizes, in the metric, of the answer and of the step, and its squared distance from the origin.
+
+    A long step is off by its own rounding, however small the answer is that it leads to.
+    """
+    size, step, square = 0.0, 0.0, 0.0
     for i in range(y.size):
         t = scale[i] * point[i] + y[i]
         size += t * t
+        step += y[i] * y[i]
         t = x[i] + y[i]
         square += t * t
-    return np.sqrt(size), square
+    return np.sqrt(size), np.sqrt(step), square
 
 
 @compiled
-def push(b, base, mu, r, cut, count, size, square, guard):
+def need_of(guard, j, size, step, square):
+    """Slack that row j needs to its uncontracted boundary, so that the model's rounding agrees."""
+    return guard[1, j] + guard[2, j] * size + guard[3, j] * square + guard[4, j] * step
+
+
+@compiled
+def push(b, base, mu, r, cut, count, size, step, square, guard):
     """Ask for more room where the model's own arithmetic could still see a rival; True if it did.
 
-    Row j needs a slack of guard[1, j] + guard[2, j] |z| + guard[3, j] |z - o|^2 (in the metric) to
-    its uncontracted boundary, which is guard[0, j] behind the row's own slack `base`.
+    The uncontracted boundary is guard[0, j] behind the row's own slack `base`.
     """
     pushed = False
     for p in range(count):
         j = cut[p]
-        need = guard[1, j] + guard[2, j] * size + guard[3, j] * square
+        need = need_of(guard, j, size, step, square)
         missing = need - (guard[0, j] + base[j] - b[j] - r[j])
         if need > 0.0 and missing > 0.0:
             b[j] -= missing + need
@@ -267,9 +278,9 @@ def project_chunk(
         for _ in range(PUSHES):
             if not newton(u, b, low, high, mu, cut, m, y, r, act, h, rhs, free):
                 break
-            size, square = sizes_of(y, x, points[at], scale)
-            if not push(b, base, mu, r, cut, m, size, square, guard):
-                status_out[p] = OPTIMAL
+            size, step, square = sizes_of(y, x, points[at], scale)
+            if not push(b, base, mu, r, cut, m, size, step, square, guard):
+                status_out[p] = OPTIMAL if size < HUGE else UNRESOLVED
                 break
         if status_out[p] != OPTIMAL:
             continue

@@ -37,7 +37,7 @@ class Arithmetic:
 
     def growth(self, d: int) -> float:
         """Relative error of a sum of d products in any order, with a factor of safety."""
-        return 4.0 * (d + 8) * self.eps
+        return (d + 8) * self.eps
 
 
 @dataclass(frozen=True)
@@ -135,7 +135,7 @@ class Cell:
         return Region(self.rows, offsets, origin=self.center, guard=guard)
 
     def _guard(self, alpha: float, delta: float, arithmetic: Arithmetic) -> Array:
-        """Slack that each row needs: room behind it, a constant, a part of |z|, of |z - m_t|^2.
+        """Slack that each row needs: room behind it, a constant, parts of |z|, |z - m_t|^2, |z - a|.
 
         D_j(z) - D_t(z) is twice the slack, so half the error of the difference is needed. Sizes are
         in the metric w + delta, as the projection measures them.
@@ -143,9 +143,10 @@ class Cell:
         metric = self.weights + delta
         lengths = np.sqrt((self.rows**2 / metric).sum(axis=1))
         growth = arithmetic.growth(len(self.weights))
-        guard = np.zeros((4, len(self.rivals)))
+        guard = np.zeros((5, len(self.rivals)))
         guard[0] = (1.0 - alpha) * self.offsets
         guard[2] = 2.0 * arithmetic.eps * lengths  # the answer itself is rounded
+        guard[4] = 32.0 * np.finfo(np.float64).eps * lengths  # and so is the step that leads to it
         guard[3] = growth
         if arithmetic.formula == "expanded":
             sizes = np.sqrt((self.weights * self.centers**2).sum(axis=1))

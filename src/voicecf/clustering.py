@@ -20,6 +20,10 @@ from voicecf.region import Array
 from voicecf.shark import SHARK
 
 
+# Beyond this a square overflows.
+LARGEST = 1e150
+
+
 @dataclass(frozen=True)
 class Clustering:
     """Centroids and weights of a nearest-centroid model.
@@ -77,19 +81,24 @@ class Clustering:
     @classmethod
     def from_centers(cls, centers: Any, weights: Any = None, **attributes: Any) -> Clustering:
         """Check centroids and weights, and scale the weights to sum to 1."""
-        centers = np.ascontiguousarray(centers, dtype=np.float64)
+        centers = _numbers(centers)
         if centers.ndim != 2 or not np.isfinite(centers).all():
             raise ModelError("centers must be a finite array of shape (k, d).")
+        if centers.shape[1] == 0:
+            raise ModelError("centers have no columns; a clustering needs a feature.")
+        if centers.size and np.abs(centers).max() > LARGEST:
+            raise ModelError(f"centers beyond {LARGEST:g} cannot be squared; rescale the columns.")
         if len(centers) < 2:
             raise ModelError("the model has one cluster: there is no other to move to. Use k >= 2.")
         d = centers.shape[1]
-        weights = np.full(d, 1.0) if weights is None else np.array(weights, dtype=np.float64)
+        weights = np.full(d, 1.0) if weights is None else _numbers(weights)
         if weights.shape != (d,) or not np.isfinite(weights).all() or (weights < 0).any():
             raise ModelError(f"weights must be {d} finite numbers, none negative: one a feature.")
-        if not weights.sum() > 0:
+        if not weights.any():
             raise ModelError("all weights are zero: every point is as close to every centroid.")
         attributes.setdefault("arithmetic", Arithmetic())
         attributes.setdefault("dtype", np.dtype(np.float64))
+        weights = weights / weights.max()
         return cls(centers, weights / weights.sum(), **attributes)
 
     @property
@@ -127,7 +136,8 @@ class Clustering:
             return np.asarray(self.model.predict(points))
         from voicecf.space import Space
 
-        return np.asarray(self.model.predict(Space(list(names), True, self.dtype).table(points)))
+        frame = Space(list(names), True, self.dtype).table(points)
+        return np.asarray(self.model.predict(frame))
 
     def nearest(self, points: Array) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
         """Nearest centroid by the direct formula, and where rounding leaves it in doubt."""
@@ -166,8 +176,17 @@ class Clustering:
         return out
 
 
+def _numbers(given: Any) -> Array:
+    try:
+        return np.ascontiguousarray(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        return np.full((1,), np.nan)  # refused by whoever asked, with the shape that is wanted
+
+
 def fitted(model: Any, X: Any) -> Any:
     """Return the model, fitted on X unless it is fitted already."""
+    if isinstance(model, type):
+        raise ModelError(f"{model.__name__} is a class; pass an instance: {model.__name__}().")
     try:
         check_is_fitted(model)
     except NotFittedError:

@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from functools import cached_property
 from html import escape
 from typing import Any
 
+import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
 
 from voicecf.region import Array
-from voicecf.space import Space
+from voicecf.space import Kind, Space, table
 from voicecf.status import Status
 
 Rows = NDArray[np.int64]
 # How many changes a sentence names before it counts the rest.
 NAMED = 6
+# How much of a column's name it shows.
+LONGEST = 60
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class Counterfactuals:
     """One answer a row, or a pair of row and target.
 
@@ -51,9 +54,10 @@ class Counterfactuals:
     """
 
     space: Space
-    like: Any
+    kind: Kind | None
     factual: NDArray[Any]
     weights: Array
+    least: Array
     row: Rows
     points: NDArray[Any]
     source: Rows
@@ -65,7 +69,7 @@ class Counterfactuals:
     rho: Array
     alpha: Array
     gap: Array
-    certify: Callable[[Rows, Rows, Rows], Array] = field(compare=False)
+    certify: Callable[[Rows, Rows, Rows], Array]
 
     @property
     def feasible(self) -> NDArray[np.bool_]:
@@ -86,7 +90,9 @@ class Counterfactuals:
         of rows, each to be negative, is positive all over the allowed box. Solved again on first
         access, which gives the same digits.
         """
-        return self.certify(self.row, self.target, self.cardinality)
+        stays = (self.status == Status.ALREADY) | (self.status == Status.MISSED)
+        found = self.certify(self.row, self.target, self.cardinality)
+        return np.where(stays[:, None], 0.0, found)
 
     def __len__(self) -> int:
         return len(self.row)
@@ -94,15 +100,15 @@ class Counterfactuals:
     def __getitem__(self, which: Any) -> Counterfactuals:
         """Return some of the answers: a slice, a mask, positions, or one position."""
         if isinstance(which, (int, np.integer)):
-            if not -len(self) <= which < len(self):
-                raise IndexError(f"answer {which} of {len(self)}")
-            which = [int(which)]
+            which = [self._at(which)]
         arrays = ("row", "points", "source", "target", "status", "cost", "n_changed",
                   "cardinality", "rho", "alpha", "gap")  # fmt: skip
-        taken = {name: getattr(self, name)[which] for name in arrays}
-        return Counterfactuals(
-            self.space, self.like, self.factual, self.weights, **taken, certify=self.certify
-        )
+        return replace(self, **{name: getattr(self, name)[which] for name in arrays})
+
+    def _at(self, i: Any) -> int:
+        if not -len(self) <= i < len(self):
+            raise IndexError(f"there is no answer {i}: positions go from 0 to {len(self)} less one.")
+        return int(i) % len(self)
 
     def __iter__(self) -> Iterator[Counterfactuals]:
         return (self[i] for i in range(len(self)))
@@ -114,38 +120,42 @@ class Counterfactuals:
 
     def _changed(self, i: int) -> Rows:
         """Columns that answer i changes, the costliest first."""
-        moves = self.weights * self.deltas[i] ** 2
-        return np.argsort(-moves, kind="stable")[: self.n_changed[i]]
+        moved = np.flatnonzero(np.abs(self.deltas[i]) > self.least)
+        moves = self.weights[moved] * self.deltas[i, moved] ** 2
+        return moved[np.argsort(-moves, kind="stable")]
 
     def to_frame(self) -> Any:
         """Return the changed rows in the columns, and the kind of frame, that came in."""
-        return self.space.table(self.points, self.like)
+        return self.space.table(self.points, self.kind, self.row)
 
     def summary(self) -> Any:
         """Return a table with a line an answer: clusters, status, cost, tolerance."""
         columns = ("row", "source", "target", "feasible", "cost", "n_changed", "cardinality",
                    "rho", "tau", "alpha", "gap")  # fmt: skip
-        table = {name: getattr(self, name) for name in columns}
-        table["status"] = np.array([Status(s).name.lower() for s in self.status], dtype=object)
-        return self.space.frame(table, self.like)
+        found = {name: getattr(self, name) for name in columns}
+        found["status"] = np.array([Status(s).name.lower() for s in self.status], dtype=str)
+        return table(found, self.kind)
 
     def changes(self) -> Any:
         """Return a long table with a line a changed column: row, target, feature, from, to, delta."""
         moved = [self._changed(i) for i in range(len(self))]
         answer = np.repeat(np.arange(len(self)), [len(m) for m in moved])
         feature = np.concatenate([*moved, np.empty(0, dtype=np.int64)]).astype(np.int64)
-        names = np.empty(len(feature), dtype=object)
-        names[:] = [self.space.names[f] for f in feature]
-        return self.space.frame(
+        names = [self.space.names[f] for f in feature]
+        textual = all(isinstance(name, str) for name in self.space.names)
+        floats = nw.Float64 if self.points.dtype == np.float64 else nw.Float32
+        schema = {"row": nw.Int64, "target": nw.Int64, "feature": nw.String}
+        return table(
             {
                 "row": self.row[answer],
                 "target": self.target[answer],
-                "feature": names,
+                "feature": np.array(names, dtype=str if textual else None),
                 "from": self.factual[self.row[answer], feature],
                 "to": self.points[answer, feature],
                 "delta": self.deltas[answer, feature],
             },
-            self.like,
+            self.kind,
+            schema | dict.fromkeys(("from", "to", "delta"), floats) if textual else None,
         )
 
     def text(self, i: int) -> str:
@@ -158,7 +168,7 @@ class Counterfactuals:
         >>> voice.explain([[1.0, 5.0]], target=1).text(0)
         'Row 0 moves from cluster 0 to 1 if age rises from 1 to 2; it can go any distance that way.'
         """
-        i = range(len(self))[i]
+        i = self._at(i)
         row, source, target = self.row[i], self.source[i], self.target[i]
         status = Status(self.status[i])
         if status == Status.ALREADY:
@@ -176,7 +186,7 @@ class Counterfactuals:
         before, after = self.factual[self.row[i], feature], self.points[i, feature]
         verb = "rises" if after > before else "falls"
         start, end = _readable(float(before), float(after))
-        return f"{self.space.names[feature]} {verb} from {start} to {end}"
+        return f"{_legible(self.space.names[feature])} {verb} from {start} to {end}"
 
     def _reach(self, i: int) -> str:
         rho = self.rho[i]
@@ -190,7 +200,7 @@ class Counterfactuals:
         return ", ".join(f"{count} {name}" for name, count in found.items()) or "none"
 
     def __repr__(self) -> str:
-        lines = [f"{len(self)} counterfactuals: {self._counts()}"]
+        lines = [f"{len(self)} counterfactual{'s' * (len(self) != 1)}: {self._counts()}"]
         if self.feasible.any():
             cost, changed = self.cost[self.feasible], self.n_changed[self.feasible]
             lines.append(f"median cost {np.median(cost):.4g}, median changes {np.median(changed):g}")
@@ -203,6 +213,13 @@ class Counterfactuals:
         head, *body = repr(self).split("\n")
         items = "".join(f"<li>{escape(line.strip())}</li>" for line in body)
         return f"<div><strong>{escape(head)}</strong><ul>{items}</ul></div>"
+
+
+def _legible(name: Any) -> str:
+    """Write a column's name so that it fits into a line and is seen to be one."""
+    text = str(name)
+    text = text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."
+    return text if text.strip() and text.isprintable() else repr(text)
 
 
 def _joined(phrases: list[str]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,11 +14,11 @@ from sklearn.exceptions import NotFittedError
 from voicecf._compile import in_parallel
 from voicecf.clustering import Clustering, fitted
 from voicecf.counterfactuals import Counterfactuals
-from voicecf.errors import DataError, ModelError, TargetError, known_option
+from voicecf.errors import DataError, ModelError, TargetError
 from voicecf.region import Array
 from voicecf.rules import Rules
 from voicecf.search import Answers, Rows
-from voicecf.space import Space, is_frame
+from voicecf.space import Space, kind_of
 from voicecf.status import Status
 from voicecf.tolerance import TOLERANCE
 
@@ -59,17 +60,19 @@ class Explainer(BaseEstimator):  # type: ignore[misc]
     def _read_model(self, X: Any) -> Array:
         """Learn clustering and columns; the data as coordinates."""
         space = Space.of(X)
-        clustering = Clustering.of(fitted(self.model, X))
-        if len(space.names) != clustering.centers.shape[1]:
-            raise DataError(
-                f"X has {len(space.names)} columns; the model was fitted on "
-                f"{clustering.centers.shape[1]}."
-            )
-        self.clustering_ = clustering
-        self.space_ = Space(space.names, space.named, clustering.dtype)
-        points = self.space_.read(X).astype(np.float64)
-        if len(points) == 0:
+        if len(space.read(X)) == 0:  # before the model sees it: our words are clearer
             raise DataError("X has no rows; bounds and contraction are learned from data.")
+        clustering = Clustering.of(fitted(self.model, X))
+        known = getattr(clustering.model, "feature_names_in_", None)
+        names = list(known) if space.named and known is not None else space.names
+        self.__dict__.pop("_kept", None)
+        self.clustering_ = clustering
+        self.space_ = Space(names, space.named, clustering.dtype)
+        if len(names) != clustering.centers.shape[1]:
+            raise DataError(
+                f"X has {len(names)} columns; the model was fitted on {clustering.centers.shape[1]}."
+            )
+        points = self.space_.read(X).astype(np.float64)
         self._check_nearest(points)
         return points
 
@@ -101,10 +104,8 @@ class Explainer(BaseEstimator):  # type: ignore[misc]
 
     def predict(self, X: Any) -> Rows:
         """Assign rows to clusters, as the model's own predict does."""
-        return self._fitted_space() and self.clustering_.labels(self._coordinates(X))
-
-    def _coordinates(self, X: Any) -> Array:
-        return self._fitted_space().read(X).astype(np.float64, copy=False)
+        points = self._fitted_space().read(X).astype(np.float64, copy=False)
+        return self.clustering_.labels(points)
 
     def _explain(
         self, X: Any, target: Any, rules: Rules, objective: str = "cost", deepen: bool = False
@@ -114,8 +115,7 @@ class Explainer(BaseEstimator):  # type: ignore[misc]
         source = self.clustering_.labels(points)
         question = Question(points, source, rules, objective)
         k = self.clustering_.n_clusters
-        if isinstance(target, str):
-            known_option(target, ("nearest", "each"), "target")
+        if isinstance(target, str) and target in ("nearest", "each"):
             if target == "nearest":
                 rows = np.arange(len(points))
                 answers, targets = self._nearest(question)
@@ -180,15 +180,15 @@ class Explainer(BaseEstimator):  # type: ignore[misc]
         self, X: Any, given: Any, question: Question, rows: Rows, targets: Rows, answers: Answers
     ) -> Counterfactuals:
         answered = answers.points.astype(given.dtype, copy=False)
-        self._confirm(answered, targets, answers.status)
-        cost, _, changed = self._measure(
+        cost, energy, changed = self._measure(
             question.points, rows, answered.astype(np.float64, copy=False)
         )
         return Counterfactuals(
             space=self.space_,
-            like=X if is_frame(X) else None,
+            kind=kind_of(X),
             factual=given,
             weights=self.clustering_.weights,
+            least=TOLERANCE.changed * self.spread_,
             row=rows,
             points=answered,
             source=question.source[rows],
@@ -199,21 +199,9 @@ class Explainer(BaseEstimator):  # type: ignore[misc]
             cardinality=answers.cardinality,
             rho=answers.reach,
             alpha=self.alpha_[targets],
-            gap=answers.gap,
-            certify=lambda row, target, cardinality: self._multipliers(
-                question, row, target, cardinality
-            ),
+            gap=2.0 * answers.gap / np.where(energy > 0, energy, 1.0),
+            certify=Certifier(copy(self), question),
         )
-
-    def _confirm(self, points: Array, targets: Rows, status: NDArray[np.int8]) -> None:
-        """Put answers to the model's own predict where its arithmetic is not known."""
-        answered = np.flatnonzero(status == Status.OPTIMAL)
-        if self.clustering_.trusted or answered.size == 0:
-            return
-        said = self.clustering_.labels(points[answered].astype(np.float64))
-        lost = answered[said != targets[answered]]
-        status[lost] = Status.UNRESOLVED
-        points[lost] = np.nan
 
     def _answer(self, question: Question, rows: Rows, targets: Rows) -> Answers:
         raise NotImplementedError
@@ -222,6 +210,18 @@ class Explainer(BaseEstimator):  # type: ignore[misc]
         self, question: Question, rows: Rows, targets: Rows, cardinality: Rows
     ) -> Array:
         raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Certifier:
+    """Solves again, for the multipliers; a value, so that answers can be pickled."""
+
+    explainer: Explainer
+    question: Question
+
+    def __call__(self, rows: Rows, targets: Rows, cardinality: Rows) -> Array:
+        """Return multipliers, a column a cluster."""
+        return self.explainer._multipliers(self.question, rows, targets, cardinality)
 
 
 def every_other(source: Rows, k: int) -> tuple[Rows, Rows]:
@@ -233,16 +233,19 @@ def every_other(source: Rows, k: int) -> tuple[Rows, Rows]:
 
 def check_target(target: Any, n: int, k: int) -> Rows:
     """Return one cluster a row, or raise with the clusters there are."""
-    given = np.asarray(target)
+    try:
+        given = np.asarray(target)
+    except ValueError:
+        given = np.empty(0)
+    if n == 0 and given.size == 0 and given.ndim == 1:
+        return np.empty(0, dtype=np.int64)
     if given.dtype.kind not in "iu" or given.shape not in ((), (n,)):
         raise TargetError(
-            f"target must be a cluster (0 to {k - 1}), an array of {n} of them, "
-            f'"nearest" or "each"; got {str(target)[:60]!r}.'
+            f"target={str(target)[:60]!r} is not known; use a cluster (0 to {k - 1}), an array of "
+            f'{n} of them, "nearest" or "each".'
         )
-    wrong = given[(given < 0) | (given >= k)] if given.ndim else given[None][(given < 0) | (given >= k)]
-    if wrong.size:
+    for wrong in np.atleast_1d(given)[(np.atleast_1d(given) < 0) | (np.atleast_1d(given) >= k)]:
         raise TargetError(
-            f"target={wrong.flat[0]} names no cluster: this model has 0 to {k - 1}. "
-            "See voice.predict(X)."
+            f"target={wrong} names no cluster: this model has 0 to {k - 1}. See voice.predict(X)."
         )
     return np.broadcast_to(given.astype(np.int64), (n,)).copy()

@@ -63,9 +63,11 @@ class UnitRows:
     @classmethod
     def of(cls, region: Region, metric: Any) -> UnitRows:
         """Scale the rows of `region` for the metric q (positive, shape (d,))."""
-        scale = np.sqrt(np.broadcast_to(np.asarray(metric, dtype=np.float64), region.origin.shape))
-        if not (np.isfinite(scale).all() and (scale > 0).all()):
+        given = np.asarray(metric, dtype=np.float64)
+        fits = given.shape in ((), region.origin.shape)
+        if not (fits and np.isfinite(given).all() and (given > 0).all()):
             raise ValueError("the metric must be positive and finite in every coordinate.")
+        scale = np.sqrt(np.broadcast_to(given, region.origin.shape))
         u = region.rows / scale
         norms = np.sqrt(np.einsum("ij,ij->i", u, u))
         if not (norms > 1e-140).all():  # zero rows, and rows whose squares underflow
@@ -74,7 +76,7 @@ class UnitRows:
             norms = largest * np.linalg.norm(u / largest[:, None], axis=1)
             norms[norms == 0.0] = 1.0
         u /= norms[:, None]
-        guard = np.zeros((4, len(u))) if region.guard is None else region.guard
+        guard = np.zeros((5, len(u))) if region.guard is None else region.guard
         offsets = region.offsets / norms
         many = len(u) > FEW_ROWS
         typical = np.abs(offsets).mean() if many else 0.0
@@ -86,7 +88,7 @@ class UnitRows:
             scale=np.ascontiguousarray(scale),
             norms=norms,
             offsets=offsets,
-            origin=np.ascontiguousarray(region.origin),
+            origin=np.array(region.origin),
             guard=np.ascontiguousarray(guard / norms),
         )
 
@@ -128,12 +130,11 @@ def project(
     >>> project([[2.0, 0.5]], Region([[1.0, 0.0]], [0.5], lo=0.0, hi=1.0)).points
     array([[0.5, 0.5]])
     """
-    points = np.ascontiguousarray(np.atleast_2d(points), dtype=np.float64)
+    points = _writable(np.atleast_2d(np.asarray(points, dtype=np.float64)))
     unit = UnitRows.of(region, metric) if unit is None else unit
-    rows = np.arange(len(points)) if rows is None else rows
+    rows = np.arange(len(points)) if rows is None else np.asarray(rows, dtype=np.int64)
     n, (m, d) = len(rows), unit.u.shape
-    if points.shape[1] != d:
-        raise ValueError(f"points have {points.shape[1]} coordinates, the region has {d}.")
+    _check(points, rows, region, d)
     answer = Projection(
         points=np.full((n, d), np.nan),
         multipliers=np.zeros((n, m if certify else 0)),
@@ -142,14 +143,33 @@ def project(
         status=np.empty(n, dtype=np.int8),
     )
     problem = (
-        rows, points, np.atleast_2d(region.lo), np.atleast_2d(region.hi), unit.offsets,
+        rows, points, _writable(np.atleast_2d(region.lo)), _writable(np.atleast_2d(region.hi)),
+        unit.offsets,
         unit.origin, unit.u, unit.scale, unit.guard,
         answer.points, answer.multipliers, answer.gap, answer.reach, answer.status,
     )  # fmt: skip
     _solve(problem, unit, answer.status)
     if certify:
-        answer.multipliers[...] /= unit.norms
+        with np.errstate(over="ignore"):
+            answer.multipliers[...] /= unit.norms
     return answer
+
+
+def _writable(values: Array) -> Array:
+    """Return values as compiled code knows them: for read-only ones it would compile anew."""
+    return np.require(values, requirements=["C", "W", "O"] if not values.flags.writeable else ["C"])
+
+
+def _check(points: Array, rows: NDArray[np.int64], region: Region, d: int) -> None:
+    if points.shape[1] != d:
+        raise ValueError(f"points have {points.shape[1]} coordinates, the region has {d}.")
+    if len(rows) and not (0 <= rows.min() and rows.max() < len(points)):
+        raise ValueError(f"rows must be positions of the {len(points)} points.")
+    for side in (region.lo, region.hi):
+        if side.ndim == 2 and len(side) not in (1, len(points)):
+            raise ValueError(f"the region has {len(side)} boxes for {len(points)} points.")
+    if not np.isfinite(points).all():
+        raise ValueError("points must be finite numbers.")
 
 
 def _solve(problem: tuple[Any, ...], unit: UnitRows, status: NDArray[np.int8]) -> None:

@@ -28,7 +28,7 @@ class Region:
     origin : array of shape (d,) or a number
         Where the rows are measured from. A centroid as origin keeps the digits of data that lie
         far from zero.
-    guard : array of shape (4, m), optional
+    guard : array of shape (5, m), optional
         How far behind each row an answer must stay so that a model's own arithmetic agrees; see
         `voicecf.cell.Cell.region`.
 
@@ -48,18 +48,19 @@ class Region:
     guard: Array | None = None
 
     def __post_init__(self) -> None:
-        rows = np.atleast_2d(np.ascontiguousarray(self.rows, dtype=np.float64))
+        rows = np.atleast_2d(_numbers("rows", self.rows, None)).copy()
         m, d = rows.shape
-        shaped: dict[str, Any] = {
+        offsets = _numbers("offsets", self.offsets, (m,)).copy()
+        endless = np.isinf(offsets)  # a row that always holds, or never
+        rows[endless], offsets[endless] = 0.0, np.where(offsets[endless] > 0, 0.0, -1.0)
+        shaped = {
             "rows": rows,
-            "offsets": np.broadcast_to(np.asarray(self.offsets, dtype=np.float64), (m,)),
-            "origin": np.broadcast_to(np.asarray(self.origin, dtype=np.float64), (d,)),
-            "lo": _box_side(self.lo, d),
-            "hi": _box_side(self.hi, d),
+            "offsets": offsets,
+            "origin": _numbers("origin", self.origin, (d,)),
+            "lo": _box_side("lo", self.lo, d),
+            "hi": _box_side("hi", self.hi, d),
         }
         for name, value in shaped.items():
-            if np.isnan(value).any():
-                raise ValueError(f"a region needs numbers: {name} holds NaN.")
             object.__setattr__(self, name, value)
 
     @property
@@ -71,7 +72,7 @@ class Region:
         """Return the same rows, which need no second check, with another box."""
         region = copy(self)
         for name, side in (("lo", lo), ("hi", hi)):
-            object.__setattr__(region, name, _box_side(side, self.n_features))
+            object.__setattr__(region, name, _box_side(name, side, self.n_features))
         return region
 
     def contains(self, points: Any, slack: float = 0.0) -> NDArray[np.bool_]:
@@ -82,6 +83,19 @@ class Region:
         return np.asarray(inside & held)
 
 
-def _box_side(side: Any, d: int) -> Array:
-    side = np.asarray(side, dtype=np.float64)
-    return np.ascontiguousarray(side if side.ndim == 2 else np.broadcast_to(side, (d,)))
+def _numbers(name: str, given: Any, shape: tuple[int, ...] | None) -> Array:
+    """Read one part of a region, or raise with its name."""
+    try:
+        values = np.asarray(given, dtype=np.float64)
+        values = values if shape is None else np.broadcast_to(values, shape)
+    except (TypeError, ValueError):
+        wanted = "an array of numbers" if shape is None else f"numbers of shape {shape}"
+        raise ValueError(f"{name} of a region must be {wanted}; got {str(given)[:60]}.") from None
+    if np.isnan(values).any():
+        raise ValueError(f"a region needs numbers: {name} holds NaN.")
+    return values
+
+
+def _box_side(name: str, side: Any, d: int) -> Array:
+    many = np.ndim(side) == 2
+    return np.ascontiguousarray(_numbers(name, side, (len(side), d) if many else (d,)))

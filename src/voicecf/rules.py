@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from voicecf.errors import BoundsError, known_column
+from voicecf.errors import BoundsError, ColumnError, known_column
 from voicecf.region import Array
 
 
@@ -33,7 +33,7 @@ class Rules:
     ) -> Rules:
         """Check the user's words; `lo` and `hi` hold where `bounds` says nothing."""
         fixed = np.zeros(len(names), dtype=np.bool_)
-        for name in _columns(immutable):
+        for name in _columns(immutable, len(names)):
             fixed[known_column(name, names, "immutable")] = True
         if bounds is not None:
             if not isinstance(bounds, Mapping):
@@ -57,7 +57,7 @@ class Rules:
 def check_pair(pair: Any, where: str) -> tuple[float, float]:
     """Read one (lo, hi) pair; None is open."""
     try:
-        low, high = pair
+        low, high = () if isinstance(pair, str) else pair
         low = -np.inf if low is None else float(low)
         high = np.inf if high is None else float(high)
     except (TypeError, ValueError):
@@ -66,13 +66,17 @@ def check_pair(pair: Any, where: str) -> tuple[float, float]:
         raise BoundsError(f"{where}: NaN is no bound; use None for an open side.")
     if low > high:
         raise BoundsError(f"{where}: ({low:g}, {high:g}) is upside down; give (lo, hi).")
+    if low == np.inf or high == -np.inf:
+        raise BoundsError(f"{where}: no number lies at ({low:g}, {high:g}); use None where open.")
     return low, high
 
 
 def check_sides(sides: Any, d: int) -> tuple[Array, Array]:
     """Read bounds of all columns: a pair of numbers or of arrays of d numbers."""
     try:
-        lo, hi = (np.broadcast_to(np.asarray(s, dtype=np.float64), (d,)).copy() for s in sides)
+        low, high = sides
+        low, high = -np.inf if low is None else low, np.inf if high is None else high
+        lo, hi = (np.broadcast_to(np.asarray(s, np.float64), (d,)).copy() for s in (low, high))
     except (TypeError, ValueError):
         raise BoundsError(
             f'bounds must be "data", None, or a pair (lo, hi) of numbers or of {d} numbers each.'
@@ -82,9 +86,13 @@ def check_sides(sides: Any, d: int) -> tuple[Array, Array]:
     return lo, hi
 
 
-def _columns(given: Any) -> Iterable[Any]:
-    if isinstance(given, np.ndarray) and given.dtype == np.bool_:
-        return [int(i) for i in np.flatnonzero(given)]
+def _columns(given: Any, d: int) -> Iterable[Any]:
+    """Read columns: one, several, or a mask of all."""
     if isinstance(given, str) or not isinstance(given, Iterable):
         return [given]
-    return [int(c) if isinstance(c, np.integer) else c for c in given]
+    columns = [c.item() if isinstance(c, np.generic) else c for c in given]
+    if columns and all(isinstance(c, bool) for c in columns):
+        if len(columns) != d:
+            raise ColumnError(f"a mask of columns needs {d} entries; this one has {len(columns)}.")
+        return [i for i, chosen in enumerate(columns) if chosen]
+    return columns

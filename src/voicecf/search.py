@@ -38,19 +38,23 @@ class Aim:
         Features that may move, the most important first.
     agrees : callable
         Whether the model puts points into the target.
+    doubted : bool
+        Whether every answer has to be put to it, for nothing is known of its arithmetic.
     """
 
     region: Region
     unit: UnitRows
     order: Rows
     agrees: Callable[[Array], NDArray[np.bool_]]
+    doubted: bool = False
 
     def project(self, points: Array, rows: Rows, *, certify: bool = False) -> Projection:
         """Project onto the region, as far behind its rows as the model's arithmetic needs."""
         found = project(points, self.region, rows=rows, unit=self.unit, certify=certify)
         open_ = np.flatnonzero(found.status == Status.UNRESOLVED)
         for share in EASED if open_.size else ():
-            guard = self.unit.guard * np.array([[1.0], [share], [share], [share]])
+            guard = self.unit.guard.copy()
+            guard[1:] *= share
             eased = replace(self.unit, guard=guard)
             again = project(points, self.region, rows=rows[open_], unit=eased, certify=certify)
             hit = again.status == Status.OPTIMAL
@@ -59,6 +63,11 @@ class Aim:
             for name in again.__dataclass_fields__:
                 getattr(found, name)[open_[settled]] = getattr(again, name)[settled]
             open_ = open_[~settled]
+        if self.doubted:
+            hits = np.flatnonzero(found.status == Status.OPTIMAL)
+            lost = hits[~self.agrees(found.points[hits])]
+            found.status[lost] = Status.UNRESOLVED
+            found.points[lost] = np.nan
         return found
 
     def allow(

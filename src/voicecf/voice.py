@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from numbers import Real
 from typing import Any, Literal, Self
@@ -198,7 +199,7 @@ class VoICE(Explainer):
                 empty.append(t)
                 continue
             scores = np.sort(self.clustering_.cell(t).scores(members, box=box))
-            kept = scores[int(np.ceil(self.retain * len(scores) - 1e-9)) - 1]
+            kept = scores[max(int(np.ceil(self.retain * len(scores) - 1e-9)), 1) - 1]
             self.alpha_[t] = max(kept, LEAST_ALPHA)
         if empty:
             warn(
@@ -213,7 +214,10 @@ class VoICE(Explainer):
         if isinstance(self.ranking, str):
             scores = weights if self.ranking == "weights" else np.zeros(d)
         else:
-            scores = np.asarray(self.ranking, dtype=np.float64)
+            try:
+                scores = np.asarray(self.ranking, dtype=np.float64)
+            except (TypeError, ValueError):
+                scores = np.empty(0)
             if scores.shape != (d,) or np.isnan(scores).any():
                 raise OptionError(f"ranking must be {d} scores, one a column, highest first.")
         self.order_ = np.argsort(-scores, kind="stable")
@@ -251,7 +255,8 @@ class VoICE(Explainer):
         if not self.contract_bounds:
             return lo, hi
         center, alpha = self.clustering_.centers[target], self.alpha_[target]
-        return center + alpha * (lo - center), center + alpha * (hi - center)
+        shrunk = center + alpha * (lo - center), center + alpha * (hi - center)
+        return np.maximum(lo, shrunk[0]), np.minimum(hi, shrunk[1])
 
     def explain(
         self,
@@ -289,6 +294,7 @@ class VoICE(Explainer):
         names = self._fitted_space().names
         known_option(objective, OBJECTIVES, "objective")
         rules = Rules.read(names, self.lo_, self.hi_, immutable, bounds)
+        rules = replace(rules, **dict(zip(("lo", "hi"), self.space_.inward(rules.lo, rules.hi))))
         return self._explain(X, target, rules, objective, deepen)
 
     def _aims(
@@ -307,7 +313,8 @@ class VoICE(Explainer):
                     question.points, *self._contract_box(target, rules.lo, rules.hi)
                 )
             agrees = partial(self.clustering_.agrees, target)
-            return target, Aim(region.within(*box), unit, ranked, agrees)
+            doubted = not self.clustering_.trusted
+            return target, Aim(region.within(*box), unit, ranked, agrees, doubted)
 
         order = np.argsort(targets, kind="stable")
         borders = np.flatnonzero(np.diff(targets[order])) + 1
@@ -384,19 +391,18 @@ class VoICE(Explainer):
         targets[rows[open_[better]]] = tried[better]
         energy[open_] = np.minimum(held, cost)
 
+    @np.errstate(all="ignore")
     def _lower_bounds(self, question: Question, rows: Rows) -> Array:
         """Least energy of each target by the row against the source alone; inf for the source."""
-        clustering = self.clustering_
+        clustering, source = self.clustering_, question.source[rows]
         table = clustering.distances(question.points[rows])
-        source = question.source[rows]
         spread = clustering.distances(clustering.centers)
         shifts = (clustering.weights**2 / (clustering.weights + self.delta)) ** 0.5 * clustering.centers
         lengths = np.sqrt(_squared_distances(shifts))
         alpha = np.minimum(self.alpha_, 1.0 - self.margin)
         excess = 0.5 * (table - table[np.arange(len(rows)), source][:, None])
         excess += 0.5 * (1.0 - alpha) * spread[source]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            bound = np.maximum(excess, 0.0) / lengths[source]
+        bound = np.maximum(excess, 0.0) / lengths[source]
         bound[~np.isfinite(bound)] = 0.0
         bound *= bound * (1 - 1e-9)
         bound[np.arange(len(rows)), source] = np.inf
