@@ -170,6 +170,8 @@ def test_an_array_is_no_frame():
 
 def test_a_table_does_not_hand_out_the_points_themselves():
     points = VALUES.copy()
-    table = Space.of(pd.DataFrame(COLUMNS)).table(points, kind_of(pd.DataFrame(COLUMNS)), np.arange(len(points)))
+    table = Space.of(pd.DataFrame(COLUMNS)).table(
+        points, kind_of(pd.DataFrame(COLUMNS)), np.arange(len(points))
+    )
     table.loc[0, "age"] = -1.0
     np.testing.assert_array_equal(points, VALUES)

@@ -1,4 +1,4 @@
-"""voicecf: what would have to change for this row to be in that segment?
+"""Counterfactuals for clustering: what would have to change to be in that segment.
 
 >>> from sklearn.cluster import KMeans
 >>> from sklearn.datasets import load_wine

@@ -2,8 +2,8 @@
 
 It takes the points that Newton gave up: dependent rows, boxes that bind many coordinates, regions
 that are flat or empty. Bounds are constraints like rows. The active rows, restricted to the free
-coordinates, keep an orthogonal basis that is rebuilt, not updated, so errors do not add up. The dual
-objective grows with every constraint that is enforced, so the method ends; where nothing fits, the
+coordinates, keep an orthogonal basis that is rebuilt, not updated, so errors do not add up. The
+dual objective grows with every constraint that is enforced, so the method ends; where nothing fits, the
 last direction is the vector that proves it (Farkas). Same problem in steps as in `_kernel`.
 
 The buffer `frame` holds the basis (rank rows) and behind it the vectors g, n, e; `tri` holds its

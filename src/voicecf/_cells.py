@@ -47,7 +47,9 @@ def distances_chunk(start, stop, points, centers, weights, out):
 
 
 @compiled
-def measure_chunk(start, stop, rows, points, answers, weights, metric, least, cost, energy, changed):
+def measure_chunk(
+    start, stop, rows, points, answers, weights, metric, least, cost, energy, changed
+):
     """Cost in the weights, energy in the metric, and number of changed coordinates of answers."""
     d = points.shape[1]
     for p in range(start, stop):

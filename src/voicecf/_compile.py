@@ -34,7 +34,9 @@ def compiled(function: Callable[..., Any], fastmath: Any = FAST_SUMS) -> Any:
 def announce(source: str, dispatcher: Any) -> None:
     """Say once, on stderr, that `dispatcher` compiles now; silent when the disk cache has it."""
     folder = Path(getattr(dispatcher.stats, "cache_path", None) or os.devnull)
-    kept = folder.glob(f"{Path(source).stem}.{dispatcher.__name__}-*.nbi") if folder.is_dir() else []
+    kept = (
+        folder.glob(f"{Path(source).stem}.{dispatcher.__name__}-*.nbi") if folder.is_dir() else []
+    )
     if not any(file.stat().st_mtime >= Path(source).stat().st_mtime for file in kept):
         _say("voicecf: compiling for this machine, once; this takes some seconds ...")
 

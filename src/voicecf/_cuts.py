@@ -132,7 +132,7 @@ def add_cuts(u, offset, x, y, r, slop, wary, b, base, mu, cut, size, found):
 
 @compiled
 def largest_guard(guard, unit):
-    """Largest entry of each row of the guard, in the units of the rows: what none needs more than."""
+    """Largest entry of each row of the guard, in the units of the rows: the most any needs."""
     largest = np.zeros(guard.shape[0])
     for t in range(guard.shape[0]):
         for j in range(guard.shape[1]):
@@ -224,9 +224,7 @@ def cuts_chunk(
         while solved:
             size, step, square = sizes = sizes_of(y, x, points[at], scale)
             wary = 2.0 * need_of(largest, 0, size, step, square) + slop
-            grown, near = add_cuts(
-                u, offset, x, y, r, slop, wary, b, base, mu, cut, count, found
-            )
+            grown, near = add_cuts(u, offset, x, y, r, slop, wary, b, base, mu, cut, count, found)
             if grown == count:
                 count = add_close(
                     u, offset, unit, x, r, slop, sizes, guard,

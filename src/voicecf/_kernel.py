@@ -116,7 +116,7 @@ def cholesky_solve(h, rhs, size):
 
 @compiled
 def newton_step(u, low, high, mu, y, r, act, size, h, rhs, free):
-    """Move the multipliers of `act` so that these rows are tight on the present free coordinates."""
+    """Move the multipliers of `act` so that these rows are tight on the free coordinates."""
     d = u.shape[1]
     for p in range(size):
         j = act[p]
@@ -179,7 +179,7 @@ def enter(point, low_of, high_of, origin, scale, x, low, high):
 
 @compiled
 def sizes_of(y, x, point, scale):
-    """Sizes, in the metric, of the answer and of the step, and its squared distance from the origin.
+    """Sizes, in the metric, of answer and step, and the squared distance from the origin.
 
     A long step is off by its own rounding, however small the answer is that it leads to.
     """
@@ -243,7 +243,7 @@ def reach_of(b, r, y, low, high):
 
 @compiled
 def leave(point, low_of, high_of, scale, y, low, high, out):
-    """Turn a step back into a point: unmoved coordinates keep their bits, bounds are hit exactly."""
+    """Turn a step into a point: unmoved coordinates keep their bits, bounds are hit exactly."""
     for i in range(y.size):
         if y[i] == 0.0:
             out[i] = min(max(point[i], low_of[i]), high_of[i])

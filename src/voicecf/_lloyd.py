@@ -19,9 +19,7 @@ STRIP = 1024
 
 def exact(function):
     """Compile `function` with its sums in the written order: no regrouping, no fused multiply."""
-    dispatcher = compiled(function)
-    dispatcher.targetoptions["fastmath"] = False
-    return dispatcher
+    return compiled(function, fastmath=False)
 
 
 @exact

@@ -113,5 +113,5 @@ class CFCLUST(Explainer):
     def _multipliers(
         self, question: Question, rows: Rows, targets: Rows, cardinality: Rows
     ) -> Array:
-        """A pairwise answer has no certificate."""
+        """Return NaN: a pairwise answer has no certificate."""
         return np.full((len(rows), self.clustering_.n_clusters), np.nan)

@@ -82,14 +82,16 @@ class Cell:
     @cached_property
     def rows(self) -> Array:
         """Normals of the half-spaces, shape (k - 1, d)."""
-        return self.weights * self._shifts
+        return np.asarray(self.weights * self._shifts)
 
     @cached_property
     def offsets(self) -> Array:
         """Right-hand sides for rows measured from the centroid, shape (k - 1,)."""
         return 0.5 * np.einsum("ij,ij,j->i", self._shifts, self._shifts, self.weights)
 
-    def scores(self, points: Any, *, box: tuple[Array, Array] | None = None, floor: float = 0.0) -> Array:
+    def scores(
+        self, points: Any, *, box: tuple[Array, Array] | None = None, floor: float = 0.0
+    ) -> Array:
         """Point-wise contraction scores alpha_{i,t}: how much of the cell each point needs, 0 to 1.
 
         Parameters
@@ -135,7 +137,7 @@ class Cell:
         return Region(self.rows, offsets, origin=self.center, guard=guard)
 
     def _guard(self, alpha: float, delta: float, arithmetic: Arithmetic) -> Array:
-        """Slack that each row needs: room behind it, a constant, parts of |z|, |z - m_t|^2, |z - a|.
+        """Slack that rows need: room behind, a constant, parts of |z|, |z - m_t|^2 and |z - a|.
 
         D_j(z) - D_t(z) is twice the slack, so half the error of the difference is needed. Sizes are
         in the metric w + delta, as the projection measures them.

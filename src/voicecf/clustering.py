@@ -19,7 +19,6 @@ from voicecf.projection import FEW_ROWS
 from voicecf.region import Array
 from voicecf.shark import SHARK
 
-
 # Beyond this a square overflows.
 LARGEST = 1e150
 
@@ -72,7 +71,7 @@ class Clustering:
         return cls.from_centers(
             centers,
             getattr(model, "feature_weights_", None),
-            arithmetic=Arithmetic(formula, float(np.finfo(dtype).eps)),
+            arithmetic=Arithmetic(formula, float(np.finfo(dtype.type).eps)),
             dtype=dtype,
             model=model,
             trusted=known or not hasattr(model, "predict"),

@@ -107,7 +107,9 @@ class Counterfactuals:
 
     def _at(self, i: Any) -> int:
         if not -len(self) <= i < len(self):
-            raise IndexError(f"there is no answer {i}: positions go from 0 to {len(self)} less one.")
+            raise IndexError(
+                f"there is no answer {i}: positions go from 0 to {len(self)} less one."
+            )
         return int(i) % len(self)
 
     def __iter__(self) -> Iterator[Counterfactuals]:
@@ -137,7 +139,7 @@ class Counterfactuals:
         return table(found, self.kind)
 
     def changes(self) -> Any:
-        """Return a long table with a line a changed column: row, target, feature, from, to, delta."""
+        """Return a long table, a line a changed column: row, target, feature, from, to, delta."""
         moved = [self._changed(i) for i in range(len(self))]
         answer = np.repeat(np.arange(len(self)), [len(m) for m in moved])
         feature = np.concatenate([*moved, np.empty(0, dtype=np.int64)]).astype(np.int64)
@@ -177,7 +179,9 @@ class Counterfactuals:
             return f"Row {row} cannot move from cluster {source} to {target}: {status.diagnosis}"
         moved = [self._phrase(i, f) for f in self._changed(i)]
         if not moved:
-            return f"Row {row} moves from cluster {source} to {target} at a touch: it lies on the border."
+            return (
+                f"Row {row} lies on the border of clusters {source} and {target}: a touch moves it."
+            )
         verb = "stays in" if source == target else f"moves from cluster {source} to"
         where = f"cluster {target}, deeper" if source == target else f"{target}"
         return f"Row {row} {verb} {where} if {_joined(moved)}; it can go {self._reach(i)}."
@@ -203,7 +207,9 @@ class Counterfactuals:
         lines = [f"{len(self)} counterfactual{'s' * (len(self) != 1)}: {self._counts()}"]
         if self.feasible.any():
             cost, changed = self.cost[self.feasible], self.n_changed[self.feasible]
-            lines.append(f"median cost {np.median(cost):.4g}, median changes {np.median(changed):g}")
+            lines.append(
+                f"median cost {np.median(cost):.4g}, median changes {np.median(changed):g}"
+            )
         lines += [f"  {self.text(i)}" for i in range(min(3, len(self)))]
         if len(self) > 3:
             lines.append(f"  ... and {len(self) - 3} more; see .summary(), .changes(), .to_frame()")

@@ -1,4 +1,4 @@
-"""What every explainer does: read model, data and question; ask a subclass; hand over the answer."""
+"""What every explainer does: read model, data and question, and hand over the answer."""
 
 from __future__ import annotations
 
@@ -68,10 +68,9 @@ class Explainer(BaseEstimator):  # type: ignore[misc]
         self.__dict__.pop("_kept", None)
         self.clustering_ = clustering
         self.space_ = Space(names, space.named, clustering.dtype)
-        if len(names) != clustering.centers.shape[1]:
-            raise DataError(
-                f"X has {len(names)} columns; the model was fitted on {clustering.centers.shape[1]}."
-            )
+        width = clustering.centers.shape[1]
+        if len(names) != width:
+            raise DataError(f"X has {len(names)} columns; the model was fitted on {width}.")
         points = self.space_.read(X).astype(np.float64)
         self._check_nearest(points)
         return points

@@ -12,7 +12,6 @@ from voicecf._compile import announce, in_parallel
 from voicecf.region import Array, Region
 from voicecf.status import Status
 
-
 # More rows than this are solved by cuts.
 FEW_ROWS = 48
 
@@ -163,7 +162,7 @@ def _writable(values: Array) -> Array:
 def _check(points: Array, rows: NDArray[np.int64], region: Region, d: int) -> None:
     if points.shape[1] != d:
         raise ValueError(f"points have {points.shape[1]} coordinates, the region has {d}.")
-    if len(rows) and not (0 <= rows.min() and rows.max() < len(points)):
+    if len(rows) and not (rows.min() >= 0 and rows.max() < len(points)):
         raise ValueError(f"rows must be positions of the {len(points)} points.")
     for side in (region.lo, region.hi):
         if side.ndim == 2 and len(side) not in (1, len(points)):
@@ -192,4 +191,6 @@ def _solve(problem: tuple[Any, ...], unit: UnitRows, status: NDArray[np.int8]) -
         from voicecf import _active_set
 
         announce(_active_set.__file__, _active_set.settle_chunk)
-        in_parallel(lambda a, b: _active_set.settle_chunk(a, b, hard, *problem), len(hard), chunk=64)
+        in_parallel(
+            lambda a, b: _active_set.settle_chunk(a, b, hard, *problem), len(hard), chunk=64
+        )

@@ -57,7 +57,7 @@ class Rules:
 def check_pair(pair: Any, where: str) -> tuple[float, float]:
     """Read one (lo, hi) pair; None is open."""
     try:
-        low, high = () if isinstance(pair, str) else pair
+        low, high = list(pair) if not isinstance(pair, str) else [pair]
         low = -np.inf if low is None else float(low)
         high = np.inf if high is None else float(high)
     except (TypeError, ValueError):

@@ -107,7 +107,7 @@ class Space:
 
 
 def as_frame(X: Any) -> Any:
-    """Return X as a narwhals frame, or None where it is an array; tell lazy ones to be collected."""
+    """Return X as a narwhals frame, or None where it is an array; a lazy frame is an error."""
     try:
         frame = nw.from_native(X, pass_through=True, allow_series=True)
     except DuplicateError as error:
@@ -115,7 +115,9 @@ def as_frame(X: Any) -> Any:
     if isinstance(frame, nw.LazyFrame):
         raise DataError("X is a lazy frame; call X.collect() first.")
     if isinstance(frame, nw.Series):
-        raise DataError("X is one column or row; for row i of a frame pass df.iloc[[i]] or df[i:i + 1].")
+        raise DataError(
+            "X is one column or row; for row i of a frame pass df.iloc[[i]] or df[i:i + 1]."
+        )
     if not isinstance(frame, nw.DataFrame):
         return None
     try:
@@ -137,7 +139,7 @@ def kind_of(X: Any) -> Kind | None:
 def table(columns: dict[Any, Any], kind: Kind | None = None, schema: Any = None) -> Any:
     """Build a frame of a kind; without one, of a library that is installed."""
     plain = {name: np.ascontiguousarray(values) for name, values in columns.items()}
-    backend = kind.backend if kind else _installed()
+    backend: Any = kind.backend if kind else _installed()
     if schema is not None:
         plain = {name: values.tolist() for name, values in plain.items()}
     return nw.from_dict(plain, schema=schema, backend=backend).to_native()

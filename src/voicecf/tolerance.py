@@ -12,7 +12,8 @@ class Tolerance:
     Attributes
     ----------
     tight : float
-        Of a row's terms in the step: this close to its offset it is tight, so little beyond it holds.
+        Of a row's terms in the step: a row this close to its offset is tight, and one that is
+        violated by as little holds.
     loose : float
         Of the size of a row's terms: a violation this small is rounding of the input, which is
         what makes a flat or single-point region non-empty.

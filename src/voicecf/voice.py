@@ -147,7 +147,9 @@ class VoICE(Explainer):
         voice = cls(None, bounds=bounds, **{"contraction": 1.0, **options})
         voice._check_options()
         if isinstance(bounds, str) or voice.contraction == "retain":
-            raise OptionError('from_centers has no data: give bounds as (lo, hi), contraction as a number.')
+            raise OptionError(
+                "from_centers has no data: give bounds as (lo, hi), contraction as a number."
+            )
         voice.clustering_ = Clustering.from_centers(centers, weights)
         d = voice.clustering_.centers.shape[1]
         names = [f"x{i}" for i in range(d)] if feature_names is None else list(feature_names)
@@ -294,7 +296,8 @@ class VoICE(Explainer):
         names = self._fitted_space().names
         known_option(objective, OBJECTIVES, "objective")
         rules = Rules.read(names, self.lo_, self.hi_, immutable, bounds)
-        rules = replace(rules, **dict(zip(("lo", "hi"), self.space_.inward(rules.lo, rules.hi))))
+        lo, hi = self.space_.inward(rules.lo, rules.hi)
+        rules = replace(rules, lo=lo, hi=hi)
         return self._explain(X, target, rules, objective, deepen)
 
     def _aims(
@@ -309,9 +312,7 @@ class VoICE(Explainer):
             region, unit = self._prepared(target)
             box = shared
             if self.contract_bounds:
-                box = rules.box(
-                    question.points, *self._contract_box(target, rules.lo, rules.hi)
-                )
+                box = rules.box(question.points, *self._contract_box(target, rules.lo, rules.hi))
             agrees = partial(self.clustering_.agrees, target)
             doubted = not self.clustering_.trusted
             return target, Aim(region.within(*box), unit, ranked, agrees, doubted)
@@ -394,23 +395,21 @@ class VoICE(Explainer):
     @np.errstate(all="ignore")
     def _lower_bounds(self, question: Question, rows: Rows) -> Array:
         """Least energy of each target by the row against the source alone; inf for the source."""
-        clustering, source = self.clustering_, question.source[rows]
+        clustering, own = self.clustering_, np.arange(len(rows))
         table = clustering.distances(question.points[rows])
-        spread = clustering.distances(clustering.centers)
-        shifts = (clustering.weights**2 / (clustering.weights + self.delta)) ** 0.5 * clustering.centers
-        lengths = np.sqrt(_squared_distances(shifts))
+        sources, source = np.unique(question.source[rows], return_inverse=True)
+        centers = clustering.centers[sources]
+        spread = clustering.distances(centers)[source]
+        stretch = clustering.weights**2 / (clustering.weights + self.delta)
+        lengths = Clustering.from_centers(clustering.centers, stretch).distances(centers)[source]
+        here = table[own, question.source[rows]][:, None]
         alpha = np.minimum(self.alpha_, 1.0 - self.margin)
-        excess = 0.5 * (table - table[np.arange(len(rows)), source][:, None])
-        excess += 0.5 * (1.0 - alpha) * spread[source]
-        bound = np.maximum(excess, 0.0) / lengths[source]
+        excess = 0.5 * (table - here) + 0.5 * (1.0 - alpha) * spread
+        excess -= clustering.arithmetic.growth(table.shape[1]) * (table + here + spread)
+        bound = np.maximum(excess, 0.0) ** 2 / (lengths * stretch.sum()) * (1 - 1e-9)
         bound[~np.isfinite(bound)] = 0.0
-        bound *= bound * (1 - 1e-9)
-        bound[np.arange(len(rows)), source] = np.inf
-        return bound
-
-
-def _squared_distances(points: Array) -> Array:
-    return Clustering.from_centers(points).distances(points) * points.shape[1]
+        bound[own, question.source[rows]] = np.inf
+        return np.asarray(bound)
 
 
 def _is_number(value: Any) -> bool:

@@ -1,0 +1,56 @@
+# make demo    explain an embedded dataset, print the answer, write demo.png
+# make test    everything that CI runs
+# make lint    ruff and mypy
+# make bench   speed, side by side with the alternatives
+# make sweep   judge a million random projections (COUNT=...)
+# make paper   recompute the paper's tables and compare every cell
+
+PYTHON ?= python3
+VENV ?= .venv
+RUN = $(VENV)/bin/python
+COUNT ?= 1000000
+
+.PHONY: demo test lint bench sweep paper clean
+
+demo: $(VENV)/demo
+	$(RUN) examples/demo.py
+
+test: $(VENV)/test
+	$(RUN) -m ruff check src tests benchmarks examples
+	$(RUN) -m ruff format --check src tests benchmarks examples
+	$(RUN) -m mypy
+	$(RUN) -m pytest
+
+lint: $(VENV)/test
+	$(RUN) -m ruff check --fix src tests benchmarks examples
+	$(RUN) -m ruff format src tests benchmarks examples
+	$(RUN) -m mypy
+
+bench: $(VENV)/bench
+	$(RUN) benchmarks/run.py
+
+sweep: $(VENV)/test
+	$(RUN) tests/sweep.py --count $(COUNT) --processes 2
+
+paper: $(VENV)/test
+	$(RUN) -m voicecf reproduce --check
+
+$(VENV)/bin/pip:
+	$(PYTHON) -m venv $(VENV)
+	$(VENV)/bin/pip install --quiet --upgrade pip
+
+$(VENV)/demo: $(VENV)/bin/pip pyproject.toml
+	$(VENV)/bin/pip install --quiet --editable ".[plot]"
+	touch $@
+
+$(VENV)/test: $(VENV)/bin/pip pyproject.toml
+	$(VENV)/bin/pip install --quiet --editable ".[plot,test,judges,dev]"
+	touch $@
+
+# quadprog is GPL: measured against here, neither shipped nor required.
+$(VENV)/bench: $(VENV)/test
+	$(VENV)/bin/pip install --quiet quadprog
+	touch $@
+
+clean:
+	rm -rf $(VENV) build dist demo.png

@@ -1,0 +1,245 @@
+"""Time answers against general solvers, and against themselves as problems grow."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import minimize
+from sklearn.cluster import KMeans
+from sklearn.datasets import load_breast_cancer, load_wine, make_blobs
+from sklearn.preprocessing import StandardScaler
+
+from voicecf import VoICE
+
+Row = tuple[str, float, float, str]
+ROUNDS = 7
+# Rows that a general solver is timed on.
+FEW = 30
+
+
+@dataclass(frozen=True)
+class Case:
+    """A fitted explainer, many rows to explain, and the model's own data."""
+
+    name: str
+    voice: VoICE
+    X: np.ndarray
+
+    def target(self, rows: np.ndarray) -> np.ndarray:
+        """Another cluster for each row."""
+        k = self.voice.clustering_.n_clusters
+        return (self.voice.predict(rows) + 1) % k
+
+
+def case(name: str, X: np.ndarray, k: int, n: int = 100_000) -> Case:
+    """Fit k-means and make n rows like the data: drawn from it, then jittered within its range."""
+    X = StandardScaler().fit_transform(X)
+    rng = np.random.default_rng(0)
+    many = X[rng.integers(len(X), size=n)] + 0.1 * rng.normal(size=(n, X.shape[1]))
+    voice = VoICE(KMeans(k, n_init=10, random_state=42)).fit(X)
+    return Case(name, voice, np.clip(many, X.min(axis=0), X.max(axis=0)))
+
+
+def cases() -> list[Case]:
+    blobs = make_blobs(4000, 20, centers=10, cluster_std=2.5, random_state=1)[0]
+    return [
+        case("Wine, d=13, k=3", load_wine().data, 3),
+        case("Breast Cancer, d=30, k=2", load_breast_cancer().data, 2),
+        case("generated, d=20, k=10", blobs, 10),
+    ]
+
+
+def best(run: Callable[[], object], rounds: int = ROUNDS) -> float:
+    """Shortest of some runs, in seconds: what the work takes when nobody disturbs it."""
+    seconds = []
+    for _ in range(rounds):
+        start = time.perf_counter()
+        run()
+        seconds.append(time.perf_counter() - start)
+    return min(seconds)
+
+
+def slsqp(case: Case, row: np.ndarray, target: int) -> np.ndarray:
+    """Solve as the published software does: bounds, one inequality a row, ftol 1e-9."""
+    region = case.voice.region(target)
+    metric = case.voice.clustering_.weights + case.voice.delta
+    constraints = [
+        {"type": "ineq", "fun": lambda z, g=g, h=h: h - g @ (z - region.origin)}
+        for g, h in zip(region.rows, region.offsets, strict=True)
+    ]
+    found = minimize(
+        lambda z: float(np.sum(metric * (z - row) ** 2)),
+        case.voice.clustering_.centers[target],
+        method="SLSQP",
+        bounds=list(zip(region.lo, region.hi, strict=True)),
+        constraints=constraints,
+        options={"ftol": 1e-9, "maxiter": 500},
+    )
+    return np.asarray(found.x)
+
+
+def _dense(case: Case, row: np.ndarray, target: int) -> tuple[np.ndarray, ...]:
+    region = case.voice.region(target)
+    metric = case.voice.clustering_.weights + case.voice.delta
+    return region.rows, region.offsets + region.rows @ region.origin, region.lo, region.hi, metric
+
+
+def daqp_solver(case: Case, row: np.ndarray, target: int) -> Callable[[], object]:
+    import daqp
+
+    G, h, lo, hi, q = _dense(case, row, target)
+    H, f = np.diag(q), -q * row
+    upper, lower = np.r_[hi, h], np.r_[lo, np.full(len(h), -1e30)]
+    sense = np.zeros(len(upper), dtype=np.int32)
+    G = np.ascontiguousarray(G)
+    return lambda: daqp.solve(H, f, G, upper, lower, sense)
+
+
+def quadprog_solver(case: Case, row: np.ndarray, target: int) -> Callable[[], object]:
+    import quadprog
+
+    G, h, lo, hi, q = _dense(case, row, target)
+    eye = np.eye(len(row))
+    C, b = np.vstack([-G, eye, -eye]).T.copy(), np.r_[-h, lo, -hi]
+    return lambda: quadprog.solve_qp(np.diag(q), q * row, C, b)
+
+
+def piqp_solver(case: Case, row: np.ndarray, target: int) -> Callable[[], object]:
+    import piqp
+
+    G, h, lo, hi, q = _dense(case, row, target)
+    nothing, none = np.zeros((0, len(row))), np.zeros(0)
+    unbounded = np.full(len(h), -np.inf)
+
+    def solve() -> object:
+        solver = piqp.DenseSolver()
+        solver.setup(np.diag(q), -q * row, nothing, none, G, unbounded, h, lo, hi)
+        return solver.solve()
+
+    return solve
+
+
+def against_solvers(case: Case) -> list[Row]:
+    """Time a point: all rows in one call, against SLSQP and QP solvers called a row at a time."""
+    target = case.target(case.X)
+    case.voice.explain(case.X[:10], target[:10])
+    ours = best(lambda: case.voice.explain(case.X, target)) / len(case.X)
+    rows = range(FEW)
+    theirs = best(lambda: [slsqp(case, case.X[i], target[i]) for i in rows], 3) / FEW
+    found = [(f"{case.name}: VoICE.explain, a point", ours, 1.0, "")]
+    found.append((f"{case.name}: SLSQP / VoICE", theirs, theirs / ours, ">= 10,000"))
+    quickest = []
+    for name, make in (("DAQP", daqp_solver), ("quadprog", quadprog_solver), ("PIQP", piqp_solver)):
+        try:
+            calls = [make(case, case.X[i], target[i]) for i in rows]
+        except ImportError:
+            print(f"not measured: {name} is not installed", file=sys.stderr)
+            continue
+        seconds = best(lambda calls=calls: [call() for call in calls], 5) / FEW
+        quickest.append((seconds, name))
+    seconds, name = min(quickest)
+    found.append((f"{case.name}: {name} (fastest QP) / VoICE", seconds, seconds / ours, ">= 50"))
+    return found
+
+
+def prefix(case: Case) -> list[Row]:
+    target = case.target(case.X)
+    explain = case.voice.explain
+    explain(case.X[:10], target[:10], objective="prefix")
+    cost = best(lambda: explain(case.X, target))
+    prefixes = best(lambda: explain(case.X, target, objective="prefix"))
+    return [(f"{case.name}: prefix / cost", prefixes / len(case.X), prefixes / cost, "<= 6")]
+
+
+def open_space(n: int = 10_000_000, chunk: int = 500_000) -> list[Row]:
+    """No box, all free, d=20, k=3: against copying input and output with numpy."""
+    rng = np.random.default_rng(0)
+    centers = 2 * rng.normal(size=(3, 20))
+    X = centers[rng.integers(3, size=chunk)] + rng.normal(size=(chunk, 20))
+    voice = VoICE.from_centers(centers)
+    target = (voice.predict(X) + 1) % 3
+    out = voice.explain(X, target).points
+    source, sink = np.empty_like(X), np.empty_like(out)
+
+    def copy() -> None:
+        np.copyto(source, X)
+        np.copyto(sink, out)
+
+    ours = sum(best(lambda: voice.explain(X, target), 1) for _ in range(n // chunk)) / n
+    theirs = sum(best(copy, 1) for _ in range(n // chunk)) / n
+    return [("no box, d=20, k=3, 10 million points: VoICE / copying", ours, ours / theirs, "<= 6")]
+
+
+def many_clusters(n: int = 200_000) -> list[Row]:
+    rng = np.random.default_rng(0)
+    seconds = {}
+    for k in (10, 100, 1000):
+        centers = 1.5 * rng.normal(size=(k, 20))
+        X = centers[rng.integers(k, size=n)] + rng.normal(size=(n, 20))
+        bounds = X.min(axis=0), X.max(axis=0)
+        voice = VoICE.from_centers(centers, bounds=bounds, contraction=0.9)
+        target = (voice.predict(X) + rng.integers(1, k, size=n)) % k
+        voice.explain(X, target)
+        seconds[k] = best(lambda voice=voice, X=X, t=target: voice.explain(X, t), 3) / n
+    return [
+        ("d=20, k=100 / k=10, a point", seconds[100], seconds[100] / seconds[10], ""),
+        ("d=20, k=1000 / k=10, a point", seconds[1000], seconds[1000] / seconds[10], "<= 10"),
+    ]
+
+
+def one_row(case: Case) -> list[Row]:
+    row = case.X[:1]
+    target = int(case.target(row)[0])
+    case.voice.explain(row, target)
+    seconds = best(lambda: case.voice.explain(row, target), 500)
+    return [(f"{case.name}: one row, warm", seconds, seconds / 300e-6, "<= 300 us: 1")]
+
+
+def _fresh(code: str, **environment: str) -> float:
+    """Seconds that a new process says it took."""
+    timed = f"import time; t = time.perf_counter(); {code}; print(time.perf_counter() - t)"
+    shown = subprocess.run(
+        [sys.executable, "-c", timed],
+        env={**os.environ, **environment}, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    return float(shown.stdout.split()[-1])
+
+
+FIRST = (
+    "import numpy as np; from voicecf import VoICE; "
+    "t = time.perf_counter(); "
+    "VoICE.from_centers(np.eye(3), bounds=(-1.0, 1.0)).explain(np.eye(3))"
+)
+
+
+def starting() -> list[Row]:
+    plain = min(_fresh("import sklearn.cluster, sklearn.pipeline") for _ in range(5))
+    ours = min(_fresh("import sklearn.cluster, sklearn.pipeline, voicecf") for _ in range(5))
+    with tempfile.TemporaryDirectory() as folder:
+        first = _fresh(FIRST, NUMBA_CACHE_DIR=folder)
+        again = _fresh(FIRST, NUMBA_CACHE_DIR=folder)
+    added = ours - plain
+    return [
+        ("import voicecf after scikit-learn", added, added / 0.4, "<= 0.4 s: 1"),
+        ("very first call, fresh cache", first, first / 10, "<= 10 s: 1"),
+        ("first call of a later process", again, again / 10, ""),
+    ]
+
+
+def rows() -> Iterator[Row]:
+    """Measure everything, one after the other: what, seconds, ratio, goal of the ratio."""
+    every = cases()
+    for one in every:
+        yield from against_solvers(one)
+    yield from prefix(every[1])
+    yield from one_row(every[0])
+    yield from open_space()
+    yield from many_clusters()
+    yield from starting()

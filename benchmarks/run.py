@@ -1,0 +1,32 @@
+"""All benchmarks in one table: what, time, ratio, and what the ratio should be.
+
+Alternatives run in the same process, one after the other; shared machines are noisy, so trust the
+ratios and not the times.
+"""
+
+from __future__ import annotations
+
+from itertools import chain
+
+import bench_explain
+import bench_shark
+
+from voicecf._compile import cores
+
+
+def shown(seconds: float) -> str:
+    for unit, size in (("s ", 1.0), ("ms", 1e-3), ("us", 1e-6)):
+        if seconds >= size:
+            return f"{seconds / size:9.2f} {unit}"
+    return f"{seconds / 1e-9:9.0f} ns"
+
+
+def main() -> None:
+    print(f"{cores()} cores; SHARK on {bench_shark.data()[1].rsplit('/', 1)[-1]}")
+    print(f"{'what':<58} {'time':>12} {'ratio':>10}  goal")
+    for what, seconds, ratio, goal in chain(bench_explain.rows(), bench_shark.rows()):
+        print(f"{what:<58} {shown(seconds)} {ratio:>10,.2f}  {goal}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
