@@ -3,8 +3,9 @@
 It takes the points that Newton gave up: dependent rows, boxes that bind many coordinates, regions
 that are flat or empty. Bounds are constraints like rows. The active rows, restricted to the free
 coordinates, keep an orthogonal basis that is rebuilt, not updated, so errors do not add up. The
-dual objective grows with every constraint that is enforced, so the method ends; where nothing fits, the
-last direction is the vector that proves it (Farkas). Same problem in steps as in `_kernel`.
+dual objective grows with every constraint that is enforced, so the method ends; where nothing
+fits, the last direction is the vector that proves it (Farkas). Same problem in steps as in
+`_kernel`.
 
 The buffer `frame` holds the basis (rank rows) and behind it the vectors g, n, e; `tri` holds its
 triangle and behind it the vectors c, s.
@@ -349,24 +350,26 @@ def settle(u, b, tol, low, high, mu, y, work, state, frame, tri):
 
 
 @compiled
-def gap_of(u, b, low, high, mu, y, r, g):
+def gap_of(u, b, low, high, mu, y, r, g, terms):
     """Clean y, set r = U y - b; the duality gap of y and mu, which need not belong together."""
     m, d = u.shape
-    gap, square = 0.0, 0.0
+    gap = 0.0
     for i in range(d):
-        square += y[i] * y[i]
-        g[i] = 0.0
-    for i in range(d):  # what moved by rounding alone did not move
-        y[i] = min(max(y[i] if abs(y[i]) > FIRST * np.sqrt(square) else 0.0, low[i]), high[i])
+        g[i], terms[i] = 0.0, 0.0
+        for j in range(m):
+            g[i] += mu[j] * u[j, i]
+            terms[i] += abs(mu[j] * u[j, i])
+        # What moved by rounding alone did not move.
+        y[i] = min(
+            max(y[i] if abs(y[i]) > FIRST * terms[i] and terms[i] > 0.0 else 0.0, low[i]), high[i]
+        )
+        best = min(max(-g[i], low[i]), high[i])
+        gap += 0.5 * (y[i] - best) * (y[i] + best + 2.0 * g[i])
     for j in range(m):
         r[j] = -b[j]
         for i in range(d):
             r[j] += u[j, i] * y[i]
-            g[i] += mu[j] * u[j, i]
         gap -= mu[j] * r[j]
-    for i in range(d):
-        best = min(max(-g[i], low[i]), high[i])
-        gap += 0.5 * (y[i] - best) * (y[i] + best + 2.0 * g[i])
     return gap
 
 
@@ -402,10 +405,10 @@ def settle_chunk(
                 if turn > 0:  # only what the guard left is empty
                     status = UNRESOLVED
                 break
-            gap = gap_of(u, b, low, high, mu, y, r, frame[rank])
+            gap = gap_of(u, b, low, high, mu, y, r, frame[rank], frame[rank + 1])
             size, step, square = sizes_of(y, x, points[at], scale)
             pushed = push(b, base, mu, r, every, m, size, step, square, guard)
-            if pushed or not size < HUGE:
+            if pushed or not (size < HUGE and abs(gap) < np.inf):
                 status = UNRESOLVED
             if not pushed:
                 break

@@ -87,7 +87,8 @@ class Cell:
     @cached_property
     def offsets(self) -> Array:
         """Right-hand sides for rows measured from the centroid, shape (k - 1,)."""
-        return 0.5 * np.einsum("ij,ij,j->i", self._shifts, self._shifts, self.weights)
+        squares = np.einsum("ij,ij,j->i", self._shifts, self._shifts, self.weights)
+        return np.asarray(0.5 * squares)
 
     def scores(
         self, points: Any, *, box: tuple[Array, Array] | None = None, floor: float = 0.0
