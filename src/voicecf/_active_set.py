@@ -278,7 +278,7 @@ def dual_active_set(u, b, tol, share, low, high, mu, y, work, state, frame, tri)
             state[i] = FROZEN
         elif y[i] != 0.0:
             state[i] = AT_LOW if y[i] > 0.0 else AT_HIGH
-    size = 0
+    size = np.int64(0)  # no literal: a callee would compile for it, too
     for _ in range(100 + 20 * (m + d)):
         chosen = most_violated(u, b, tol, share, low, high, mu, y, state)
         if chosen < 0:
@@ -375,7 +375,7 @@ def gap_of(u, b, low, high, mu, y, r, g, terms):
 
 @compiled
 def settle_chunk(
-    start, stop, hard, rows, points, lo, hi, offset, origin, u, scale, guard,
+    start, stop, hard, rows, places, points, lo, hi, offset, origin, u, scale, guard,
     out, mu_out, gap_out, reach_out, status_out,
 ):  # fmt: skip
     """Answer the problems hard[start:stop] that Newton gave up."""
@@ -388,7 +388,7 @@ def settle_chunk(
     work, state = np.empty(rank, np.int64), np.empty(d, np.int8)
     for k in range(start, stop):
         p = hard[k]
-        at = rows[p]
+        at, to = rows[p], places[p]
         low_of, high_of = lo[at if lo.shape[0] > 1 else 0], hi[at if hi.shape[0] > 1 else 0]
         status, gap = INFEASIBLE, 0.0
         some = enter(points[at], low_of, high_of, origin, scale, x, low, high)
@@ -412,10 +412,10 @@ def settle_chunk(
                 status = UNRESOLVED
             if not pushed:
                 break
-        status_out[p] = status
+        status_out[to] = status
         for j in range(mu_out.shape[1]):
-            mu_out[p, j] = mu[j]
+            mu_out[to, j] = mu[j]
         if status == OPTIMAL:
-            gap_out[p] = gap
-            reach_out[p] = reach_of(b, r, y, low, high)
-            leave(points[at], low_of, high_of, scale, y, low, high, out[p])
+            gap_out[to] = gap
+            reach_out[to] = reach_of(b, r, y, low, high)
+            leave(points[at], low_of, high_of, scale, y, low, high, out[to])

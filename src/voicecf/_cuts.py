@@ -186,7 +186,7 @@ def reach_of_all(u, offset, x, y, r0, r, t, slop, low, high, cut, count, found):
 
 @compiled
 def cuts_chunk(
-    start, stop, rows, points, lo, hi, offset, origin, u, scale, guard,
+    start, stop, rows, places, points, lo, hi, offset, origin, u, scale, guard,
     out, mu_out, gap_out, reach_out, status_out, single, unit,
 ):  # fmt: skip
     """Project problems start to stop onto a region of many rows."""
@@ -204,9 +204,9 @@ def cuts_chunk(
         widest = max(widest, 8 * SINGLE * abs(level[j]))
         finest = max(finest, unit[j])
     for p in range(start, stop):
-        at = rows[p]
+        at, to = rows[p], places[p]
         low_of, high_of = lo[at if lo.shape[0] > 1 else 0], hi[at if hi.shape[0] > 1 else 0]
-        status_out[p] = UNRESOLVED
+        status_out[to] = UNRESOLVED
         if not enter(points[at], low_of, high_of, origin, scale, x, low, high):
             continue
         moved = False
@@ -220,7 +220,7 @@ def cuts_chunk(
         else:
             for j in range(m):
                 r[j] = r0[j]
-        count, pushes, solved = 0, 0, True
+        count, pushes, solved = np.int64(0), 0, True
         while solved:
             size, step, square = sizes = sizes_of(y, x, points[at], scale)
             wary = 2.0 * need_of(largest, 0, size, step, square) + slop
@@ -233,7 +233,7 @@ def cuts_chunk(
                 price(u, b, mu, cut, count, y, res, 0.0)
                 pushes += 1
                 if not push(b, base, mu, res, cut, count, size, step, square, guard):
-                    status_out[p] = OPTIMAL if count < few and size < HUGE else UNRESOLVED
+                    status_out[to] = OPTIMAL if count < few and size < HUGE else UNRESOLVED
                     break
                 if pushes == PUSHES:
                     break
@@ -243,17 +243,17 @@ def cuts_chunk(
             slop = max(slop, widest + finest * price_all(single, level, x, y, r))
             for q in range(count):
                 r[cut[q]] = CHOSEN
-        if status_out[p] == OPTIMAL:
+        if status_out[to] == OPTIMAL:
             gap = 0.0
             for q in range(count):
                 gap -= mu[cut[q]] * res[cut[q]]
                 if mu_out.shape[1] > 0:
-                    mu_out[p, cut[q]] = mu[cut[q]]
-            gap_out[p] = gap
-            reach_out[p] = reach_of_all(
+                    mu_out[to, cut[q]] = mu[cut[q]]
+            gap_out[to] = gap
+            reach_out[to] = reach_of_all(
                 u, offset, x, y, r0, r, t, slop, low, high, cut, count, found
             )
-            leave(points[at], low_of, high_of, scale, y, low, high, out[p])
+            leave(points[at], low_of, high_of, scale, y, low, high, out[to])
 
 
 @compiled

@@ -143,7 +143,7 @@ def newton(u, b, low, high, mu, cut, size, y, r, act, h, rhs, free):
         worst, settled, gap = price(u, b, mu, cut, size, y, r, np.sqrt(square))
         if worst < 0 and settled:
             return abs(gap) <= CLOSED * 0.5 * square
-        active = 0
+        active = np.int64(0)  # no literal: a callee would compile for it, too
         for p in range(size):
             j = cut[p]
             if mu[j] > 0.0 or j == worst:
@@ -197,6 +197,27 @@ def sizes_of(y, x, point, scale):
 def need_of(guard, j, size, step, square):
     """Slack that row j needs to its uncontracted boundary, so that the model's rounding agrees."""
     return guard[1, j] + guard[2, j] * size + guard[3, j] * square + guard[4, j] * step
+
+
+@compiled
+def keep_off(b, base, offset, x, point, scale, guard):
+    """Ask at once for the room that an answer at a row is likely to need; `push` sees to the rest.
+
+    An answer is about as large as the point, as far from it as the worst row, and about half way
+    between two centroids, an offset away from the one.
+    """
+    size, far, step = 0.0, 0.0, 0.0
+    for i in range(x.size):
+        t = scale[i] * point[i]
+        size += t * t
+        far += x[i] * x[i]
+    for j in range(b.size):
+        step = max(step, -b[j])
+    for j in range(b.size):
+        square = min(far, 4.0 * offset[j] * offset[j])
+        need = 2.0 * need_of(guard, j, np.sqrt(size), step, square)
+        if need > guard[0, j]:
+            b[j] = base[j] - (need - guard[0, j])
 
 
 @compiled
@@ -257,38 +278,39 @@ def leave(point, low_of, high_of, scale, y, low, high, out):
 
 @compiled
 def project_chunk(
-    start, stop, rows, points, lo, hi, offset, origin, u, scale, guard,
+    start, stop, rows, places, points, lo, hi, offset, origin, u, scale, guard,
     out, mu_out, gap_out, reach_out, status_out,
 ):  # fmt: skip
-    """Project problems start to stop; problem p is point rows[p] with its own or the shared box."""
+    """Project problems start to stop; problem p is point rows[p], its answer is places[p]."""
     m, d = u.shape
     x, low, high, y, free = np.empty(d), np.empty(d), np.empty(d), np.empty(d), np.empty(d)
     b, base, mu, r, cut = np.empty(m), np.empty(m), np.empty(m), np.empty(m), np.arange(m)
     rank = min(m, d)
     act, h, rhs = np.empty(rank, np.int64), np.empty((rank, rank)), np.empty(rank)
     for p in range(start, stop):
-        at = rows[p]
+        at, to = rows[p], places[p]
         low_of, high_of = lo[at if lo.shape[0] > 1 else 0], hi[at if hi.shape[0] > 1 else 0]
-        status_out[p] = UNRESOLVED
+        status_out[to] = UNRESOLVED
         if not enter(points[at], low_of, high_of, origin, scale, x, low, high):
             continue
         for j in range(m):
             base[j] = slack_of(u, j, offset, x)
             mu[j], b[j] = 0.0, base[j]
+        keep_off(b, base, offset, x, points[at], scale, guard)
         for _ in range(PUSHES):
             if not newton(u, b, low, high, mu, cut, m, y, r, act, h, rhs, free):
                 break
             size, step, square = sizes_of(y, x, points[at], scale)
             if not push(b, base, mu, r, cut, m, size, step, square, guard):
-                status_out[p] = OPTIMAL if size < HUGE else UNRESOLVED
+                status_out[to] = OPTIMAL if size < HUGE else UNRESOLVED
                 break
-        if status_out[p] != OPTIMAL:
+        if status_out[to] != OPTIMAL:
             continue
         gap = 0.0
         for j in range(m):
             gap -= mu[j] * r[j]
         for j in range(mu_out.shape[1]):
-            mu_out[p, j] = mu[j]
-        gap_out[p] = gap
-        reach_out[p] = reach_of(b, r, y, low, high)
-        leave(points[at], low_of, high_of, scale, y, low, high, out[p])
+            mu_out[to, j] = mu[j]
+        gap_out[to] = gap
+        reach_out[to] = reach_of(b, r, y, low, high)
+        leave(points[at], low_of, high_of, scale, y, low, high, out[to])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,6 +41,13 @@ class Projection:
     gap: Array
     reach: Array
     status: NDArray[np.int8]
+
+    @classmethod
+    def blank(cls, n: int, d: int, m: int = 0) -> Projection:
+        """Room for n answers, with m multipliers each; nothing in it means anything yet."""
+        return cls(
+            np.empty((n, d)), np.zeros((n, m)), np.empty(n), np.empty(n), np.empty(n, dtype=np.int8)
+        )
 
 
 @dataclass(frozen=True)
@@ -100,6 +108,8 @@ def project(
     rows: NDArray[np.int64] | None = None,
     unit: UnitRows | None = None,
     certify: bool = True,
+    into: Projection | None = None,
+    places: NDArray[np.int64] | None = None,
 ) -> Projection:
     """Find the nearest point of a region for each of a batch of points.
 
@@ -117,6 +127,8 @@ def project(
     certify : bool
         Whether to return the multipliers, which take a number a row and answer. Without, they
         have no columns.
+    into, places : Projection, array of int, optional
+        Where to write the answers, and at which positions, instead of a new Projection.
 
     Returns
     -------
@@ -132,26 +144,22 @@ def project(
     points = _writable(np.atleast_2d(np.asarray(points, dtype=np.float64)))
     unit = UnitRows.of(region, metric) if unit is None else unit
     rows = np.arange(len(points)) if rows is None else np.asarray(rows, dtype=np.int64)
-    n, (m, d) = len(rows), unit.u.shape
+    m, d = unit.u.shape
     _check(points, rows, region, d)
-    answer = Projection(
-        points=np.full((n, d), np.nan),
-        multipliers=np.zeros((n, m if certify else 0)),
-        gap=np.full(n, np.nan),
-        reach=np.full(n, np.nan),
-        status=np.empty(n, dtype=np.int8),
-    )
+    if into is None:
+        into, places = Projection.blank(len(rows), d, m if certify else 0), np.arange(len(rows))
     problem = (
-        rows, points, _writable(np.atleast_2d(region.lo)), _writable(np.atleast_2d(region.hi)),
-        unit.offsets,
-        unit.origin, unit.u, unit.scale, unit.guard,
-        answer.points, answer.multipliers, answer.gap, answer.reach, answer.status,
+        rows, places, points, _writable(np.atleast_2d(region.lo)),
+        _writable(np.atleast_2d(region.hi)), unit.offsets, unit.origin, unit.u, unit.scale,
+        unit.guard, into.points, into.multipliers, into.gap, into.reach, into.status,
     )  # fmt: skip
-    _solve(problem, unit, answer.status)
+    _solve(problem, unit, len(rows), lambda: into.status[places])
+    missed = places[into.status[places] != Status.OPTIMAL]
+    into.points[missed], into.gap[missed], into.reach[missed] = np.nan, np.nan, np.nan
     if certify:
         with np.errstate(over="ignore"):
-            answer.multipliers[...] /= unit.norms
-    return answer
+            into.multipliers[places] /= unit.norms
+    return into
 
 
 def _writable(values: Array) -> Array:
@@ -171,7 +179,9 @@ def _check(points: Array, rows: NDArray[np.int64], region: Region, d: int) -> No
         raise ValueError("points must be finite numbers.")
 
 
-def _solve(problem: tuple[Any, ...], unit: UnitRows, status: NDArray[np.int8]) -> None:
+def _solve(
+    problem: tuple[Any, ...], unit: UnitRows, n: int, status: Callable[[], NDArray[np.int8]]
+) -> None:
     """Newton for all, then the safe phase for those that it gave up."""
     m, d = unit.u.shape
     chunk = int(np.clip(4_000_000 // (1 + m * d) // 64 * 64, 64, 4096))
@@ -180,13 +190,13 @@ def _solve(problem: tuple[Any, ...], unit: UnitRows, status: NDArray[np.int8]) -
 
         announce(_cuts.__file__, _cuts.cuts_chunk)
         many = (*problem, unit.single, unit.unit)
-        in_parallel(lambda a, b: _cuts.cuts_chunk(a, b, *many), len(status), chunk=chunk)
+        in_parallel(lambda a, b: _cuts.cuts_chunk(a, b, *many), n, chunk=chunk)
     else:
         from voicecf import _kernel
 
         announce(_kernel.__file__, _kernel.project_chunk)
-        in_parallel(lambda a, b: _kernel.project_chunk(a, b, *problem), len(status), chunk=chunk)
-    hard = np.flatnonzero(status == Status.UNRESOLVED)
+        in_parallel(lambda a, b: _kernel.project_chunk(a, b, *problem), n, chunk=chunk)
+    hard = np.flatnonzero(status() == Status.UNRESOLVED)
     if hard.size:
         from voicecf import _active_set
 

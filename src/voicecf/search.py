@@ -48,10 +48,35 @@ class Aim:
     agrees: Callable[[Array], NDArray[np.bool_]]
     doubted: bool = False
 
-    def project(self, points: Array, rows: Rows, *, certify: bool = False) -> Projection:
+    def project(
+        self,
+        points: Array,
+        rows: Rows,
+        *,
+        certify: bool = False,
+        into: Projection | None = None,
+        places: Rows | None = None,
+    ) -> Projection:
         """Project onto the region, as far behind its rows as the model's arithmetic needs."""
-        found = project(points, self.region, rows=rows, unit=self.unit, certify=certify)
-        open_ = np.flatnonzero(found.status == Status.UNRESOLVED)
+        places = np.arange(len(rows)) if places is None else places
+        found = project(
+            points, self.region, rows=rows, unit=self.unit, certify=certify,
+            into=into or Projection.blank(len(rows), points.shape[1], len(self.unit.u) * certify),
+            places=places,
+        )  # fmt: skip
+        self._ease(points, rows, found, places, certify)
+        if self.doubted:
+            hits = places[found.status[places] == Status.OPTIMAL]
+            lost = hits[~self.agrees(found.points[hits])]
+            found.status[lost] = Status.UNRESOLVED
+            found.points[lost] = np.nan
+        return found
+
+    def _ease(
+        self, points: Array, rows: Rows, found: Projection, places: Rows, certify: bool
+    ) -> None:
+        """Try less of the guard where all of it leaves nothing, and take the model's word."""
+        open_ = np.flatnonzero(found.status[places] == Status.UNRESOLVED)
         for share in EASED if open_.size else ():
             guard = self.unit.guard.copy()
             guard[1:] *= share
@@ -61,14 +86,8 @@ class Aim:
             hit[hit] = self.agrees(again.points[hit])
             settled = hit | (again.status == Status.INFEASIBLE)
             for name in again.__dataclass_fields__:
-                getattr(found, name)[open_[settled]] = getattr(again, name)[settled]
+                getattr(found, name)[places[open_[settled]]] = getattr(again, name)[settled]
             open_ = open_[~settled]
-        if self.doubted:
-            hits = np.flatnonzero(found.status == Status.OPTIMAL)
-            lost = hits[~self.agrees(found.points[hits])]
-            found.status[lost] = Status.UNRESOLVED
-            found.points[lost] = np.nan
-        return found
 
     def allow(
         self, points: Array, rows: Rows, counts: NDArray[np.int64], *, certify: bool = False

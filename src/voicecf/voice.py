@@ -17,7 +17,7 @@ from voicecf.clustering import Clustering
 from voicecf.counterfactuals import Counterfactuals
 from voicecf.errors import DataError, EmptyClusterWarning, OptionError, known_option
 from voicecf.explainer import Explainer, Question, check_target
-from voicecf.projection import UnitRows
+from voicecf.projection import Projection, UnitRows
 from voicecf.region import Array, Region
 from voicecf.rules import Rules, check_sides
 from voicecf.search import Aim, Answers, Rows, least_cost, shortest_prefix
@@ -28,7 +28,9 @@ OBJECTIVES = {"cost": least_cost, "prefix": shortest_prefix}
 # The least share of a cell that a contraction learned from data leaves.
 LEAST_ALPHA = 0.01
 # Numbers that are kept or made at once: scaled rows of targets, tables of distances.
-TABLE = 1 << 24
+TABLE = 1 << 25
+# Targets from which on each is answered by one core alone.
+GROUPS = 16
 
 
 class VoICE(Explainer):
@@ -327,13 +329,26 @@ class VoICE(Explainer):
         groups = list(self._aims(question, targets))
         if len(groups) == 1:
             return solve(question.points, rows, groups[0][1]()[1])
-        answers = Answers.blank(len(rows), question.points.shape[1])
+        if question.objective == "cost":  # the most asked for: answers go straight into place
+            found = Projection.blank(len(rows), question.points.shape[1])
+            moving = int((~question.rules.immutable).sum())
+            answers = Answers.of(found, np.full(len(rows), moving))
+        else:
+            answers = Answers.blank(len(rows), question.points.shape[1])
 
         def answer_group(at: int, _: int) -> None:
             which, aim = groups[at]
-            answers.put(which, solve(question.points, rows[which], aim()[1]))
+            if question.objective == "cost":
+                aim()[1].project(question.points, rows[which], into=found, places=which)
+            else:
+                answers.put(which, solve(question.points, rows[which], aim()[1]))
 
-        in_parallel(answer_group, len(groups), chunk=1)
+        # Few groups are divided among the cores within, many are divided themselves.
+        if len(groups) < GROUPS:
+            for at in range(len(groups)):
+                answer_group(at, at + 1)
+        else:
+            in_parallel(answer_group, len(groups), chunk=1)
         return answers
 
     def _multipliers(
