@@ -158,7 +158,7 @@ def prefix(case: Case) -> list[Row]:
     return [(f"{case.name}: prefix / cost", prefixes / len(case.X), prefixes / cost, "<= 6")]
 
 
-def open_space(n: int = 10_000_000, chunk: int = 500_000) -> list[Row]:
+def open_space(n: int = 10_000_000, chunk: int = 100_000) -> list[Row]:
     """No box, all free, d=20, k=3: against copying input and output with numpy."""
     rng = np.random.default_rng(0)
     centers = 2 * rng.normal(size=(3, 20))

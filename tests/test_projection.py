@@ -30,6 +30,7 @@ ONCE_WRONG = {
     "nearly opposite rows": (0, 491),
     "a flat region": (0, 533),
     "columns that cost next to nothing": (0, 698),
+    "a fixed point outside its box, on one row and beyond another": (11, 13747),
 }
 
 
@@ -102,3 +103,14 @@ def test_a_batch_equals_its_rows_bit_for_bit_with_many_rivals():
         alone = project(point[None], region)
         np.testing.assert_array_equal(alone.points[0], whole.points[i])
         np.testing.assert_array_equal(alone.reach[0], whole.reach[i])
+
+
+def test_a_row_that_a_fixed_point_just_meets_is_no_proof():
+    # The point is far outside its box, and the box is one point on the row: feasible.
+    found = project(
+        [[0.0, -48.0, 0.0]],
+        Region([[-0.125, 0.0, 2.0]], [0.0], lo=[-48, -16, -3], hi=[-48, -16, -3]),
+        [0.0039, 0.0008, 2.17],
+    )
+    assert found.status[0] == Status.OPTIMAL
+    np.testing.assert_array_equal(found.points, [[-48, -16, -3]])

@@ -304,7 +304,7 @@ def proof_margin(u, b, tol, low, high, mu):
             size += abs(mu[j] * u[j, i])
         bound = low[i] if value > 0.0 else high[i]
         if abs(bound) < np.inf:
-            margin += value * bound
+            margin += value * bound - LOOSE * size * abs(bound)
         elif abs(value) > DEPENDENT * size:
             return -np.inf
     return margin
@@ -315,13 +315,13 @@ def blocked_row(u, b, tol, low, high):
     """First row that no point of the box satisfies, or -1."""
     m, d = u.shape
     for j in range(m):
-        s = -b[j]
+        s, terms = -b[j], abs(b[j])
         for i in range(d):
-            if u[j, i] > 0.0:
-                s += u[j, i] * low[i]
-            elif u[j, i] < 0.0:
-                s += u[j, i] * high[i]
-        if s > tol[j]:
+            if u[j, i] != 0.0:
+                t = u[j, i] * (low[i] if u[j, i] > 0.0 else high[i])
+                s += t
+                terms += abs(t)
+        if s > tol[j] + LOOSE * terms:
             return j
     return -1
 

@@ -1,4 +1,4 @@
-"""Compiled loops over points and centroids: assignment, distances, the size of a change."""
+"""Compiled loops over points: assignment to centroids, the size of a change, prefixes."""
 
 from __future__ import annotations
 
@@ -31,19 +31,6 @@ def assign_chunk(start, stop, points, centers, weights, sizes, growth, expanded,
             error += size * size
         labels[p] = label
         doubtful[p] = second - best <= growth * error
-
-
-@compiled
-def distances_chunk(start, stop, points, centers, weights, out):
-    """Weighted squared distance of each point to each centroid."""
-    k, d = centers.shape
-    for p in range(start, stop):
-        for j in range(k):
-            s = 0.0
-            for i in range(d):
-                t = points[p, i] - centers[j, i]
-                s += weights[i] * t * t
-            out[p, j] = s
 
 
 @compiled

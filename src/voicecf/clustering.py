@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.spatial.distance import cdist
 from sklearn.cluster import KMeans, MiniBatchKMeans
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import Pipeline
@@ -165,14 +166,8 @@ class Clustering:
 
     def distances(self, points: Array) -> Array:
         """Weighted squared distances, shape (n, k)."""
-        from voicecf import _cells
-
-        out = np.empty((len(points), self.n_clusters))
-        in_parallel(
-            lambda a, b: _cells.distances_chunk(a, b, points, self.centers, self.weights, out),
-            len(points),
-        )
-        return out
+        scale = np.sqrt(self.weights)
+        return np.asarray(cdist(points * scale, self.centers * scale, "sqeuclidean"))
 
 
 def _numbers(given: Any) -> Array:

@@ -128,7 +128,8 @@ def project(
         Whether to return the multipliers, which take a number a row and answer. Without, they
         have no columns.
     into, places : Projection, array of int, optional
-        Where to write the answers, and at which positions, instead of a new Projection.
+        Where to write the answers, and at which positions, instead of a new Projection. The
+        caller then vouches for points, rows and boxes.
 
     Returns
     -------
@@ -145,8 +146,8 @@ def project(
     unit = UnitRows.of(region, metric) if unit is None else unit
     rows = np.arange(len(points)) if rows is None else np.asarray(rows, dtype=np.int64)
     m, d = unit.u.shape
-    _check(points, rows, region, d)
-    if into is None:
+    if into is None or places is None:
+        _check(points, rows, region, d)
         into, places = Projection.blank(len(rows), d, m if certify else 0), np.arange(len(rows))
     problem = (
         rows, places, points, _writable(np.atleast_2d(region.lo)),

@@ -92,6 +92,8 @@ class Space:
 
     def inward(self, lo: Array, hi: Array) -> tuple[Array, Array]:
         """Round bounds inwards to numbers that this space can hold."""
+        if self.dtype == np.float64:
+            return lo, hi
         low, high = lo.astype(self.dtype), hi.astype(self.dtype)
         low = np.where(low < lo, np.nextafter(low, np.array(np.inf, self.dtype)), low)
         high = np.where(high > hi, np.nextafter(high, np.array(-np.inf, self.dtype)), high)

@@ -319,7 +319,12 @@ class VoICE(Explainer):
             doubted = not self.clustering_.trusted
             return target, Aim(region.within(*box), unit, ranked, agrees, doubted)
 
-        order = np.argsort(targets, kind="stable")
+        if len(targets) and (targets == targets[0]).all():
+            yield np.arange(len(targets)), partial(aim, int(targets[0]))
+            return
+        # Short integers are sorted by radix, which takes a fraction of the time.
+        short = targets.astype(np.uint16) if len(self.alpha_) <= 1 << 16 else targets
+        order = np.argsort(short, kind="stable")
         borders = np.flatnonzero(np.diff(targets[order])) + 1
         for which in np.split(order, borders) if len(order) else ():
             yield which, partial(aim, int(targets[which[0]]))
