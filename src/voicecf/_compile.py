@@ -19,15 +19,24 @@ from typing import Any
 FAST_SUMS = {"reassoc", "contract"}
 
 
-def compiled(function: Callable[..., Any], fastmath: Any = FAST_SUMS) -> Any:
+def compiled(
+    function: Callable[..., Any], fastmath: Any = FAST_SUMS, forceinline: bool = False
+) -> Any:
     """Compile `function` on its first call, without the GIL, and keep it on disk if possible."""
     import numba
 
     options: dict[str, Any] = {"nogil": True, "fastmath": fastmath, "error_model": "numpy"}
+    if forceinline:
+        options["forceinline"] = True
     try:
         return numba.njit(cache=True, **options)(function)
     except RuntimeError:  # nowhere to write a cache: compile in every process instead
         return numba.njit(**options)(function)
+
+
+def step(function: Callable[..., Any]) -> Any:
+    """Compile a named step of a loop into its callers: an array is seven arguments in a call."""
+    return compiled(function, forceinline=True)
 
 
 @cache

@@ -13,7 +13,7 @@ from functools import partial
 
 import numpy as np
 
-from voicecf._compile import compiled
+from voicecf._compile import compiled, step
 from voicecf._kernel import (
     FLAT,
     HUGE,
@@ -55,7 +55,7 @@ def largest_in(r, start, stop):
     return max(max(a, b), max(c, e))
 
 
-@compiled
+@step
 def above(r, bar, found):
     """Collect the positions of entries above a bar; their number. No branch: hits are rare."""
     count, bar = 0, np.float32(bar)
@@ -65,7 +65,7 @@ def above(r, bar, found):
     return count
 
 
-@compiled
+@step
 def price_all(single, level, x, y, r):
     """Set r = U (x + y) - h for all rows, each in its own unit; bound of the product's error."""
     d, m = single.shape
@@ -92,7 +92,7 @@ def price_all(single, level, x, y, r):
     return (d + 8) * SINGLE * np.sqrt(size)
 
 
-@compiled
+@step
 def add_cut(u, j, offset, x, b, base, mu, cut, size, r):
     """Take row j into the choice, in double precision."""
     base[j] = slack_of(u, j, offset, x)
@@ -101,7 +101,7 @@ def add_cut(u, j, offset, x, b, base, mu, cut, size, r):
     r[j] = CHOSEN
 
 
-@compiled
+@step
 def violated(u, j, offset, x, y):
     """Whether row j is violated, in double precision."""
     s, terms = -slack_of(u, j, offset, x), abs(offset[j])
@@ -111,7 +111,7 @@ def violated(u, j, offset, x, y):
     return s > TIGHT * terms
 
 
-@compiled
+@step
 def add_cuts(u, offset, x, y, r, slop, wary, b, base, mu, cut, size, found):
     """Add the most violated rows, each in its own unit, to the choice; the new size, and others.
 
@@ -130,7 +130,7 @@ def add_cuts(u, offset, x, y, r, slop, wary, b, base, mu, cut, size, found):
     return size, count
 
 
-@compiled
+@step
 def largest_guard(guard, unit):
     """Largest entry of each row of the guard, in the units of the rows: the most any needs."""
     largest = np.zeros(guard.shape[0])
@@ -140,7 +140,7 @@ def largest_guard(guard, unit):
     return largest.reshape(-1, 1)
 
 
-@compiled
+@step
 def add_close(u, offset, unit, x, r, slop, sizes, guard, b, base, mu, cut, count, found, near):
     """Add rows that the answer may be too close to for the model's rounding; the new size."""
     for p in range(near):
@@ -152,7 +152,7 @@ def add_close(u, offset, unit, x, r, slop, sizes, guard, b, base, mu, cut, count
     return count
 
 
-@compiled
+@step
 def reach_along(u, j, offset, x, y, flat):
     """Largest multiple of the step that keeps to row j."""
     rise = 0.0
@@ -161,7 +161,7 @@ def reach_along(u, j, offset, x, y, flat):
     return slack_of(u, j, offset, x) / rise if rise > flat else np.inf
 
 
-@compiled
+@step
 def reach_of_all(u, offset, x, y, r0, r, t, slop, low, high, cut, count, found):
     """Largest multiple of the step that keeps to rows and box; close calls in double precision.
 

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from voicecf._compile import compiled
+from voicecf._compile import compiled, step
 from voicecf.tolerance import TOLERANCE
 
 OPTIMAL, INFEASIBLE, UNRESOLVED = 0, 1, 2
@@ -36,7 +36,7 @@ FLAT = 1e-14
 PUSHES = 6
 
 
-@compiled
+@step
 def step_of(u, mu, cut, size, low, high, y):
     """Set y = clip(-U' mu, low, high), the minimiser of the Lagrangian; its squared length."""
     d = y.size
@@ -54,7 +54,7 @@ def step_of(u, mu, cut, size, low, high, y):
     return square
 
 
-@compiled
+@step
 def slip_of(u, j, b, y):
     """How far row j may be off: rounding of its own terms."""
     terms = abs(b[j])
@@ -63,7 +63,7 @@ def slip_of(u, j, b, y):
     return TIGHT * terms
 
 
-@compiled
+@step
 def price(u, b, mu, cut, size, y, r, length):
     """Set r = U y - b; the most violated row, whether active rows are tight, the duality gap."""
     d = y.size
@@ -84,7 +84,7 @@ def price(u, b, mu, cut, size, y, r, length):
     return worst, settled, gap
 
 
-@compiled
+@step
 def cholesky_solve(h, rhs, size):
     """Solve h x = rhs in place (lower triangle); False where h is singular to working accuracy."""
     for j in range(size):
@@ -114,7 +114,7 @@ def cholesky_solve(h, rhs, size):
     return True
 
 
-@compiled
+@step
 def newton_step(u, low, high, mu, y, r, act, size, h, rhs, free):
     """Move the multipliers of `act` so that these rows are tight on the free coordinates."""
     d = u.shape[1]
@@ -135,7 +135,7 @@ def newton_step(u, low, high, mu, y, r, act, size, h, rhs, free):
     return True
 
 
-@compiled
+@step
 def newton(u, b, low, high, mu, cut, size, y, r, act, h, rhs, free):
     """Newton on the rows in `cut`, from their multipliers; True where the KKT conditions hold."""
     for _ in range(NEWTON_STEPS):
@@ -156,7 +156,7 @@ def newton(u, b, low, high, mu, cut, size, y, r, act, h, rhs, free):
     return False
 
 
-@compiled
+@step
 def slack_of(u, j, offset, x):
     """Slack of row j at x, to the last digit that the sum allows."""
     s = 0.0
@@ -165,7 +165,7 @@ def slack_of(u, j, offset, x):
     return offset[j] - s
 
 
-@compiled
+@step
 def enter(point, low_of, high_of, origin, scale, x, low, high):
     """Turn a point and its box into steps; False where the box itself is empty."""
     some = True
@@ -177,7 +177,7 @@ def enter(point, low_of, high_of, origin, scale, x, low, high):
     return some
 
 
-@compiled
+@step
 def sizes_of(y, x, point, scale):
     """Sizes, in the metric, of answer and step, and the squared distance from the origin.
 
@@ -193,13 +193,13 @@ def sizes_of(y, x, point, scale):
     return np.sqrt(size), np.sqrt(step), square
 
 
-@compiled
+@step
 def need_of(guard, j, size, step, square):
     """Slack that row j needs to its uncontracted boundary, so that the model's rounding agrees."""
     return guard[1, j] + guard[2, j] * size + guard[3, j] * square + guard[4, j] * step
 
 
-@compiled
+@step
 def keep_off(b, base, offset, x, point, scale, guard):
     """Ask at once for the room that an answer at a row is likely to need; `push` sees to the rest.
 
@@ -220,7 +220,7 @@ def keep_off(b, base, offset, x, point, scale, guard):
             b[j] = base[j] - (need - guard[0, j])
 
 
-@compiled
+@step
 def push(b, base, mu, r, cut, count, size, step, square, guard):
     """Ask for more room where the model's own arithmetic could still see a rival; True if it did.
 
@@ -237,19 +237,18 @@ def push(b, base, mu, r, cut, count, size, step, square, guard):
     return pushed
 
 
-@compiled
+@step
 def reach_in_box(y, low, high):
     """Largest multiple of the step that keeps to the box."""
     reach = np.inf
-    for i in range(y.size):
-        if y[i] > 0.0:
-            reach = min(reach, high[i] / y[i])
-        elif y[i] < 0.0:
-            reach = min(reach, low[i] / y[i])
+    for i in range(y.size):  # a product tells whether a quotient is needed: few are
+        side = high[i] if y[i] > 0.0 else -low[i]
+        if side < reach * abs(y[i]):
+            reach = side / abs(y[i])
     return reach
 
 
-@compiled
+@step
 def reach_of(b, r, y, low, high):
     """Largest multiple of the step that keeps to the rows and the box (rho), at least 1."""
     reach, square = reach_in_box(y, low, high), 0.0
@@ -257,12 +256,12 @@ def reach_of(b, r, y, low, high):
         square += y[i] * y[i]
     for j in range(b.size):
         rise = r[j] + b[j]
-        if rise > FLAT * np.sqrt(square):
-            reach = min(reach, b[j] / rise)
+        if rise > FLAT * np.sqrt(square) and b[j] < reach * rise:
+            reach = b[j] / rise
     return max(reach, 1.0)
 
 
-@compiled
+@step
 def leave(point, low_of, high_of, scale, y, low, high, out):
     """Turn a step into a point: unmoved coordinates keep their bits, bounds are hit exactly."""
     for i in range(y.size):
