@@ -221,9 +221,7 @@ FIRST = (
 
 
 def starting() -> list[Row]:
-    pairs = [
-        (_fresh(f"import {SKLEARN}"), _fresh(f"import {SKLEARN}, voicecf")) for _ in range(9)
-    ]
+    pairs = [(_fresh(f"import {SKLEARN}"), _fresh(f"import {SKLEARN}, voicecf")) for _ in range(9)]
     plain, ours = np.median(pairs, axis=0)
     with tempfile.TemporaryDirectory() as folder:
         first = _fresh(FIRST, NUMBA_CACHE_DIR=folder)
