@@ -30,6 +30,7 @@ ONCE_WRONG = {
     "nearly opposite rows": (0, 491),
     "a flat region": (0, 533),
     "columns that cost next to nothing": (0, 698),
+    "nearly opposite rows on a cheap column": (21, 31126),
     "a fixed point outside its box, on one row and beyond another": (11, 13747),
 }
 

@@ -353,16 +353,17 @@ def settle(u, b, tol, low, high, mu, y, work, state, frame, tri):
 def gap_of(u, b, low, high, mu, y, r, g, terms):
     """Clean y, set r = U y - b; the duality gap of y and mu, which need not belong together."""
     m, d = u.shape
-    gap = 0.0
+    gap, square = 0.0, 0.0
+    for i in range(d):
+        square += y[i] * y[i]
     for i in range(d):
         g[i], terms[i] = 0.0, 0.0
         for j in range(m):
             g[i] += mu[j] * u[j, i]
             terms[i] += abs(mu[j] * u[j, i])
         # What moved by rounding alone did not move.
-        y[i] = min(
-            max(y[i] if abs(y[i]) > FIRST * terms[i] and terms[i] > 0.0 else 0.0, low[i]), high[i]
-        )
+        dust = FIRST * min(terms[i], np.sqrt(square))
+        y[i] = min(max(y[i] if abs(y[i]) > dust and terms[i] > 0.0 else 0.0, low[i]), high[i])
         best = min(max(-g[i], low[i]), high[i])
         gap += 0.5 * (y[i] - best) * (y[i] + best + 2.0 * g[i])
     for j in range(m):
