@@ -116,13 +116,21 @@ def cholesky_solve(h, rhs, size):
 
 @step
 def newton_step(u, low, high, mu, y, r, act, size, h, rhs, free):
-    """Move the multipliers of `act` so that these rows are tight on the free coordinates."""
+    """Move the multipliers of `act` so that these rows are tight on the free coordinates.
+
+    Before the first step all multipliers are 0, and a coordinate that starts on its bound is free
+    if the row takes it inwards.
+    """
     d = u.shape[1]
+    begins = size == 1 and mu[act[0]] == 0.0
     for p in range(size):
         j = act[p]
         rhs[p] = r[j]
         for i in range(d):
-            free[i] = u[j, i] if low[i] < y[i] < high[i] else 0.0
+            inner = low[i] < y[i] < high[i]
+            if begins and not inner and y[i] == 0.0:
+                inner = (u[j, i] < 0.0 and high[i] > 0.0) or (u[j, i] > 0.0 and low[i] < 0.0)
+            free[i] = u[j, i] if inner else 0.0
         for t in range(p + 1):
             s = 0.0
             for i in range(d):
