@@ -145,7 +145,8 @@ class TreeWriter:
 
     def _scalar(self, value: np.generic, at: Place) -> Any:
         if isinstance(value, np.str_):
-            return {"is": "numpy text", "value": self._text(str(value), at)}
+            whole = "".join(value)  # str() would cut zeros off its end
+            return {"is": "numpy text", "value": self._text(whole, at)}
         if isinstance(value, np.bytes_):
             return {"is": "numpy bytes", "hex": bytes(value).hex()}
         if value.dtype.kind not in PLAIN_KINDS:
