@@ -14,6 +14,7 @@ from voicecf.cell import Cell
 from voicecf.counterfactuals import Counterfactuals
 from voicecf.projection import Projection, project
 from voicecf.region import Region
+from voicecf.saving import load
 from voicecf.shark import SHARK
 from voicecf.status import Status
 from voicecf.voice import VoICE
@@ -27,6 +28,7 @@ __all__ = [
     "Region",
     "Status",
     "VoICE",
+    "load",
     "project",
 ]
 __version__ = "0.1.0"

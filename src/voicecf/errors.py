@@ -35,8 +35,16 @@ class OptionError(VoiceError):
     """An option has a value that it does not take."""
 
 
+class SavingError(VoiceError):
+    """An object cannot be saved, or a file cannot be loaded: unknown class, damaged, too large."""
+
+
 class EmptyClusterWarning(UserWarning):
     """A cluster has no rows in the data, so its cell cannot be contracted to them."""
+
+
+class VersionWarning(UserWarning):
+    """A file was saved under another version of scikit-learn."""
 
 
 def known_column(name: Any, names: list[Any], where: str) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,7 @@ from voicecf.counterfactuals import Counterfactuals
 from voicecf.errors import DataError, ModelError, TargetError
 from voicecf.region import Array
 from voicecf.rules import Rules
+from voicecf.saving import LIMIT, load, save
 from voicecf.search import Answers, Rows
 from voicecf.space import Space, kind_of
 from voicecf.status import Status
@@ -105,6 +106,15 @@ class Explainer(BaseEstimator):  # type: ignore[misc]
         """Assign rows to clusters, as the model's own predict does."""
         points = self._fitted_space().read(X).astype(np.float64, copy=False)
         return self.clustering_.labels(points)
+
+    def save(self, path: Any) -> None:
+        """Write this explainer to one plain file, without pickle; see `voicecf.saving.save`."""
+        save(self, path)
+
+    @classmethod
+    def load(cls, path: Any, *, limit: int = LIMIT) -> Self:
+        """Read an explainer that was saved; no code in the file is run. See `voicecf.load`."""
+        return load(path, limit=limit, expected=cls)
 
     def _explain(
         self, X: Any, target: Any, rules: Rules, objective: str = "cost", deepen: bool = False
