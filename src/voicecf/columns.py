@@ -1,0 +1,91 @@
+"""Find the columns that a user names: by name, by position, or by a column of a declared block."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from voicecf.errors import ColumnError, known_column
+from voicecf.region import Array
+
+
+class ColumnLike(Protocol):
+    """One of the user's columns, or a block of columns that he made of one."""
+
+    @property
+    def name(self) -> Any: ...  # noqa: D102
+    @property
+    def sources(self) -> tuple[Any, ...]: ...  # noqa: D102
+    @property
+    def places(self) -> NDArray[np.int64]: ...  # noqa: D102
+    @property
+    def kind(self) -> str: ...  # noqa: D102
+    @property
+    def levels(self) -> tuple[Any, ...]: ...  # noqa: D102
+    @property
+    def ordered(self) -> bool: ...  # noqa: D102
+    @property
+    def whole(self) -> bool: ...  # noqa: D102
+    @property
+    def affine(self) -> bool: ...  # noqa: D102
+    @property
+    def observed(self) -> tuple[float, float]: ...  # noqa: D102
+
+
+class SpaceLike(Protocol):
+    """What rules need of a space: its columns, and a column's values as coordinates."""
+
+    @property
+    def columns(self) -> Sequence[ColumnLike]: ...  # noqa: D102
+    @property
+    def names(self) -> list[Any]: ...  # noqa: D102
+    def coordinates(self, column: int, values: Any) -> Array: ...  # noqa: D102
+
+
+def column_of(space: SpaceLike, name: Any, where: str) -> int:
+    """Return the position in `space.columns` of the column that a user means.
+
+    A column of a declared block stands for the block; a position counts the columns of the user's
+    table; text stands for a name that is no text (files of rules have nothing else).
+    """
+    name = name.item() if isinstance(name, np.generic) else name
+    names = list(space.names)
+    if name in names:
+        return names.index(name)
+    owners = [(source, i) for i, c in enumerate(space.columns) for source in c.sources]
+    sources = [source for source, _ in owners]
+    if name in sources:
+        return owners[sources.index(name)][1]
+    if isinstance(name, int):
+        position = known_column(name, sources, where)
+        plain = f"x{position}"  # an array's columns; a block may have changed their order
+        return owners[sources.index(plain) if plain in sources else position][1]
+    spelt = [i for i, known in enumerate(names) if str(known) == name]
+    return spelt[0] if len(spelt) == 1 else known_column(name, names, where)
+
+
+def columns_of(space: SpaceLike, given: Any, where: str) -> list[int]:
+    """Return the positions of the columns that a user lists: one, several, or a mask of all."""
+    names = listed_columns(given)
+    if names and all(isinstance(name, bool) for name in names):
+        owners = [i for i, c in enumerate(space.columns) for _ in c.sources]
+        if len(names) != len(owners):
+            raise ColumnError(
+                f"{where}: a mask of columns needs {len(owners)} entries; this one has "
+                f"{len(names)}."
+            )
+        names = [position for position, chosen in enumerate(names) if chosen]
+        return sorted({owners[position] for position in names})
+    return list(dict.fromkeys(column_of(space, name, where) for name in names))
+
+
+def listed_columns(given: Any) -> list[Any]:
+    """Read one column or several as a list of plain names."""
+    if given is None:
+        return []
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        return [given]
+    return [name.item() if isinstance(name, np.generic) else name for name in given]
