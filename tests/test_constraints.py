@@ -1,4 +1,4 @@
-"""Linear rules are read as written, refused where they are none, and mean the same to the search."""
+"""Linear rules are read as written, refused where they are none, and mean the same in search."""
 
 from __future__ import annotations
 
