@@ -228,6 +228,13 @@ def test_no_multiple_lies_beyond_a_bound_and_none_inside_is_left_out(step, low, 
     assert multiples.at(last) <= high < multiples.at(last + 1)
 
 
+@pytest.mark.parametrize("step", [5e-324, 1e-300, 1e300, 1 / 3])
+def test_steps_of_any_size_have_multiples(step):
+    assert Multiples(step).at([0, 1, -2]).tolist() == [0, step, -2 * step]
+    first, last = Multiples(step).inside([-step], [step])
+    assert (first[0], last[0]) == (-1, 1)
+
+
 def test_bounds_of_the_explainer_hold_unless_a_rule_replaces_them():
     space = Space().number("u").number("v", lambda u: 1 - u).number("w")
     own = {"u": [1.0], "v": [1.0], "w": [1.0]}

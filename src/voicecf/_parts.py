@@ -89,7 +89,7 @@ class Rows:
         """The coordinate of a number column, (n,)."""
         return self.given.points[:, self.column.places[0]]
 
-    @property
+    @cached_property
     def series(self) -> Any:
         """The column in the user's frame."""
         return self.given.frame.get_column(self.column.sources[0])
@@ -99,10 +99,12 @@ class Rows:
         """A number column's values, NaN where missing."""
         if self.given.frame is None:
             return self.points
-        series = self.series
-        if series.null_count() == len(series):  # of no type, if nothing is in it
-            return np.full(len(series), np.nan)
-        return np.asarray(series.cast(nw.Float64).to_numpy(), dtype=np.float64)
+        values = self.series.to_numpy()
+        if values.dtype.kind not in "fiub":  # a library's own gaps, or nothing but gaps
+            if self.series.null_count() == len(values):
+                return np.full(len(values), np.nan)
+            values = self.series.cast(nw.Float64).to_numpy()
+        return np.asarray(values, dtype=np.float64)
 
     @property
     def yes_no(self) -> bool:
@@ -138,14 +140,14 @@ class Rows:
         first, second = mapped[: len(low)], mapped[len(low) :]
         return (first, second) if self.rising else (second, first)
 
-    def codes(self, table: Array) -> Whole:
-        """Return the position of each row's level, -1 where it is none."""
+    def codes(self, table: Array, wanted: Whole) -> Whole:
+        """Return the position of each row's level, -1 where it is none of the wanted ones."""
         if self.given.frame is not None and len(self.column.sources) == 1:
-            return _codes_of_values(self.series, self.column.levels)
+            return _codes_of_values(self.series, self.column.levels, wanted)
         points = self.given.points[:, self.column.places]
         codes = np.full(len(points), -1)
-        for i, option in enumerate(table):
-            codes[(points == option).all(axis=1)] = i
+        for i in wanted:
+            codes[(points == table[i]).all(axis=1)] = i
         return codes
 
 
@@ -336,8 +338,9 @@ def _levels(rows: Rows, rule: ColumnRule) -> Part:
     table = np.ascontiguousarray(found, dtype=np.float64)
     part.table, part.count = table.reshape(-1), len(table)
     moves = _moves(column, rule)
-    alike = bool((moves == moves[0]).all())
-    part.allowed = moves[:1] if alike else moves[rows.codes(table)]
+    # Levels from which one may go where one may from any unknown one need not be told apart.
+    special = np.flatnonzero((moves[:-1] != moves[-1]).any(axis=1))
+    part.allowed = moves[rows.codes(table, special)] if len(special) else moves[-1:]
     return part
 
 
@@ -364,20 +367,16 @@ def _along(order: tuple[int, ...], count: int, direction: int) -> Flags:
     return np.asarray(forward, dtype=np.uint8)
 
 
-def _codes_of_values(series: Any, levels: tuple[Any, ...]) -> Whole:
-    """Return the position of each value among levels, -1 where it is none of them."""
-    if series.dtype in (nw.Categorical, nw.Enum) and all(isinstance(v, str) for v in levels):
-        series = series.cast(nw.String)  # levels that it does not know are no error then
+def _codes_of_values(series: Any, levels: tuple[Any, ...], wanted: Whole) -> Whole:
+    """Return the position of each value among the wanted levels, -1 where it is none of them."""
     missing = series.is_null()
     if series.dtype.is_float():
         missing = missing | series.is_nan().fill_null(True)
-    gaps = [i for i, level in enumerate(levels) if is_missing(level)]
-    codes = np.where(missing.to_numpy(), gaps[0] if gaps else -1, -1)
-    if missing.all():  # of no type, if nothing is in it
-        return codes
-    for i, level in enumerate(levels):
-        if i not in gaps:
-            plain = level.item() if isinstance(level, np.generic) else level
-            same = (series == plain).fill_null(False)
-            codes[np.asarray(same.to_numpy(), dtype=np.bool_)] = i
+    missing = np.asarray(missing.to_numpy(), dtype=np.bool_)
+    values = series.to_numpy()
+    if values.dtype == object and missing.any():
+        values = np.where(missing, None, values)  # libraries' own gaps cannot be compared
+    codes = np.full(len(values), -1)
+    for i in wanted:
+        codes[missing if is_missing(levels[i]) else values == levels[i]] = i
     return codes

@@ -130,8 +130,8 @@ class Choices:
             most=_side_by_side([p.most[:, None] for p in parts]),
             allowed=_side_by_side([p.allowed for p in parts]),
             stay=_side_by_side([p.stay[:, None] for p in parts]),
-            lo=_in_place([p.lo for p in parts], places, -np.inf),
-            hi=_in_place([p.hi for p in parts], places, np.inf),
+            lo=_in_place([p.lo for p in parts], places),
+            hi=_in_place([p.hi for p in parts], places),
             changes=min(limit, len(parts)),
             points=given.points,
             multiples=tuple(p.multiples for p in parts),
@@ -151,18 +151,11 @@ class Choices:
         lo, hi : array of shape (n or 1, d)
             ``lo > hi`` where there is no choice.
         """
-        hulls = [self._hull(c) for c in range(len(self.freedom))]
-        places = [self._places(c) for c in range(len(self.freedom))]
-        lo, hi = (_in_place([hull[side] for hull in hulls], places, 0.0) for side in (0, 1))
-        stay = np.empty((len(self.stay), len(self.member)), dtype=np.bool_)
-        for c, where in enumerate(places):
-            stay[:, where] = self.stay[:, c, None]
-        outside = stay & ((self.points < lo) | (self.points > hi))
-        if not outside.any():
-            return lo, hi
-        kept_lo = np.where(stay, self.points, np.inf)
-        kept_hi = np.where(stay, self.points, -np.inf)
-        return np.minimum(lo, kept_lo), np.maximum(hi, kept_hi)
+        columns = range(len(self.freedom))
+        hulls = [self._hull(c) for c in columns]
+        places = [self._places(c) for c in columns]
+        lo, hi = (_in_place([hull[side] for hull in hulls], places) for side in (0, 1))
+        return lo, hi
 
     def options(self, row: int, column: int) -> list[Array]:
         """Return all that a row may choose in a column, its own first if it may stay.
@@ -206,6 +199,15 @@ class Choices:
         return self._table(c)[:, 0][indices]
 
     def _hull(self, c: int) -> tuple[Array, Array]:
+        """Return the ends of what may be chosen, (n or 1, width) each."""
+        lo, hi = self._hull_of_moves(c)
+        own, stay = self.points[:, self._places(c)], self.stay[:, c, None] == 1
+        if (stay & ((own < lo) | (own > hi))).any():
+            lo = np.where(stay, np.minimum(lo, own), lo)
+            hi = np.where(stay, np.maximum(hi, own), hi)
+        return lo, hi
+
+    def _hull_of_moves(self, c: int) -> tuple[Array, Array]:
         """Return the ends of what may be moved to: (n or 1, width) each, inf to -inf for none."""
         if self.freedom[c] == Freedom.ANY:
             return self.lo[:, self._places(c)], self.hi[:, self._places(c)]
@@ -238,12 +240,18 @@ def _side_by_side(parts: Sequence[Any]) -> Any:
     return np.concatenate([np.broadcast_to(p, (n, p.shape[1])) for p in parts], axis=1)
 
 
-def _in_place(parts: Sequence[Array], places: Sequence[Whole], blank: float) -> Array:
+def _in_place(parts: Sequence[Array], places: Sequence[Whole]) -> Array:
     """Put parts of (n or 1, width) at their coordinates."""
-    n = max((len(p) for p in parts if len(p) != 1), default=1)
-    whole = np.full((n, sum(len(w) for w in places)), blank)
+    shared = np.zeros((1, sum(len(w) for w in places)))
     for part, where in zip(parts, places, strict=True):
-        whole[:, where] = part
+        shared[:, where] = part[:1]
+    n = max((len(p) for p in parts if len(p) != 1), default=1)
+    if n == 1:
+        return shared
+    whole = np.repeat(shared, n, axis=0)  # at once: column by column is slow where rows are long
+    for part, where in zip(parts, places, strict=True):
+        if len(part) == n:
+            whole[:, where] = part
     return whole
 
 

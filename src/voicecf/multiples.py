@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -32,17 +33,23 @@ class Multiples:
     def at(self, k: Any) -> Array:
         """Return k times the step."""
         k = np.asarray(k, dtype=np.float64)
-        # The decimal that was written is a fraction; one rounding, at the division, is right.
-        written = Fraction(repr(float(self.step)))
-        if max(written.numerator, written.denominator) > EXACT:
-            return np.asarray(k * self.step)
-        product = k * float(written.numerator)
-        exact = np.abs(product) <= EXACT
-        return np.asarray(np.where(exact, product / float(written.denominator), k * self.step))
+        with np.errstate(over="ignore"):
+            plain = np.asarray(k * self.step)
+            if self._written is None:
+                return plain
+            numerator, denominator = self._written
+            product = k * numerator
+            return np.asarray(np.where(np.abs(product) <= EXACT, product / denominator, plain))
 
     def inside(self, low: Any, high: Any) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the first and the last k whose multiples lie in finite bounds, none beyond."""
         return self._first(low), -self._first(-np.asarray(high, dtype=np.float64))
+
+    @cached_property
+    def _written(self) -> tuple[int, int] | None:
+        """The decimal as a fraction, so that a multiple is rounded only once, at its division."""
+        ratio = Fraction(repr(float(self.step))).as_integer_ratio()
+        return ratio if max(ratio) <= EXACT else None
 
     def nearest(self, values: Any) -> Array:
         """Return the multiple nearest to each value."""
