@@ -25,6 +25,7 @@ class Column:
     affine: bool = True
     observed: tuple[float, float] = (np.nan, np.nan)
     listed: tuple[float, ...] = ()
+    limits: tuple[float, float] = (-np.inf, np.inf)
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,7 @@ class Given:
     points: np.ndarray
     seen: Any = None
     kind: Any = None
+    array: Any = None
 
 
 class Space:

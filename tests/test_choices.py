@@ -401,6 +401,47 @@ def test_arrays_are_their_own_values():
     assert (found.lo[0, 1], found.hi[0, 1]) == (0.5, 1)
 
 
+def test_arrays_that_a_pipeline_transforms_hold_the_users_values():
+    space = Space().number("x0", lambda u: u / 4, whole=True).number("x1", lambda u: -u)
+    rows = Given(None, np.array([[0.5, -0.5]]), array=np.array([[2.0, 0.5]]))
+    found = Choices.of(space, Rules.read(space, bounds={0: (..., "+1")}), rows, [0, 0], [4, 1])
+    assert option_values(found, 0, 0) == [0, 0.25, 0.5, 0.75]
+    assert found.stay.all()
+    # Two levels of one coordinate are told apart by what they are called.
+    space = Space().category("x0", ["a", "b", "c"], forward=lambda i: min(i, 1))
+    rows = Given(
+        None, np.array([[0.0], [1], [1], [1]]), array=np.array([["a"], ["b"], ["c"], [None]])
+    )
+    found = Choices.of(space, Rules(forbidden={"x0": [("b", "a")]}), rows, [np.nan], [np.nan])
+    assert found.allowed[:, 0].tolist() == [1, 0, 1, 1]
+
+
+def test_a_table_under_other_names_is_read_by_place():
+    space = Space().number("x0", whole=True).number("x1", whole=True)
+    rows = Given(
+        nw.from_native(pd.DataFrame({"a": [1.0], "b": [3.0]}), eager_only=True),
+        np.array([[1.0, 3]]),
+    )
+    found = Choices.of(space, Rules.read(space, increase_only=[0, 1]), rows, [0, 0], [4, 4])
+    assert option_values(found, 0, 1) == [3, 4]
+
+
+def test_nothing_is_chosen_where_a_map_cannot_be_followed():
+    def only_positive(u):
+        assert (u > 0).all()
+        return np.log(u)
+
+    facts = {"affine": False, "observed": (1.0, 9.0), "limits": (0.5, 64.0)}
+    space = Space().number("k", only_positive, whole=True, **facts)
+    space.number("u", only_positive, **facts)
+    table = {"k": [3.0, 70.0], "u": [3.0, 70.0]}
+    found = choices(space, table, bounds={"u": ("-10", None)})
+    assert found.count.tolist() == [64, 0]
+    assert found.lo[0, 1] == np.log(0.5)
+    assert found.hi[0, 1] == np.log(64)
+    assert found.stay.all()  # also where the own value lies beyond
+
+
 def test_a_limit_on_changes_is_kept_and_makes_a_search():
     space = Space().number("u").number("v")
     table = {"u": [1.0], "v": [1.0]}

@@ -217,6 +217,7 @@ def test_names_that_are_no_text_are_found_by_their_text():
 
 def test_positions_count_the_columns_of_an_array_also_around_a_block():
     space = Space().category("b", ["x0", "x2"], sources=["x0", "x2"]).number("x1").number("x3")
+    space.sources = ["x0", "x1", "x2", "x3"]
     names = [rule.fixed for rule in Rules(immutable=[1]).of_columns(space)]
     assert names == [False, True, False]
     assert Rules(immutable=2).of_columns(space)[0].fixed

@@ -11,7 +11,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from voicecf.columns import ColumnLike, SpaceLike
+from voicecf.columns import ColumnLike, SpaceLike, sources_of
 from voicecf.constraints import affine_map
 from voicecf.errors import BoundsError, OptionError
 from voicecf.multiples import EXACT, Multiples
@@ -91,14 +91,25 @@ class Rows:
 
     @cached_property
     def series(self) -> Any:
-        """The column in the user's frame."""
-        return self.given.frame.get_column(self.column.sources[0])
+        """The column in the user's frame, by its name, or by its place if it has another one."""
+        names, source = self.given.frame.columns, self.column.sources[0]
+        name = source if source in names else names[sources_of(self.space).index(source)]
+        return self.given.frame.get_column(name)
+
+    @property
+    def array(self) -> NDArray[Any] | None:
+        """The column in an array that a pipeline transforms."""
+        rows = getattr(self.given, "array", None)
+        if rows is None:
+            return None
+        return np.asarray(rows[:, sources_of(self.space).index(self.column.sources[0])])
 
     @cached_property
     def own(self) -> Array:
         """A number column's values, NaN where missing."""
         if self.given.frame is None:
-            return self.points
+            values = self.points if self.array is None else self.array
+            return np.asarray(values, dtype=np.float64)
         values = self.series.to_numpy()
         if values.dtype.kind not in "fiub":  # a library's own gaps, or nothing but gaps
             if self.series.null_count() == len(values):
@@ -114,6 +125,8 @@ class Rows:
     @cached_property
     def rising(self) -> bool:
         """Whether the coordinate grows with the value."""
+        if hasattr(self.column, "rising"):
+            return bool(self.column.rising)
         low, high = self.column.observed
         low = low if np.isfinite(low) else 0.0
         ends = [low, high if np.isfinite(high) and high > low else low + 1.0]
@@ -142,8 +155,11 @@ class Rows:
 
     def codes(self, table: Array, wanted: Whole) -> Whole:
         """Return the position of each row's level, -1 where it is none of the wanted ones."""
-        if self.given.frame is not None and len(self.column.sources) == 1:
-            return _codes_of_values(self.series, self.column.levels, wanted)
+        if len(self.column.sources) == 1 and self.given.frame is not None:
+            return _codes_of_values(*_series_values(self.series), self.column.levels, wanted)
+        if len(self.column.sources) == 1 and self.array is not None:
+            missing = (self.array != self.array) | np.equal(self.array, None)
+            return _codes_of_values(self.array, missing, self.column.levels, wanted)
         points = self.given.points[:, self.column.places]
         codes = np.full(len(points), -1)
         for i in wanted:
@@ -159,6 +175,8 @@ class Limits:
     ----------
     low, high : array of shape (n or 1,)
         Bounds, without the direction.
+    ends : tuple of float
+        How far the column's map can be followed.
     own : array of shape (n,)
         The rows' values, NaN where missing.
     locked : array of shape (n or 1,) of bool
@@ -167,6 +185,7 @@ class Limits:
 
     low: Array
     high: Array
+    ends: tuple[float, float]
     own: Array
     locked: NDArray[np.bool_]
 
@@ -179,22 +198,24 @@ class Limits:
         if rows.yes_no:
             low, high = np.maximum(low, 0.0), np.minimum(high, 1.0)
         locked = np.isnan(rows.own) if rule.relative else np.zeros(1, dtype=np.bool_)
-        return cls(low, high, rows.own, locked)
+        ends = getattr(rows.column, "limits", (-np.inf, np.inf))
+        return cls(low, high, ends, rows.own, locked)
 
-    def directed(self, direction: int) -> tuple[Array, Array]:
-        """Return low and high, with the direction from the row's own value."""
+    def moves(self, direction: int = 0) -> tuple[Array, Array]:
+        """Return from where to where a row may move, seen from its own value."""
+        low, high = np.maximum(self.low, self.ends[0]), np.minimum(self.high, self.ends[1])
         if direction > 0:
-            return np.maximum(self.low, self.own), self.high
-        if direction < 0:
-            return self.low, np.minimum(self.high, self.own)
-        return self.low, self.high
+            low = np.maximum(low, self.own)
+        elif direction < 0:
+            high = np.minimum(high, self.own)
+        return low, high
 
     def stay(self, rows: Rows) -> Flags:
         """Tell which rows may keep their values: those whose values break no bound."""
         broken = (self.own < self.low) | (self.own > self.high)
         missing = np.isnan(self.own) & ~self.locked
         if missing.any():  # what the pipeline puts in its place has to be within the bounds
-            lo, hi = rows.interval(self.low, self.high)
+            lo, hi = rows.interval(*self.moves())
             broken |= missing & ((rows.points < lo) | (rows.points > hi))
         stay = (~broken | self.locked).astype(np.uint8)
         return stay[:1] if stay.all() else stay
@@ -230,7 +251,7 @@ def _kept(rows: Rows) -> Part:
 
 def _any(rows: Rows, rule: ColumnRule, limits: Limits) -> Part:
     """Return an interval of coordinates: any number."""
-    lo, hi = rows.interval(limits.low, limits.high)
+    lo, hi = rows.interval(*limits.moves())
     if rule.direction:
         # The row's own bits, not a value on its way there and back.
         if (rule.direction > 0) == rows.rising:
@@ -283,7 +304,7 @@ def _multiples_inside(
             f"such as {np.abs(observed).max():g}. Give a larger step, or None for any number."
         )
     begin, end = np.rint(observed / multiples.step)
-    low, high = limits.directed(rule.direction)
+    low, high = limits.moves(rule.direction)
     low = np.where(np.isneginf(low), multiples.at(begin - FAR), low)
     high = np.where(np.isposinf(high), multiples.at(end + FAR), high)
     # A locked row has no bounds; it is asked for none of the multiples that it gets here.
@@ -298,7 +319,7 @@ def _tabled(rows: Rows, rule: ColumnRule, limits: Limits, values: Array) -> Part
     values, table = values[np.isfinite(table)], table[np.isfinite(table)]
     if not len(values):
         return part
-    low, high = limits.directed(rule.direction)
+    low, high = limits.moves(rule.direction)
     least = np.searchsorted(values, low, side="left")
     most = np.searchsorted(values, high, side="right") - 1
     if table[-1] < table[0]:
@@ -313,7 +334,7 @@ def _all_inside(
     column: ColumnLike, rule: ColumnRule, limits: Limits, multiples: Multiples
 ) -> Array:
     """Return all multiples that some row may choose; an error where they are too many to list."""
-    lows, highs = limits.directed(rule.direction)
+    lows, highs = limits.moves(rule.direction)
     low, high = float(np.fmin.reduce(lows)), float(np.fmax.reduce(highs))
     if not low <= high:  # or all rows are locked
         return np.empty(0)
@@ -367,8 +388,8 @@ def _along(order: tuple[int, ...], count: int, direction: int) -> Flags:
     return np.asarray(forward, dtype=np.uint8)
 
 
-def _codes_of_values(series: Any, levels: tuple[Any, ...], wanted: Whole) -> Whole:
-    """Return the position of each value among the wanted levels, -1 where it is none of them."""
+def _series_values(series: Any) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    """Return the values of a series that can be compared, and which are missing."""
     missing = series.is_null()
     if series.dtype.is_float():
         missing = missing | series.is_nan().fill_null(True)
@@ -376,6 +397,13 @@ def _codes_of_values(series: Any, levels: tuple[Any, ...], wanted: Whole) -> Who
     values = series.to_numpy()
     if values.dtype == object and missing.any():
         values = np.where(missing, None, values)  # libraries' own gaps cannot be compared
+    return values, missing
+
+
+def _codes_of_values(
+    values: NDArray[Any], missing: NDArray[np.bool_], levels: tuple[Any, ...], wanted: Whole
+) -> Whole:
+    """Return the position of each value among the wanted levels, -1 where it is none of them."""
     codes = np.full(len(values), -1)
     for i in wanted:
         codes[missing if is_missing(levels[i]) else values == levels[i]] = i

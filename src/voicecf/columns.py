@@ -55,14 +55,12 @@ def column_of(space: SpaceLike, name: Any, where: str) -> int:
     names = list(space.names)
     if name in names:
         return names.index(name)
-    owners = [(source, i) for i, c in enumerate(space.columns) for source in c.sources]
-    sources = [source for source, _ in owners]
-    if name in sources:
-        return owners[sources.index(name)][1]
-    if isinstance(name, int):
-        position = known_column(name, sources, where)
-        plain = f"x{position}"  # an array's columns; a block may have changed their order
-        return owners[sources.index(plain) if plain in sources else position][1]
+    sources = sources_of(space)
+    if isinstance(name, int) and name not in sources:
+        name = sources[known_column(name, sources, where)]
+    for i, column in enumerate(space.columns):
+        if name in column.sources:
+            return i
     spelt = [i for i, known in enumerate(names) if str(known) == name]
     return spelt[0] if len(spelt) == 1 else known_column(name, names, where)
 
@@ -71,15 +69,20 @@ def columns_of(space: SpaceLike, given: Any, where: str) -> list[int]:
     """Return the positions of the columns that a user lists: one, several, or a mask of all."""
     names = listed_columns(given)
     if names and all(isinstance(name, bool) for name in names):
-        owners = [i for i, c in enumerate(space.columns) for _ in c.sources]
-        if len(names) != len(owners):
+        sources = sources_of(space)
+        if len(names) != len(sources):
             raise ColumnError(
-                f"{where}: a mask of columns needs {len(owners)} entries; this one has "
+                f"{where}: a mask of columns needs {len(sources)} entries; this one has "
                 f"{len(names)}."
             )
-        names = [position for position, chosen in enumerate(names) if chosen]
-        return sorted({owners[position] for position in names})
+        names = [source for source, chosen in zip(sources, names, strict=True) if chosen]
     return list(dict.fromkeys(column_of(space, name, where) for name in names))
+
+
+def sources_of(space: SpaceLike) -> list[Any]:
+    """Return the columns of the user's table, in its order."""
+    every = [source for column in space.columns for source in column.sources]
+    return list(getattr(space, "sources", every))
 
 
 def listed_columns(given: Any) -> list[Any]:
