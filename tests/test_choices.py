@@ -442,6 +442,24 @@ def test_nothing_is_chosen_where_a_map_cannot_be_followed():
     assert found.stay.all()  # also where the own value lies beyond
 
 
+def test_a_pipeline_is_asked_only_once_for_the_same_bounds():
+    asked = []
+
+    def forward(u):
+        asked.append(u)
+        return u / 2
+
+    space = Space().number("u", forward).number("k", forward, whole=True)
+    rows = space.given({"u": [1.0], "k": [1]})
+    before = Choices.of(space, Rules(), rows, [0, 0], [4, 4])
+    asked.clear()
+    after = Choices.of(space, Rules(), rows, [0, 0], [4, 4])
+    assert not asked
+    assert np.array_equal(before.hi, after.hi)
+    assert np.array_equal(before.most, after.most)
+    assert Choices.of(space, Rules(), rows, [0, 0], [6, 4]).hi[0, 0] == 3
+
+
 def test_a_limit_on_changes_is_kept_and_makes_a_search():
     space = Space().number("u").number("v")
     table = {"u": [1.0], "v": [1.0]}

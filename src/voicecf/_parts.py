@@ -11,7 +11,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from voicecf.columns import ColumnLike, SpaceLike, sources_of
+from voicecf.columns import ColumnLike, SpaceLike, coordinates_of, sources_of
 from voicecf.constraints import affine_map
 from voicecf.errors import BoundsError, OptionError
 from voicecf.multiples import EXACT, Multiples
@@ -135,9 +135,7 @@ class Rows:
 
     def coordinates(self, values: Any) -> Array:
         """Return the coordinates of numbers; NaN for those outside of the map's domain."""
-        with np.errstate(all="ignore"):
-            found = self.space.coordinates(self.c, values)
-        return np.asarray(found, dtype=np.float64)[:, 0]
+        return coordinates_of(self.space, self.c, values)
 
     def interval(self, low: Array, high: Array) -> tuple[Array, Array]:
         """Return an interval of values as one of coordinates."""
@@ -158,7 +156,8 @@ class Rows:
         if len(self.column.sources) == 1 and self.given.frame is not None:
             return _codes_of_values(*_series_values(self.series), self.column.levels, wanted)
         if len(self.column.sources) == 1 and self.array is not None:
-            missing = (self.array != self.array) | np.equal(self.array, None)
+            none: Any = None
+            missing = (self.array != self.array) | (self.array == none)
             return _codes_of_values(self.array, missing, self.column.levels, wanted)
         points = self.given.points[:, self.column.places]
         codes = np.full(len(points), -1)

@@ -70,8 +70,11 @@ class Choices:
     >>> from voicecf.rulebook import Rules
     >>> rooms = SimpleNamespace(name="rooms", sources=("rooms",), places=np.array([0]), levels=(),
     ...     kind="number", ordered=False, whole=True, affine=True, observed=(1.0, 9.0))
-    >>> space = SimpleNamespace(columns=[rooms], names=["rooms"],
-    ...     coordinates=lambda column, values: np.asarray(values)[:, None] / 4)
+    >>> class Space:
+    ...     columns, names = [rooms], ["rooms"]
+    ...     def coordinates(self, column, values):
+    ...         return np.asarray(values)[:, None] / 4
+    >>> space = Space()
     >>> frame = nw.from_native(pd.DataFrame({"rooms": [4]}), eager_only=True)
     >>> given = SimpleNamespace(frame=frame, points=np.array([[1.0]]))
     >>> rules = Rules.read(space, bounds={"rooms": (None, "+2")}, increase_only="rooms")

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from typing import Any, Protocol
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
 from voicecf.errors import ColumnError, known_column
 from voicecf.region import Array
+
+# Lists of numbers this short are remembered, and this many of them.
+FEW, MOST = 1024, 512
+_KNOWN: WeakKeyDictionary[Any, dict[tuple[int, bytes], Array]] = WeakKeyDictionary()
 
 
 class ColumnLike(Protocol):
@@ -77,6 +82,30 @@ def columns_of(space: SpaceLike, given: Any, where: str) -> list[int]:
             )
         names = [source for source, chosen in zip(sources, names, strict=True) if chosen]
     return list(dict.fromkeys(column_of(space, name, where) for name in names))
+
+
+def coordinates_of(space: SpaceLike, column: int, values: Any) -> Array:
+    """Return the coordinates of numbers, (n,); NaN outside of the map's domain.
+
+    A pipeline takes its time, and rules ask for the same few bounds row after row: those are
+    remembered for as long as the space lives.
+    """
+    values = np.asarray(values, dtype=np.float64)
+    if len(values) > FEW:
+        return _sent(space, column, values)
+    known = _KNOWN.setdefault(space, {})
+    key = column, values.tobytes()
+    if key not in known:
+        if len(known) >= MOST:
+            known.clear()
+        known[key] = _sent(space, column, values)
+        known[key].flags.writeable = False
+    return known[key]
+
+
+def _sent(space: SpaceLike, column: int, values: Array) -> Array:
+    with np.errstate(all="ignore"):
+        return np.array(space.coordinates(column, values), dtype=np.float64)[:, 0]
 
 
 def sources_of(space: SpaceLike) -> list[Any]:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from voicecf.columns import ColumnLike, SpaceLike, column_of
+from voicecf.columns import ColumnLike, SpaceLike, column_of, coordinates_of
 from voicecf.errors import ColumnError, OptionError, VoiceError
 from voicecf.region import Array
 
@@ -243,7 +243,7 @@ def affine_map(space: SpaceLike, column: int) -> tuple[float, float]:
     # A yes/no column knows no other values than these.
     near = 0.0 if space.columns[column].whole and 0 <= low <= high <= 1 else -far
     far = far if near else 1.0
-    zero, below, above = space.coordinates(column, np.array([0.0, near, far]))[:, 0].tolist()
+    zero, below, above = coordinates_of(space, column, [0.0, near, far]).tolist()
     return (above - below) / (far - near), zero
 
 
