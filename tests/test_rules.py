@@ -1,0 +1,228 @@
+"""The user's words are checked at the door, and what is wrong is said with the likely remedy."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+
+import numpy as np
+import pytest
+
+from spaces import Space
+from voicecf.constraints import Constraint
+from voicecf.errors import BoundsError, ColumnError, OptionError, VoiceError
+from voicecf.rulebook import ColumnRule, Rules, Side
+
+
+@pytest.fixture
+def space() -> Space:
+    return (
+        Space()
+        .number("age", whole=True)
+        .number("income", lambda u: u / 100)
+        .category("job", ["student", "clerk", "retired"])
+        .category("size", ["S", "M", "L"], forward=float, ordered=True)
+        .category("home", ["own", "rent"], sources=["home_own", "home_rent"])
+        .category("code", [1, 2, 30, None])
+    )
+
+
+def rule(space: Space, column: str, **words) -> ColumnRule:
+    return Rules.read(space, **words).of_columns(space)[space.names.index(column)]
+
+
+def test_nothing_said_is_no_rule(space):
+    assert Rules.read(space).of_columns(space) == [ColumnRule()] * 6
+    silent = dict.fromkeys(("immutable", "bounds", "steps", "max_changes", "constraints"))
+    assert Rules.read(space, **silent) == Rules()
+    assert Rules().to_dict() == {}
+
+
+@pytest.mark.parametrize(
+    ("column", "words", "said"),
+    [
+        ("age", {"immutable": "age"}, {"fixed": True}),
+        ("age", {"immutable": ["age", "job"]}, {"fixed": True}),
+        ("age", {"immutable": 0}, {"fixed": True}),
+        ("code", {"immutable": -1}, {"fixed": True}),
+        ("home", {"immutable": np.array([5])}, {"fixed": True}),
+        ("code", {"immutable": [6]}, {"fixed": True}),
+        ("home", {"immutable": [False] * 4 + [True, False, False]}, {"fixed": True}),
+        ("home", {"immutable": ["home_rent"]}, {"fixed": True}),
+        ("home", {"costs": {"home_own": 3}}, {"cost": 3.0}),
+        ("age", {"increase_only": "age"}, {"direction": 1}),
+        ("size", {"decrease_only": ["size"]}, {"direction": -1}),
+        ("age", {"bounds": {"age": (18, None)}}, {"low": Side(18.0), "high": Side(np.inf)}),
+        ("age", {"bounds": {"age": ["...", "open"]}}, {"high": Side(np.inf)}),
+        ("age", {"bounds": {"age": (..., 9)}}, {"high": Side(9.0)}),
+        (
+            "income",
+            {"bounds": {"income": ("-10%", "+ 1_500.5")}},
+            {"low": Side(-10.0, "share"), "high": Side(1500.5, "shift")},
+        ),
+        ("income", {"steps": {"income": 50}}, {"step": 50.0}),
+        ("age", {"steps": {"age": None}}, {"step": "any"}),
+        ("age", {"steps": {"age": "any"}}, {"step": "any"}),
+        ("age", {"steps": {"age": 5}, "immutable": "age"}, {"step": 5.0, "fixed": True}),
+        ("job", {"levels": {"job": ["clerk", "retired"]}}, {"levels": (1, 2)}),
+        ("job", {"levels": {"job": "clerk"}}, {"levels": (1,)}),
+        ("code", {"levels": {"code": np.array([30, 1])}}, {"levels": (2, 0)}),
+        ("code", {"levels": {"code": ["30"]}}, {"levels": (2,)}),
+        ("job", {"forbidden": {"job": [("student", "retired")]}}, {"forbidden": ((0, 2),)}),
+        ("job", {"forbidden": {"job": ("student", "retired")}}, {"forbidden": ((0, 2),)}),
+        ("code", {"forbidden": {"code": [(None, 1)]}}, {"forbidden": ((3, 0),)}),
+        (
+            "job",
+            {"order": {"job": ["retired", "student"]}, "increase_only": "job"},
+            {"order": (2, 0), "direction": 1},
+        ),
+    ],
+)
+def test_what_is_said_of_a_column_reaches_it(space, column, words, said):
+    assert rule(space, column, **words) == ColumnRule(**said)
+
+
+@pytest.mark.parametrize(
+    ("words", "error", "says"),
+    [
+        ({"imutable": ["age"]}, OptionError, "unknown rule 'imutable'; did you mean 'immutable'"),
+        ({"immutable": ["agee"]}, ColumnError, "unknown column 'agee' in immutable.*'age'"),
+        ({"immutable": 7}, ColumnError, "positions go from 0 to 6"),
+        ({"immutable": [True, False]}, ColumnError, "a mask of columns needs 7 entries"),
+        ({"bounds": {"incme": (0, 1)}}, ColumnError, "did you mean 'income'"),
+        ({"costs": {"hom": 2}}, ColumnError, "did you mean 'home'"),
+        ({"levels": {"job": ["clark"]}}, OptionError, "unknown level 'clark'.*'clerk'"),
+        ({"order": {"job": ["x9", "clerk"]}}, OptionError, "there are 'student', 'clerk'"),
+        ({"forbidden": {"job": [("studnt", "clerk")]}}, OptionError, "mean 'student'"),
+        ({"forbidden": {"code": [(1, None)]}}, OptionError, "no level that a row may move to"),
+        ({"levels": {"code": [np.nan]}}, OptionError, "no level that a row may move to"),
+        ({"increase_only": "job"}, ColumnError, r"no order; give one.*order=\{'job'"),
+        ({"decrease_only": "home_own"}, ColumnError, r"'home' have no order"),
+        ({"increase_only": "age", "decrease_only": ["age"]}, OptionError, "say immutable"),
+        ({"steps": {"age": 0}}, OptionError, "above 0"),
+        ({"steps": {"age": -1}}, OptionError, "above 0"),
+        ({"steps": {"age": np.nan}}, OptionError, "above 0"),
+        ({"steps": {"age": np.inf}}, OptionError, "above 0"),
+        ({"steps": {"age": "one"}}, OptionError, "above 0"),
+        ({"steps": {"job": 1}}, ColumnError, "column 'job' is a category. Use levels"),
+        ({"bounds": {"job": (0, 1)}}, ColumnError, "column 'job' is a category. Use levels"),
+        ({"bounds": {"home_own": (0, 1)}}, ColumnError, "column 'home' is a category"),
+        ({"levels": {"age": [1]}}, ColumnError, "column 'age' is a number. Use bounds"),
+        ({"forbidden": {"age": [(1, 2)]}}, ColumnError, "column 'age' is a number"),
+        ({"order": {"age": [1, 2]}}, ColumnError, "column 'age' is a number"),
+        ({"levels": {"job": []}}, OptionError, "say immutable"),
+        ({"order": {"job": ["clerk"]}}, OptionError, "two levels"),
+        ({"order": {"job": ["clerk", "clerk"]}}, OptionError, "'clerk' twice"),
+        ({"forbidden": {"job": ["student"]}}, OptionError, "pairs"),
+        ({"forbidden": {"job": "student"}}, OptionError, "pairs"),
+        ({"bounds": {"age": (3, 1)}}, BoundsError, "upside down"),
+        ({"bounds": {"age": ("+5", "+1")}}, BoundsError, "upside down"),
+        ({"bounds": {"age": ("-1%", "-5%")}}, BoundsError, "upside down"),
+        ({"bounds": {"age": (np.nan, 1)}}, BoundsError, "NaN"),
+        ({"bounds": {"age": (np.inf, None)}}, BoundsError, "no number lies beyond"),
+        ({"bounds": {"age": 3}}, BoundsError, "no pair"),
+        ({"bounds": {"age": "+5"}}, BoundsError, "no pair"),
+        ({"bounds": {"age": (1, 2, 3)}}, BoundsError, "no pair"),
+        ({"bounds": {"age": ("500", None)}}, BoundsError, r"'500' is no side.*'\+500'"),
+        ({"bounds": {"age": ("+5_", "+%")}}, BoundsError, "no side"),
+        ({"bounds": {"age": ("+1e999", None)}}, BoundsError, "no side"),
+        ({"bounds": {"age": ([], 1)}}, BoundsError, "no side"),
+        ({"bounds": [0, 1]}, BoundsError, "must be a dict"),
+        ({"costs": [("age", 1)]}, OptionError, "must be a dict"),
+        ({"costs": {"age": 0}}, OptionError, "above 0"),
+        ({"costs": {"age": -2}}, OptionError, "above 0"),
+        ({"costs": {"age": np.nan}}, OptionError, "above 0"),
+        ({"costs": {"age": True}}, OptionError, "above 0"),
+        ({"costs": {"home_own": 1, "home": 2}}, ColumnError, "'home' is named twice in costs"),
+        ({"max_changes": 0}, OptionError, "whole number, 1 or more"),
+        ({"max_changes": 1.5}, OptionError, "whole number, 1 or more"),
+        ({"max_changes": True}, OptionError, "whole number, 1 or more"),
+        ({"max_changes": "three"}, OptionError, "whole number, 1 or more"),
+        ({"max_changes": np.inf}, OptionError, "whole number, 1 or more"),
+        ({"constraints": "age <="}, OptionError, "'age <=' cannot be read"),
+        ({"constraints": 5}, OptionError, "is no text"),
+        ({"increase_only": "age", "bounds": {"age": (None, "-5")}}, OptionError, "contradict"),
+        ({"decrease_only": "age", "bounds": {"age": ("+5%", None)}}, OptionError, "contradict"),
+    ],
+)
+def test_what_is_wrong_is_named_with_a_remedy(space, words, error, says):
+    with pytest.raises(error, match=says):
+        Rules.read(space, **words)
+
+
+def test_rules_between_columns_and_costs_are_read_in_the_users_columns(space):
+    rules = Rules.read(space, constraints="age <= income", costs={"job": 2, "age": 0.5})
+    assert rules.linear(space) == (Constraint("age <= income", {"age": 1.0, "income": -1.0}, 0.0),)
+    assert rules.factors(space).tolist() == [0.5, 1, 2, 2, 2, 1, 1, 1, 1, 1, 1, 1]
+
+
+EVERYTHING = Rules(
+    immutable=["age"],
+    increase_only="size",
+    bounds={"income": (..., "+10%"), "age": (None, 3)},
+    steps={"age": None, "income": 50},
+    levels={"job": ["clerk"]},
+    order={"job": ["student", "clerk", "retired"]},
+    forbidden={"job": [("student", "retired")]},
+    costs={"income": 2},
+    max_changes=3,
+    constraints=["age <= income"],
+)
+
+
+def test_rules_survive_a_json_file():
+    assert Rules.from_dict(json.loads(json.dumps(EVERYTHING.to_dict()))) == EVERYTHING
+
+
+def test_rules_hold_only_what_a_toml_file_can():
+    def plain(value) -> bool:
+        if isinstance(value, dict):
+            return all(isinstance(k, str) and plain(v) for k, v in value.items())
+        if isinstance(value, list):
+            return all(map(plain, value))
+        return isinstance(value, (str, int, float, bool))
+
+    assert plain(EVERYTHING.to_dict())
+
+
+def test_rules_come_from_a_toml_file(space):
+    text = """
+    immutable = "age"
+    max_changes = 2
+    [bounds]
+    income = ["...", "+10%"]
+    [steps]
+    age = "any"
+    [forbidden]
+    job = [["student", "retired"]]
+    """
+    rules = Rules.from_dict(tomllib.loads(text))
+    rules.check(space)
+    assert rules == Rules(
+        immutable=["age"],
+        max_changes=2,
+        bounds={"income": (..., "+10%")},
+        steps={"age": None},
+        forbidden={"job": [("student", "retired")]},
+    )
+
+
+def test_names_that_are_no_text_are_found_by_their_text():
+    space = Space().number(10).number(20)
+    rules = Rules(immutable=[20], costs={10: 2.0})
+    again = Rules.from_dict(json.loads(json.dumps(rules.to_dict())))
+    assert again.of_columns(space) == rules.of_columns(space)
+    assert again.of_columns(space) == [ColumnRule(cost=2.0), ColumnRule(fixed=True)]
+
+
+def test_positions_count_the_columns_of_an_array_also_around_a_block():
+    space = Space().category("b", ["x0", "x2"], sources=["x0", "x2"]).number("x1").number("x3")
+    space.sources = ["x0", "x1", "x2", "x3"]
+    names = [rule.fixed for rule in Rules(immutable=[1]).of_columns(space)]
+    assert names == [False, True, False]
+    assert Rules(immutable=2).of_columns(space)[0].fixed
+
+
+def test_rules_that_are_no_dict_are_refused():
+    with pytest.raises(VoiceError, match="must be a dict"):
+        Rules.from_dict(["age"])
