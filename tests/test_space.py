@@ -28,7 +28,7 @@ def columns_of(frame) -> dict[str, list]:
 
 def test_a_frame_is_read_and_given_back_in_its_own_kind(kind):
     frame = kind(COLUMNS)
-    space = Space.of(frame)
+    space = Space.of(None, frame)
     assert as_frame(frame) is not None
     assert space.names == ["age", "income"]
     np.testing.assert_array_equal(space.read(frame), VALUES)
@@ -38,25 +38,25 @@ def test_a_frame_is_read_and_given_back_in_its_own_kind(kind):
 
 
 def test_columns_are_matched_by_name_and_others_are_left_alone(kind):
-    space = Space.of(kind(COLUMNS))
+    space = Space.of(None, kind(COLUMNS))
     shuffled = kind({"label": ["a", "b", "c"], "income": COLUMNS["income"], "age": COLUMNS["age"]})
     np.testing.assert_array_equal(space.read(shuffled), VALUES)
 
 
 def test_a_missing_column_is_named_beside_those_that_are_there(kind):
     with pytest.raises(ColumnError, match=r"'income'.*'age', 'Income'"):
-        Space.of(kind(COLUMNS)).read(kind({"age": [1.0], "Income": [2.0]}))
+        Space.of(None, kind(COLUMNS)).read(kind({"age": [1.0], "Income": [2.0]}))
 
 
 def test_one_kind_may_follow_another():
-    space = Space.of(pd.DataFrame(COLUMNS))
+    space = Space.of(None, pd.DataFrame(COLUMNS))
     for make in KINDS.values():
         np.testing.assert_array_equal(space.read(make(COLUMNS)), VALUES)
     np.testing.assert_array_equal(space.read(VALUES), VALUES)
 
 
 def test_an_array_takes_a_frame_by_position_if_the_width_is_right(kind):
-    space = Space.of(VALUES)
+    space = Space.of(None, VALUES)
     np.testing.assert_array_equal(space.read(kind(COLUMNS)), VALUES)
     with pytest.raises(DataError, match=r"3 columns.*2"):
         space.read(kind(COLUMNS | {"more": [1.0, 2.0, 3.0]}))
@@ -65,34 +65,34 @@ def test_an_array_takes_a_frame_by_position_if_the_width_is_right(kind):
 def test_a_missing_value_is_found_in_every_kind(kind):
     frame = kind({"age": [31.0, None, 27.0], "income": [1, 2, None]})
     with pytest.raises(DataError, match=r"2 rows \(first: row 1\), columns 'age', 'income'"):
-        Space.of(frame).read(frame)
+        Space.of(None, frame).read(frame)
 
 
 @pytest.mark.parametrize("dtype", ["Int64", "Float32", "boolean", "int64[pyarrow]"])
 def test_nullable_columns_of_pandas_are_numbers_until_one_is_missing(dtype):
     whole = pd.DataFrame({"a": pd.array([1, 0], dtype=dtype), "b": [0.5, 1.5]})
-    np.testing.assert_array_equal(Space.of(whole).read(whole), [[1.0, 0.5], [0.0, 1.5]])
+    np.testing.assert_array_equal(Space.of(None, whole).read(whole), [[1.0, 0.5], [0.0, 1.5]])
     gap = pd.DataFrame({"a": pd.array([1, None], dtype=dtype), "b": [0.5, 1.5]})
     with pytest.raises(DataError, match=r"row 1.*'a'"):
-        Space.of(gap).read(gap)
+        Space.of(None, gap).read(gap)
 
 
 def test_a_text_column_is_named_with_a_remedy(kind):
     frame = kind({"age": [31.0, 54.0], "city": ["Rome", "Oslo"]})
     with pytest.raises(DataError, match=r"'city'.*OneHotEncoder"):
-        Space.of(frame).read(frame)
+        Space.of(None, frame).read(frame)
 
 
 def test_a_column_without_any_value_is_called_missing_not_text():
     frame = pl.DataFrame({"a": [1.0, 2.0], "b": [None, None]})
     with pytest.raises(DataError, match=r"missing.*'b'"):
-        Space.of(frame).read(frame)
+        Space.of(None, frame).read(frame)
 
 
 def test_columns_named_twice_are_an_error_that_names_them():
     frame = pd.DataFrame(VALUES, columns=["age", "age"])
     with pytest.raises(ColumnError, match="age"):
-        Space.of(frame)
+        Space.of(None, frame)
 
 
 @pytest.mark.parametrize(
@@ -110,22 +110,22 @@ def test_columns_named_twice_are_an_error_that_names_them():
 )
 def test_whatever_holds_the_numbers_they_are_read_alike(values):
     expected = np.array([[float(v) for v in row] for row in np.asarray(values).tolist()])
-    read = Space.of(values).read(values)
+    read = Space.of(None, values).read(values)
     np.testing.assert_array_equal(read, expected)
     assert read.flags.c_contiguous
     assert read.dtype == np.float64
 
 
 def test_integers_and_truth_values_are_numbers():
-    np.testing.assert_array_equal(Space.of([[1, 2]]).read([[1, 2]]), [[1.0, 2.0]])
+    np.testing.assert_array_equal(Space.of(None, [[1, 2]]).read([[1, 2]]), [[1.0, 2.0]])
     truth = np.array([[True, False]])
-    np.testing.assert_array_equal(Space.of(truth).read(truth), [[1.0, 0.0]])
+    np.testing.assert_array_equal(Space.of(None, truth).read(truth), [[1.0, 0.0]])
 
 
 def test_reading_writes_nothing():
     values = VALUES.copy()
     values.flags.writeable = False
-    np.testing.assert_array_equal(Space.of(values).read(values), VALUES)
+    np.testing.assert_array_equal(Space.of(None, values).read(values), VALUES)
 
 
 @pytest.mark.parametrize(
@@ -136,17 +136,17 @@ def test_reading_writes_nothing():
 def test_what_is_not_finite_is_named_by_row_and_column(bad):
     values = np.vstack([VALUES, [bad]])
     with pytest.raises(DataError, match=r"row 3.*'x0'"):
-        Space.of(values).read(values)
+        Space.of(None, values).read(values)
 
 
 def test_finite_numbers_are_accepted_however_large():
     values = np.full((3, 2), 1e308)
-    np.testing.assert_array_equal(Space.of(values).read(values), values)
+    np.testing.assert_array_equal(Space.of(None, values).read(values), values)
 
 
 def test_names_need_not_be_text():
     frame = pd.DataFrame(VALUES, columns=[10, 20])
-    space = Space.of(frame)
+    space = Space.of(None, frame)
     assert space.names == [10, 20]
     np.testing.assert_array_equal(space.read(frame[[20, 10]]), VALUES)
     assert space.table(VALUES, kind_of(frame), np.arange(len(VALUES))).columns.tolist() == [10, 20]
@@ -158,7 +158,7 @@ def test_the_model_decides_the_precision():
 
 
 def test_a_table_for_an_array_needs_some_frame_library():
-    table = Space.of(VALUES).table(VALUES)
+    table = Space.of(None, VALUES).table(VALUES)
     assert isinstance(table, pd.DataFrame)
     assert table.columns.tolist() == ["x0", "x1"]
 
@@ -170,7 +170,7 @@ def test_an_array_is_no_frame():
 
 def test_a_table_does_not_hand_out_the_points_themselves():
     points = VALUES.copy()
-    table = Space.of(pd.DataFrame(COLUMNS)).table(
+    table = Space.of(None, pd.DataFrame(COLUMNS)).table(
         points, kind_of(pd.DataFrame(COLUMNS)), np.arange(len(points))
     )
     table.loc[0, "age"] = -1.0

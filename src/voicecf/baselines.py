@@ -10,8 +10,8 @@ from voicecf.counterfactuals import Counterfactuals
 from voicecf.errors import ModelError, OptionError
 from voicecf.explainer import Explainer, Question
 from voicecf.region import Array
-from voicecf.rules import Rules
 from voicecf.search import Answers, Rows
+from voicecf.space import Given
 from voicecf.status import Status
 
 # How much further than the nearest centroid the target's may be, in units of their distances,
@@ -53,7 +53,12 @@ class CFCLUST(Explainer):
         """Read the model and the columns; fits the model unless it is fitted."""
         if not (isinstance(self.epsilon, (int, float)) and 0 <= self.epsilon <= 1):
             raise OptionError(f"epsilon={self.epsilon!r} must be a number in [0, 1].")
-        points = self._read_model(X)
+        points = self._read_model(X).points
+        if self.space_.mixing is not None:
+            raise ModelError(
+                "CFCLUST projects what the model itself sees; a step that mixes columns (PCA, a "
+                "selector) comes between that and the columns. Use VoICE."
+            )
         weights = self.clustering_.weights
         if not np.allclose(weights, weights[0], rtol=1e-12, atol=0):
             raise ModelError("CFCLUST knows no feature weights; use VoICE for a weighted model.")
@@ -66,9 +71,12 @@ class CFCLUST(Explainer):
 
         Parameters and result as for `VoICE.explain`.
         """
-        names = self._fitted_space().names
-        whole = np.full(len(names), np.inf)
-        return self._explain(X, target, Rules.read(names, -whole, whole, immutable))
+        whole = np.full(len(self._fitted_space().names), np.inf)
+        return self._explain(X, target, self._rules(-whole, whole, immutable))
+
+    def _settle(self, question: Question, rows: Rows, targets: Rows, answers: Answers) -> Given:
+        """Write answers in the user's columns, wherever the pipeline sees them."""
+        return self.space_.write(answers.points, question.given, rows)
 
     def _answer(self, question: Question, rows: Rows, targets: Rows) -> Answers:
         points, centers = question.points[rows], self.clustering_.centers

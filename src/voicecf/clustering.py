@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from voicecf._compile import announce, in_parallel
 from voicecf.cell import Arithmetic, Cell
 from voicecf.errors import ModelError
+from voicecf.frames import table
 from voicecf.projection import FEW_ROWS
 from voicecf.region import Array
 from voicecf.shark import SHARK
@@ -56,8 +57,8 @@ class Clustering:
         """Read a fitted model."""
         if isinstance(model, Pipeline):
             raise ModelError(
-                "a Pipeline is not read yet; explain its last step in its own coordinates: "
-                "VoICE(pipeline[-1]).fit(pipeline[:-1].transform(X))."
+                "a Pipeline is explained by VoICE(pipeline).fit(X); here its last step is needed, "
+                "pipeline[-1], and rows as that sees them, pipeline[:-1].transform(X)."
             )
         centers = getattr(model, "cluster_centers_", None)
         if centers is None:
@@ -134,10 +135,7 @@ class Clustering:
         names = getattr(self.model, "feature_names_in_", None)
         if names is None:
             return np.asarray(self.model.predict(points))
-        from voicecf.space import Space
-
-        frame = Space(list(names), True, self.dtype).table(points)
-        return np.asarray(self.model.predict(frame))
+        return np.asarray(self.model.predict(table(dict(zip(names, points.T, strict=True)))))
 
     def nearest(self, points: Array) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
         """Nearest centroid by the direct formula, and where rounding leaves it in doubt."""
@@ -192,3 +190,12 @@ def fitted(model: Any, X: Any) -> Any:
             f"{type(model).__name__} is no clustering model: it needs fit or cluster_centers_."
         ) from None
     return model
+
+
+def divided(model: Any) -> tuple[Pipeline | None, Any]:
+    """Return the steps before the clustering, None if there are none, and the clustering."""
+    steps: list[tuple[str, Any]] = []
+    while isinstance(model, Pipeline):
+        steps, model = [*steps, *model.steps[:-1]], model.steps[-1][1]
+    real = [step for step in steps if step[1] is not None and not isinstance(step[1], str)]
+    return (Pipeline(real) if real else None), model

@@ -12,8 +12,9 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from voicecf.frames import Kind, indexed, table, typed
 from voicecf.region import Array
-from voicecf.space import Kind, Space, table
+from voicecf.space import Given, Space
 from voicecf.status import Status
 
 Rows = NDArray[np.int64]
@@ -21,6 +22,7 @@ Rows = NDArray[np.int64]
 NAMED = 6
 # How much of a column's name it shows.
 LONGEST = 60
+_FLOATS = {np.dtype(np.float64): nw.Float64, np.dtype(np.float32): nw.Float32}
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -30,7 +32,9 @@ class Counterfactuals:
     Attributes
     ----------
     points : array of shape (n, d)
-        The changed rows; NaN where there is no answer.
+        The changed rows in coordinates: what a pipeline makes of them just before it mixes columns,
+        the rows themselves for a bare model. NaN where there is no answer. `to_frame` has them in
+        the user's columns.
     row : array of shape (n,)
         Which row of the input each answer belongs to.
     source, target : array of shape (n,)
@@ -40,7 +44,7 @@ class Counterfactuals:
     cost : array of shape (n,)
         The paper's D_w: weighted squared distance of the move, weights summing to 1.
     n_changed : array of shape (n,)
-        Columns that move by more than 1e-9 of their observed range.
+        Columns that move by more than 1e-9 of their observed range; a category counts as one.
     cardinality : array of shape (n,)
         Columns that were allowed to move: r* for ``objective="prefix"``.
     rho, tau : array of shape (n,)
@@ -54,8 +58,9 @@ class Counterfactuals:
     """
 
     space: Space
-    kind: Kind | None
-    factual: NDArray[Any]
+    given: Given
+    written: Given | None
+    place: Rows
     weights: Array
     least: Array
     row: Rows
@@ -70,6 +75,18 @@ class Counterfactuals:
     alpha: Array
     gap: Array
     certify: Callable[[Rows, Rows, Rows], Array]
+
+    @property
+    def kind(self) -> Kind | None:
+        """What the rows came as."""
+        return self.given.kind
+
+    @property
+    def factual(self) -> Any:
+        """The rows as they came, all of them: as the model's numbers, or as given to a pipeline."""
+        if self.space.steps is None:
+            return self.given.points.astype(self.space.dtype, copy=False)
+        return self.given.array if self.given.frame is None else self.given.frame.to_native()
 
     @property
     def feasible(self) -> NDArray[np.bool_]:
@@ -101,7 +118,7 @@ class Counterfactuals:
         """Return some of the answers: a slice, a mask, positions, or one position."""
         if isinstance(which, (int, np.integer)):
             which = [self._at(which)]
-        arrays = ("row", "points", "source", "target", "status", "cost", "n_changed",
+        arrays = ("row", "place", "points", "source", "target", "status", "cost", "n_changed",
                   "cardinality", "rho", "alpha", "gap")  # fmt: skip
         return replace(self, **{name: getattr(self, name)[which] for name in arrays})
 
@@ -116,19 +133,60 @@ class Counterfactuals:
         return (self[i] for i in range(len(self)))
 
     @cached_property
+    def _moves(self) -> Array:
+        """Change of each coordinate, shape (n, d)."""
+        return np.asarray(self.points - self.given.points[self.row])
+
+    @cached_property
     def deltas(self) -> Array:
-        """Change of each column, shape (n, d)."""
-        return np.asarray(self.points - self.factual[self.row])
+        """Change of each column in its own units, shape (n, columns); NaN for a category."""
+        if self.space.is_plain:
+            return self._moves
+        made = np.full((len(self), len(self.space.columns)), np.nan)
+        for c, column in enumerate(self.space.columns):
+            if column.kind == "number":
+                made[:, c] = self._after(c) - self._before(c)
+        return made
+
+    def _before(self, c: int) -> NDArray[Any]:
+        """Values of a column, as its user knows them, before the change."""
+        return self.space.shown(c, self.given, self.given.points)[self.row]
+
+    def _after(self, c: int) -> NDArray[Any]:
+        """Values of a column, as its user knows them, after the change."""
+        if self.written is None or self.space.columns[c].declared:
+            return self.space.shown(c, self.given, self.points)
+        return self.space.shown(c, self.written, self.points)[self.place]
+
+    @cached_property
+    def _values(self) -> tuple[list[NDArray[Any]], list[NDArray[Any]]]:
+        """Before and after of all columns."""
+        columns = range(len(self.space.columns))
+        return [self._before(c) for c in columns], [self._after(c) for c in columns]
+
+    @cached_property
+    def _changes(self) -> NDArray[np.bool_]:
+        return self.space.changed(self._moves, self.least)
 
     def _changed(self, i: int) -> Rows:
         """Columns that answer i changes, the costliest first."""
-        moved = np.flatnonzero(np.abs(self.deltas[i]) > self.least)
-        moves = self.weights[moved] * self.deltas[i, moved] ** 2
-        return moved[np.argsort(-moves, kind="stable")]
+        moved = np.flatnonzero(self._changes[i])
+        price = self.weights * self._moves[i] ** 2
+        moves = [price[self.space.columns[c].places].sum() for c in moved]
+        return moved[np.argsort(-np.asarray(moves), kind="stable")]
 
     def to_frame(self) -> Any:
         """Return the changed rows in the columns, and the kind of frame, that came in."""
-        return self.space.table(self.points, self.kind, self.row)
+        if self.given.frame is None and self.space.steps is None:
+            return self.space.table(self.points)
+        written, place = self.written, self.place
+        if written is None:
+            doubles = self.points.astype(np.float64, copy=False)
+            written, place = self.space.write(doubles, self.given, self.row), np.arange(len(self))
+        if written.frame is None:
+            assert written.array is not None
+            return table(dict(zip(self.space.sources, typed(written.array[place]), strict=True)))
+        return indexed(written.frame[place].to_native(), self.kind, self.row)
 
     def summary(self) -> Any:
         """Return a table with a line an answer: clusters, status, cost, tolerance."""
@@ -145,20 +203,32 @@ class Counterfactuals:
         feature = np.concatenate([*moved, np.empty(0, dtype=np.int64)]).astype(np.int64)
         names = [self.space.names[f] for f in feature]
         textual = all(isinstance(name, str) for name in self.space.names)
-        floats = nw.Float64 if self.points.dtype == np.float64 else nw.Float32
+        columns = {
+            "row": self.row[answer],
+            "target": self.target[answer],
+            "feature": np.array(names, dtype=str if textual else None),
+            **self._cells(answer, feature),
+            "delta": self.deltas[answer, feature],
+        }
         schema = {"row": nw.Int64, "target": nw.Int64, "feature": nw.String}
-        return table(
-            {
-                "row": self.row[answer],
-                "target": self.target[answer],
-                "feature": np.array(names, dtype=str if textual else None),
-                "from": self.factual[self.row[answer], feature],
-                "to": self.points[answer, feature],
-                "delta": self.deltas[answer, feature],
-            },
-            self.kind,
-            schema | dict.fromkeys(("from", "to", "delta"), floats) if textual else None,
-        )
+        for name in ("from", "to", "delta"):
+            schema[name] = _FLOATS.get(columns[name].dtype, nw.String)
+        return table(columns, self.kind, schema if textual else None)
+
+    def _cells(self, answer: Rows, feature: Rows) -> dict[str, NDArray[Any]]:
+        """Values before and after of cells; as text if some column is a category."""
+        if self.space.is_plain:
+            before = self.given.points.astype(self.points.dtype, copy=False)
+            return {
+                "from": before[self.row[answer], feature], "to": self.points[answer, feature],
+            }  # fmt: skip
+        numeric = all(column.kind == "number" for column in self.space.columns)
+        cells = {}
+        for name, values in zip(("from", "to"), self._values, strict=True):
+            picked = [values[f][a] for a, f in zip(answer, feature, strict=True)]
+            written = picked if numeric else [_as_text(value) for value in picked]
+            cells[name] = np.array(written, dtype=np.float64 if numeric else object)
+        return cells
 
     def text(self, i: int) -> str:
         """Say answer i in plain words.
@@ -186,11 +256,16 @@ class Counterfactuals:
         where = f"cluster {target}, deeper" if source == target else f"{target}"
         return f"Row {row} {verb} {where} if {_joined(moved)}; it can go {self._reach(i)}."
 
-    def _phrase(self, i: int, feature: int) -> str:
-        before, after = self.factual[self.row[i], feature], self.points[i, feature]
+    def _phrase(self, i: int, c: int) -> str:
+        name = _legible(self.space.names[c])
+        before, after = (values[c][i] for values in self._values)
+        if self.space.columns[c].kind == "category":
+            return f"{name} changes from {_level_text(before)} to {_level_text(after)}"
+        if np.isnan(before):
+            return f"{name}, which is missing, is {_readable(0.0, float(after))[1]}"
         verb = "rises" if after > before else "falls"
         start, end = _readable(float(before), float(after))
-        return f"{_legible(self.space.names[feature])} {verb} from {start} to {end}"
+        return f"{name} {verb} from {start} to {end}"
 
     def _reach(self, i: int) -> str:
         rho = self.rho[i]
@@ -226,6 +301,21 @@ def _legible(name: Any) -> str:
     text = str(name)
     text = text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."
     return text if text.strip() and text.isprintable() else repr(text)
+
+
+def _level_text(level: Any) -> str:
+    return "missing" if level is None or level != level else _legible(level)
+
+
+def _as_text(value: Any) -> str | None:
+    """Write a value for a table of text; None where it is missing."""
+    if value is None or value != value:
+        return None
+    if isinstance(value, float):
+        return (
+            f"{value:.0f}" if value == np.rint(value) and abs(value) < 1e15 else repr(float(value))
+        )
+    return str(value)
 
 
 def _joined(phrases: list[str]) -> str:

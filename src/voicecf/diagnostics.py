@@ -217,7 +217,7 @@ class Evaluation:
         (1.0, 2.49)
         """
         return evaluate(
-            cf.factual[cf.row],
+            cf.given.points[cf.row],
             cf.points,
             feasible=cf.feasible,
             weights=cf.weights,

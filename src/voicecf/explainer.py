@@ -2,26 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import Pipeline
 
 from voicecf._compile import in_parallel
-from voicecf.clustering import Clustering, fitted
+from voicecf.clustering import Clustering, divided, fitted
 from voicecf.counterfactuals import Counterfactuals
-from voicecf.errors import DataError, ModelError, TargetError
+from voicecf.errors import BoundsError, DataError, ModelError, TargetError, known_column
+from voicecf.frames import any_array, as_frame
+from voicecf.pullback import origins
 from voicecf.region import Array
 from voicecf.rules import Rules
 from voicecf.saving import LIMIT, load, save
 from voicecf.search import Answers, Rows
-from voicecf.space import Space, kind_of
+from voicecf.space import Given, Space
 from voicecf.status import Status
 from voicecf.tolerance import TOLERANCE
+
+# By how much the guard grows, turn by turn, where a pipeline sees an answer outside its target.
+CAUTION = (8.0, 64.0, 512.0, 4096.0)
 
 
 @dataclass(frozen=True)
@@ -31,18 +38,28 @@ class Question:
     Attributes
     ----------
     points : array of shape (n, d)
+        Coordinates.
     source : array of shape (n,)
         The cluster that each row is in.
     rules : Rules
-        What may change, and how far.
+        What may change, and how far, coordinate by coordinate.
+    given : Given
+        The rows as they came.
     objective : str
         What the answer is the best of.
+    bounds : pair of arrays
+        Of the columns, in the user's units.
+    caution : float
+        Factor on the guard against rounding.
     """
 
     points: Array
     source: Rows
     rules: Rules
+    given: Given
     objective: str = "cost"
+    bounds: tuple[Array, Array] | None = None
+    caution: float = 1.0
 
 
 class Explainer(BaseEstimator):  # type: ignore[misc]
@@ -55,36 +72,56 @@ class Explainer(BaseEstimator):  # type: ignore[misc]
     model: Any
     clustering_: Clustering
     space_: Space
+    weights_: Array
+    origins_: Array
     alpha_: Array
     spread_: Array
 
-    def _read_model(self, X: Any) -> Array:
-        """Learn clustering and columns; the data as coordinates."""
-        space = Space.of(X)
-        if len(space.read(X)) == 0:  # before the model sees it: our words are clearer
-            raise DataError("X has no rows; bounds and contraction are learned from data.")
-        clustering = Clustering.of(fitted(self.model, X))
-        known = getattr(clustering.model, "feature_names_in_", None)
-        names = list(known) if space.named and known is not None else space.names
+    def _read_model(self, X: Any, categories: Any = None) -> Given:
+        """Learn clustering and columns; the data as coordinates and as the model sees them."""
+        self._check_rows(X)
+        steps, model = divided(fitted(self.model, X))
+        clustering = Clustering.of(model)
+        known = getattr(model, "feature_names_in_", None)
+        space = Space.of(steps, X, clustering.dtype, categories, known)
+        given = space.read(X)
+        width, wanted = given.seen.shape[1], clustering.centers.shape[1]
+        if width != wanted:
+            raise DataError(f"X has {width} columns; the model was fitted on {wanted}.")
         self.__dict__.pop("_kept", None)
-        self.clustering_ = clustering
-        self.space_ = Space(names, space.named, clustering.dtype)
-        width = clustering.centers.shape[1]
-        if len(names) != width:
-            raise DataError(f"X has {len(names)} columns; the model was fitted on {width}.")
-        points = self.space_.read(X).astype(np.float64)
-        self._check_nearest(points)
-        return points
+        self.clustering_, self.space_ = clustering, space
+        self.weights_, self.origins_ = clustering.weights, clustering.centers
+        if space.mixing is not None:
+            self.weights_ = np.full(space.n_coordinates, 1.0 / space.n_coordinates)
+            middle = given.points.mean(axis=0)
+            self.origins_ = origins(space.mixing, clustering.centers, middle)
+        self._check_nearest(given)
+        return given
 
-    def _check_nearest(self, points: Array) -> None:
-        nearest, doubtful = self.clustering_.nearest(points)
-        off = (self.clustering_.labels(points) != nearest) & ~doubtful
+    def _check_rows(self, X: Any) -> None:
+        """Refuse what cannot be read before the model sees it: our words are clearer."""
+        if not isinstance(self.model, Pipeline):
+            Space.of(None, X)
+        frame = as_frame(X)
+        if len(any_array(X) if frame is None else frame) == 0:
+            raise DataError("X has no rows; bounds and contraction are learned from data.")
+
+    def _check_nearest(self, given: Given) -> None:
+        nearest, doubtful = self.clustering_.nearest(given.seen)
+        off = (self._labels(given) != nearest) & ~doubtful
         if off.any():
             raise ModelError(
-                f"{type(self.model).__name__}.predict puts {off.sum()} of {len(off)} rows into "
-                "another cluster than that of the nearest centroid; only nearest-centroid models "
-                "have Voronoi cells. Use KMeans or SHARK."
+                f"{type(self.clustering_.model).__name__}.predict puts {off.sum()} of {len(off)} "
+                "rows into another cluster than that of the nearest centroid; only "
+                "nearest-centroid models have Voronoi cells. Use KMeans or SHARK."
             )
+
+    def _labels(self, given: Given) -> Rows:
+        """Assign rows as the model's own predict does, of what its own steps hand to it."""
+        model = self.clustering_.model
+        if given.raw is None or not hasattr(model, "predict"):
+            return self.clustering_.labels(given.seen)
+        return np.asarray(model.predict(given.raw), dtype=np.int64)
 
     def _fitted_space(self) -> Space:
         if not hasattr(self, "space_"):
@@ -104,8 +141,30 @@ class Explainer(BaseEstimator):  # type: ignore[misc]
 
     def predict(self, X: Any) -> Rows:
         """Assign rows to clusters, as the model's own predict does."""
-        points = self._fitted_space().read(X).astype(np.float64, copy=False)
-        return self.clustering_.labels(points)
+        return self._labels(self._fitted_space().read(X))
+
+    def _rules(
+        self, lo: Array, hi: Array, immutable: Any = (), bounds: Any = None
+    ) -> tuple[Rules, tuple[Array, Array]]:
+        """Read the user's words: rules for the coordinates, and the columns' bounds."""
+        space = self._fitted_space()
+        rules = Rules.read(space.names, lo, hi, immutable, bounds)
+        for name in bounds if isinstance(bounds, Mapping) else ():
+            column = space.columns[known_column(name, space.names, "bounds")]
+            if column.kind == "category":
+                raise BoundsError(f"bounds of {name!r}: a category has levels, not bounds.")
+        sides = rules.lo, rules.hi
+        fixed = rules.immutable
+        if not space.is_plain:
+            # Levels and listed values are for a discrete search to choose; here they stay.
+            fixed = np.zeros(space.n_coordinates, dtype=np.bool_)
+            for column, still in zip(space.columns, rules.immutable, strict=True):
+                fixed[column.places] = still or not column.free
+        return Rules(*space.inward(*self._box(*sides)), fixed), sides
+
+    def _box(self, lo: Array, hi: Array) -> tuple[Array, Array]:
+        """Turn bounds of columns into a box of coordinates."""
+        return self.space_.box(lo, hi)
 
     def save(self, path: Any) -> None:
         """Write this explainer to one plain file, without pickle; see `voicecf.saving.save`."""
@@ -117,12 +176,14 @@ class Explainer(BaseEstimator):  # type: ignore[misc]
         return load(path, limit=limit, expected=cls)
 
     def _explain(
-        self, X: Any, target: Any, rules: Rules, objective: str = "cost", deepen: bool = False
-    ) -> Counterfactuals:
+        self, X: Any, target: Any, rules: tuple[Rules, tuple[Array, Array]],
+        objective: str = "cost", deepen: bool = False,
+    ) -> Counterfactuals:  # fmt: skip
         given = self._fitted_space().read(X)
-        points = given.astype(np.float64, copy=False)
-        source = self.clustering_.labels(points)
-        question = Question(points, source, rules, objective)
+        points, source = given.points, self._labels(given)
+        if given.raw is not None:
+            given = replace(given, raw=None)  # has been seen, and may be large
+        question = Question(points, source, rules[0], given, objective, rules[1])
         k = self.clustering_.n_clusters
         if isinstance(target, str) and target in ("nearest", "each"):
             if target == "nearest":
@@ -135,7 +196,45 @@ class Explainer(BaseEstimator):  # type: ignore[misc]
             rows = np.arange(len(points))
             targets = check_target(target, len(points), k)
             answers = self._unless_there(question, targets, deepen)
-        return self._result(X, given, question, rows, targets, answers)
+        written = None
+        if self.space_.steps is not None:
+            written = self._settle(question, rows, targets, answers)
+        return self._result(question, rows, targets, answers, written)
+
+    def _settle(self, question: Question, rows: Rows, targets: Rows, answers: Answers) -> Given:
+        """Write answers in the user's columns and take the pipeline's word for where they lie.
+
+        What it sees outside its target is answered again, further behind the rows of the region.
+        """
+        wanted = answers.points.copy()
+        for caution in (*CAUTION, None):
+            written, lost = self._put_to_the_pipeline(question, rows, targets, wanted, answers)
+            if lost.size == 0:
+                return written
+            if caution is None:
+                break
+            again = self._answer(replace(question, caution=caution), rows[lost], targets[lost])
+            answers.put(lost, again)
+            wanted[lost] = again.points
+        blank = Answers.blank(len(lost), wanted.shape[1])
+        blank.cardinality[:] = answers.cardinality[lost]
+        answers.put(lost, blank)
+        wanted[lost] = np.nan
+        sides = question.bounds or (None, None)
+        return self.space_.write(wanted, question.given, rows, *sides)
+
+    def _put_to_the_pipeline(
+        self, question: Question, rows: Rows, targets: Rows, wanted: Array, answers: Answers
+    ) -> tuple[Given, Rows]:
+        """Write answers, read them again; keep what was read, and tell which went astray."""
+        given, sides = question.given, question.bounds or (None, None)
+        written = self.space_.write(wanted, given, rows, *sides)
+        found = np.flatnonzero(~np.isnan(wanted).any(axis=1))
+        again = self.space_.read_again(written, found)
+        still = wanted[found] == given.points[rows[found]]
+        answers.points[found] = np.where(still, wanted[found], again.points)
+        astray = self._labels(again) != targets[found]
+        return written, found[astray & (answers.status[found] == Status.OPTIMAL)]
 
     def _unless_there(self, question: Question, targets: Rows, deepen: bool) -> Answers:
         """Answer rows that are not in their target yet; leave the others where they are."""
@@ -174,7 +273,7 @@ class Explainer(BaseEstimator):  # type: ignore[misc]
 
         n = len(rows)
         cost, energy, changed = np.empty(n), np.empty(n), np.empty(n, dtype=np.int64)
-        weights = self.clustering_.weights
+        weights = self.weights_
         metric = weights + getattr(self, "delta", 0.0)
         least = TOLERANCE.changed * self.spread_
         in_parallel(
@@ -186,18 +285,23 @@ class Explainer(BaseEstimator):  # type: ignore[misc]
         return cost, energy, changed
 
     def _result(
-        self, X: Any, given: Any, question: Question, rows: Rows, targets: Rows, answers: Answers
+        self, question: Question, rows: Rows, targets: Rows, answers: Answers, written: Given | None
     ) -> Counterfactuals:
-        answered = answers.points.astype(given.dtype, copy=False)
-        cost, energy, changed = self._measure(
-            question.points, rows, answered.astype(np.float64, copy=False)
-        )
+        single = self.space_.steps is None and self.space_.dtype != np.float64
+        answered = answers.points.astype(self.space_.dtype) if single else answers.points
+        doubles = answered.astype(np.float64, copy=False)
+        cost, energy, changed = self._measure(question.points, rows, doubles)
+        least = TOLERANCE.changed * self.spread_
+        if not self.space_.is_plain:
+            moves = doubles - question.points[rows]
+            changed = self.space_.changed(moves, least).sum(axis=1)
         return Counterfactuals(
             space=self.space_,
-            kind=kind_of(X),
-            factual=given,
-            weights=self.clustering_.weights,
-            least=TOLERANCE.changed * self.spread_,
+            given=question.given,
+            written=written,
+            place=np.arange(len(rows)),
+            weights=self.weights_,
+            least=least,
             row=rows,
             points=answered,
             source=question.source[rows],

@@ -1,81 +1,294 @@
-"""The user's columns and the model's coordinates: frames and arrays in, the same kind out."""
+"""The user's columns and the model's coordinates: tables in, answers in the same columns out."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from importlib.util import find_spec
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
 
-import narwhals.stable.v2 as nw
 import numpy as np
-from narwhals.exceptions import DuplicateError
 from numpy.typing import NDArray
-from scipy import sparse
 
-from voicecf.errors import ColumnError, DataError, listed
+from voicecf.errors import ColumnError, DataError, ModelError, OptionError, known_column, listed
+from voicecf.frames import (
+    Cells,
+    Kind,
+    Rows,
+    any_array,
+    as_frame,
+    emptied,
+    indexed,
+    is_whole,
+    kind_of,
+    number_array,
+    numbers,
+    table,
+    typed,
+    written,
+    written_array,
+)
+from voicecf.pipeline import Mixing, Steps, dense, fed_names
 from voicecf.region import Array
 
+__all__ = ["Column", "Given", "Kind", "Mixing", "Space", "as_frame", "kind_of", "table"]
 
-@dataclass(frozen=True)
-class Kind:
-    """What a frame was, so that answers can be of the same kind: its library and its index."""
+# What no source of a declared block being on is called.
+NONE_ON = "(none)"
+# Of a column's spread: what the way to the user's units and back may lose and still be rounding.
+INVERTIBLE = 1e-9
+# A number this close to a whole one, relative to it, is that number after rounding.
+WHOLE = 1e-9
+# Doublings of the observed spread that are tried to see how far a curve can be followed.
+BEYOND = np.arange(-6.0, 20.0)
+# Rows of the data that are sent to the user's units and back.
+SAMPLED = 20_000
 
-    backend: Any = None
-    index: Any = None
 
-
-@dataclass(frozen=True)
-class Space:
-    """Columns of a table of numbers: their names, and how values are stored.
+@dataclass(frozen=True, eq=False)
+class Column:
+    """One of the user's columns, or a block of columns that he made of one, and its coordinates.
 
     Attributes
     ----------
-    names : list
-        Column names; x0, x1, ... for arrays.
-    named : bool
-        Whether the names came with the data.
-    dtype : numpy dtype
-        What the model computes with; answers come back in it.
+    name : object
+        As the user knows it; for a declared block the key in `categories`.
+    sources : tuple
+        Columns of the user's table that hold it: one, or several for a declared block.
+    places : array of int
+        Its coordinates, positions in z, ascending; a number has exactly one.
+    kind : "number" or "category"
+    levels : tuple
+        Of a category, as values of the user's table; of a declared block its sources' names, and
+        "(none)" where some row has none of them on.
+    ordered : bool
+        Whether the levels have an order, which is then the one they are in.
+    whole : bool
+        Whether the column is of an integer type, or of truth values.
+    affine : bool
+        Whether a number's coordinate is an affine function of it.
+    observed : tuple of float
+        A number's smallest and largest value in the data of `fit`, in the user's units.
+    limits : tuple of float
+        Between which a number's map can be followed and undone; infinite if it is affine.
+    listed : tuple of float
+        Where a number's map cannot be undone between the observed values: these values.
+    options : array of shape (levels, width)
+        Coordinates of each level.
+    rising : bool
+        Whether a number's coordinate rises with it.
     """
 
-    names: list[Any]
-    named: bool
-    dtype: np.dtype[Any]
+    name: Any
+    sources: tuple[Any, ...]
+    places: Rows
+    kind: Literal["number", "category"] = "number"
+    levels: tuple[Any, ...] = ()
+    ordered: bool = False
+    whole: bool = False
+    affine: bool = True
+    observed: tuple[float, float] = (-np.inf, np.inf)
+    limits: tuple[float, float] = (-np.inf, np.inf)
+    listed: tuple[float, ...] = ()
+    options: Array = field(default_factory=lambda: np.empty((0, 0)))
+    rising: bool = True
+
+    @property
+    def free(self) -> bool:
+        """Whether it may take any number between bounds."""
+        return self.kind == "number" and not self.listed
+
+    @property
+    def declared(self) -> bool:
+        """Whether it is a block of columns that the user made of one."""
+        return self.kind == "category" and self.sources != (self.name,)
+
+
+@dataclass(frozen=True, eq=False)
+class Given:
+    """Rows as they came: the user's values, coordinates, and what the model sees.
+
+    Attributes
+    ----------
+    frame : narwhals frame or None
+        The user's columns; None for an array.
+    points : array of shape (n, d)
+        Coordinates.
+    seen : array of shape (n, p)
+        What the model sees; the points themselves where nothing is mixed.
+    kind : Kind or None
+        What the frame was.
+    raw : object
+        What the steps before the model made, of whatever kind; None without steps.
+    array : array or None
+        The rows where they came as an array to a pipeline.
+    """
+
+    frame: Any
+    points: Array
+    seen: Array
+    kind: Kind | None = None
+    raw: Any = None
+    array: NDArray[Any] | None = None
+
+
+class Space:
+    """Columns of a table, and where they are among the model's coordinates.
+
+    Attributes
+    ----------
+    columns : list of Column
+    names : list
+        Their names, in order.
+    sources : list
+        Columns of the user's table, in the order that the model was fitted on.
+    named : bool
+        Whether the names came with the data; x0, x1, ... if not.
+    coordinate_names : list of str
+    dtype : numpy dtype
+        What the model computes with.
+    mixing : Mixing or None
+        How what the model sees is made of the coordinates; None where it is the same.
+    slop : array of shape (d,)
+        How far a coordinate may move on the way to the user's units and back.
+    steps : Steps or None
+        The fitted steps before the model.
+    """
+
+    def __init__(self, columns: list[Column], sources: list[Any], named: bool, dtype: Any) -> None:
+        self.columns = columns
+        self.sources = sources
+        self.named = named
+        self.dtype = np.dtype(dtype)
+        self.names = [column.name for column in columns]
+        self.coordinate_names = [str(source) for source in sources]
+        self.feeds_frame = named
+        self.steps: Steps | None = None
+        self.mixing: Mixing | None = None
+        self.slop = np.zeros(len(sources))
+        self._plain = all(column.kind == "number" for column in columns)
+        self._template: Given | None = None
 
     @classmethod
-    def of(cls, X: Any, dtype: Any = np.float64) -> Space:
-        """Learn the columns of a frame or an array."""
-        frame = as_frame(X)
-        if frame is not None:
-            return cls(list(frame.columns), True, np.dtype(dtype))
-        return cls([f"x{i}" for i in range(_array(X).shape[1])], False, np.dtype(dtype))
+    def plain(cls, names: list[Any], named: bool, dtype: Any = np.float64) -> Space:
+        """Return a space in which every column is a number and its own coordinate."""
+        columns = [Column(name, (name,), np.array([i])) for i, name in enumerate(names)]
+        return cls(columns, list(names), named, dtype)
 
-    def read(self, X: Any) -> NDArray[Any]:
-        """Return X as a new array of coordinates, checked: numbers, no gaps, the right columns."""
+    @classmethod
+    def of(
+        cls,
+        steps: Any,
+        X: Any,
+        dtype: Any = np.float64,
+        categories: Any = None,
+        order: Any = None,
+    ) -> Space:
+        """Learn columns from the data that a model was fitted on.
+
+        Parameters
+        ----------
+        steps : Pipeline or None
+            The fitted steps before the model; None for a bare one.
+        X : array or frame
+        dtype : numpy dtype
+            What the model computes with.
+        categories : dict, optional
+            Columns that code one category, by its name.
+        order : list, optional
+            The columns that a bare model was fitted on, where it knows their names.
+
+        Examples
+        --------
+        >>> from voicecf.space import Space
+        >>> space = Space.of(None, [[1.0, 0, 1], [2.5, 1, 0]], categories={"job": ["x1", "x2"]})
+        >>> [(column.name, column.kind) for column in space.columns]
+        [('x0', 'number'), ('job', 'category')]
+        >>> space.columns[1].levels
+        ('x1', 'x2')
+        """
+        space = _bare(X, dtype, order) if steps is None else _traced(steps, X, dtype)
+        return _with_categories(space, X, categories) if categories else space
+
+    @property
+    def n_coordinates(self) -> int:
+        """Number of coordinates, d."""
+        return len(self.slop)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether every column is a number, and the model sees it as it is."""
+        return self.steps is None and self._plain
+
+    def read(self, X: Any) -> Given:
+        """Return rows as coordinates, checked: numbers, no gaps, the right columns."""
+        if self.steps is not None:
+            return self._read_table(X)
         frame = as_frame(X)
-        values = _array(X) if frame is None else self._pick(frame)
-        if values.shape[1] != len(self.names):
-            raise DataError(
-                f"X has {values.shape[1]} columns; the model was fitted on {len(self.names)}."
-            )
+        if frame is None:
+            values = number_array(X)
+        else:
+            frame = self._pick(frame)
+            values = np.column_stack([numbers(frame, name) for name in frame.columns])
+        self._check_width(values.shape[1])
         values = np.array(values, dtype=self.dtype, order="C")
         self._check_finite(values)
-        return values
+        points = values if self.dtype == np.float64 else values.astype(np.float64)
+        return Given(frame, points, points, Kind.of(frame))
 
-    def _pick(self, frame: Any) -> NDArray[Any]:
+    def _read_table(self, X: Any) -> Given:
+        """Send rows through the fitted steps."""
+        frame, array = as_frame(X), None
+        if frame is None:
+            array = any_array(X)
+            self._check_width(array.shape[1])
+        else:
+            frame = self._pick(frame)
+        return self._sent(frame, array, Kind.of(frame))
+
+    def _sent(self, frame: Any, array: NDArray[Any] | None, kind: Kind | None) -> Given:
+        assert self.steps is not None
+        if (len(array) if frame is None else len(frame)) == 0:  # type: ignore[arg-type]
+            points = np.empty((0, self.n_coordinates))
+            width = self.n_coordinates if self.mixing is None else len(self.mixing.shift)
+            return Given(frame, points, np.empty((0, width)), kind, None, array)
+        raw = self.steps.forward(self._fed(frame, array))
+        points = dense(raw)
+        self._check_finite(points)
+        if self.mixing is None:
+            return Given(frame, points, points, kind, raw, array)
+        raw = self.steps.onward(raw)
+        return Given(frame, points, dense(raw), kind, raw, array)
+
+    def _fed(self, frame: Any, array: NDArray[Any] | None) -> Any:
+        """Return rows as the steps take them: a frame if they know names, else an array."""
+        if frame is not None:
+            return frame.to_native() if self.feeds_frame else frame.to_numpy()
+        if not self.feeds_frame:
+            return array
+        return table(dict(zip(self.sources, typed(array), strict=True)))
+
+    def _check_width(self, width: int) -> None:
+        if width != len(self.sources):
+            raise DataError(f"X has {width} columns; the model was fitted on {len(self.sources)}.")
+
+    def _pick(self, frame: Any) -> Any:
         """Return this space's columns of a frame, in its own order."""
         names = list(frame.columns)
-        if self.named:
-            missing = [n for n in self.names if n not in names]
-            if missing:
-                raise ColumnError(
-                    f"X lacks {listed(missing)}; it has {listed(names)}. The explainer needs the "
-                    "columns that it was fitted on."
-                )
-            names = self.names
         if not names:
             raise DataError("X has no columns.")
-        return np.column_stack([_column(frame, name) for name in names])
+        if not self.named:
+            self._check_width(len(names))
+            return frame
+        needed = {source for column in self.columns for source in column.sources}
+        missing = [n for n in self.sources if n in needed and n not in names]
+        if missing:
+            raise ColumnError(
+                f"X lacks {listed(missing)}; it has {listed(names)}. The explainer needs the "
+                "columns that it was fitted on."
+            )
+        wanted = [n for n in self.sources if n in names]
+        # A copy either way: answers are to show these rows whatever becomes of the frame.
+        return frame.clone() if wanted == names else frame[:, [names.index(n) for n in wanted]]
 
     def _check_finite(self, values: NDArray[Any]) -> None:
         with np.errstate(all="ignore"):
@@ -83,16 +296,204 @@ class Space:
                 return
         bad = ~np.isfinite(values)
         if bad.any():
-            columns = [self.names[i] for i in np.flatnonzero(bad.any(axis=0))]
+            columns = [c.name for c in self.columns if bad[:, c.places].any()]
             rows = np.flatnonzero(bad.any(axis=1))
             raise DataError(
                 f"X has missing (NaN) or infinite values in {len(rows)} rows (first: row "
                 f"{rows[0]}), columns {listed(columns)}. Impute or drop them first."
             )
 
+    def coordinates(self, column: int, values: Any) -> Array:
+        """Return the coordinates, shape (n, width), of values of a column.
+
+        Numbers go through the pipeline's own transform; levels are looked up.
+        """
+        of = self.columns[column]
+        if of.kind == "category":
+            return np.asarray(of.options[[_level(of, value) for value in values]])
+        values = np.asarray(values, dtype=np.float64)
+        if self.steps is None:
+            return np.asarray(values.astype(self.dtype), dtype=np.float64)[:, None]
+        changes = {of.sources[0]: Cells(np.arange(len(values)), values)}
+        return np.ascontiguousarray(self._made_up(len(values), changes)[:, of.places])
+
+    def _made_up(self, n: int, changes: Mapping[Any, Cells]) -> Array:
+        """Send n made-up rows through the steps: a row of the data, some of its values replaced."""
+        assert self.steps is not None
+        assert self._template is not None
+        if n == 0:
+            return np.empty((0, self.n_coordinates))
+        first, none = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=bool)
+        with np.errstate(all="ignore"):
+            made = self._fed(*self._changed(self._template, first, changes, none))
+            return dense(self.steps.forward(made))
+
+    def _changed(
+        self, given: Given, rows: Rows, changes: Mapping[Any, Cells], lost: NDArray[np.bool_]
+    ) -> tuple[Any, NDArray[Any] | None]:
+        """Return given rows with cells changed, as frame or array."""
+        if given.frame is not None:
+            names = list(given.frame.columns)
+            if not self.named:
+                changes = {names[self.sources.index(s)]: c for s, c in changes.items()}
+            return emptied(written(given.frame[rows], changes), list(changes), lost), None
+        assert given.array is not None
+        at = {self.sources.index(source): cells for source, cells in changes.items()}
+        return None, written_array(given.array[rows], at, lost)
+
+    def values(self, column: int, coordinates: Any) -> NDArray[Any]:
+        """Return values of a column, shape (n,), from its coordinates.
+
+        Numbers are floats in the user's units, NaN where there is no way back; of a category it is
+        the level whose coordinates are nearest.
+        """
+        of, given = self.columns[column], np.asarray(coordinates, dtype=np.float64)
+        given = given.reshape(len(given), -1)
+        if of.kind == "number":
+            if self.steps is None:
+                return given[:, 0]
+            assert self._template is not None
+            points = np.repeat(self._template.points, len(given), axis=0)
+            points[:, of.places] = given
+            return self._numbers(points)[of.sources[0]]
+        made = np.empty(len(given), dtype=object)
+        made[:] = [of.levels[i] for i in self.nearest_level(column, given)]
+        return made
+
+    def nearest_level(self, column: int, coordinates: Array) -> Rows:
+        """Return positions of the levels whose coordinates are nearest."""
+        options = self.columns[column].options
+        apart = ((coordinates[:, None, :] - options[None]) ** 2).sum(axis=2)
+        return np.asarray(apart.argmin(axis=1))
+
+    def _numbers(self, points: Array) -> dict[Any, Array]:
+        """Return the values of all sources that are numbers, by name."""
+        if self.steps is None:
+            return {source: points[:, i] for i, source in enumerate(self.sources)}
+        return {self.sources[i]: v for i, v in self.steps.backward(points).items()}
+
+    def write(
+        self, points: Array, given: Given, rows: Rows, lo: Any = None, hi: Any = None
+    ) -> Given:
+        """Write answers into the user's columns, and read them again.
+
+        A source whose coordinates are bit for bit those of its row keeps its value, whatever it
+        was; a row of NaN holds nothing. Types are kept where they can hold the answer.
+
+        Parameters
+        ----------
+        points : array of shape (n, d)
+            Answers in coordinates.
+        given : Given
+        rows : array of shape (n,)
+            The row of `given` that each answer belongs to.
+        lo, hi : array of shape (columns,) or (rows of given, columns), optional
+            What rounding may not leave, in the user's units.
+
+        Returns
+        -------
+        Given
+            Without coordinates; see `read_again`.
+        """
+        lost = np.asarray(np.isnan(points).any(axis=1))
+        moved = (points != given.points[rows]) & ~lost[:, None]
+        found = self._numbers(np.where(lost[:, None], given.points[rows], points))
+        changes: dict[Any, Cells] = {}
+        for c, column in enumerate(self.columns):
+            which = np.flatnonzero(moved[:, column.places].any(axis=1))
+            if column.kind == "number":
+                v = found[column.sources[0]][which]
+                if lo is not None:
+                    v = np.clip(v, _side(lo, rows[which], c), _side(hi, rows[which], c))
+                changes[column.sources[0]] = Cells(which, _snapped(v) if column.whole else v)
+            else:
+                changes.update(self._level_cells(c, which, points[which]))
+        frame, array = self._changed(given, rows, changes, lost)
+        empty = np.empty((0, 0))
+        return Given(frame, empty, empty, given.kind, None, array)
+
+    def _level_cells(self, c: int, which: Rows, points: Array) -> dict[Any, Cells]:
+        column = self.columns[c]
+        levels = self.nearest_level(c, points[:, column.places])
+        if column.declared:
+            return {
+                source: Cells(which, (levels == j).astype(np.float64))
+                for j, source in enumerate(column.sources)
+            }
+        return {column.sources[0]: Cells(which, [column.levels[i] for i in levels])}
+
+    def read_again(self, answers: Given, rows: Rows) -> Given:
+        """Send some rows of what `write` wrote through the steps."""
+        frame = None if answers.frame is None else answers.frame[rows]
+        array = None if answers.array is None else answers.array[rows]
+        return self._sent(frame, array, answers.kind)
+
+    def box(self, lo: Array, hi: Array) -> tuple[Array, Array]:
+        """Turn bounds of columns, in the user's units, into a box of coordinates.
+
+        Categories are open: their levels are a matter of choice, not of bounds. A curve ends where
+        it can no longer be undone.
+        """
+        if self.is_plain:
+            return lo, hi
+        low, high = np.full(self.n_coordinates, -np.inf), np.full(self.n_coordinates, np.inf)
+        sides = {
+            c: np.array([max(lo[c], column.limits[0]), min(hi[c], column.limits[1])])
+            for c, column in enumerate(self.columns)
+            if column.kind == "number"
+        }
+        made = self._corners(sides)
+        for c, ends in sides.items():
+            at, rising = self.columns[c].places[0], self.columns[c].rising
+            ends = np.where(np.isinf(ends), ends if rising else -ends, made[:, at])
+            low[at], high[at] = ends if rising else ends[::-1]
+        return low, high
+
+    def _corners(self, sides: dict[int, Array]) -> Array:
+        """Return coordinates of two rows: all lower ends, all upper ends; any value if open."""
+        ends = {
+            c: np.where(np.isinf(side), self.columns[c].observed[0], side)
+            for c, side in sides.items()
+        }
+        if self.steps is not None:
+            cells = {self.columns[c].sources[0]: Cells(np.arange(2), v) for c, v in ends.items()}
+            return self._made_up(2, cells)
+        made = np.zeros((2, self.n_coordinates))
+        for c, values in ends.items():
+            made[:, self.columns[c].places[0]] = values
+        return made
+
+    def changed(self, moves: Array, least: Array) -> NDArray[np.bool_]:
+        """Tell, shape (n, columns), which columns moves of coordinates change."""
+        moved = np.abs(moves) > least
+        if self.is_plain:
+            return moved
+        return np.column_stack([moved[:, column.places].any(axis=1) for column in self.columns])
+
+    def shown(self, c: int, given: Given, points: NDArray[Any]) -> NDArray[Any]:
+        """Return the values of a column as its user sees them: floats, or levels."""
+        column = self.columns[c]
+        if column.declared:
+            lost = np.isnan(points).any(axis=1)
+            levels = self.values(c, np.where(lost[:, None], 0.0, points)[:, column.places])
+            levels[lost] = None
+            return levels
+        if self.steps is None:
+            return np.asarray(points[:, column.places[0]])
+        if column.kind == "number":
+            return _user_numbers(self, given, column)[0]
+        at = self.sources.index(column.sources[0])
+        if given.frame is None:
+            assert given.array is not None
+            return np.asarray(given.array[:, at], dtype=object)
+        name = column.sources[0] if self.named else given.frame.columns[at]
+        made = np.empty(len(given.frame), dtype=object)
+        made[:] = given.frame.get_column(name).to_list()
+        return made
+
     def inward(self, lo: Array, hi: Array) -> tuple[Array, Array]:
         """Round bounds inwards to numbers that this space can hold."""
-        if self.dtype == np.float64:
+        if self.dtype == np.float64 or self.steps is not None:
             return lo, hi
         low, high = lo.astype(self.dtype), hi.astype(self.dtype)
         low = np.where(low < lo, np.nextafter(low, np.array(np.inf, self.dtype)), low)
@@ -100,91 +501,304 @@ class Space:
         return low.astype(np.float64), high.astype(np.float64)
 
     def table(self, points: NDArray[Any], kind: Kind | None = None, rows: Any = None) -> Any:
-        """Return points as a frame with this space's columns; `rows` pick from the index."""
-        columns = {name: points[:, i] for i, name in enumerate(self.names)}
-        built = table(columns, kind)
-        if kind is not None and kind.index is not None:
-            built.index = kind.index[rows]
-        return built
+        """Return points as a frame of the sources; `rows` pick from the index."""
+        columns = {name: points[:, i] for i, name in enumerate(self.sources)}
+        return indexed(table(columns, kind), kind, rows)
 
 
-def as_frame(X: Any) -> Any:
-    """Return X as a narwhals frame, or None where it is an array; a lazy frame is an error."""
-    if isinstance(X, (np.ndarray, list)):  # the quick way out for a row at a time
-        return None
-    try:
-        frame = nw.from_native(X, pass_through=True, allow_series=True)
-    except DuplicateError as error:
-        raise ColumnError(f"column names must differ. {error}") from None
-    if isinstance(frame, nw.LazyFrame):
-        raise DataError("X is a lazy frame; call X.collect() first.")
-    if isinstance(frame, nw.Series):
-        raise DataError(
-            "X is one column or row; for row i of a frame pass df.iloc[[i]] or df[i:i + 1]."
-        )
-    if not isinstance(frame, nw.DataFrame):
-        return None
-    try:
-        names = list(frame.columns)
-    except DuplicateError as error:
-        raise ColumnError(f"column names must differ. {error}") from None
-    if len(set(names)) < len(names):
-        twice = dict.fromkeys(n for n in names if names.count(n) > 1)
-        raise ColumnError(f"column names must differ; named twice: {listed(twice)}.")
-    return frame
+def _side(side: Array, rows: Rows, c: int) -> Any:
+    return side[c] if side.ndim == 1 else side[rows, c]
 
 
-def kind_of(X: Any) -> Kind | None:
-    """Return the kind of a frame; None for an array."""
+def _snapped(values: Array) -> Array:
+    nearest = np.rint(values)
+    close = np.abs(values - nearest) <= WHOLE * np.maximum(1.0, np.abs(nearest))
+    return np.where(close, nearest, values)
+
+
+def _level(column: Column, value: Any) -> int:
+    for i, level in enumerate(column.levels):
+        if level == value or (level != level and value != value):
+            return i
+    raise DataError(f"{value!r} is no level of {column.name!r}; there are {listed(column.levels)}.")
+
+
+def _bare(X: Any, dtype: Any, order: Any) -> Space:
+    """Learn the columns of a bare model's data."""
     frame = as_frame(X)
-    return None if frame is None else Kind(frame.implementation, nw.maybe_get_index(frame))
+    if frame is None:
+        values = number_array(X)
+        space = Space.plain([f"x{i}" for i in range(values.shape[1])], False, dtype)
+    else:
+        space = Space.plain(list(frame.columns) if order is None else list(order), True, dtype)
+    points = space.read(X).points
+    for c, column in enumerate(space.columns if len(points) else ()):
+        ends = float(points[:, c].min()), float(points[:, c].max())
+        whole = values.dtype.kind in "iub" if frame is None else is_whole(frame, column.name)
+        space.columns[c] = replace(column, observed=ends, whole=whole)
+    return space
 
 
-def table(columns: dict[Any, Any], kind: Kind | None = None, schema: Any = None) -> Any:
-    """Build a frame of a kind; without one, of a library that is installed."""
-    plain = {name: np.ascontiguousarray(values) for name, values in columns.items()}
-    backend: Any = kind.backend if kind else _installed()
-    if schema is not None:
-        plain = {name: values.tolist() for name, values in plain.items()}
-    return nw.from_dict(plain, schema=schema, backend=backend).to_native()
-
-
-def _installed() -> str:
-    for backend in ("pandas", "polars", "pyarrow"):
-        if find_spec(backend):
-            return backend
-    raise ImportError("a table needs pandas, polars or pyarrow: pip install pandas")
-
-
-def _array(X: Any) -> NDArray[Any]:
-    if sparse.issparse(X):
-        raise DataError("X is sparse; a counterfactual is dense. Pass X.toarray().")
-    try:
-        values = np.ma.filled(X, np.nan) if np.ma.isMaskedArray(X) else np.asarray(X)
-    except (TypeError, ValueError):
-        raise DataError("X is no table: its rows must have the same length.") from None
-    if values.ndim == 1:
-        raise DataError("X has one dimension; for one row pass X[None, :] or X.reshape(1, -1).")
-    if values.ndim != 2:
-        raise DataError(f"X has {values.ndim} dimensions; it needs rows and columns.")
-    if values.dtype.kind == "c":
-        raise DataError("X is complex; a counterfactual needs real numbers.")
-    if values.dtype.kind not in "fiub":
-        try:
-            values = values.astype(np.float64)
-        except (TypeError, ValueError):
-            raise DataError(
-                "X holds text or objects; encode them as numbers first (OneHotEncoder)."
-            ) from None
-    return values
-
-
-def _column(frame: Any, name: Any) -> Array:
-    series = frame.get_column(name)
-    if series.null_count() == len(series):  # of no type, if nothing is in it
-        return np.full(len(series), np.nan)
-    if not (series.dtype.is_numeric() or series.dtype == nw.Boolean):
-        raise DataError(
-            f"column {name!r} holds {series.dtype}, not numbers; encode it first (OneHotEncoder)."
+def _traced(pipeline: Any, X: Any, dtype: Any) -> Space:
+    """Learn the columns of a pipeline's data from its fitted steps."""
+    frame, known = as_frame(X), fed_names(pipeline)
+    if known is not None:
+        names = list(known)
+    elif frame is not None:
+        names = list(frame.columns)
+    else:
+        names = [f"x{i}" for i in range(any_array(X).shape[1])]
+    steps = Steps.of(pipeline, names)
+    positions = sorted({wire.source for wire in steps.wires})
+    columns = [
+        Column(
+            names[i], (names[i],), np.array([p for p, w in enumerate(steps.wires) if w.source == i])
         )
-    return np.asarray(series.cast(nw.Float64).to_numpy(), dtype=np.float64)
+        for i in positions
+    ]
+    space = Space(columns, names, frame is not None or known is not None, dtype)
+    space.steps, space.mixing = steps, steps.mixing
+    textual = all(isinstance(name, str) for name in names)
+    space.feeds_frame = known is not None or (frame is not None and not textual)
+    space.coordinate_names = [wire.label for wire in steps.wires]
+    space.slop = np.zeros(len(steps.wires))
+    given = space.read(X)
+    if len(given.points) == 0:
+        raise DataError("X has no rows; bounds and contraction are learned from data.")
+    _check_trace(space, given)
+    _learn(space, given, positions)
+    return space
+
+
+def _check_trace(space: Space, given: Given) -> None:
+    """Compare what was traced with what the steps did to the data."""
+    made, d = given.points.shape[1], space.n_coordinates
+    if made != d:
+        raise ModelError(
+            f"the steps before the model make {made} coordinates of the data where their fitted "
+            f"attributes tell of {d}; voicecf cannot follow them."
+        )
+    if space.mixing is None:
+        return
+    told = space.mixing(given.points)
+    size = np.abs(given.points) @ np.abs(space.mixing.matrix).T + np.abs(space.mixing.shift)
+    rounding = 1e-4 if given.seen.dtype == np.float32 or space.dtype == np.float32 else 1e-8
+    if told.shape != given.seen.shape or (np.abs(told - given.seen) > rounding * (1 + size)).any():
+        raise ModelError(
+            "the steps after the first mixing one do something else than their fitted attributes "
+            "tell; voicecf cannot follow them."
+        )
+
+
+def _learn(space: Space, given: Given, sources: list[int]) -> None:
+    """Fill in what only the data tell: kinds, levels, ranges, where maps can be undone."""
+    assert space.steps is not None
+    space._template = Given(
+        None if given.frame is None else given.frame[[0]],
+        given.points[:1], given.seen[:1], None, None,
+        None if given.array is None else given.array[:1],
+    )  # fmt: skip
+    for c, source in enumerate(sources):
+        coding = space.steps.codings.get(source)
+        if coding is None:
+            space.columns[c] = _number(space, given, space.columns[c])
+        else:
+            space.columns[c] = replace(
+                space.columns[c], kind="category", levels=coding.levels, ordered=coding.ordered
+            )
+    _learn_options(space)
+    sides = {c: np.array(o.observed) for c, o in enumerate(space.columns) if o.kind == "number"}
+    ends = space._corners(sides)
+    for c in sides:
+        at = space.columns[c].places[0]
+        space.columns[c] = replace(space.columns[c], rising=bool(ends[1, at] >= ends[0, at]))
+    _learn_slop(space, given)
+    for c, column in enumerate(space.columns):
+        if column.kind == "number" and not column.affine:
+            space.columns[c] = _undone(space, given, c)
+
+
+def _learn_options(space: Space) -> None:
+    """Learn the coordinates of every level, of all categories at once."""
+    changes, n = {}, 0
+    for column in space.columns:
+        if column.kind == "category":
+            changes[column.sources[0]] = Cells(np.arange(n, n + len(column.levels)), column.levels)
+            n += len(column.levels)
+    made = space._made_up(n, changes)
+    for c, column in enumerate(space.columns):
+        if column.kind == "category":
+            rows = changes[column.sources[0]].rows
+            space.columns[c] = replace(column, options=made[np.ix_(rows, column.places)])
+
+
+def _learn_slop(space: Space, given: Given) -> None:
+    """Send the data to the user's units and back, and see how far coordinates move."""
+    rows = np.unique(np.linspace(0, len(given.points) - 1, SAMPLED).astype(np.int64))
+    found, every = space._numbers(given.points[rows]), np.arange(len(rows))
+    affine = [c for c in space.columns if c.kind == "number" and c.affine]
+    cells = {c.sources[0]: Cells(every, found[c.sources[0]]) for c in affine}
+    made = space._changed(given, rows, cells, np.zeros(len(rows), dtype=bool))
+    assert space.steps is not None
+    again = dense(space.steps.forward(space._fed(*made)))
+    places = np.array([c.places[0] for c in affine], dtype=np.int64)
+    moved = np.abs(again - given.points[rows])[:, places]
+    space.slop[places] = 2.0 * moved.max(axis=0)
+
+
+def _number(space: Space, given: Given, column: Column) -> Column:
+    """Learn range and type of a column of numbers."""
+    assert space.steps is not None
+    if len(column.places) != 1:
+        raise ModelError(
+            f"column {column.name!r} goes into several coordinates, which one answer could not "
+            "change alike; let each column go through one transformer."
+        )
+    values, whole = _user_numbers(space, given, column)
+    missing = np.isnan(values)
+    if missing.any():  # is read as what the imputer fills in
+        filled = space.steps.backward(given.points)[space.sources.index(column.name)]
+        values = np.where(missing, filled, values)
+    ends = float(values.min()), float(values.max())
+    affine = space.steps.wires[column.places[0]].affine
+    return replace(column, observed=ends, whole=whole, affine=affine)
+
+
+def _user_numbers(space: Space, given: Given, column: Column) -> tuple[Array, bool]:
+    """Return the values of a source as numbers, and whether its type is whole."""
+    at = space.sources.index(column.sources[0])
+    if given.frame is not None:
+        name = column.sources[0] if space.named else given.frame.columns[at]
+        return numbers(given.frame, name), is_whole(given.frame, name)
+    if given.array is None:
+        return given.points[:, at], column.whole
+    values = given.array[:, at]
+    whole = values.dtype.kind in "iub" or all(isinstance(v, (int, np.integer)) for v in values)
+    return values.astype(np.float64), bool(whole)
+
+
+def _undone(space: Space, given: Given, c: int) -> Column:
+    """Learn how well a curved map can be undone, and how far it can be followed."""
+    column, at = space.columns[c], int(space.columns[c].places[0])
+    values, _ = _user_numbers(space, given, column)
+    known = np.flatnonzero(~np.isnan(values))
+    values, inverse = np.unique(values[known], return_inverse=True)
+    made = space.coordinates(c, values)[:, 0]
+    size = float(np.ptp(made)) + 1e-3 * float(np.abs(made).max())
+    if (np.abs(given.points[known, at] - made[inverse]) > INVERTIBLE * size).any():
+        raise ModelError(
+            f"the coordinate of column {column.name!r} depends on other columns too; a "
+            "FunctionTransformer must treat each column by itself."
+        )
+    between = np.concatenate([made, 0.5 * (made[1:] + made[:-1])])
+    back = space.values(c, between)
+    again = space.coordinates(c, np.where(np.isfinite(back), back, values[0]))[:, 0]
+    lost = np.where(np.isfinite(back), np.abs(again - between), np.inf)
+    steps = np.diff(made)
+    if not ((steps > 0).all() or (steps < 0).all()) or (lost > INVERTIBLE * size).any():
+        return replace(column, listed=tuple(values.tolist()))
+    space.slop[at] = 2.0 * lost.max()
+    return replace(column, limits=_limits(space, c))
+
+
+def _limits(space: Space, c: int) -> tuple[float, float]:
+    """Find how far beyond the observed range a curve can be followed and undone."""
+    low, high = space.columns[c].observed
+    spread = high - low or max(abs(low), 1.0)
+    ends = []
+    for end, way in ((low, -1.0), (high, 1.0)):
+        tried = end + way * spread * 2.0**BEYOND
+        with np.errstate(all="ignore"):
+            made = _followed(space, c, np.concatenate([[end], tried]))
+            back = space.values(c, made)[1:]
+        held = np.isfinite(made[1:]) & np.isfinite(back) & (np.diff(made) != 0)
+        held &= np.abs(back - tried) <= 1e-6 * np.abs(tried - end)
+        steady = np.sign(np.diff(made)) == np.sign(made[1] - made[0])
+        count = int(np.argmin(np.append(held & steady, False)))
+        ends.append(float(tried[count - 1]) if count else end)
+    return ends[0], ends[1]
+
+
+def _followed(space: Space, c: int, values: Array) -> Array:
+    """Return coordinates of values; NaN from the first one on that the steps refuse."""
+    made = np.full(len(values), np.nan)
+    taken, refused = 0, len(values) + 1
+    while refused - taken > 1:
+        count = refused - 1 if refused > len(values) else (taken + refused) // 2
+        try:
+            made[:count] = space.coordinates(c, values[:count])[:, 0]
+            taken = count
+        except DataError:  # a logarithm of zero, say
+            refused = count
+    return made
+
+
+def _with_categories(space: Space, X: Any, categories: Any) -> Space:
+    """Join columns that the user declares to code one category."""
+    if not isinstance(categories, Mapping):
+        raise OptionError('categories must be a dict such as {"job": ["job_admin", "job_other"]}.')
+    given, block_of = space.read(X), {}
+    blocks: dict[Any, Column] = {}
+    for name, members in categories.items():
+        where = f"categories[{name!r}]"
+        found = [known_column(member, space.names, where) for member in _several(members, where)]
+        for at in found:
+            if at in block_of or found.count(at) > 1:
+                raise ColumnError(f"column {space.names[at]!r} is declared twice in categories.")
+        if name in space.names:
+            raise ColumnError(f"{where} has the name of a column; give the block another name.")
+        block_of.update(dict.fromkeys(found, name))
+        blocks[name] = _block(space, given, name, [space.columns[at] for at in found])
+    columns = [
+        blocks[block_of[c]] if c in block_of else column for c, column in enumerate(space.columns)
+    ]
+    space.columns = list(dict.fromkeys(columns))
+    space.names = [column.name for column in space.columns]
+    space._plain = False
+    return space
+
+
+def _several(members: Any, where: str) -> list[Any]:
+    if isinstance(members, str) or not hasattr(members, "__iter__"):
+        raise OptionError(f"{where} must be a list of the columns that code it.")
+    return list(members)
+
+
+def _block(space: Space, given: Given, name: Any, members: list[Column]) -> Column:
+    """Return the category that columns of zeros and ones code."""
+    for member in members:
+        if member.kind != "number":
+            raise ColumnError(f"column {member.name!r} of categories[{name!r}] is no 0/1 column.")
+    sources = tuple(member.sources[0] for member in members)
+    values = np.column_stack([_user_numbers(space, given, member)[0] for member in members])
+    _check_block(name, sources, values)
+    codes, levels = np.eye(len(sources)), sources
+    if (values.sum(axis=1) == 0).any():
+        codes, levels = np.vstack([codes, np.zeros(len(sources))]), (*sources, NONE_ON)
+    places = np.concatenate([member.places for member in members])
+    order = np.argsort(places)
+    if space.steps is None:
+        options = codes[:, order]
+    else:
+        every = np.arange(len(codes))
+        cells = {source: Cells(every, codes[:, j]) for j, source in enumerate(sources)}
+        options = space._made_up(len(codes), cells)[:, places[order]]
+    space.slop[places] = 0.0
+    return Column(name, sources, places[order], "category", levels, options=options)
+
+
+def _check_block(name: Any, sources: tuple[Any, ...], values: Array) -> None:
+    odd = ~np.isin(values, (0.0, 1.0))
+    if odd.any():
+        row, at = np.argwhere(odd)[0]
+        raise DataError(
+            f"categories[{name!r}]: row {row} has {values[row, at]:g} in {sources[at]!r}; a column "
+            "of a block holds 0 or 1."
+        )
+    crowded = np.flatnonzero(values.sum(axis=1) > 1)
+    if crowded.size:
+        on = [source for source, v in zip(sources, values[crowded[0]], strict=True) if v]
+        raise DataError(
+            f"categories[{name!r}]: row {crowded[0]} has {listed(on)} on; in a block one column at "
+            "most is 1."
+        )

@@ -10,6 +10,8 @@ from typing import Any, Literal, Self
 from warnings import warn
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial.distance import cdist
 
 from voicecf._compile import in_parallel
 from voicecf.cell import Cell
@@ -18,10 +20,11 @@ from voicecf.counterfactuals import Counterfactuals
 from voicecf.errors import DataError, EmptyClusterWarning, OptionError, known_option
 from voicecf.explainer import Explainer, Question, check_target
 from voicecf.projection import Projection, UnitRows
+from voicecf.pullback import loosened, pulled_back
 from voicecf.region import Array, Region
-from voicecf.rules import Rules, check_sides
+from voicecf.rules import check_sides
 from voicecf.search import Aim, Answers, Rows, least_cost, shortest_prefix
-from voicecf.space import Space
+from voicecf.space import Given, Space
 from voicecf.status import Status
 
 OBJECTIVES = {"cost": least_cost, "prefix": shortest_prefix}
@@ -39,8 +42,11 @@ class VoICE(Explainer):
     Parameters
     ----------
     model : estimator
-        Anything with `cluster_centers_` and, if weighted, `feature_weights_`; fitted, or `fit`
-        fits it.
+        Anything with `cluster_centers_` and, if weighted, `feature_weights_`, or a Pipeline that
+        ends in one; fitted, or `fit` fits it. A pipeline is explained in the columns that go into
+        it. Cost is measured in what comes out of its scalers and encoders, with the model's
+        weights; where a later step mixes columns (PCA, a selector), every coordinate before it
+        weighs the same.
     contraction : "retain" or float in (0, 1]
         How far each cell shrinks towards its centroid: to the smallest share that still holds
         `retain` of its members, or by a fixed factor.
@@ -58,13 +64,22 @@ class VoICE(Explainer):
     margin : float in [0, 1)
         Least share of the way from a rival's boundary to the centroid that answers keep. The
         default 0 keeps what rounding in the model's own predict needs, and no more.
+    categories : dict, optional
+        Columns of zeros and ones that code one category, by its name:
+        ``{"job": ["job_admin", "job_clerk"]}``. What an encoder of the pipeline makes is known.
 
     Attributes
     ----------
     alpha_ : array of shape (k,)
         Contraction of each cell.
-    lo_, hi_ : array of shape (d,)
-        The box.
+    lo_, hi_ : array of shape (columns,)
+        Bounds of the columns, in the user's units; infinite for categories.
+    box_ : pair of arrays of shape (d,)
+        The same for the coordinates.
+    weights_ : array of shape (d,)
+        Weights of the coordinates in cost and metric.
+    origins_ : array of shape (k, d)
+        Coordinates that the model sees at, or close to, its centroids.
 
     Examples
     --------
@@ -89,6 +104,7 @@ class VoICE(Explainer):
         ranking: Any = "weights",
         delta: float = 1e-9,
         margin: float = 0.0,
+        categories: Any = None,
     ) -> None:
         self.model = model
         self.contraction = contraction
@@ -98,6 +114,7 @@ class VoICE(Explainer):
         self.ranking = ranking
         self.delta = delta
         self.margin = margin
+        self.categories = categories
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn the box and the contraction of each cell; fits the model unless it is fitted.
@@ -109,11 +126,10 @@ class VoICE(Explainer):
         y : ignored
         """
         self._check_options()
-        points = self._read_model(X)
-        observed = points.min(axis=0), points.max(axis=0)
-        self.spread_ = observed[1] - observed[0]
-        self._set_box(observed)
-        self._set_contraction(points)
+        given = self._read_model(X, self.categories)
+        self.spread_ = np.ptp(given.points, axis=0)
+        self._set_box(given.points)
+        self._set_contraction(given)
         self._set_order()
         return self
 
@@ -157,9 +173,13 @@ class VoICE(Explainer):
         names = [f"x{i}" for i in range(d)] if feature_names is None else list(feature_names)
         if len(set(map(str, names))) != d:
             raise DataError(f"feature_names must be {d} different names, one a column of centers.")
-        voice.space_ = Space(names, feature_names is not None, np.dtype(np.float64))
+        if voice.categories is not None:
+            raise OptionError("from_centers has no data to read categories from; use fit.")
+        voice.space_ = Space.plain(names, feature_names is not None)
+        voice.weights_ = voice.clustering_.weights
+        voice.origins_ = voice.clustering_.centers
         voice.spread_ = np.ptp(voice.clustering_.centers, axis=0)
-        voice._set_box((np.full(d, -np.inf), np.full(d, np.inf)))
+        voice._set_box(None)
         voice.alpha_ = np.full(voice.clustering_.n_clusters, float(voice.contraction))
         voice._set_order()
         return voice
@@ -179,30 +199,50 @@ class VoICE(Explainer):
         if not (_is_number(self.margin) and 0 <= self.margin < 1):
             raise OptionError(f"margin={self.margin!r} must be in [0, 1).")
 
-    def _set_box(self, observed: tuple[Array, Array]) -> None:
-        d = self.clustering_.centers.shape[1]
+    def _set_box(self, points: Array | None) -> None:
+        """Learn bounds of columns, and of coordinates; `points` are the data."""
+        columns = self.space_.columns
+        d = len(columns)
         if self.bounds is None:
             self.lo_, self.hi_ = np.full(d, -np.inf), np.full(d, np.inf)
         elif isinstance(self.bounds, str):
-            self.lo_, self.hi_ = observed
+            observed = np.array([column.observed for column in columns])
+            self.lo_, self.hi_ = observed[:, 0].copy(), observed[:, 1].copy()
         else:
             self.lo_, self.hi_ = check_sides(self.bounds, d)
+        self.box_ = self.space_.box(self.lo_, self.hi_)
+        if points is not None and not self.space_.is_plain:
+            self.box_ = _around(points, *self.box_)
 
-    def _set_contraction(self, points: Array) -> None:
+    def _box(self, lo: Array, hi: Array) -> tuple[Array, Array]:
+        """Turn bounds of columns into a box of coordinates; most are those that were learned."""
+        new = (lo != self.lo_) | (hi != self.hi_)
+        if not new.any():
+            return self.box_
+        sides = self.space_.box(lo, hi)
+        for column, other in zip(self.space_.columns, new, strict=True):
+            if not other:
+                for side, learned in zip(sides, self.box_, strict=True):
+                    side[column.places] = learned[column.places]
+        return sides
+
+    def _set_contraction(self, given: Given) -> None:
         k = self.clustering_.n_clusters
         self.alpha_ = np.ones(k)
         if self.contraction != "retain":
             self.alpha_[:] = self.contraction
             return
-        labels = self.clustering_.labels(points)
-        box = (self.lo_, self.hi_) if self.contract_bounds else None
+        labels = self._labels(given)
         empty = []
         for t in range(k):
-            members = points[labels == t]
-            if len(members) == 0:
+            members = labels == t
+            if not members.any():
                 empty.append(t)
                 continue
-            scores = np.sort(self.clustering_.cell(t).scores(members, box=box))
+            scores = self.clustering_.cell(t).scores(given.seen[members])
+            if self.contract_bounds:
+                scores = np.maximum(scores, self._box_scores(t, given.points[members]))
+            scores = np.sort(scores)
             kept = scores[max(int(np.ceil(self.retain * len(scores) - 1e-9)), 1) - 1]
             self.alpha_[t] = max(kept, LEAST_ALPHA)
         if empty:
@@ -212,11 +252,19 @@ class VoICE(Explainer):
                 stacklevel=3,
             )
 
+    def _box_scores(self, target: int, points: Array) -> Array:
+        """How much of the box each point needs if it shrinks towards the origin, 0 to 1."""
+        rowless = Cell(self.origins_[[target]], self.weights_, 0)
+        return rowless.scores(points, box=self.box_)
+
     def _set_order(self) -> None:
-        weights = self.clustering_.weights
-        d = len(weights)
+        columns = self.space_.columns
+        d = len(columns)
         if isinstance(self.ranking, str):
-            scores = weights if self.ranking == "weights" else np.zeros(d)
+            share = (
+                self._importance() if self.ranking == "weights" else np.zeros_like(self.weights_)
+            )
+            scores = np.array([share[column.places].sum() for column in columns])
         else:
             try:
                 scores = np.asarray(self.ranking, dtype=np.float64)
@@ -224,7 +272,14 @@ class VoICE(Explainer):
                 scores = np.empty(0)
             if scores.shape != (d,) or np.isnan(scores).any():
                 raise OptionError(f"ranking must be {d} scores, one a column, highest first.")
-        self.order_ = np.argsort(-scores, kind="stable")
+        ranked = np.argsort(-scores, kind="stable")
+        self.order_ = np.concatenate([columns[c].places for c in ranked])
+
+    def _importance(self) -> Array:
+        """Weight that the model gives each coordinate, through the mixing if there is one."""
+        if self.space_.mixing is None:
+            return self.weights_
+        return np.asarray(self.clustering_.weights @ self.space_.mixing.matrix**2)
 
     def cell(self, target: int) -> Cell:
         """Return the weighted Voronoi cell of a cluster."""
@@ -249,8 +304,16 @@ class VoICE(Explainer):
         alpha = min(float(self.alpha_[target]), 1.0 - self.margin)
         cell = self.clustering_.cell(target)
         region = cell.region(alpha, delta=self.delta, arithmetic=self.clustering_.arithmetic)
-        region = region.within(*self._contract_box(target, self.lo_, self.hi_))
-        return region, UnitRows.of(region, self.clustering_.weights + self.delta)
+        metric = self.weights_ + self.delta
+        if self.space_.mixing is not None:
+            region = pulled_back(
+                region, self.space_.mixing, self.origins_[target],
+                self.clustering_.weights + self.delta, metric, self.clustering_.arithmetic,
+            )  # fmt: skip
+        if self.space_.steps is not None:
+            region = loosened(region, self.space_.slop)
+        region = region.within(*self._contract_box(target, *self.box_))
+        return region, UnitRows.of(region, metric)
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: v for name, v in super().__getstate__().items() if name != "_kept"}
@@ -258,7 +321,7 @@ class VoICE(Explainer):
     def _contract_box(self, target: int, lo: Array, hi: Array) -> tuple[Array, Array]:
         if not self.contract_bounds:
             return lo, hi
-        center, alpha = self.clustering_.centers[target], self.alpha_[target]
+        center, alpha = self.origins_[target], self.alpha_[target]
         shrunk = center + alpha * (lo - center), center + alpha * (hi - center)
         return np.maximum(lo, shrunk[0]), np.minimum(hi, shrunk[1])
 
@@ -295,11 +358,9 @@ class VoICE(Explainer):
         -------
         Counterfactuals
         """
-        names = self._fitted_space().names
+        self._fitted_space()
         known_option(objective, OBJECTIVES, "objective")
-        rules = Rules.read(names, self.lo_, self.hi_, immutable, bounds)
-        lo, hi = self.space_.inward(rules.lo, rules.hi)
-        rules = replace(rules, lo=lo, hi=hi)
+        rules = self._rules(self.lo_, self.hi_, immutable, bounds)
         return self._explain(X, target, rules, objective, deepen)
 
     def _aims(
@@ -312,10 +373,14 @@ class VoICE(Explainer):
 
         def aim(target: int) -> tuple[int, Aim]:
             region, unit = self._prepared(target)
+            if question.caution != 1.0:
+                guard = unit.guard.copy()
+                guard[1:] *= question.caution
+                unit = replace(unit, guard=guard)
             box = shared
             if self.contract_bounds:
                 box = rules.box(question.points, *self._contract_box(target, rules.lo, rules.hi))
-            agrees = partial(self.clustering_.agrees, target)
+            agrees = partial(self._agrees, target)
             doubted = not self.clustering_.trusted
             return target, Aim(region.within(*box), unit, ranked, agrees, doubted)
 
@@ -329,7 +394,16 @@ class VoICE(Explainer):
         for which in np.split(order, borders) if len(order) else ():
             yield which, partial(aim, int(targets[which[0]]))
 
+    def _agrees(self, target: int, points: Array) -> NDArray[np.bool_]:
+        """Tell which coordinates the model puts into a cluster."""
+        mixing = self.space_.mixing
+        return self.clustering_.agrees(target, points if mixing is None else mixing(points))
+
     def _answer(self, question: Question, rows: Rows, targets: Rows) -> Answers:
+        """Answer pairs of row and target; `question.rules` says which coordinates may move.
+
+        A search over levels, whole numbers and listed values has its place here.
+        """
         solve = OBJECTIVES[question.objective]
         groups = list(self._aims(question, targets))
         if len(groups) == 1:
@@ -416,20 +490,39 @@ class VoICE(Explainer):
     def _lower_bounds(self, question: Question, rows: Rows) -> Array:
         """Least energy of each target by the row against the source alone; inf for the source."""
         clustering, own = self.clustering_, np.arange(len(rows))
-        table = clustering.distances(question.points[rows])
+        table = clustering.distances(question.given.seen[rows])
         sources, source = np.unique(question.source[rows], return_inverse=True)
         centers = clustering.centers[sources]
         spread = clustering.distances(centers)[source]
-        stretch = clustering.weights**2 / (clustering.weights + self.delta)
-        lengths = Clustering.from_centers(clustering.centers, stretch).distances(centers)[source]
+        lengths = self._pair_lengths(sources)[source]
         here = table[own, question.source[rows]][:, None]
         alpha = np.minimum(self.alpha_, 1.0 - self.margin)
         excess = 0.5 * (table - here) + 0.5 * (1.0 - alpha) * spread
         excess -= clustering.arithmetic.growth(table.shape[1]) * (table + here + spread)
-        bound = np.maximum(excess, 0.0) ** 2 / (lengths * stretch.sum()) * (1 - 1e-9)
+        bound = np.maximum(excess, 0.0) ** 2 / lengths * (1 - 1e-9)
         bound[~np.isfinite(bound)] = 0.0
         bound[own, question.source[rows]] = np.inf
         return np.asarray(bound)
+
+    def _pair_lengths(self, sources: Rows) -> Array:
+        """Squared lengths, in the metric, of the rows of every target against some sources."""
+        clustering, mixing = self.clustering_, self.space_.mixing
+        if mixing is not None:
+            ends = clustering.weights * clustering.centers @ mixing.matrix
+            ends /= np.sqrt(self.weights_ + self.delta)
+            return np.asarray(cdist(ends[sources], ends, "sqeuclidean"))
+        stretch = clustering.weights**2 / (clustering.weights + self.delta)
+        unit = Clustering.from_centers(clustering.centers, stretch)
+        return np.asarray(unit.distances(clustering.centers[sources]) * stretch.sum())
+
+
+def _around(points: Array, lo: Array, hi: Array) -> tuple[Array, Array]:
+    """Widen a box by rounding, so that data on its border are inside."""
+    near = 8.0 * np.finfo(np.float64).eps
+    with np.errstate(invalid="ignore"):
+        low = np.where(np.abs(points - lo) <= near * np.abs(lo), points, np.inf).min(axis=0)
+        high = np.where(np.abs(points - hi) <= near * np.abs(hi), points, -np.inf).max(axis=0)
+    return np.minimum(lo, low), np.maximum(hi, high)
 
 
 def _is_number(value: Any) -> bool:
