@@ -17,7 +17,7 @@ from spaces import Given, Space
 from voicecf.choices import Choices, Freedom
 from voicecf.errors import BoundsError, OptionError
 from voicecf.multiples import Multiples
-from voicecf.rulebook import Rules
+from voicecf.rules import Rules
 
 
 def choices(space: Space, table, own=None, points=None, /, **words) -> Choices:

@@ -11,7 +11,7 @@ import pytest
 from spaces import Space
 from voicecf.constraints import Constraint
 from voicecf.errors import BoundsError, ColumnError, OptionError, VoiceError
-from voicecf.rulebook import ColumnRule, Rules, Side
+from voicecf.rules import ColumnRule, Rules, Side
 
 
 @pytest.fixture

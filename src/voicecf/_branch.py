@@ -140,7 +140,7 @@ def middle(low, high, y):
 
 @step
 def heaviest(y, columns, node, value):
-    """The column that moves but does not count yet whose move gains most; -1 if there is none."""
+    """Find the column that moves but does not count yet with the largest gain; -1 for none."""
     chosen = np.int64(-1)
     for c in range(value.size):
         undecided = node[c] & MOVES and not node[c] & COUNTS
@@ -151,7 +151,7 @@ def heaviest(y, columns, node, value):
 
 @step
 def first_open(columns, node):
-    """The first column with a choice; -1 if there is none."""
+    """Find the first column with a choice; -1 for none."""
     for c in range(columns.shape[0]):
         if open_choices(c, columns, node) > 1:
             return np.int64(c)
@@ -234,7 +234,7 @@ def fetch(at, node, mu, nodes, prices):
 
 @step
 def least_bound(top, best, unsure, prices):
-    """What no answer can be below."""
+    """Return what no answer can be below."""
     least = min(best, unsure)
     for t in range(top):
         least = min(least, prices[t, prices.shape[1] - 1])
@@ -395,7 +395,7 @@ def finish(y, pick, a, scale, low, high, bounds, columns, listed, pitches, out):
         width = columns[c, WIDTH]
         for e in range(width):
             i = columns[c, FIRST] + e
-            if pick[c] == OWN or (pick[c] == NUMBER and y[i] == 0.0):
+            if pick[c] == OWN or y[i] == 0.0:
                 out[i] = a[i]
             elif pick[c] == NUMBER:
                 out[i] = min(max(a[i] + y[i] / scale[i], low[i]), high[i])
@@ -466,59 +466,50 @@ def read_row(a, offset, origin, u, scale, x, b, base, tol):
 
 @compiled
 def branch_chunk(
-    start, stop, rows, places, points, offset, origin, u, scale, guard, columns, listed, pitches,
-    stay, least, most, allowed, lo, hi, changes, fewest, limit, cutoff,
+    start, stop, rows, points, offset, origin, u, scale, guard, columns, listed, pitches,
+    stay, least, most, allowed, lo, hi, locked, changes, fewest, limit,
     out, energy_out, bound_out, reach_out, status_out, changes_out, nodes_out,
 ):  # fmt: skip
-    """Find the best choices of problems start to stop; problem p is row rows[p] of the points."""
+    """Find the best choices of problems start to stop; choices[rows[p]] are those of points[p]."""
     (m, d), many = u.shape, columns.shape[0]
     x, low, high, y, bounds = np.empty(d), np.empty(d), np.empty(d), np.empty(d), np.empty((2, d))
     b, base, r, tol = np.empty(m), np.empty(m), np.empty(m), np.empty(m + d)
     grids, options = np.empty_like(pitches), np.empty_like(listed)
     root, pick = np.empty(3 * many + allowed.shape[1], np.int64), np.empty(many, np.int64)
     for p in range(start, stop):
-        at, to = rows[p], places[p]
-        a = points[at]
+        at, a = rows[p], points[p]
         read_row(a, offset, origin, u, scale, x, b, base, tol)
         keep_off(b, base, offset, x, a, scale, guard)
         root_of(
-            at,
-            a,
-            scale,
-            stay,
-            least,
-            most,
-            allowed,
-            lo,
-            hi,
-            columns,
-            listed,
-            pitches,
-            grids,
-            options,
-            bounds,
-            root,
-        )
-        status, nodes, turn = INFEASIBLE, 0, 0
+            at, a, scale, stay, least, most, allowed, lo, hi, columns, listed, pitches, grids,
+            options, bounds, root,
+        )  # fmt: skip
+        for c in range(many):
+            if locked[p if locked.shape[0] > 1 else 0, c]:
+                root[c] &= KEEPS
+        status, nodes, turn, proven = INFEASIBLE, 0, 0, True
         few = 1 if fewest else changes
         again = hull_of(columns, grids, options, bounds, root, low, high)
         while again and turn < PUSHES:
             again = False
-            status, energy_out[to], bound_out[to], more = search(
-                u, b, tol, min(cutoff[p], most_energy(low, high)), few, limit - nodes, columns,
-                grids, options, bounds, root, y, pick,
+            status, energy_out[p], bound_out[p], more = search(
+                u, b, tol, most_energy(low, high), few, limit - nodes, columns, grids, options,
+                bounds, root, y, pick,
             )  # fmt: skip
             nodes += more
-            if status == OPTIMAL or status == STOPPED:
+            if status in (OPTIMAL, STOPPED):
                 size, length, square = sizes_of(y, x, a, scale)
                 if ask_for_room(u, y, b, base, r, size, length, square, guard):
                     again, status, turn = True, UNRESOLVED, turn + 1
             elif few < changes and nodes < limit:
+                proven = proven and status == INFEASIBLE
                 again, few = True, few + 1
             elif turn > 0:  # only what the guard left is empty
                 status = UNRESOLVED
-        status_out[to], nodes_out[to], changes_out[to] = status, nodes, few
-        if status == OPTIMAL or status == STOPPED:
-            reach_out[to] = reach_of_numbers(u, r, y, columns, low, high)
+        if status == OPTIMAL and not proven:
+            status = STOPPED
+        status_out[p], nodes_out[p], changes_out[p] = status, nodes, few
+        if status in (OPTIMAL, STOPPED):
+            reach_out[p] = reach_of_numbers(u, r, y, columns, low, high)
             at = at if lo.shape[0] > 1 else 0
-            finish(y, pick, a, scale, lo[at], hi[at], bounds, columns, listed, pitches, out[to])
+            finish(y, pick, a, scale, lo[at], hi[at], bounds, columns, listed, pitches, out[p])

@@ -27,8 +27,11 @@ ANY, GRID, LEVELS = 0, 1, 2
 FIRST, WIDTH, FREEDOM, START, COUNT, LEVEL = 0, 1, 2, 3, 4, 5
 # What a column may still do in a node; one that counts is among those that may change.
 KEEPS, MOVES, COUNTS = 1, 2, 4
-# No option: a column that keeps its value, and one whose number is in the step itself.
-OWN, NUMBER = -1, -2
+# No option: a column that keeps its value, and one whose number is in the step itself. Options of
+# a long grid are counted from its middle, so they may be negative.
+OWN, NUMBER = -(2**62), 1 - 2**62
+# Of a grid's pitch: an option this close to the row's own value is that value.
+SAME = 1e-6
 
 LOOSE = TOLERANCE.loose
 # Relative difference below which a bound has reached the best answer.
@@ -39,7 +42,8 @@ CLOSED = 1e-9
 def option_step(c, at, e, columns, grids, options):
     """Step of the e-th coordinate of column c if it takes option `at`."""
     if grids[c, 1] > 0.0:
-        return grids[c, 0] + at * grids[c, 1]
+        y = grids[c, 0] + at * grids[c, 1]
+        return 0.0 if abs(y) < SAME * grids[c, 1] else y
     return options[columns[c, START] + at * columns[c, WIDTH] + e]
 
 
@@ -93,7 +97,7 @@ def hull_of(columns, grids, options, bounds, node, low, high):
 
 @step
 def best_number(low, high, slope, share):
-    """Number of an interval with the least value of share/2 y^2 + slope y."""
+    """Return the number of an interval with the least value of share/2 y^2 + slope y."""
     if share > 0.0:
         return min(max(-slope, low), high)
     return low if slope > 0.0 else high
@@ -332,7 +336,7 @@ def trim(bound, worst, best, columns, grids, options, node, g, value, taken):
 
 @step
 def nearest_choice(c, y, columns, grids, options, node):
-    """The choice of a column next to a step, and its squared distance from it."""
+    """Find the choice of a column next to a step, and its squared distance from it."""
     many, first, width = columns.shape[0], columns[c, FIRST], columns[c, WIDTH]
     best, chosen = np.inf, np.int64(OWN)
     if node[c] & KEEPS:
@@ -360,7 +364,7 @@ def nearest_choice(c, y, columns, grids, options, node):
 
 
 @step
-def changed(c, y, columns):
+def changed(c, y, columns):  # a loop, which compiles to one
     """Tell whether a step moves a column."""
     for e in range(columns[c, WIDTH]):
         if y[columns[c, FIRST] + e] != 0.0:
@@ -383,7 +387,7 @@ def survey(y, columns, grids, options, node, pick):
 
 @step
 def open_choices(c, columns, node):
-    """Number of choices that a column still has; numbers in bounds are one."""
+    """Count the choices that a column still has; numbers in bounds are one."""
     many, some = columns.shape[0], node[c] & KEEPS
     if node[c] & MOVES:
         if columns[c, FREEDOM] == ANY:

@@ -16,7 +16,7 @@ from voicecf.constraints import affine_map
 from voicecf.errors import BoundsError, OptionError
 from voicecf.multiples import EXACT, Multiples
 from voicecf.region import Array
-from voicecf.rulebook import ColumnRule, is_missing
+from voicecf.rules import ColumnRule, is_missing
 
 Whole = NDArray[np.int64]
 Flags = NDArray[np.uint8]
@@ -59,6 +59,9 @@ class Part:
     most: Whole = field(default_factory=lambda: np.full(1, -1, dtype=np.int64))
     allowed: Flags = field(default_factory=lambda: np.empty((1, 0), dtype=np.uint8))
     multiples: Multiples | None = None
+    sides: tuple[Array, Array] = field(
+        default_factory=lambda: (np.array([-np.inf]), np.array([np.inf]))
+    )
 
     @classmethod
     def open(cls, freedom: Freedom, width: int) -> Part:
@@ -240,6 +243,7 @@ def part_of(rows: Rows, rule: ColumnRule, lo: float, hi: float) -> Part:
     else:
         part = _grid(rows, rule, limits, multiples)
     part.stay = limits.stay(rows)
+    part.sides = limits.moves(rule.direction)
     return part
 
 

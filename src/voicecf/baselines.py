@@ -72,7 +72,7 @@ class CFCLUST(Explainer):
         Parameters and result as for `VoICE.explain`.
         """
         whole = np.full(len(self._fitted_space().names), np.inf)
-        return self._explain(X, target, self._rules(-whole, whole, immutable))
+        return self._explain(self._plain_question(X, -whole, whole, immutable), target)
 
     def _settle(self, question: Question, rows: Rows, targets: Rows, answers: Answers) -> Given:
         """Write answers in the user's columns, wherever the pipeline sees them."""
@@ -81,7 +81,7 @@ class CFCLUST(Explainer):
     def _answer(self, question: Question, rows: Rows, targets: Rows) -> Answers:
         points, centers = question.points[rows], self.clustering_.centers
         normal = centers[targets] - centers[question.source[rows]]
-        free = np.where(question.rules.immutable, 0.0, normal)
+        free = np.where(question.box.immutable, 0.0, normal)
         # On the bisector the target is half the normal away; epsilon takes off its share of that.
         short = np.einsum("ij,ij->i", normal, centers[targets] - points)
         short -= 0.5 * (1.0 - self.epsilon) * np.einsum("ij,ij->i", normal, normal)
@@ -89,11 +89,11 @@ class CFCLUST(Explainer):
         answers = Answers.blank(*points.shape)
         with np.errstate(divide="ignore", invalid="ignore"):
             answers.points[:] = points + (short / square)[:, None] * free
-        answers.points[:, question.rules.immutable] = points[:, question.rules.immutable]
+        answers.points[:, question.box.immutable] = points[:, question.box.immutable]
         answers.points[square == 0] = np.nan
         answers.status[:] = self._judge(answers.points, targets)
         answers.reach[:] = self._reach(points, answers.points, targets)
-        answers.cardinality[:] = (~question.rules.immutable).sum()
+        answers.cardinality[:] = (~question.box.immutable).sum()
         answers.gap[:] = 0.0
         return answers
 

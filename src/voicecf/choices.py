@@ -15,7 +15,7 @@ from voicecf.columns import SpaceLike
 from voicecf.errors import OptionError
 from voicecf.multiples import Multiples
 from voicecf.region import Array
-from voicecf.rulebook import Rules
+from voicecf.rules import Rules
 
 __all__ = ["Choices", "Freedom"]
 
@@ -57,6 +57,8 @@ class Choices:
         The rows' own coordinates.
     multiples : tuple of Multiples or None
         A stepped column's values in the user's units; None for the others.
+    sides : pair of float64 of shape (n or 1, C)
+        Bounds in the user's units of what a column may move to; NaN where a row's is not known.
 
     Examples
     --------
@@ -67,7 +69,7 @@ class Choices:
     >>> import numpy as np
     >>> import pandas as pd
     >>> from voicecf.choices import Choices
-    >>> from voicecf.rulebook import Rules
+    >>> from voicecf.rules import Rules
     >>> rooms = SimpleNamespace(name="rooms", sources=("rooms",), places=np.array([0]), levels=(),
     ...     kind="number", ordered=False, whole=True, affine=True, observed=(1.0, 9.0))
     >>> class Space:
@@ -100,6 +102,7 @@ class Choices:
     changes: int
     points: Array
     multiples: tuple[Multiples | None, ...]
+    sides: tuple[Array, Array]
 
     @classmethod
     def of(cls, space: SpaceLike, rules: Rules, given: GivenLike, lo: Any, hi: Any) -> Choices:
@@ -138,6 +141,10 @@ class Choices:
             changes=min(limit, len(parts)),
             points=given.points,
             multiples=tuple(p.multiples for p in parts),
+            sides=(
+                _side_by_side([p.sides[0][:, None] for p in parts]),
+                _side_by_side([p.sides[1][:, None] for p in parts]),
+            ),
         )
 
     @property

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any, Self
@@ -14,9 +13,12 @@ from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import Pipeline
 
 from voicecf._compile import in_parallel
+from voicecf.box import Box
+from voicecf.choices import Choices
 from voicecf.clustering import Clustering, divided, fitted
+from voicecf.constraints import Constraint, pull_back
 from voicecf.counterfactuals import Counterfactuals
-from voicecf.errors import BoundsError, DataError, ModelError, TargetError, known_column
+from voicecf.errors import DataError, ModelError, TargetError
 from voicecf.frames import any_array, as_frame
 from voicecf.pullback import origins
 from voicecf.region import Array
@@ -41,7 +43,7 @@ class Question:
         Coordinates.
     source : array of shape (n,)
         The cluster that each row is in.
-    rules : Rules
+    box : Box
         What may change, and how far, coordinate by coordinate.
     given : Given
         The rows as they came.
@@ -51,15 +53,68 @@ class Question:
         Of the columns, in the user's units.
     caution : float
         Factor on the guard against rounding.
+    terms : Terms, optional
+        What rules ask beyond a box.
     """
 
     points: Array
     source: Rows
-    rules: Rules
+    box: Box
     given: Given
     objective: str = "cost"
     bounds: tuple[Array, Array] | None = None
     caution: float = 1.0
+    terms: Terms | None = None
+
+    @property
+    def multiples(self) -> Any:
+        """Steps of the columns, where there are any."""
+        return None if self.terms is None else self.terms.choices.multiples
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What rules ask beyond a box.
+
+    Attributes
+    ----------
+    rules : Rules
+        The user's words.
+    choices : Choices
+        What each row may choose.
+    constraints : tuple of Constraint
+        Rules between columns, in the user's units, and
+    rows, offsets : array of shape (m, d), (m,)
+        the same in coordinates.
+    factors : array of shape (d,)
+        Costs, a factor a coordinate.
+    limit : int
+        Most boxes to look at for a row.
+    """
+
+    rules: Rules
+    choices: Choices
+    constraints: tuple[Constraint, ...]
+    rows: Array
+    offsets: Array
+    factors: Array
+    limit: int
+
+    @classmethod
+    def of(
+        cls, space: Space, rules: Rules, given: Given, lo: Array, hi: Array, limit: int
+    ) -> Terms:
+        """Say rules for some rows in coordinates; `lo` and `hi` hold where they say nothing."""
+        rules.check(space)
+        constraints = rules.linear(space)
+        return cls(
+            rules,
+            Choices.of(space, rules, given, lo, hi),
+            constraints,
+            *pull_back(constraints, space),
+            rules.factors(space),
+            limit,
+        )
 
 
 class Explainer(BaseEstimator):  # type: ignore[misc]
@@ -143,25 +198,6 @@ class Explainer(BaseEstimator):  # type: ignore[misc]
         """Assign rows to clusters, as the model's own predict does."""
         return self._labels(self._fitted_space().read(X))
 
-    def _rules(
-        self, lo: Array, hi: Array, immutable: Any = (), bounds: Any = None
-    ) -> tuple[Rules, tuple[Array, Array]]:
-        """Read the user's words: rules for the coordinates, and the columns' bounds."""
-        space = self._fitted_space()
-        rules = Rules.read(space.names, lo, hi, immutable, bounds)
-        for name in bounds if isinstance(bounds, Mapping) else ():
-            column = space.columns[known_column(name, space.names, "bounds")]
-            if column.kind == "category":
-                raise BoundsError(f"bounds of {name!r}: a category has levels, not bounds.")
-        sides = rules.lo, rules.hi
-        fixed = rules.immutable
-        if not space.is_plain:
-            # Levels and listed values are for a discrete search to choose; here they stay.
-            fixed = np.zeros(space.n_coordinates, dtype=np.bool_)
-            for column, still in zip(space.columns, rules.immutable, strict=True):
-                fixed[column.places] = still or not column.free
-        return Rules(*space.inward(*self._box(*sides)), fixed), sides
-
     def _box(self, lo: Array, hi: Array) -> tuple[Array, Array]:
         """Turn bounds of columns into a box of coordinates."""
         return self.space_.box(lo, hi)
@@ -175,15 +211,30 @@ class Explainer(BaseEstimator):  # type: ignore[misc]
         """Read an explainer that was saved; no code in the file is run. See `voicecf.load`."""
         return load(path, limit=limit, expected=cls)
 
-    def _explain(
-        self, X: Any, target: Any, rules: tuple[Rules, tuple[Array, Array]],
-        objective: str = "cost", deepen: bool = False,
-    ) -> Counterfactuals:  # fmt: skip
+    def _plain_question(
+        self, X: Any, lo: Array, hi: Array, immutable: Any = (), bounds: Any = None
+    ) -> Question:
+        """Read rows and the plainest of rules: a box, and columns that keep their values."""
+        space = self._fitted_space()
+        said = Box.read(space.names, lo, hi, immutable, bounds)
+        fixed = said.immutable
+        if not space.is_plain:
+            fixed = np.zeros(space.n_coordinates, dtype=np.bool_)
+            for column, still in zip(space.columns, said.immutable, strict=True):
+                fixed[column.places] = still or not column.free
+        box = Box(*space.inward(*self._box(said.lo, said.hi)), fixed)
+        given, source = self._read(X)
+        return Question(given.points, source, box, given, bounds=(said.lo, said.hi))
+
+    def _read(self, X: Any) -> tuple[Given, Rows]:
+        """Read rows, and tell which cluster each is in."""
         given = self._fitted_space().read(X)
-        points, source = given.points, self._labels(given)
-        if given.raw is not None:
-            given = replace(given, raw=None)  # has been seen, and may be large
-        question = Question(points, source, rules[0], given, objective, rules[1])
+        source = self._labels(given)
+        # What the steps made has been seen, and may be large.
+        return (given if given.raw is None else replace(given, raw=None)), source
+
+    def _explain(self, question: Question, target: Any, deepen: bool = False) -> Counterfactuals:
+        points, source = question.points, question.source
         k = self.clustering_.n_clusters
         if isinstance(target, str) and target in ("nearest", "each"):
             if target == "nearest":
@@ -196,8 +247,14 @@ class Explainer(BaseEstimator):  # type: ignore[misc]
             rows = np.arange(len(points))
             targets = check_target(target, len(points), k)
             answers = self._unless_there(question, targets, deepen)
+        return self._told(question, rows, targets, answers)
+
+    def _told(
+        self, question: Question, rows: Rows, targets: Rows, answers: Answers
+    ) -> Counterfactuals:
+        """Hand answers over, in the user's columns where they differ from coordinates."""
         written = None
-        if self.space_.steps is not None:
+        if self.space_.steps is not None or question.terms is not None:
             written = self._settle(question, rows, targets, answers)
         return self._result(question, rows, targets, answers, written)
 
@@ -220,21 +277,26 @@ class Explainer(BaseEstimator):  # type: ignore[misc]
         blank.cardinality[:] = answers.cardinality[lost]
         answers.put(lost, blank)
         wanted[lost] = np.nan
+        return self._written(question, rows, wanted)
+
+    def _written(self, question: Question, rows: Rows, points: Array) -> Given:
+        """Write answers in the user's columns."""
         sides = question.bounds or (None, None)
-        return self.space_.write(wanted, question.given, rows, *sides)
+        return self.space_.write(points, question.given, rows, *sides, question.multiples)
 
     def _put_to_the_pipeline(
         self, question: Question, rows: Rows, targets: Rows, wanted: Array, answers: Answers
     ) -> tuple[Given, Rows]:
         """Write answers, read them again; keep what was read, and tell which went astray."""
-        given, sides = question.given, question.bounds or (None, None)
-        written = self.space_.write(wanted, given, rows, *sides)
+        written = self._written(question, rows, wanted)
         found = np.flatnonzero(~np.isnan(wanted).any(axis=1))
         again = self.space_.read_again(written, found)
-        still = wanted[found] == given.points[rows[found]]
+        still = wanted[found] == question.points[rows[found]]
         answers.points[found] = np.where(still, wanted[found], again.points)
         astray = self._labels(again) != targets[found]
-        return written, found[astray & (answers.status[found] == Status.OPTIMAL)]
+        for constraint in question.terms.constraints if question.terms else ():
+            astray |= ~constraint.holds(self.space_.user_numbers(again))
+        return written, found[astray & answers.found[found]]
 
     def _unless_there(self, question: Question, targets: Rows, deepen: bool) -> Answers:
         """Answer rows that are not in their target yet; leave the others where they are."""
@@ -258,22 +320,22 @@ class Explainer(BaseEstimator):  # type: ignore[misc]
         """Answer every pair and keep the best of each row; ties go to the lower cluster."""
         rows, targets = every_other(question.source, self.clustering_.n_clusters)
         answers = self._answer(question, rows, targets)
-        _, energy, _ = self._measure(question.points, rows, answers.points)
-        failed = answers.status != Status.OPTIMAL
-        length = answers.cardinality if question.objective == "prefix" else np.zeros(len(rows))
+        _, energy, _ = self._measure(question, rows, answers.points)
+        few = question.objective != "cost"
+        length, failed = answers.cardinality if few else np.zeros(len(rows)), ~answers.found
         order = np.lexsort((targets, energy, length, failed, rows))
         best = order[:: self.clustering_.n_clusters - 1]
         kept = Answers.blank(*question.points.shape)
         kept.put(slice(None), answers, best)
         return kept, targets[best]
 
-    def _measure(self, points: Array, rows: Rows, answers: Array) -> tuple[Array, Array, Rows]:
+    def _measure(self, question: Question, rows: Rows, answers: Array) -> tuple[Array, Array, Rows]:
         """Cost in the weights, energy in the metric, number of changed columns."""
         from voicecf import _cells
 
         n = len(rows)
         cost, energy, changed = np.empty(n), np.empty(n), np.empty(n, dtype=np.int64)
-        weights = self.weights_
+        points, weights = question.points, self._weights(question)
         metric = weights + getattr(self, "delta", 0.0)
         least = TOLERANCE.changed * self.spread_
         in_parallel(
@@ -284,13 +346,17 @@ class Explainer(BaseEstimator):  # type: ignore[misc]
         )
         return cost, energy, changed
 
+    def _weights(self, question: Question) -> Array:
+        """Weights of the coordinates, with the user's costs."""
+        return self.weights_ if question.terms is None else self.weights_ * question.terms.factors
+
     def _result(
         self, question: Question, rows: Rows, targets: Rows, answers: Answers, written: Given | None
     ) -> Counterfactuals:
         single = self.space_.steps is None and self.space_.dtype != np.float64
         answered = answers.points.astype(self.space_.dtype) if single else answers.points
         doubles = answered.astype(np.float64, copy=False)
-        cost, energy, changed = self._measure(question.points, rows, doubles)
+        cost, energy, changed = self._measure(question, rows, doubles)
         least = TOLERANCE.changed * self.spread_
         if not self.space_.is_plain:
             moves = doubles - question.points[rows]
@@ -300,7 +366,7 @@ class Explainer(BaseEstimator):  # type: ignore[misc]
             given=question.given,
             written=written,
             place=np.arange(len(rows)),
-            weights=self.weights_,
+            weights=self._weights(question),
             least=least,
             row=rows,
             points=answered,

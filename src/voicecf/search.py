@@ -1,4 +1,4 @@
-"""Answers for one target: the cheapest point, and the shortest ranked prefix.
+"""Answers for one target: the cheapest point, the shortest ranked prefix, the fewest changes.
 
 A prefix that is feasible stays feasible when it grows, so r* is found by a search that doubles its
 stride and then halves it, from a lower bound that the single rows give.
@@ -14,6 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from voicecf._compile import in_parallel
+from voicecf.branching import branch
+from voicecf.choices import Choices
 from voicecf.projection import Projection, UnitRows, project
 from voicecf.region import Array, Region
 from voicecf.status import Status
@@ -143,8 +145,13 @@ class Answers:
             np.zeros(n, dtype=np.int64),
         )
 
+    @property
+    def found(self) -> NDArray[np.bool_]:
+        """Which problems have an answer."""
+        return np.asarray((self.status == Status.OPTIMAL) | (self.status == Status.STOPPED))
+
     @classmethod
-    def of(cls, found: Projection, cardinality: NDArray[np.int64]) -> Answers:
+    def of(cls, found: Projection | Answers, cardinality: NDArray[np.int64]) -> Answers:
         """Answers that one projection gives."""
         return cls(found.points, found.gap, found.reach, found.status, cardinality)
 
@@ -154,9 +161,81 @@ class Answers:
             getattr(self, name)[at] = getattr(others, name)[which]
 
 
+@dataclass(frozen=True)
+class Choosing(Aim):
+    """An aim whose columns choose; `order` holds columns, not coordinates.
+
+    Attributes
+    ----------
+    choices : Choices
+        What each row may choose.
+    limit : int
+        Most boxes that are looked at for a row.
+    """
+
+    choices: Choices | None = None
+    limit: int = 0
+
+    def choose(
+        self, points: Array, rows: Rows, *, fewest: bool = False, locked: Any = None
+    ) -> Answers:
+        """Find the best choices, as far behind the rows as the model's arithmetic needs."""
+        answers = self._choose(points, rows, self.unit, fewest, locked)
+        open_ = np.flatnonzero(answers.status == Status.UNRESOLVED)
+        for share in EASED if open_.size else ():
+            guard = self.unit.guard.copy()
+            guard[1:] *= share
+            held = locked if locked is None or len(locked) == 1 else locked[open_]
+            again = self._choose(points, rows[open_], replace(self.unit, guard=guard), fewest, held)
+            hit = again.found
+            hit[hit] = self.agrees(again.points[hit])
+            settled = hit | (again.status == Status.INFEASIBLE)
+            answers.put(open_[settled], again, settled)
+            open_ = open_[~settled]
+        if self.doubted:
+            hits = np.flatnonzero(answers.found)
+            lost = hits[~self.agrees(answers.points[hits])]
+            answers.put(lost, Answers.blank(len(lost), points.shape[1]))
+        return answers
+
+    def _choose(
+        self, points: Array, rows: Rows, unit: UnitRows, fewest: bool, locked: Any
+    ) -> Answers:
+        assert self.choices is not None
+        found = branch(
+            points, rows, unit, self.choices, limit=self.limit, fewest=fewest, locked=locked
+        )
+        return Answers(
+            found.points, found.energy - found.bound, found.reach, found.status, found.changes
+        )
+
+    def allow(  # type: ignore[override]
+        self, points: Array, rows: Rows, counts: NDArray[np.int64], *, certify: bool = False
+    ) -> Answers:
+        """Choose with only the first `counts` columns of the order free to move."""
+        assert self.choices is not None
+        places = np.full(len(self.choices.freedom), len(self.order))
+        places[self.order] = np.arange(len(self.order))
+        return self.choose(points, rows, locked=places >= counts[:, None])
+
+    def least_prefix(self, points: Array, rows: Rows) -> NDArray[np.int64]:
+        """Length that no feasible prefix is shorter than: at least a column has to move."""
+        return np.ones(len(rows), dtype=np.int64)
+
+
 def least_cost(points: Array, rows: Rows, aim: Aim) -> Answers:
     """Find the cheapest point of the region; every feature of the order may move."""
+    if isinstance(aim, Choosing):
+        answers = aim.choose(points, rows)
+        answers.cardinality[:] = np.minimum(answers.cardinality, len(aim.order))
+        return answers
     return Answers.of(aim.project(points, rows), np.full(len(rows), len(aim.order)))
+
+
+def fewest_changes(points: Array, rows: Rows, aim: Aim) -> Answers:
+    """Find the fewest columns whose change reaches the region, and their cheapest point."""
+    assert isinstance(aim, Choosing)
+    return aim.choose(points, rows, fewest=True)
 
 
 def shortest_prefix(points: Array, rows: Rows, aim: Aim) -> Answers:
@@ -175,7 +254,7 @@ def shortest_prefix(points: Array, rows: Rows, aim: Aim) -> Answers:
     open_ = np.arange(len(rows))
     while open_.size:
         found = aim.allow(points, rows[open_], probe[open_])
-        fits = found.status == Status.OPTIMAL
+        fits = (found.status == Status.OPTIMAL) | (found.status == Status.STOPPED)
         kept = fits | (probe[open_] == longest)
         answers.put(open_[kept], Answers.of(found, probe[open_]), kept)
         above[open_[fits]] = probe[open_[fits]]

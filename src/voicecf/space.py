@@ -219,6 +219,11 @@ class Space:
         """Whether every column is a number, and the model sees it as it is."""
         return self.steps is None and self._plain
 
+    @property
+    def continuous(self) -> bool:
+        """Whether every column may be any number."""
+        return all(column.free and not column.whole for column in self.columns)
+
     def read(self, X: Any) -> Given:
         """Return rows as coordinates, checked: numbers, no gaps, the right columns."""
         if self.steps is not None:
@@ -373,8 +378,9 @@ class Space:
         return {self.sources[i]: v for i, v in self.steps.backward(points).items()}
 
     def write(
-        self, points: Array, given: Given, rows: Rows, lo: Any = None, hi: Any = None
-    ) -> Given:
+        self, points: Array, given: Given, rows: Rows, lo: Any = None, hi: Any = None,
+        multiples: Any = None,
+    ) -> Given:  # fmt: skip
         """Write answers into the user's columns, and read them again.
 
         A source whose coordinates are bit for bit those of its row keeps its value, whatever it
@@ -389,6 +395,8 @@ class Space:
             The row of `given` that each answer belongs to.
         lo, hi : array of shape (columns,) or (rows of given, columns), optional
             What rounding may not leave, in the user's units.
+        multiples : sequence of Multiples or None, optional
+            Steps that the values of a column are multiples of.
 
         Returns
         -------
@@ -403,7 +411,9 @@ class Space:
             which = np.flatnonzero(moved[:, column.places].any(axis=1))
             if column.kind == "number":
                 v = found[column.sources[0]][which]
-                if lo is not None:
+                if multiples is not None and multiples[c] is not None:
+                    v = multiples[c].nearest(v)
+                elif lo is not None:
                     v = np.clip(v, _side(lo, rows[which], c), _side(hi, rows[which], c))
                 changes[column.sources[0]] = Cells(which, _snapped(v) if column.whole else v)
             else:
@@ -470,6 +480,12 @@ class Space:
             return moved
         return np.column_stack([moved[:, column.places].any(axis=1) for column in self.columns])
 
+    def user_numbers(self, given: Given) -> dict[Any, Array]:
+        """Return the number columns of rows in the user's units, by name."""
+        return {
+            c.name: _user_numbers(self, given, c)[0] for c in self.columns if c.kind == "number"
+        }
+
     def shown(self, c: int, given: Given, points: NDArray[Any]) -> NDArray[Any]:
         """Return the values of a column as its user sees them: floats, or levels."""
         column = self.columns[c]
@@ -507,7 +523,9 @@ class Space:
 
 
 def _side(side: Array, rows: Rows, c: int) -> Any:
-    return side[c] if side.ndim == 1 else side[rows, c]
+    if side.ndim == 1:
+        return side[c]
+    return side[rows if len(side) > 1 else 0, c]
 
 
 def _snapped(values: Array) -> Array:
@@ -534,7 +552,8 @@ def _bare(X: Any, dtype: Any, order: Any) -> Space:
     points = space.read(X).points
     for c, column in enumerate(space.columns if len(points) else ()):
         ends = float(points[:, c].min()), float(points[:, c].max())
-        whole = values.dtype.kind in "iub" if frame is None else is_whole(frame, column.name)
+        # An array has one type for all its columns, so it says nothing of any of them.
+        whole = frame is not None and is_whole(frame, column.name)
         space.columns[c] = replace(column, observed=ends, whole=whole)
     return space
 

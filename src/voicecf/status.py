@@ -20,6 +20,7 @@ class Status(IntEnum):
     UNRESOLVED = 2
     ALREADY = 3
     MISSED = 4
+    STOPPED = 5
 
     @property
     def diagnosis(self) -> str:
@@ -34,9 +35,14 @@ _DIAGNOSES = {
         "its bounds, or contract less."
     ),
     Status.UNRESOLVED: (
-        "The allowed part of the target is thinner than rounding can tell from empty. Rescale the "
-        "columns, widen bounds, or contract less."
+        "The allowed part of the target is thinner than rounding can tell from empty, or the "
+        "search was cut short before it found anything. Rescale the columns, widen bounds, "
+        "contract less, or allow a larger limit."
     ),
     Status.ALREADY: "The row is in its target already; nothing has to change.",
+    Status.STOPPED: (
+        "The search was cut short: the answer is valid, and its gap says how much cheaper another "
+        "could be. Allow a larger limit."
+    ),
     Status.MISSED: "The pairwise answer lies outside the target's cell. VoICE finds one inside.",
 }

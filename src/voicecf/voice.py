@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
-from numbers import Real
+from numbers import Integral, Real
+from types import EllipsisType
 from typing import Any, Literal, Self
 from warnings import warn
 
@@ -14,24 +15,35 @@ from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
 from voicecf._compile import in_parallel
+from voicecf.box import Box, check_sides
 from voicecf.cell import Cell
 from voicecf.clustering import Clustering
 from voicecf.counterfactuals import Counterfactuals
 from voicecf.errors import DataError, EmptyClusterWarning, OptionError, known_option
-from voicecf.explainer import Explainer, Question, check_target
+from voicecf.explainer import Explainer, Question, Terms, check_target
 from voicecf.projection import Projection, UnitRows
 from voicecf.pullback import loosened, pulled_back
 from voicecf.region import Array, Region
-from voicecf.rules import check_sides
-from voicecf.search import Aim, Answers, Rows, least_cost, shortest_prefix
+from voicecf.rules import Rules
+from voicecf.search import (
+    Aim,
+    Answers,
+    Choosing,
+    Rows,
+    fewest_changes,
+    least_cost,
+    shortest_prefix,
+)
 from voicecf.space import Given, Space
 from voicecf.status import Status
 
-OBJECTIVES = {"cost": least_cost, "prefix": shortest_prefix}
+OBJECTIVES = {"cost": least_cost, "prefix": shortest_prefix, "fewest": fewest_changes}
 # The least share of a cell that a contraction learned from data leaves.
 LEAST_ALPHA = 0.01
 # Numbers that are kept or made at once: scaled rows of targets, tables of distances.
 TABLE = 1 << 25
+# Boxes that a search looks at for a row and target before it is cut short.
+LIMIT = 20_000
 # Targets from which on each is answered by one core alone.
 GROUPS = 16
 
@@ -272,8 +284,8 @@ class VoICE(Explainer):
                 scores = np.empty(0)
             if scores.shape != (d,) or np.isnan(scores).any():
                 raise OptionError(f"ranking must be {d} scores, one a column, highest first.")
-        ranked = np.argsort(-scores, kind="stable")
-        self.order_ = np.concatenate([columns[c].places for c in ranked])
+        self.ranked_ = np.argsort(-scores, kind="stable")
+        self.order_ = np.concatenate([columns[c].places for c in self.ranked_])
 
     def _importance(self) -> Array:
         """Weight that the model gives each coordinate, through the mixing if there is one."""
@@ -330,10 +342,11 @@ class VoICE(Explainer):
         X: Any,
         target: Any = "nearest",
         *,
-        objective: Literal["cost", "prefix"] = "cost",
-        immutable: Any = (),
-        bounds: Any = None,
+        objective: Literal["cost", "prefix", "fewest"] = "cost",
         deepen: bool = False,
+        rules: Rules | None = None,
+        limit: int = LIMIT,
+        **words: Any,
     ) -> Counterfactuals:
         """Find, for every row, the cheapest allowed change that lands in the target.
 
@@ -343,36 +356,69 @@ class VoICE(Explainer):
         target : int, array of int, "nearest" or "each"
             A cluster for all rows, one for each row, the cheapest other cluster, or every other
             cluster (an answer a pair, targets ascending).
-        objective : "cost" or "prefix"
-            Least cost, or the shortest prefix of the ranked features that suffices. With
-            "nearest", the target with the shortest prefix, then the least cost.
-        immutable : list of columns
-            Columns that may not change, by name or position.
-        bounds : dict, optional
-            Allowed range by column, ``{"income": (0, 90_000)}``, None for an open side. It
-            replaces the explainer's bounds for that column.
+        objective : "cost", "prefix" or "fewest"
+            Least cost, the shortest prefix of the ranked columns that suffices, or as few changed
+            columns as possible and then least cost. With "nearest", the target with the shortest
+            prefix or the fewest changes, then the least cost.
         deepen : bool
             Whether a row that is in its target already moves on into the contracted cell.
+        rules : Rules, optional
+            What may change, and how; or say its words right here:
+        **words
+            `immutable`, `increase_only`, `decrease_only`, `bounds`, `steps`, `levels`, `order`,
+            `forbidden`, `costs`, `max_changes`, `constraints`, as of `voicecf.Rules`. Columns of
+            whole numbers stay whole unless `steps` says otherwise.
+        limit : int
+            Most boxes that the search over whole numbers, categories and few columns looks at for
+            a row and target. An answer that it cut short has ``Status.STOPPED`` and tells its gap.
 
         Returns
         -------
         Counterfactuals
         """
-        self._fitted_space()
         known_option(objective, OBJECTIVES, "objective")
-        rules = self._rules(self.lo_, self.hi_, immutable, bounds)
-        return self._explain(X, target, rules, objective, deepen)
+        question = self._question(X, objective, rules, words, limit)
+        return self._explain(question, target, deepen)
+
+    def _question(
+        self, X: Any, objective: str, rules: Rules | None, words: dict[str, Any], limit: int
+    ) -> Question:
+        """Read rows and rules: the plainest ones as a box, all others column by column."""
+        space = self._fitted_space()
+        plain = rules is None and space.continuous and objective != "fewest"
+        if plain and _plain_words(words):
+            question = self._plain_question(X, self.lo_, self.hi_, **words)
+            return replace(question, objective=objective)
+        if rules is not None and words:
+            raise OptionError(f"give rules, or words such as {next(iter(words))!r}, not both.")
+        if not isinstance(limit, Integral) or limit < 1:
+            raise OptionError(f"limit={limit!r} must be a whole number of boxes, such as {LIMIT}.")
+        if self.contract_bounds:
+            raise OptionError(
+                "contract_bounds shrinks a box, and there is none for whole numbers, categories or "
+                "rules beyond immutable and bounds; use contract_bounds=False."
+            )
+        rules = Rules.from_dict(words) if rules is None else rules
+        rules.check(space)
+        given, source = self._read(X)
+        terms = Terms.of(space, rules, given, self.lo_, self.hi_, int(limit))
+        box = Box(*terms.choices.box(), np.zeros(space.n_coordinates, dtype=np.bool_))
+        return Question(
+            given.points, source, box, given, objective, terms.choices.sides, terms=terms
+        )
 
     def _aims(
         self, question: Question, targets: Rows
     ) -> Iterator[tuple[Rows, Callable[[], tuple[int, Aim]]]]:
         """Group problems by target: which problems, and how to make their aim when it is needed."""
-        rules = question.rules
-        ranked = self.order_[~rules.immutable[self.order_]]
+        rules, terms = question.box, question.terms
+        ranked = self.order_[~rules.immutable[self.order_]] if terms is None else self.ranked_
         shared = rules.box(question.points, rules.lo, rules.hi)
 
         def aim(target: int) -> tuple[int, Aim]:
             region, unit = self._prepared(target)
+            if terms is not None:
+                region, unit = self._with_terms(region, unit, terms)
             if question.caution != 1.0:
                 guard = unit.guard.copy()
                 guard[1:] *= question.caution
@@ -382,7 +428,10 @@ class VoICE(Explainer):
                 box = rules.box(question.points, *self._contract_box(target, rules.lo, rules.hi))
             agrees = partial(self._agrees, target)
             doubted = not self.clustering_.trusted
-            return target, Aim(region.within(*box), unit, ranked, agrees, doubted)
+            placed = region.within(*box), unit, ranked, agrees, doubted
+            if terms is not None:
+                return target, Choosing(*placed, terms.choices, terms.limit)
+            return target, Aim(*placed)
 
         if len(targets) and (targets == targets[0]).all():
             yield np.arange(len(targets)), partial(aim, int(targets[0]))
@@ -394,30 +443,45 @@ class VoICE(Explainer):
         for which in np.split(order, borders) if len(order) else ():
             yield which, partial(aim, int(targets[which[0]]))
 
+    def _with_terms(self, region: Region, unit: UnitRows, terms: Terms) -> tuple[Region, UnitRows]:
+        """Add rules between columns to a region, and costs to its metric."""
+        if not len(terms.rows) and (terms.factors == 1.0).all():
+            return region, unit
+        metric = self.weights_ * terms.factors + self.delta
+        guard = np.zeros((5, len(terms.rows)))
+        eps = 16.0 * np.finfo(np.float64).eps
+        guard[1] = np.abs(terms.rows) @ self.space_.slop + eps * np.abs(terms.offsets)
+        guard[2] = eps * np.sqrt((terms.rows**2 / metric).sum(axis=1))
+        assert region.guard is not None
+        joined = Region(
+            np.vstack([region.rows, terms.rows]),
+            np.concatenate([region.offsets, terms.offsets - terms.rows @ region.origin]),
+            origin=region.origin,
+            guard=np.hstack([region.guard, guard]),
+        )
+        return joined, UnitRows.of(joined, metric)
+
     def _agrees(self, target: int, points: Array) -> NDArray[np.bool_]:
         """Tell which coordinates the model puts into a cluster."""
         mixing = self.space_.mixing
         return self.clustering_.agrees(target, points if mixing is None else mixing(points))
 
     def _answer(self, question: Question, rows: Rows, targets: Rows) -> Answers:
-        """Answer pairs of row and target; `question.rules` says which coordinates may move.
-
-        A search over levels, whole numbers and listed values has its place here.
-        """
         solve = OBJECTIVES[question.objective]
         groups = list(self._aims(question, targets))
         if len(groups) == 1:
             return solve(question.points, rows, groups[0][1]()[1])
-        if question.objective == "cost":  # the most asked for: answers go straight into place
+        projected = question.objective == "cost" and question.terms is None
+        if projected:  # the most asked for: answers go straight into place
             found = Projection.blank(len(rows), question.points.shape[1])
-            moving = int((~question.rules.immutable).sum())
+            moving = int((~question.box.immutable).sum())
             answers = Answers.of(found, np.full(len(rows), moving))
         else:
             answers = Answers.blank(len(rows), question.points.shape[1])
 
         def answer_group(at: int, _: int) -> None:
             which, aim = groups[at]
-            if question.objective == "cost":
+            if projected:
                 aim()[1].project(question.points, rows[which], into=found, places=which)
             else:
                 answers.put(which, solve(question.points, rows[which], aim()[1]))
@@ -437,12 +501,13 @@ class VoICE(Explainer):
         table = np.zeros((len(rows), self.clustering_.n_clusters))
         for which, make in self._aims(question, targets):
             target, aim = make()
-            if question.objective == "prefix" and len(aim.order):
+            if question.objective == "prefix" and question.terms is None and len(aim.order):
                 counts = np.where(cardinality[which] > 0, cardinality[which], len(aim.order))
                 found = aim.allow(question.points, rows[which], counts, certify=True)
             else:
                 found = aim.project(question.points, rows[which], certify=True)
-            table[np.ix_(which, self.clustering_.cell(target).rivals)] = found.multipliers
+            rivals = self.clustering_.cell(target).rivals
+            table[np.ix_(which, rivals)] = found.multipliers[:, : len(rivals)]
         return table
 
     def _nearest(self, question: Question) -> tuple[Answers, Rows]:
@@ -451,7 +516,8 @@ class VoICE(Explainer):
         The row of target against source alone costs at least its distance; once that exceeds the
         best answer, no further target can win.
         """
-        if question.objective != "cost" or self.clustering_.n_clusters == 2:
+        costs = question.terms is not None and (question.terms.factors < 1.0).any()
+        if question.objective != "cost" or costs or self.clustering_.n_clusters == 2:
             return super()._nearest(question)
         n = len(question.points)
         best, targets = Answers.blank(*question.points.shape), np.zeros(n, dtype=np.int64)
@@ -476,8 +542,8 @@ class VoICE(Explainer):
     ) -> None:  # fmt: skip
         """Answer one more target for the open rows, and keep it where it is better."""
         found = self._answer(question, rows[open_], tried)
-        _, cost, _ = self._measure(question.points, rows[open_], found.points)
-        cost[found.status != Status.OPTIMAL] = np.inf
+        _, cost, _ = self._measure(question, rows[open_], found.points)
+        cost[~found.found] = np.inf
         held = energy[open_]
         first = best.status[rows[open_]] == Status.UNRESOLVED
         tie = (cost == held) & np.isfinite(cost) & (tried < targets[rows[open_]])
@@ -523,6 +589,18 @@ def _around(points: Array, lo: Array, hi: Array) -> tuple[Array, Array]:
         low = np.where(np.abs(points - lo) <= near * np.abs(lo), points, np.inf).min(axis=0)
         high = np.where(np.abs(points - hi) <= near * np.abs(hi), points, -np.inf).max(axis=0)
     return np.minimum(lo, low), np.maximum(hi, high)
+
+
+def _plain_words(words: dict[str, Any]) -> bool:
+    """Tell whether all that is said are columns to keep and bounds in numbers."""
+    if not words.keys() <= {"immutable", "bounds"}:
+        return False
+    bounds = words.get("bounds")
+    pairs = bounds.values() if isinstance(bounds, Mapping) else ()
+    return not any(
+        isinstance(side, (str, EllipsisType)) for pair in pairs if isinstance(pair, (tuple, list))
+        for side in pair
+    )  # fmt: skip
 
 
 def _is_number(value: Any) -> bool:
