@@ -281,8 +281,8 @@ class Explainer(BaseEstimator):  # type: ignore[misc]
 
     def _written(self, question: Question, rows: Rows, points: Array) -> Given:
         """Write answers in the user's columns."""
-        sides = question.bounds or (None, None)
-        return self.space_.write(points, question.given, rows, *sides, question.multiples)
+        lo, hi = question.bounds or (None, None)
+        return self.space_.write(points, question.given, rows, lo, hi, question.multiples)
 
     def _put_to_the_pipeline(
         self, question: Question, rows: Rows, targets: Rows, wanted: Array, answers: Answers
