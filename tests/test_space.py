@@ -296,3 +296,17 @@ def test_a_frame_that_changes_later_does_not_change_what_was_read():
     given = space.read(frame)
     frame.loc[0, "age"] = -1.0
     assert given.frame.to_native()["age"].tolist() == COLUMNS["age"]
+
+
+def test_a_number_too_large_for_its_type_is_written_into_a_larger_one(kind):
+    schema = {"a": np.array([1, 2, 3], dtype=np.int8)}
+    frame = kind(schema)
+    space = Space.of(None, frame)
+    given = space.read(frame)
+    points = given.points.copy()
+    points[1] = 300.0
+    assert columns_of(space.write(points, given, np.arange(3)).frame.to_native())["a"] == [
+        1,
+        300,
+        3,
+    ]
