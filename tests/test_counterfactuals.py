@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import pickle
 import re
+from dataclasses import replace
 
 import narwhals as nw
 import numpy as np
@@ -13,7 +14,10 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from sklearn.cluster import KMeans
+from sklearn.compose import ColumnTransformer
 from sklearn.datasets import load_iris, load_wine
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
 
 from voicecf import Status, VoICE
 
@@ -417,3 +421,66 @@ def test_every_status_explains_itself():
     for status in Status:
         assert status.diagnosis.endswith(".")
         assert len(status.diagnosis) > 30
+
+
+# Categories.
+
+
+@pytest.fixture(scope="module")
+def hired():
+    """Answers of which the first changes a category too, as a discrete search would find it."""
+    frame = pd.DataFrame(
+        {
+            "age": [20.0, 21.0, 22.0, 60.0, 61.0, 62.0],
+            "job": ["<b>admin", "clerk", "<b>admin", "clerk", "clerk", "<b>admin"],
+        }
+    )
+    columns = ColumnTransformer([("n", "passthrough", ["age"]), ("c", OneHotEncoder(), ["job"])])
+    voice = VoICE(make_pipeline(columns, KMeans(2, n_init=1, random_state=0))).fit(frame)
+    cf = voice.explain(frame)
+    points = cf.points.copy()
+    points[0, 1:] = points[0, :0:-1]
+    written = voice.space_.write(points, cf.given, cf.row)
+    moved = cf.given.points[cf.row] != points
+    count = moved[:, 0].astype(int) + moved[:, 1:].any(axis=1)
+    return replace(cf, points=points, written=written, n_changed=count)
+
+
+def test_a_category_changes_from_level_to_level(hired):
+    assert "job changes from <b>admin to clerk" in hired.text(0)
+    assert "age rises from 20 to" in hired.text(0)
+    assert "job" not in hired.text(1)
+    assert hired.to_frame()["job"].tolist() == [
+        "clerk",
+        "clerk",
+        "<b>admin",
+        "clerk",
+        "clerk",
+        "<b>admin",
+    ]
+    assert "<b>" not in hired._repr_html_()
+    assert "&lt;b&gt;admin" in hired._repr_html_()
+
+
+def test_a_table_of_changes_with_categories_is_text_and_has_no_delta_for_them(hired):
+    changes = hired.changes()
+    line = changes[changes["feature"] == "job"]
+    assert line[["row", "from", "to"]].to_numpy().tolist() == [[0, "<b>admin", "clerk"]]
+    assert line["delta"].isna().all()
+    ages = changes[changes["feature"] == "age"]
+    assert ages["from"].tolist() == ["20", "21", "22", "60", "61", "62"]
+    np.testing.assert_array_equal(ages["to"].astype(float), hired.to_frame()["age"])
+    np.testing.assert_allclose(ages["delta"], ages["to"].astype(float) - ages["from"].astype(float))
+
+
+def test_the_rows_as_they_came_are_kept_in_the_users_own_values(hired):
+    assert hired.factual["job"].tolist()[:2] == ["<b>admin", "clerk"]
+    assert hired[0].factual["age"].tolist() == [20.0, 21.0, 22.0, 60.0, 61.0, 62.0]
+
+
+def test_answers_of_a_pipeline_survive_slicing_and_pickle(hired):
+    again = pickle.loads(pickle.dumps(hired))
+    pd.testing.assert_frame_equal(again.to_frame(), hired.to_frame())
+    pd.testing.assert_frame_equal(hired[[4, 0]].to_frame(), hired.to_frame().iloc[[4, 0]])
+    assert hired[[4, 0]].text(1) == hired.text(0)
+    assert hired.multipliers.shape == (6, 2)

@@ -173,11 +173,13 @@ def _placed(series: Any, cells: Cells) -> Any:
     values = cells.as_array()
     if values.dtype.kind == "f" and (series.dtype.is_integer() or series.dtype == nw.Boolean):
         series, values = _of_numbers(series, values)
-    plain = values.tolist()
+    news: Any = values.tolist() if values.dtype == object else values
     try:
-        return series.scatter(cells.rows, plain)
+        if values.dtype != object:  # a list of a million numbers takes a second
+            news = nw.new_series("", values, series.dtype, backend=series.implementation)
+        return series.scatter(cells.rows, news)
     except Exception:  # each library has errors of its own for a type that it cannot write to
-        return _rebuilt(series, cells.rows, plain)
+        return _rebuilt(series, cells.rows, values.tolist())
 
 
 def _of_numbers(series: Any, values: NDArray[Any]) -> tuple[Any, NDArray[Any]]:

@@ -307,10 +307,12 @@ class Steps:
 
     def backward(self, points: Array) -> dict[int, Array]:
         """Return values of the user's columns by position; categories are left out."""
+        sources = {wire.source for wire in self.wires} - set(self.codings)
+        if len(points) == 0:  # which scalers refuse
+            return {source: np.empty(0) for source in sources}
         held = {wire: points[:, i] for i, wire in enumerate(self.ends)}
         for link in reversed(self.links):
             held.update(_reversed(link, held))
-        sources = {wire.source for wire in self.wires} - set(self.codings)
         return {source: held[source] for source in sources}
 
 

@@ -38,8 +38,11 @@ NONE_ON = "(none)"
 INVERTIBLE = 1e-9
 # A number this close to a whole one, relative to it, is that number after rounding.
 WHOLE = 1e-9
-# Doublings of the observed spread that are tried to see how far a curve can be followed.
-BEYOND = np.arange(-6.0, 20.0)
+# Multiples of the observed spread that are tried to see how far a curve can be followed; odd ones,
+# so that none is just where a logarithm ends.
+BEYOND = 1.0123 * 2.0 ** np.arange(-6.0, 20.0)
+# Of the way there: what may be lost there and back.
+UNDONE = 1e-6
 # Rows of the data that are sent to the user's units and back.
 SAMPLED = 20_000
 
@@ -632,9 +635,7 @@ def _learn(space: Space, given: Given, sources: list[int]) -> None:
         at = space.columns[c].places[0]
         space.columns[c] = replace(space.columns[c], rising=bool(ends[1, at] >= ends[0, at]))
     _learn_slop(space, given)
-    for c, column in enumerate(space.columns):
-        if column.kind == "number" and not column.affine:
-            space.columns[c] = _undone(space, given, c)
+    _learn_curves(space, given)
 
 
 def _learn_options(space: Space) -> None:
@@ -696,50 +697,99 @@ def _user_numbers(space: Space, given: Given, column: Column) -> tuple[Array, bo
     return values.astype(np.float64), bool(whole)
 
 
-def _undone(space: Space, given: Given, c: int) -> Column:
-    """Learn how well a curved map can be undone, and how far it can be followed."""
-    column, at = space.columns[c], int(space.columns[c].places[0])
-    values, _ = _user_numbers(space, given, column)
-    known = np.flatnonzero(~np.isnan(values))
-    values, inverse = np.unique(values[known], return_inverse=True)
-    made = space.coordinates(c, values)[:, 0]
-    size = float(np.ptp(made)) + 1e-3 * float(np.abs(made).max())
-    if (np.abs(given.points[known, at] - made[inverse]) > INVERTIBLE * size).any():
+def _learn_curves(space: Space, given: Given) -> None:
+    """Learn how well maps that are not affine can be undone, and how far they can be followed."""
+    curves = [c for c, o in enumerate(space.columns) if o.kind == "number" and not o.affine]
+    data = {c: _user_numbers(space, given, space.columns[c])[0] for c in curves}
+    values = {c: np.unique(v[~np.isnan(v)]) for c, v in data.items()}
+    made = _coordinates_of(space, values)
+    between = {c: np.concatenate([m, 0.5 * (m[1:] + m[:-1])]) for c, m in made.items()}
+    back = {c: space.values(c, z) for c, z in between.items()}
+    again = _coordinates_of(
+        space, {c: np.where(np.isfinite(v), v, values[c][0]) for c, v in back.items()}
+    )
+    for c in curves:
+        _check_alone(space, given, c, data[c], values[c], made[c])
+        lost = np.where(np.isfinite(back[c]), np.abs(again[c] - between[c]), np.inf)
+        if not _strict(made[c]) or (lost > INVERTIBLE * _size(made[c])).any():
+            space.columns[c] = replace(space.columns[c], listed=tuple(values[c].tolist()))
+        else:
+            space.slop[space.columns[c].places] = 2.0 * lost.max()
+    for c, limits in _limits(space, [c for c in curves if space.columns[c].free]).items():
+        space.columns[c] = replace(space.columns[c], limits=limits)
+
+
+def _coordinates_of(space: Space, asked: dict[int, Array]) -> dict[int, Array]:
+    """Return coordinates of values of several columns, all sent through the steps at once."""
+    changes, n = {}, 0
+    for c, values in asked.items():
+        changes[space.columns[c].sources[0]] = Cells(np.arange(n, n + len(values)), values)
+        n += len(values)
+    made = space._made_up(n, changes)
+    return {
+        c: made[changes[space.columns[c].sources[0]].rows, space.columns[c].places[0]]
+        for c in asked
+    }
+
+
+def _strict(made: Array) -> bool:
+    """Tell whether coordinates of ascending values rise all along, or fall all along."""
+    steps = np.diff(made)
+    return bool((steps > 0).all() or (steps < 0).all())
+
+
+def _size(made: Array) -> float:
+    """Return what a loss of coordinates is compared with."""
+    return float(np.ptp(made)) + 1e-3 * float(np.abs(made).max())
+
+
+def _check_alone(
+    space: Space, given: Given, c: int, data: Array, values: Array, made: Array
+) -> None:
+    """Refuse a map whose coordinate depends on more than its own column."""
+    known = np.flatnonzero(~np.isnan(data))
+    seen = given.points[known, space.columns[c].places[0]]
+    expected = made[np.searchsorted(values, data[known])]
+    if (np.abs(seen - expected) > INVERTIBLE * _size(made)).any():
         raise ModelError(
-            f"the coordinate of column {column.name!r} depends on other columns too; a "
+            f"the coordinate of column {space.columns[c].name!r} depends on other columns too; a "
             "FunctionTransformer must treat each column by itself."
         )
-    between = np.concatenate([made, 0.5 * (made[1:] + made[:-1])])
-    back = space.values(c, between)
-    again = space.coordinates(c, np.where(np.isfinite(back), back, values[0]))[:, 0]
-    lost = np.where(np.isfinite(back), np.abs(again - between), np.inf)
-    steps = np.diff(made)
-    if not ((steps > 0).all() or (steps < 0).all()) or (lost > INVERTIBLE * size).any():
-        return replace(column, listed=tuple(values.tolist()))
-    space.slop[at] = 2.0 * lost.max()
-    return replace(column, limits=_limits(space, c))
 
 
-def _limits(space: Space, c: int) -> tuple[float, float]:
-    """Find how far beyond the observed range a curve can be followed and undone."""
-    low, high = space.columns[c].observed
-    spread = high - low or max(abs(low), 1.0)
-    ends = []
-    for end, way in ((low, -1.0), (high, 1.0)):
-        tried = end + way * spread * 2.0**BEYOND
-        with np.errstate(all="ignore"):
-            made = _followed(space, c, np.concatenate([[end], tried]))
-            back = space.values(c, made)[1:]
-        held = np.isfinite(made[1:]) & np.isfinite(back) & (np.diff(made) != 0)
-        held &= np.abs(back - tried) <= 1e-6 * np.abs(tried - end)
-        steady = np.sign(np.diff(made)) == np.sign(made[1] - made[0])
-        count = int(np.argmin(np.append(held & steady, False)))
-        ends.append(float(tried[count - 1]) if count else end)
-    return ends[0], ends[1]
+def _limits(space: Space, curves: list[int]) -> dict[int, tuple[float, float]]:
+    """Find how far beyond the observed range curves can be followed and undone."""
+    ends: dict[int, list[float]] = {c: [] for c in curves}
+    for side, way in ((0, -1.0), (1, 1.0)):
+        tried = {}
+        for c in curves:
+            low, high = observed = space.columns[c].observed
+            spread = high - low or max(abs(low), 1.0)
+            tried[c] = observed[side] + way * spread * np.concatenate([[0.0], BEYOND])
+        for c, made in _followed(space, tried).items():
+            ends[c].append(float(tried[c][_steady(space, c, tried[c], made)]))
+    return {c: (low, high) for c, (low, high) in ends.items()}
 
 
-def _followed(space: Space, c: int, values: Array) -> Array:
+def _steady(space: Space, c: int, tried: Array, made: Array) -> int:
+    """Return the position up to which a map goes on as it starts and can be undone."""
+    with np.errstate(all="ignore"):
+        back, steps = space.values(c, made)[1:], np.diff(made)
+        held = np.isfinite(steps) & np.isfinite(back) & (steps != 0)
+        held &= np.sign(steps) == np.sign(steps[0])
+        held &= np.abs(back - tried[1:]) <= UNDONE * np.abs(tried[1:] - tried[0])
+    return int(np.argmin(np.append(held, False)))
+
+
+def _followed(space: Space, asked: dict[int, Array]) -> dict[int, Array]:
     """Return coordinates of values; NaN from the first one on that the steps refuse."""
+    try:
+        return _coordinates_of(space, asked)
+    except DataError:  # a logarithm of zero, say; one of them spoils all
+        return {c: _followed_alone(space, c, values) for c, values in asked.items()}
+
+
+def _followed_alone(space: Space, c: int, values: Array) -> Array:
     made = np.full(len(values), np.nan)
     taken, refused = 0, len(values) + 1
     while refused - taken > 1:
@@ -747,7 +797,7 @@ def _followed(space: Space, c: int, values: Array) -> Array:
         try:
             made[:count] = space.coordinates(c, values[:count])[:, 0]
             taken = count
-        except DataError:  # a logarithm of zero, say
+        except DataError:
             refused = count
     return made
 

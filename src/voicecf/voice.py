@@ -59,6 +59,8 @@ class VoICE(Explainer):
         it. Cost is measured in what comes out of its scalers and encoders, with the model's
         weights; where a later step mixes columns (PCA, a selector), every coordinate before it
         weighs the same.
+        A missing value is read as what the imputer fills in, and stays missing unless its column
+        changes. Categories, and numbers whose map cannot be undone, stay as they are.
     contraction : "retain" or float in (0, 1]
         How far each cell shrinks towards its centroid: to the smallest share that still holds
         `retain` of its members, or by a fixed factor.
@@ -69,8 +71,9 @@ class VoICE(Explainer):
         numbers have it).
     bounds : "data", None or (lo, hi)
         Box for all answers: the observed range, none, or given.
-    ranking : "weights", "columns" or array of shape (d,)
-        Order of features for `objective="prefix"`: highest weight, column order, highest score.
+    ranking : "weights", "columns" or array of shape (columns,)
+        Order of columns for `objective="prefix"`: highest weight (through the mixing, if there is
+        one), column order, highest score.
     delta : float
         Small weight added to every feature in the metric, so that the answer is unique.
     margin : float in [0, 1)

@@ -1,0 +1,75 @@
+"""A region seen through an affine map is the same region, and its guard is never smaller."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from voicecf.cell import Arithmetic, Cell
+from voicecf.pipeline import Mixing
+from voicecf.pullback import loosened, origins, pulled_back
+
+
+def problem(seed: int, p: int, d: int):
+    rng = np.random.default_rng(seed)
+    mixing = Mixing(rng.normal(size=(p, d)), rng.normal(size=p))
+    centers, weights = rng.normal(size=(4, p)), rng.dirichlet(np.ones(p))
+    cell = Cell(centers, weights, int(rng.integers(4)))
+    region = cell.region(0.9, delta=1e-9, arithmetic=Arithmetic("expanded"))
+    return rng, mixing, cell, region
+
+
+SHAPES = [(2, 5), (5, 5), (6, 3)]
+
+
+def pull(mixing, cell, region, middle):
+    d = mixing.matrix.shape[1]
+    origin = origins(mixing, cell.centers, middle)[cell.target]
+    metric = np.full(d, 1 / d) + 1e-9
+    return pulled_back(region, mixing, origin, cell.weights + 1e-9, metric, Arithmetic("expanded"))
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize(("p", "d"), SHAPES)
+def test_a_point_is_in_the_pulled_back_region_if_its_image_is_in_the_region(seed, p, d):
+    rng, mixing, cell, region = problem(seed, p, d)
+    pulled = pull(mixing, cell, region, rng.normal(size=d))
+    points = rng.normal(size=(500, d))
+    slack = region.offsets - (mixing(points) - region.origin) @ region.rows.T
+    decided = np.abs(slack).min(axis=1) > 1e-9
+    assert decided.mean() > 0.9
+    np.testing.assert_array_equal(
+        pulled.contains(points)[decided], (slack >= 0).all(axis=1)[decided]
+    )
+
+
+@pytest.mark.parametrize(("p", "d"), SHAPES)
+def test_the_origin_is_seen_as_close_to_the_centroid_as_the_map_allows(p, d):
+    rng, mixing, cell, _ = problem(0, p, d)
+    middle = rng.normal(size=d)
+    seen = mixing(origins(mixing, cell.centers, middle))
+    for t, center in enumerate(cell.centers):
+        closest, *_ = np.linalg.lstsq(mixing.matrix, center - mixing.shift, rcond=None)
+        best = np.linalg.norm(mixing(closest[None])[0] - center)
+        assert np.linalg.norm(seen[t] - center) <= best + 1e-9
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize(("p", "d"), SHAPES)
+def test_the_guard_asks_for_no_less_than_the_guard_of_what_the_model_sees(seed, p, d):
+    rng, mixing, cell, region = problem(seed, p, d)
+    pulled = pull(mixing, cell, region, rng.normal(size=d))
+    seen, metric = cell.weights + 1e-9, np.full(d, 1 / d) + 1e-9
+    for z in rng.normal(size=(50, d)) * 10:
+        x = mixing(z[None])[0]
+        sizes = [1.0, np.sqrt(seen @ x**2), seen @ (x - region.origin) ** 2]
+        pulled_sizes = [1.0, np.sqrt(metric @ z**2), metric @ (z - pulled.origin) ** 2]
+        assert (pulled_sizes @ pulled.guard[1:4] >= sizes @ region.guard[1:4]).all()
+
+
+def test_a_region_is_loosened_by_what_each_coordinate_may_lose():
+    _, _, _, region = problem(0, 3, 3)
+    slop = np.array([1e-9, 0.0, 1e-6])
+    wider = loosened(region, slop)
+    np.testing.assert_allclose(wider.guard[1] - region.guard[1], np.abs(region.rows) @ slop)
+    np.testing.assert_array_equal(wider.offsets, region.offsets)
