@@ -32,6 +32,8 @@ NEWTON_STEPS = 24
 HUGE = 1e150
 # A row that rises by less than this share of the step is parallel to it.
 FLAT = 1e-14
+# Of a coordinate's terms: what moved by less moved by rounding alone.
+DUST = 16 * np.finfo(np.float64).eps
 # How often an answer is pushed further in before its cell is called thinner than rounding.
 PUSHES = 6
 
@@ -157,6 +159,29 @@ def newton(u, b, low, high, mu, cut, size, y, r, act, h, rhs, free):
 
 
 @step
+def snap(u, b, low, high, mu, cut, size, y, r, terms):
+    """Take back what is rounding alone: of a coordinate that stays, or that stops at its bound.
+
+    A row of whole numbers, say of categories, would else leave them off by the last digit.
+    """
+    moved = False
+    for i in range(y.size):
+        terms[i] = 0.0
+    for p in range(size):
+        weight = DUST * mu[cut[p]]
+        if weight != 0.0:
+            for i in range(y.size):
+                terms[i] += abs(weight * u[cut[p], i])
+    for i in range(y.size):
+        for end in (0.0, low[i], high[i]):
+            if y[i] != end and low[i] <= end <= high[i] and abs(y[i] - end) <= terms[i]:
+                y[i] = end
+                moved = True
+    if moved:
+        price(u, b, mu, cut, size, y, r, 0.0)
+
+
+@step
 def slack_of(u, j, offset, x):
     """Slack of row j at x, to the last digit that the sum allows."""
     s = 0.0
@@ -194,9 +219,15 @@ def sizes_of(y, x, point, scale):
 
 
 @step
+def room_for(constant, of_size, of_square, of_step, size, step, square):
+    """Slack that makes up for the model's rounding, from the four parts of a row's guard."""
+    return constant + of_size * size + of_square * square + of_step * step
+
+
+@step
 def need_of(guard, j, size, step, square):
     """Slack that row j needs to its uncontracted boundary, so that the model's rounding agrees."""
-    return guard[1, j] + guard[2, j] * size + guard[3, j] * square + guard[4, j] * step
+    return room_for(guard[1, j], guard[2, j], guard[3, j], guard[4, j], size, step, square)
 
 
 @step
@@ -221,7 +252,7 @@ def keep_off(b, base, offset, x, point, scale, guard):
 
 
 @step
-def push(b, base, mu, r, cut, count, size, step, square, guard):
+def push(b, base, r, cut, count, size, step, square, guard):
     """Ask for more room where the model's own arithmetic could still see a rival; True if it did.
 
     The uncontracted boundary is guard[0, j] behind the row's own slack `base`.
@@ -299,8 +330,9 @@ def project_chunk(
         for _ in range(PUSHES):
             if not newton(u, b, low, high, mu, cut, m, y, r, act, h, rhs, free):
                 break
+            snap(u, b, low, high, mu, cut, m, y, r, free)
             size, step, square = sizes_of(y, x, points[at], scale)
-            if not push(b, base, mu, r, cut, m, size, step, square, guard):
+            if not push(b, base, r, cut, m, size, step, square, guard):
                 status_out[to] = OPTIMAL if size < HUGE else UNRESOLVED
                 break
         if status_out[to] != OPTIMAL:
