@@ -350,6 +350,17 @@ def settle(u, b, tol, low, high, mu, y, work, state, frame, tri):
 
 
 @part
+def drop_dust(u, b, low, high, mu, y):
+    """Set multipliers to zero that are rounding, next to the largest and to their row's terms."""
+    largest = 0.0
+    for j in range(b.size):
+        largest = max(largest, mu[j])
+    for j in range(b.size):
+        if mu[j] <= FIRST * min(largest, violation_of(u, b, low, high, y, j)[1]):
+            mu[j] = 0.0
+
+
+@part
 def gap_of(u, b, low, high, mu, y, r, g, terms):
     """Clean y, set r = U y - b; the duality gap of y and mu, which need not belong together."""
     m, d = u.shape
@@ -406,6 +417,7 @@ def settle_chunk(
                 if turn > 0:  # only what the guard left is empty
                     status = UNRESOLVED
                 break
+            drop_dust(u, b, low, high, mu, y)
             gap = gap_of(u, b, low, high, mu, y, r, frame[rank], frame[rank + 1])
             size, step, square = sizes_of(y, x, points[at], scale)
             pushed = push(b, base, r, every, m, size, step, square, guard)

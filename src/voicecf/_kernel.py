@@ -138,13 +138,33 @@ def newton_step(u, low, high, mu, y, r, act, size, h, rhs, free):
 
 
 @step
+def drop_dust(mu, cut, size):
+    """Set multipliers to zero that are rounding next to the largest; whether there were any.
+
+    They would move what should stay. A row that does need so little comes back.
+    """
+    largest, some = 0.0, False
+    for p in range(size):
+        largest = max(largest, mu[cut[p]])
+    for p in range(size):
+        if 0.0 < mu[cut[p]] <= DUST * largest:
+            mu[cut[p]] = 0.0
+            some = True
+    return some
+
+
+@step
 def newton(u, b, low, high, mu, cut, size, y, r, act, h, rhs, free):
     """Newton on the rows in `cut`, from their multipliers; True where the KKT conditions hold."""
+    clean = False
     for _ in range(NEWTON_STEPS):
         square = step_of(u, mu, cut, size, low, high, y)
         worst, settled, gap = price(u, b, mu, cut, size, y, r, np.sqrt(square))
         if worst < 0 and settled:
-            return abs(gap) <= CLOSED * 0.5 * square
+            if clean or not drop_dust(mu, cut, size):
+                return abs(gap) <= CLOSED * 0.5 * square
+            clean = True
+            continue
         active = np.int64(0)  # no literal: a callee would compile for it, too
         for p in range(size):
             j = cut[p]

@@ -135,8 +135,11 @@ def multipliers_of(gram, b, k, mu, act, h, rhs):
                 h[p, t] = gram[act[p], act[t]]
         if not cholesky_solve(h, rhs, active):
             return -1
+        largest = 0.0
         for p in range(active):
-            mu[act[p]] = max(rhs[p], 0.0)
+            largest = max(largest, rhs[p])
+        for p in range(active):
+            mu[act[p]] = rhs[p] if rhs[p] > DUST * largest else 0.0
     return -1
 
 
