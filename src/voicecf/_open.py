@@ -31,6 +31,8 @@ from voicecf._kernel import (
 # Points in flight: blocks of 20 coordinates stay in an L1 cache, and a loop is long enough to pay
 # for its check that arrays do not overlap.
 LANES = 32
+# Up to so many rows a step is their sum for a whole block; of more rows, few are in it.
+DENSE = 4
 
 
 @step
@@ -161,6 +163,22 @@ def step_of_lane(u, mu, act, count, k, y):
 
 
 @step
+def take_dust_back(u, weights, y):
+    """Take back what moved by rounding alone, where several rows act on a point."""
+    m, d = u.shape
+    for k in range(y.shape[1]):
+        count = 0
+        for j in range(m):
+            count += weights[j, k] > 0.0
+        for i in range(d if count > 1 else 0):
+            terms = 0.0
+            for j in range(m):
+                terms += abs(weights[j, k] * u[j, i])
+            if abs(y[i, k]) <= DUST * terms:
+                y[i, k] = 0.0
+
+
+@step
 def sizes_of_block(offset, base, mu, rise, far, step, square):
     """Set the lengths of steps, and the squared distance of answers from the origin.
 
@@ -262,16 +280,17 @@ def leave_block(raw, y, scale):
 @compiled
 def open_chunk(
     start, stop, rows, places, points, lo, hi, offset, origin, u, scale, guard,
-    out, mu_out, gap_out, reach_out, status_out, gram, across,
+    out, mu_out, gap_out, reach_out, status_out, gram, across, along,
 ):  # fmt: skip
     """Project problems start to stop where their box does not bind; the rest is unresolved.
 
-    `across` is U with columns of zeros up to the next multiple of four.
+    `across` is U and `along` is -U', with columns of zeros up to the next multiple of four.
     """
     m, d = u.shape
     wide, tall = (across.shape[1], LANES), (m, LANES)
     raw, x, y = np.zeros(wide), np.zeros(wide), np.zeros(wide)
-    b, base, r, weights = np.empty(tall), np.empty(tall), np.empty(tall), np.empty(tall)
+    b, base, r = np.empty(tall), np.empty(tall), np.empty(tall)
+    weights = np.zeros((along.shape[1], LANES))
     far, step, square, off = np.empty(LANES), np.empty(LANES), np.empty(LANES), np.empty(LANES)
     gap, room, pace = np.empty(LANES), np.empty(LANES), np.empty(LANES)
     rank = min(m, d)
@@ -293,9 +312,13 @@ def open_chunk(
         for k in range(LANES):
             count = multipliers_of(gram, b, k, mu, act, h, rhs)
             off[k], gap[k], room[k], pace[k] = 0.0 if count >= 0 else 1.0, 0.0, np.inf, 1.0
-            step_of_lane(u, mu, act, count, k, y)
             for j in range(m):
                 weights[j, k] = mu[j]
+            if m > DENSE:
+                step_of_lane(u, mu, act, count, k, y)
+        if m <= DENSE:
+            products(along, weights, y)
+            take_dust_back(u, weights, y)
         products(across, y, r)
         sizes_of_block(offset, base, weights, r, far, step, square)
         judge_rows(guard, away, base, b, r, weights, step, square, off, gap, room, pace)

@@ -182,6 +182,9 @@ class Explainer(BaseEstimator):  # type: ignore[misc]
         cost, energy, changed = self._measure(
             question.points, rows, answered.astype(np.float64, copy=False)
         )
+        np.copyto(energy, 1.0, where=~(energy > 0))
+        gap = answers.gap / energy
+        gap *= 2.0
         return Counterfactuals(
             space=self.space_,
             kind=kind_of(X),
@@ -198,7 +201,7 @@ class Explainer(BaseEstimator):  # type: ignore[misc]
             cardinality=answers.cardinality,
             rho=answers.reach,
             alpha=self.alpha_[targets],
-            gap=2.0 * answers.gap / np.where(energy > 0, energy, 1.0),
+            gap=gap,
             certify=Certifier(copy(self), question),
         )
 

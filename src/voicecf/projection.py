@@ -55,8 +55,8 @@ class UnitRows:
     """A region's rows, scaled so that a slack is a distance in the metric.
 
     Where there are many, `single` holds them transposed, in single precision and in the row's own
-    `unit`, about one over its offset. Where there are few, `gram` holds their products, and
-    `across` the rows again, with zeros up to a multiple of four coordinates.
+    `unit`, about one over its offset. Where there are few, `gram` holds their products,
+    `across` the rows again and `along` what they do to a step, by fours: see `_open`.
     """
 
     u: Array
@@ -69,6 +69,7 @@ class UnitRows:
     guard: Array
     gram: Array
     across: Array
+    along: Array
 
     @classmethod
     def of(cls, region: Region, metric: Any) -> UnitRows:
@@ -102,6 +103,7 @@ class UnitRows:
             guard=np.ascontiguousarray(guard / norms),
             gram=u[:0] if many else np.einsum("ji,ki->jk", u, u),
             across=_by_fours(u[:0] if many else u),
+            along=_by_fours(u[:0].T if many else -u.T),
         )
 
 
@@ -208,7 +210,7 @@ def _solve(
         from voicecf import _open
 
         announce(_open.__file__, _open.open_chunk)
-        free = (*problem, unit.gram, unit.across)
+        free = (*problem, unit.gram, unit.across, unit.along)
         in_parallel(lambda a, b: _open.open_chunk(a, b, *free), n, chunk=chunk)
         left = np.flatnonzero(status() == Status.UNRESOLVED)
         if left.size:

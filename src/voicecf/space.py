@@ -12,6 +12,7 @@ from narwhals.exceptions import DuplicateError
 from numpy.typing import NDArray
 from scipy import sparse
 
+from voicecf._compile import in_parallel
 from voicecf.errors import ColumnError, DataError, listed
 from voicecf.region import Array
 
@@ -58,9 +59,11 @@ class Space:
             raise DataError(
                 f"X has {values.shape[1]} columns; the model was fitted on {len(self.names)}."
             )
-        values = np.array(values, dtype=self.dtype, order="C")
-        self._check_finite(values)
-        return values
+        own = np.empty(values.shape, dtype=self.dtype)
+        finite: list[bool] = in_parallel(lambda a, b: _copy(values, own, a, b), len(own))
+        if not all(finite):
+            self._check_finite(own)
+        return own
 
     def _pick(self, frame: Any) -> NDArray[Any]:
         """Return this space's columns of a frame, in its own order."""
@@ -78,9 +81,6 @@ class Space:
         return np.column_stack([_column(frame, name) for name in names])
 
     def _check_finite(self, values: NDArray[Any]) -> None:
-        with np.errstate(all="ignore"):
-            if np.isfinite(values.sum()):  # a sum without gaps is quicker than a look at each
-                return
         bad = ~np.isfinite(values)
         if bad.any():
             columns = [self.names[i] for i in np.flatnonzero(bad.any(axis=0))]
@@ -154,6 +154,13 @@ def _installed() -> str:
         if find_spec(backend):
             return backend
     raise ImportError("a table needs pandas, polars or pyarrow: pip install pandas")
+
+
+def _copy(values: NDArray[Any], own: NDArray[Any], start: int, stop: int) -> bool:
+    """Copy a span of rows, and tell whether all of them are certainly finite."""
+    with np.errstate(all="ignore"):
+        own[start:stop] = values[start:stop]
+        return bool(np.isfinite(own[start:stop].sum()))  # quicker than a look at each
 
 
 def _array(X: Any) -> NDArray[Any]:
