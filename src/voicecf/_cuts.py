@@ -30,6 +30,7 @@ from voicecf._kernel import (
     reach_in_box,
     sizes_of,
     slack_of,
+    snap,
 )
 
 # Violated rows that are added at a time, if violated by at least this share of the worst.
@@ -232,7 +233,7 @@ def cuts_chunk(
                 )  # fmt: skip
                 price(u, b, mu, cut, count, y, res, 0.0)
                 pushes += 1
-                if not push(b, base, mu, res, cut, count, size, step, square, guard):
+                if not push(b, base, res, cut, count, size, step, square, guard):
                     status_out[to] = OPTIMAL if count < few and size < HUGE else UNRESOLVED
                     break
                 if pushes == PUSHES:
@@ -240,6 +241,7 @@ def cuts_chunk(
             else:
                 count = grown
             solved = newton(u, b, low, high, mu, cut, count, y, res, act, h, rhs, free)
+            snap(u, b, low, high, mu, cut, count, y, res, free)
             slop = max(slop, widest + finest * price_all(single, level, x, y, r))
             for q in range(count):
                 r[cut[q]] = CHOSEN

@@ -361,6 +361,9 @@ class Explainer(BaseEstimator):  # type: ignore[misc]
         if not self.space_.is_plain:
             moves = doubles - question.points[rows]
             changed = self.space_.changed(moves, least).sum(axis=1)
+        np.copyto(energy, 1.0, where=~(energy > 0))
+        gap = answers.gap / energy
+        gap *= 2.0
         return Counterfactuals(
             space=self.space_,
             given=question.given,
@@ -378,7 +381,7 @@ class Explainer(BaseEstimator):  # type: ignore[misc]
             cardinality=answers.cardinality,
             rho=answers.reach,
             alpha=self.alpha_[targets],
-            gap=2.0 * answers.gap / np.where(energy > 0, energy, 1.0),
+            gap=gap,
             certify=Certifier(copy(self), question),
         )
 

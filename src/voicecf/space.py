@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from voicecf._compile import in_parallel
 from voicecf.errors import ColumnError, DataError, ModelError, OptionError, known_column, listed
 from voicecf.frames import (
     Cells,
@@ -238,9 +239,11 @@ class Space:
             frame = self._pick(frame)
             values = np.column_stack([numbers(frame, name) for name in frame.columns])
         self._check_width(values.shape[1])
-        values = np.array(values, dtype=self.dtype, order="C")
-        self._check_finite(values)
-        points = values if self.dtype == np.float64 else values.astype(np.float64)
+        own = np.empty(values.shape, dtype=self.dtype)
+        finite: list[bool] = in_parallel(lambda a, b: _copy(values, own, a, b), len(own))
+        if not all(finite):
+            self._check_finite(own)
+        points = own if self.dtype == np.float64 else own.astype(np.float64)
         return Given(frame, points, points, Kind.of(frame))
 
     def _read_table(self, X: Any) -> Given:
@@ -523,6 +526,13 @@ class Space:
         """Return points as a frame of the sources; `rows` pick from the index."""
         columns = {name: points[:, i] for i, name in enumerate(self.sources)}
         return indexed(table(columns, kind), kind, rows)
+
+
+def _copy(values: NDArray[Any], own: NDArray[Any], start: int, stop: int) -> bool:
+    """Copy a span of rows, and tell whether all of them are certainly finite."""
+    with np.errstate(all="ignore"):
+        own[start:stop] = values[start:stop]
+        return bool(np.isfinite(own[start:stop].sum()))  # quicker than a look at each
 
 
 def _side(side: Array, rows: Rows, c: int) -> Any:
