@@ -6,7 +6,6 @@ import numpy as np
 
 from voicecf._compile import compiled, step
 
-
 # Points in flight: a block is turned so that the innermost loops run over points and vectorise.
 LANES = 64
 
