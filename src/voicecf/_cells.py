@@ -12,7 +12,7 @@ LANES = 64
 
 @step
 def distances_to(block, center, weights, out):
-    """Weighted squared distances of the columns of `block` to a centroid, two features at a time."""
+    """Weighted squared distances of a block's columns to a centroid, two features at a time."""
     d, lanes = block.shape
     for k in range(lanes):
         out[k] = 0.0

@@ -42,10 +42,8 @@ def part(function: Callable[..., Any], **options: Any) -> Any:
     """
     import numba
 
-    return numba.njit(
-        fastmath=FAST_SUMS, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True,
-        **options,
-    )(function)  # fmt: skip
+    bare: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, **options}
+    return numba.njit(fastmath=FAST_SUMS, error_model="numpy", **bare)(function)
 
 
 @cache
