@@ -442,12 +442,12 @@ def ask_for_room(u, y, b, base, r, size, length, square, guard):
 
 @step
 def most_energy(low, high):
-    """Half the squared length that no step in a box exceeds."""
+    """Half the squared length that no step in a box exceeds; more than nothing."""
     s = 0.0
     for i in range(low.size):
         side = max(abs(low[i]), abs(high[i]))
         s += side * side
-    return 0.5 * s * (1.0 + 1e-6)
+    return max(0.5 * s * (1.0 + 1e-6), 1e-300)
 
 
 @step

@@ -143,8 +143,10 @@ def column_values(g, share, columns, grids, options, bounds, node, value, pick):
             if columns[c, FREEDOM] == ANY:
                 i = columns[c, FIRST]
                 y = best_number(bounds[0, i], bounds[1, i], g[i], share)
-                # Without a share an open side is infinite, which must not meet a slope of 0.
-                value[c] = y * (0.5 * share * y + g[i]) if share > 0.0 or g[i] != 0.0 else 0.0
+                if share > 0.0:
+                    value[c] = y * (0.5 * share * y + g[i])
+                else:  # an open side is infinite then, which must not meet a 0
+                    value[c] = y * g[i] if g[i] != 0.0 else 0.0
                 pick[c] = NUMBER
             else:
                 pick[c], value[c] = best_option(c, g, share, columns, grids, options, node)

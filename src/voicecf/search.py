@@ -215,9 +215,10 @@ class Choosing(Aim):
         found = branch(
             points, rows, unit, self.choices, limit=self.limit, fewest=fewest, locked=locked
         )
-        return Answers(
-            found.points, found.energy - found.bound, found.reach, found.status, found.changes
-        )
+        gap = np.full(len(rows), np.nan)
+        hit = ~np.isnan(found.points).any(axis=1)
+        gap[hit] = found.energy[hit] - found.bound[hit]
+        return Answers(found.points, gap, found.reach, found.status, found.changes)
 
     def allow(  # type: ignore[override]
         self, points: Array, rows: Rows, counts: NDArray[np.int64], *, certify: bool = False
