@@ -42,8 +42,9 @@ def part(function: Callable[..., Any], **options: Any) -> Any:
     """
     import numba
 
-    bare: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, **options}
-    return numba.njit(fastmath=FAST_SUMS, error_model="numpy", **bare)(function)
+    options |= {"fastmath": FAST_SUMS, "error_model": "numpy"}
+    options |= {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+    return numba.njit(**options)(function)
 
 
 @cache
