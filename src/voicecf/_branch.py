@@ -501,9 +501,9 @@ def branch_chunk(
                 size, length, square = sizes_of(y, x, a, scale)
                 if ask_for_room(u, y, b, base, r, size, length, square, guard):
                     again, status, turn = True, UNRESOLVED, turn + 1
-            elif few < changes and nodes < limit:
+            elif few < changes:
                 proven = proven and status == INFEASIBLE
-                again, few = True, few + 1
+                again, few, status = nodes < limit, few + 1, UNRESOLVED
             elif turn > 0:  # only what the guard left is empty
                 status = UNRESOLVED
         if status == OPTIMAL and not proven:

@@ -12,7 +12,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from voicecf.frames import Kind, indexed, table, typed
+from voicecf.frames import Kind, indexed, retyped, table, typed
 from voicecf.region import Array
 from voicecf.space import Given, Space
 from voicecf.status import Status
@@ -206,7 +206,10 @@ class Counterfactuals:
         if written.frame is None:
             assert written.array is not None
             return table(dict(zip(self.space.sources, typed(written.array[place]), strict=True)))
-        return indexed(written.frame[place].to_native(), self.kind, self.row)
+        found = written.frame[place]
+        if self.feasible.all() and self.given.frame is not None:
+            found = retyped(found, self.given.frame)
+        return indexed(found.to_native(), self.kind, self.row)
 
     def summary(self) -> Any:
         """Return a table with a line an answer: clusters, status, cost, tolerance."""

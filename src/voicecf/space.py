@@ -146,7 +146,13 @@ class Given:
         """Return the user's values of these rows and of others."""
         frame, array = self.frame, self.array
         if frame is not None:
-            frame = nw.concat([frame, others.frame], how="vertical")
+            schema = frame.schema
+            rest = others.frame.with_columns(
+                others.frame.get_column(name).cast(dtype)
+                for name, dtype in others.frame.schema.items()
+                if dtype != schema[name]
+            )
+            frame = nw.concat([frame, rest], how="vertical")
         if array is not None and others.array is not None:
             array = np.concatenate([array, others.array])
         return replace(self, frame=frame, array=array)
