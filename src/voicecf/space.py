@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, Literal
 
 import narwhals.stable.v2 as nw
@@ -246,7 +247,7 @@ class Space:
         """Whether every column is a number, and the model sees it as it is."""
         return self.steps is None and self._plain
 
-    @property
+    @cached_property
     def continuous(self) -> bool:
         """Whether every column may be any number."""
         return all(column.free and not column.whole for column in self.columns)

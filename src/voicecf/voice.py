@@ -93,6 +93,8 @@ class VoICE(Explainer):
         Bounds of the columns, in the user's units; infinite for categories.
     box_ : pair of arrays of shape (d,)
         The same for the coordinates.
+    allowed_ : Box
+        What rows may do unless rules say otherwise.
     weights_ : array of shape (d,)
         Weights of the coordinates in cost and metric.
     origins_ : array of shape (k, d)
@@ -230,6 +232,8 @@ class VoICE(Explainer):
         self.box_ = self.space_.box(self.lo_, self.hi_)
         if points is not None and not self.space_.is_plain:
             self.box_ = _around(points, *self.box_)
+        self.box_ = self.space_.inward(*self.box_)
+        self.allowed_ = Box(*self.box_, np.zeros(self.space_.n_coordinates, dtype=np.bool_))
 
     def _box(self, lo: Array, hi: Array) -> tuple[Array, Array]:
         """Turn bounds of columns into a box of coordinates; most are those that were learned."""
@@ -470,6 +474,10 @@ class VoICE(Explainer):
         """Read rows and rules: the plainest ones as a box, all others column by column."""
         space = self._fitted_space()
         plain = rules is None and space.continuous and objective != "fewest" and not choosing
+        if plain and not words:  # the quick way in, for a row at a time
+            given, source = self._read(X)
+            bounds = self.lo_, self.hi_
+            return Question(given.points, source, self.allowed_, given, objective, bounds)
         if plain and _plain_words(words):
             question = self._plain_question(X, self.lo_, self.hi_, **words)
             return replace(question, objective=objective)
@@ -496,6 +504,8 @@ class VoICE(Explainer):
         rules, terms = question.box, question.terms
         ranked = self.order_[~rules.immutable[self.order_]] if terms is None else self.ranked_
         shared = rules.box(question.points, rules.lo, rules.hi)
+        # The box that was learned is in the region already, checked.
+        learned = shared[0] is self.box_[0] and shared[1] is self.box_[1]
 
         def aim(target: int) -> tuple[int, Aim]:
             region, unit = self._prepared(target)
@@ -510,7 +520,7 @@ class VoICE(Explainer):
                 box = rules.box(question.points, *self._contract_box(target, rules.lo, rules.hi))
             agrees = partial(self._agrees, target)
             doubted = not self.clustering_.trusted
-            placed = region.within(*box), unit, ranked, agrees, doubted
+            placed = region if learned else region.within(*box), unit, ranked, agrees, doubted
             if terms is not None:
                 return target, Choosing(*placed, terms.choices, terms.limit)
             return target, Aim(*placed)
@@ -679,7 +689,8 @@ def _around(points: Array, lo: Array, hi: Array) -> tuple[Array, Array]:
 
 
 def _check_count(value: Any, where: str, least: int) -> None:
-    if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
+    whole = type(value) is int or (isinstance(value, Integral) and not isinstance(value, bool))
+    if not whole or value < least:
         raise OptionError(f"{where}={value!r} must be a whole number, {least} or more.")
 
 
