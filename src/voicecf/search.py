@@ -205,9 +205,9 @@ class Choosing(Aim):
         found = branch(
             points, rows, unit, self.choices, limit=self.limit, fewest=fewest, locked=locked
         )
-        return Answers(
-            found.points, found.energy - found.bound, found.reach, found.status, found.changes
-        )
+        with np.errstate(invalid="ignore"):  # no answer is as far from any bound as it may be
+            gap = found.energy - found.bound
+        return Answers(found.points, gap, found.reach, found.status, found.changes)
 
     def allow(  # type: ignore[override]
         self, points: Array, rows: Rows, counts: NDArray[np.int64], *, certify: bool = False
