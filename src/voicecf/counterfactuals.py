@@ -279,6 +279,28 @@ class Counterfactuals:
 
         return reason_of(self, self._at(i))
 
+    def ranges(self, i: int) -> Any:
+        """Return a table of how far each changed column of answer i may go, the others held.
+
+        A line a changed column, the costliest first: column, from, to; low and high, between which
+        it may lie in the user's units while the answer stays in its target (contracted, if it is)
+        and within the rules; binds_low and binds_high, what is in the way there ("cluster 3",
+        "bound", "rule", "step", "data range", or "open"); for a category other_levels, those that
+        would do as well.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from voicecf import VoICE
+        >>> voice = VoICE.from_centers([[0.0, 0.0], [4.0, 0.0]], feature_names=["age", "income"])
+        >>> cf = voice.explain([[1.0, 5.0]], target=1, bounds={"age": (0, 9)})
+        >>> pd.DataFrame(cf.ranges(0)).loc[0, ["low", "high", "binds_low", "binds_high"]].tolist()
+        [2.0000000000000004, 9.0, 'cluster 0', 'bound']
+        """
+        from voicecf.ranges import ranges_of
+
+        return ranges_of(self, self._at(i))
+
     def _phrase(self, i: int, c: int) -> str:
         name = _legible(self.space.names[c])
         before, after = (values[c][i] for values in self._values)
