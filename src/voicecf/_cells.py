@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from voicecf._compile import compiled, step
+from voicecf._compile import compiled, part
 
 # Points in flight: a block is turned so that the innermost loops run over points and vectorise.
 LANES = 64
 
 
-@step
+@part
 def distances_to(block, center, weights, out):
-    """Weighted squared distances of the columns of `block` to a centroid, two features at a time."""
+    """Weighted squared distances of the columns of `block` to a centroid, features by twos."""
     d, lanes = block.shape
     for k in range(lanes):
         out[k] = 0.0
@@ -28,7 +28,7 @@ def distances_to(block, center, weights, out):
             out[k] += w0 * s * s
 
 
-@step
+@part
 def keep_nearest(j, distance, best, second, label):
     """Note centroid j where it is nearer than all before, and the second best distance."""
     for k in range(distance.size):

@@ -42,10 +42,9 @@ def part(function: Callable[..., Any], **options: Any) -> Any:
     """
     import numba
 
-    return numba.njit(
-        fastmath=FAST_SUMS, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True,
-        **options,
-    )(function)  # fmt: skip
+    options |= {"fastmath": FAST_SUMS, "error_model": "numpy"}
+    options |= {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+    return numba.njit(**options)(function)
 
 
 @cache

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from voicecf._compile import compiled, step
+from voicecf._compile import compiled, part, step
 from voicecf._kernel import (
     CLOSED,
     DUST,
@@ -35,7 +35,7 @@ LANES = 32
 DENSE = 4
 
 
-@step
+@part
 def products(a, block, out):
     """Set out = A block; columns of A come by fours, the last ones zero."""
     lanes = block.shape[1]
@@ -51,7 +51,7 @@ def products(a, block, out):
                 )  # fmt: skip
 
 
-@step
+@part
 def enter_block(points, rows, first, last, origin, scale, raw, x, far):
     """Turn points first to last, and more of the last, into columns: as they are, and in steps.
 
@@ -71,7 +71,7 @@ def enter_block(points, rows, first, last, origin, scale, raw, x, far):
             x[i, k] = t
 
 
-@step
+@part
 def ask_block(offset, guard, out, base, b, far, step):
     """Turn products into slacks `base`, and into those asked for, as `_kernel.keep_off` does."""
     lanes = far.size
@@ -105,7 +105,7 @@ def most_violated(gram, b, k, mu, act, active):
     return worst
 
 
-@step
+@part
 def multipliers_of(gram, b, k, mu, act, h, rhs):
     """Find the multipliers of one point without a box; how many rows are in `act`, or -1.
 
@@ -162,7 +162,7 @@ def step_of_lane(u, mu, act, count, k, y):
         y[i, k] = s if abs(s) > DUST * terms else 0.0
 
 
-@step
+@part
 def take_dust_back(u, weights, y):
     """Take back what moved by rounding alone, where several rows act on a point."""
     m, d = u.shape
@@ -178,7 +178,7 @@ def take_dust_back(u, weights, y):
                 y[i, k] = 0.0
 
 
-@step
+@part
 def sizes_of_block(offset, base, mu, rise, far, step, square):
     """Set the lengths of steps, and the squared distance of answers from the origin.
 
@@ -197,7 +197,7 @@ def sizes_of_block(offset, base, mu, rise, far, step, square):
         step[k] = np.sqrt(max(step[k], 0.0))
 
 
-@step
+@part
 def judge_rows(guard, out, base, b, r, mu, step, square, off, gap, room, pace):
     """Turn r from U y into U y - b; gap, and the nearest end as a fraction of `room` and `pace`.
 
@@ -220,7 +220,7 @@ def judge_rows(guard, out, base, b, r, mu, step, square, off, gap, room, pace):
             room[k], pace[k] = most if nearer else room[k], rise if nearer else pace[k]
 
 
-@step
+@part
 def judge_box(raw, y, lo, hi, scale, off, room, pace):
     """Set `off` where a step leaves the box, and the nearest end as `judge_rows` does.
 
@@ -239,7 +239,7 @@ def judge_box(raw, y, lo, hi, scale, off, room, pace):
             room[k], pace[k] = side if nearer else room[k], t if nearer else pace[k]
 
 
-@step
+@part
 def judge_own_box(k, raw, y, lo, hi, scale, off, room, pace):
     """Do as `judge_box` does for one point that has a box of its own."""
     for i in range(lo.size):
@@ -252,7 +252,7 @@ def judge_own_box(k, raw, y, lo, hi, scale, off, room, pace):
             room[k], pace[k] = side, t
 
 
-@step
+@part
 def all_shut(lo, hi, rows, first, last):
     """Whether every point of a block has a coordinate that its box fixes: no answer is free."""
     for p in range(first, last):
@@ -266,7 +266,7 @@ def all_shut(lo, hi, rows, first, last):
     return True
 
 
-@step
+@part
 def leave_block(raw, y, scale):
     """Turn steps into points, in place: unmoved coordinates keep their bits."""
     lanes = raw.shape[1]

@@ -25,6 +25,9 @@ Rows = NDArray[np.int64]
 NAMED = 6
 # How much of a column's name it shows.
 LONGEST = 60
+# What there is one of for every answer.
+ARRAYS = ("row", "place", "points", "source", "target", "status", "cost", "n_changed",
+          "cardinality", "rho", "alpha", "gap", "rank")  # fmt: skip
 _FLOATS = {np.dtype(np.float64): nw.Float64, np.dtype(np.float32): nw.Float32}
 
 
@@ -56,6 +59,8 @@ class Counterfactuals:
         Contraction of the target's cell.
     gap : array of shape (n,)
         Duality gap of the certificate, relative to the size of the move in the solver's metric.
+    rank : array of shape (n,)
+        0 for the best answer of a row and target, 1, 2, ... for its alternatives.
     multipliers : array of shape (n, k)
         The certificate; see the property.
     """
@@ -77,6 +82,7 @@ class Counterfactuals:
     rho: Array
     alpha: Array
     gap: Array
+    rank: Rows
     certify: Callable[[Rows, Rows, Rows], Array]
 
     @property
@@ -94,7 +100,8 @@ class Counterfactuals:
     @property
     def feasible(self) -> NDArray[np.bool_]:
         """Whether there is an answer, in the target, for each row."""
-        return np.asarray((self.status == Status.OPTIMAL) | (self.status == Status.ALREADY))
+        answered = (Status.OPTIMAL, Status.ALREADY, Status.STOPPED)
+        return np.isin(self.status, np.array(answered, dtype=np.int8))
 
     @property
     def tau(self) -> Array:
@@ -121,9 +128,22 @@ class Counterfactuals:
         """Return some of the answers: a slice, a mask, positions, or one position."""
         if isinstance(which, (int, np.integer)):
             which = [self._at(which)]
-        arrays = ("row", "place", "points", "source", "target", "status", "cost", "n_changed",
-                  "cardinality", "rho", "alpha", "gap")  # fmt: skip
-        return replace(self, **{name: getattr(self, name)[which] for name in arrays})
+        return replace(self, **{name: getattr(self, name)[which] for name in ARRAYS})
+
+    def followed_by(self, others: Counterfactuals, after: Rows) -> Counterfactuals:
+        """Return these answers, each followed by those of `others` that come after it."""
+        both: dict[str, Any] = {
+            n: np.concatenate([getattr(self, n), getattr(others, n)]) for n in ARRAYS
+        }
+        order = np.argsort(np.concatenate([np.arange(len(self)), after]), kind="stable")
+        both["place"][len(self) :] += 0 if self.written is None else self.written.rows
+        turn = np.concatenate([np.zeros(len(self), dtype=np.int64), _turns(after)])
+        both["rank"] = turn
+        written = self.written
+        if written is not None and others.written is not None:
+            written = written.followed_by(others.written)
+        sorted_: dict[str, Any] = {n: both[n][order] for n in ARRAYS}
+        return replace(self, written=written, **sorted_)
 
     def _at(self, i: Any) -> int:
         if not -len(self) <= i < len(self):
@@ -194,7 +214,7 @@ class Counterfactuals:
     def summary(self) -> Any:
         """Return a table with a line an answer: clusters, status, cost, tolerance."""
         columns = ("row", "source", "target", "feasible", "cost", "n_changed", "cardinality",
-                   "rho", "tau", "alpha", "gap")  # fmt: skip
+                   "rho", "tau", "alpha", "gap", "rank")  # fmt: skip
         found = {name: getattr(self, name) for name in columns}
         found["status"] = np.array([Status(s).name.lower() for s in self.status], dtype=str)
         return table(found, self.kind)
@@ -339,6 +359,12 @@ class Counterfactuals:
         head, *body = repr(self).split("\n")
         items = "".join(f"<li>{escape(line.strip())}</li>" for line in body)
         return f"<div><strong>{escape(head)}</strong><ul>{items}</ul></div>"
+
+
+def _turns(after: Rows) -> Rows:
+    """Count 1, 2, ... along runs of equal numbers."""
+    starts = np.concatenate([[0], np.flatnonzero(np.diff(after)) + 1, [len(after)]])
+    return np.concatenate([np.arange(1, n + 1) for n in np.diff(starts)])
 
 
 def _legible(name: Any) -> str:

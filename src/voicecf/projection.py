@@ -197,7 +197,7 @@ def _check(points: Array, rows: NDArray[np.int64], region: Region, d: int) -> No
 def _solve(
     problem: tuple[Any, ...], unit: UnitRows, n: int, status: Callable[[], NDArray[np.int8]]
 ) -> None:
-    """Answer all as if there were no box, what that misses by Newton, the rest by the safe phase."""
+    """Answer as if there were no box, what that misses by Newton, the rest by the safe phase."""
     m, d = unit.u.shape
     chunk = int(np.clip(4_000_000 // (1 + m * d) // 64 * 64, 64, 4096))
     if m > FEW_ROWS:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
+import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
 
@@ -133,6 +134,22 @@ class Given:
     kind: Kind | None = None
     raw: Any = None
     array: NDArray[Any] | None = None
+
+    @property
+    def rows(self) -> int:
+        """Number of rows."""
+        if self.frame is not None:
+            return len(self.frame)
+        return len(self.points if self.array is None else self.array)
+
+    def followed_by(self, others: Given) -> Given:
+        """Return the user's values of these rows and of others."""
+        frame, array = self.frame, self.array
+        if frame is not None:
+            frame = nw.concat([frame, others.frame], how="vertical")
+        if array is not None and others.array is not None:
+            array = np.concatenate([array, others.array])
+        return replace(self, frame=frame, array=array)
 
 
 class Space:
