@@ -511,5 +511,5 @@ def branch_chunk(
         status_out[p], nodes_out[p], changes_out[p] = status, nodes, few
         if status in (OPTIMAL, STOPPED):
             reach_out[p] = reach_of_numbers(u, r, y, columns, low, high)
-            at = at if lo.shape[0] > 1 else 0
-            finish(y, pick, a, scale, lo[at], hi[at], bounds, columns, listed, pitches, out[p])
+            one, other = at if lo.shape[0] > 1 else 0, at if hi.shape[0] > 1 else 0
+            finish(y, pick, a, scale, lo[one], hi[other], bounds, columns, listed, pitches, out[p])

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -16,6 +16,9 @@ from voicecf.frames import Kind, indexed, retyped, table, typed
 from voicecf.region import Array
 from voicecf.space import Given, Space
 from voicecf.status import Status
+
+if TYPE_CHECKING:
+    from voicecf.reasons import Reason
 
 Rows = NDArray[np.int64]
 # How many changes a sentence names before it counts the rest.
@@ -278,6 +281,48 @@ class Counterfactuals:
         verb = "stays in" if source == target else f"moves from cluster {source} to"
         where = f"cluster {target}, deeper" if source == target else f"{target}"
         return f"Row {row} {verb} {where} if {_joined(moved)}; it can go {self._reach(i)}."
+
+    def reason(self, i: int) -> Reason:
+        """Tell why answer i is infeasible, and what would make one possible.
+
+        Solves again, many times, for a minimal conflict of rules and rivals; see
+        `voicecf.reasons.Reason`. Where the row has an answer, it says so.
+
+        Examples
+        --------
+        >>> from voicecf import VoICE
+        >>> voice = VoICE.from_centers([[0.0, 0.0], [4.0, 0.0]], feature_names=["age", "income"])
+        >>> reason = voice.explain([[1.0, 5.0]], target=1, immutable="age").reason(0)
+        >>> [member.text for member in reason.conflict]
+        ['age may not change', 'cluster 0 is too close']
+        >>> print(reason.relaxations[0])
+        unlock age (cost 0.5)
+        """
+        from voicecf.reasons import reason_of
+
+        return reason_of(self, self._at(i))
+
+    def ranges(self, i: int) -> Any:
+        """Return a table of how far each changed column of answer i may go, the others held.
+
+        A line a changed column, the costliest first: column, from, to; low and high, between which
+        it may lie in the user's units while the answer stays in its target (contracted, if it is)
+        and within the rules; binds_low and binds_high, what is in the way there ("cluster 3",
+        "bound", "rule", "step", "data range", or "open"); for a category other_levels, those that
+        would do as well.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from voicecf import VoICE
+        >>> voice = VoICE.from_centers([[0.0, 0.0], [4.0, 0.0]], feature_names=["age", "income"])
+        >>> cf = voice.explain([[1.0, 5.0]], target=1, bounds={"age": (0, 9)})
+        >>> pd.DataFrame(cf.ranges(0)).loc[0, ["low", "high", "binds_low", "binds_high"]].tolist()
+        [2.0000000000000004, 9.0, 'cluster 0', 'bound']
+        """
+        from voicecf.ranges import ranges_of
+
+        return ranges_of(self, self._at(i))
 
     def _phrase(self, i: int, c: int) -> str:
         name = _legible(self.space.names[c])

@@ -268,7 +268,7 @@ class Space:
         if not all(finite):
             self._check_finite(own)
         points = own if self.dtype == np.float64 else own.astype(np.float64)
-        return Given(frame, points, points, Kind.of(frame))
+        return Given(frame, points, points, Kind.of(frame), array=own if frame is None else None)
 
     def _read_table(self, X: Any) -> Given:
         """Send rows through the fitted steps."""
@@ -466,6 +466,8 @@ class Space:
         """Send some rows of what `write` wrote through the steps."""
         frame = None if answers.frame is None else answers.frame[rows]
         array = None if answers.array is None else answers.array[rows]
+        if self.steps is None:
+            return self.read(array if frame is None else frame)
         return self._sent(frame, array, answers.kind)
 
     def box(self, lo: Array, hi: Array) -> tuple[Array, Array]:
