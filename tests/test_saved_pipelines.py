@@ -194,17 +194,18 @@ def test_the_transformers_are_those_of_the_model_again(pair):
     assert loaded.clustering_.model is steps[-1]
 
 
-@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow", "array"])
+@pytest.mark.parametrize("library", ["pandas", "polars", "array"])
 def test_declared_categories_are_kept(library, path):
     X = np.column_stack([
-        NUMBERS["spend"], NUMBERS["age"], *((GROUP == g).astype(float) for g in range(3))
+        NUMBERS["spend"], NUMBERS["age"], *((g == GROUP).astype(float) for g in range(3))
     ])  # fmt: skip
     names = ["spend", "age", "first", "second", "third"]
     table = dict(zip(names, X.T, strict=True))
-    make = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "pyarrow": pa.table}
+    make = {"pandas": pd.DataFrame, "polars": pl.DataFrame}
     X = make[library](table) if library in make else X
     block = names[2:] if library in make else ["x2", "x3", "x4"]
-    voice = VoICE(KMeans(3, n_init=2, random_state=0), categories={"group": block}).fit(X)
+    model = make_pipeline(MinMaxScaler(), KMeans(3, n_init=2, random_state=0))
+    voice = VoICE(model, categories={"group": block}).fit(X)
     voice.save(path)
     loaded = VoICE.load(path)
     before = voice.explain(X[:20], limit=50)
@@ -217,9 +218,7 @@ def test_declared_categories_of_a_pipeline_are_kept(path):
     model = make_pipeline(StandardScaler(), PCA(3), KMeans(3, n_init=2, random_state=0))
     voice = VoICE(model, categories={"group": ["a", "b"]}).fit(X)
     voice.save(path)
-    assert_same_answers(
-        voice.explain(X[:20], limit=50), VoICE.load(path).explain(X[:20], limit=50)
-    )
+    assert_same_answers(voice.explain(X[:20], limit=50), VoICE.load(path).explain(X[:20], limit=50))
 
 
 def test_the_pairwise_baseline_of_a_pipeline_is_saved_too(path):
@@ -267,7 +266,7 @@ if names:
     import importlib
     library = importlib.import_module(sys.argv[5])
     X = library.DataFrame({name: X[:, i].astype(float) for i, name in enumerate(names)})
-cf = voice.explain(X, increase_only=["age"] if names else [0], limit=50)
+cf = voice.explain(X, limit=50)
 np.save(sys.argv[3], cf.points)
 assert not set(absent) & set(sys.modules)
 """
@@ -291,7 +290,7 @@ def test_a_pipeline_of_arrays_needs_no_library_of_frames(path, tmp_path):
     voice = VoICE(model).fit(X)
     voice.save(path)
     found = answered_elsewhere(path, X[:9], tmp_path, "pandas polars pyarrow")
-    assert found.tobytes() == voice.explain(X[:9], increase_only=[0], limit=50).points.tobytes()
+    assert found.tobytes() == voice.explain(X[:9], limit=50).points.tobytes()
 
 
 @pytest.mark.parametrize(("fitted", "other"), [("pandas", "polars"), ("polars", "pandas")])
@@ -299,7 +298,9 @@ def test_a_pipeline_of_one_library_answers_where_only_another_is(fitted, other, 
     table = {"age": NUMBERS["age"], "income": NUMBERS["income"], "weight": NUMBERS["weight"]}
     X = {"pandas": pd.DataFrame, "polars": pl.DataFrame}[fitted](table)
     model = make_pipeline(
-        ColumnTransformer([("a", MinMaxScaler(), ["age", "weight"]), ("b", logarithm(), ["income"])]),
+        ColumnTransformer(
+            [("a", MinMaxScaler(), ["age", "weight"]), ("b", logarithm(), ["income"])]
+        ),
         KMeans(3, n_init=2, random_state=0),
     )
     voice = VoICE(model).fit(X)
@@ -307,7 +308,7 @@ def test_a_pipeline_of_one_library_answers_where_only_another_is(fitted, other, 
     rows = np.column_stack(list(table.values()))[:9]
     asked = type(X)({name: rows[:, i] for i, name in enumerate(table)})
     found = answered_elsewhere(path, rows, tmp_path, f"{fitted} pyarrow", other)
-    before = voice.explain(asked, increase_only=["age"], limit=50)
+    before = voice.explain(asked, limit=50)
     assert found.tobytes() == before.points.tobytes()
 
 
@@ -345,20 +346,21 @@ OF_POLARS = {
 }
 
 
-@pytest.mark.parametrize("frame", [
-    pd.DataFrame({**CELLS, **OF_PANDAS}), pl.DataFrame({**CELLS, **OF_POLARS}), pa.table(CELLS),
-    pd.DataFrame([[1, "a"]], columns=[0, ("b", 1)]),
+@pytest.mark.parametrize(("library", "frame"), [
+    ("pandas", pd.DataFrame({**CELLS, **OF_PANDAS})),
+    ("polars", pl.DataFrame({**CELLS, **OF_POLARS})),
+    ("pyarrow", pa.table(CELLS)),
+    ("pandas", pd.DataFrame([[1, "a"]], columns=[0, ("b", 1)])),
 ], ids=["pandas", "polars", "pyarrow", "odd names"])  # fmt: skip
-def test_a_kept_row_is_the_same_frame_again(frame, path):
+def test_a_kept_row_is_the_same_frame_again(library, frame, path):
     row = KeptRow.of(nw.from_native(frame, eager_only=True), set())
     voicecf.saving.save(row, path)
     loaded = voicecf.load(path)
     assert "frame" not in vars(loaded)
     made = loaded.frame.to_native()
-    if isinstance(frame, pd.DataFrame):
+    if library == "pandas":
         pd.testing.assert_frame_equal(made, frame, check_exact=True, check_column_type=False)
     else:
-        assert made.equals(frame) or isinstance(frame, pl.DataFrame)
+        rows = (f.to_dicts() if library == "polars" else f.to_pylist() for f in (made, frame))
         assert made.schema == frame.schema
-    if isinstance(frame, pl.DataFrame):
-        assert all(made[c].equals(frame[c], null_equal=True) for c in frame.columns)
+        assert len(set(map(repr, rows))) == 1

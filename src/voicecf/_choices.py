@@ -366,10 +366,7 @@ def nearest_choice(c, y, columns, grids, options, node):
 @step
 def changed(c, y, columns):  # a loop, which compiles to one
     """Tell whether a step moves a column."""
-    for e in range(columns[c, WIDTH]):
-        if y[columns[c, FIRST] + e] != 0.0:
-            return True
-    return False
+    return any(y[columns[c, FIRST] + e] != 0.0 for e in range(columns[c, WIDTH]))
 
 
 @compiled

@@ -188,6 +188,20 @@ class Counterfactuals:
             return table(dict(zip(self.space.sources, typed(written.array[place]), strict=True)))
         return indexed(written.frame[place].to_native(), self.kind, self.row)
 
+    def to_json(self, indent: int | None = None) -> str:
+        """Write the answers as strict JSON, as `voicecf.schema.JSON_SCHEMA` has it.
+
+        Values are in the user's columns, units and types; what is missing is null.
+
+        Parameters
+        ----------
+        indent : int, optional
+            Spaces for each level; everything in one line if left out.
+        """
+        from voicecf.schema import as_json
+
+        return as_json(self, indent=indent)
+
     def summary(self) -> Any:
         """Return a table with a line an answer: clusters, status, cost, tolerance."""
         columns = ("row", "source", "target", "feasible", "cost", "n_changed", "cardinality",
@@ -206,7 +220,7 @@ class Counterfactuals:
         columns = {
             "row": self.row[answer],
             "target": self.target[answer],
-            "feature": np.array(names, dtype=str if textual else None),
+            "feature": np.array(names, dtype=str) if textual else _objects(names),
             **self._cells(answer, feature),
             "delta": self.deltas[answer, feature],
         }
@@ -294,6 +308,14 @@ class Counterfactuals:
         head, *body = repr(self).split("\n")
         items = "".join(f"<li>{escape(line.strip())}</li>" for line in body)
         return f"<div><strong>{escape(head)}</strong><ul>{items}</ul></div>"
+
+
+def _objects(values: list[Any]) -> NDArray[Any]:
+    """Return values as an array, each as it is; numpy would look into tuples."""
+    made = np.empty(len(values), dtype=object)
+    for i, value in enumerate(values):
+        made[i] = value
+    return made
 
 
 def _legible(name: Any) -> str:

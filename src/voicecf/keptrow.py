@@ -118,9 +118,7 @@ class KeptRow:
         >>> [(cell.value, cell.type) for cell in KeptRow.of(frame, {"age"}).cells]
         [(30, 'Int64'), ('Rome', 'String')]
         """
-        cells = [
-            KeptCell.of(frame.get_column(name), name in needed) for name in frame.columns
-        ]
+        cells = [KeptCell.of(frame.get_column(name), name in needed) for name in frame.columns]
         kept = cls(cells, str(frame.implementation.value))
         vars(kept)["frame"] = frame  # until it is saved, it need not be built
         return kept
