@@ -366,7 +366,10 @@ def nearest_choice(c, y, columns, grids, options, node):
 @step
 def changed(c, y, columns):  # a loop, which compiles to one
     """Tell whether a step moves a column."""
-    return any(y[columns[c, FIRST] + e] != 0.0 for e in range(columns[c, WIDTH]))
+    for e in range(columns[c, WIDTH]):
+        if y[columns[c, FIRST] + e] != 0.0:
+            return True
+    return False
 
 
 @compiled

@@ -92,7 +92,7 @@ def _check_shapes(thing: Any) -> None:
         return
     lengths = {"n": width}
     for attribute, letters in SHAPES[name].items():
-        value = getattr(thing, attribute, None)
+        value: Any = getattr(thing, attribute, None)
         if value is None and name not in MODELS:
             continue
         shape = np.shape(value)
@@ -151,7 +151,7 @@ def _check_clustering(clustering: Any) -> None:
     _need(clustering.dtype in (np.float64, np.float32), clustering, "dtype")
     _need(isinstance(clustering.trusted, bool), clustering, "trusted")
     if clustering.model is not None:
-        of_model = getattr(clustering.model, "cluster_centers_", None)
+        of_model: Any = getattr(clustering.model, "cluster_centers_", None)
         _need(np.array_equal(of_model, centers), clustering, "model")
 
 

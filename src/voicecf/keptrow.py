@@ -62,7 +62,7 @@ class KeptCell:
         levels = tuple(series.dtype.categories) if isinstance(series.dtype, nw.Enum) else ()
         return cls(series.name, value, kind, word, levels)
 
-    def series(self, library: str) -> Any:
+    def series(self, library: Any) -> Any:
         """Build the column again; of the nearest type that the library has, if not of its own."""
         for make in (self._of_pandas, self._typed):
             try:
@@ -71,7 +71,7 @@ class KeptCell:
                 continue
         return nw.new_series(self.name, [self.value], backend=library)
 
-    def _of_pandas(self, library: str) -> Any:
+    def _of_pandas(self, library: Any) -> Any:
         if library != "pandas" or not self.native:
             raise LookupError
         made = nw.new_series(self.name, [self.value], nw.Object, backend="pandas").to_native()
@@ -81,7 +81,7 @@ class KeptCell:
             )
         return nw.from_native(made.astype(self.native), series_only=True)
 
-    def _typed(self, library: str) -> Any:
+    def _typed(self, library: Any) -> Any:
         if isinstance(self.value, np.generic):  # a date, which knows its unit
             return nw.new_series(self.name, np.array([self.value]), backend=library)
         known = getattr(nw, self.type)
