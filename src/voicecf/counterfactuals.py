@@ -214,6 +214,20 @@ class Counterfactuals:
             found = retyped(found, self.given.frame)
         return indexed(found.to_native(), self.kind, self.row)
 
+    def to_json(self, indent: int | None = None) -> str:
+        """Write the answers as strict JSON, as `voicecf.schema.JSON_SCHEMA` has it.
+
+        Values are in the user's columns, units and types; what is missing is null.
+
+        Parameters
+        ----------
+        indent : int, optional
+            Spaces for each level; everything in one line if left out.
+        """
+        from voicecf.schema import as_json
+
+        return as_json(self, indent=indent)
+
     def summary(self) -> Any:
         """Return a table with a line an answer: clusters, status, cost, tolerance."""
         columns = ("row", "source", "target", "feasible", "cost", "n_changed", "cardinality",
@@ -232,7 +246,7 @@ class Counterfactuals:
         columns = {
             "row": self.row[answer],
             "target": self.target[answer],
-            "feature": np.array(names, dtype=str if textual else None),
+            "feature": np.array(names, dtype=str) if textual else _objects(names),
             **self._cells(answer, feature),
             "delta": self.deltas[answer, feature],
         }
@@ -368,6 +382,14 @@ def _turns(after: Rows) -> Rows:
     """Count 1, 2, ... along runs of equal numbers."""
     starts = np.concatenate([[0], np.flatnonzero(np.diff(after)) + 1, [len(after)]])
     return np.concatenate([np.arange(1, n + 1) for n in np.diff(starts)])
+
+
+def _objects(values: list[Any]) -> NDArray[Any]:
+    """Return values as an array, each as it is; numpy would look into tuples."""
+    made = np.empty(len(values), dtype=object)
+    for i, value in enumerate(values):
+        made[i] = value
+    return made
 
 
 def _legible(name: Any) -> str:

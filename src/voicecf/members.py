@@ -158,7 +158,10 @@ class Case:
         aim = Choosing(
             region, unit, self.explainer.ranked_, _always, choices=choices, limit=terms.limit
         )
-        return bool(aim.choose(self.given.points, np.zeros(1, dtype=np.int64)).status[0] == Status.INFEASIBLE)
+        return bool(
+            aim.choose(self.given.points, np.zeros(1, dtype=np.int64)).status[0]
+            == Status.INFEASIBLE
+        )
 
     def _with_own_values(self, draft: Draft) -> Draft:
         """Let a column that was locked keep its value although that is out of its bounds."""

@@ -201,7 +201,9 @@ class _Answer:
             at, end = np.flatnonzero(run)[::way], End(value, "step")
             for k in at:
                 if not valid[k]:
-                    end = End(end.value, sides[way > 0].binds if not inside[k] else self._rival(c, k))
+                    end = End(
+                        end.value, sides[way > 0].binds if not inside[k] else self._rival(c, k)
+                    )
                     break
                 end = End(float(listed[k]), "step")
             ends.append(end)
@@ -235,7 +237,9 @@ class _Answer:
         """Return the bound of a column: the row's own value, the user's, the data's, none."""
         case, rule, at = self.case, self.case.rules[c], int(way > 0)
         bound, side = case.bounds(c, case.draft)[at], rule.sides[at]
-        ends = [End(bound, "open" if np.isinf(bound) else "data range" if side is None else "bound")]
+        ends = [
+            End(bound, "open" if np.isinf(bound) else "data range" if side is None else "bound")
+        ]
         ends.append(End(self._shrunk(c, at), ends[0].binds))
         if rule.direction == -way:
             ends.append(End(case.own(c), "rule"))
@@ -272,7 +276,9 @@ class _Answer:
         met = np.flatnonzero(slope > 0)
         places = self.point[at] + along * room[met] / slope[met]
         values = self.space.values(c, places[:, None]) if met.size else ()
-        for rival, value in zip(self.case.explainer.cell(self.target).rivals[met], values, strict=True):
+        for rival, value in zip(
+            self.case.explainer.cell(self.target).rivals[met], values, strict=True
+        ):
             # Where there is no way back from a coordinate, the map ends before it.
             yield End(way * np.inf if np.isnan(value) else float(value), f"cluster {rival}")
 

@@ -283,9 +283,7 @@ def _count_edits(case: Case, member: Member, draft: Draft, free: Any) -> Iterato
     few = case.answer(case.without(draft, member), objective="fewest")
     least = draft.words["max_changes"] + 1
     for most in range(least if few is None else max(least, int(few.n_changed[0])), least + 3):
-        yield Edit(
-            f"allow {most} changes", lambda draft, most=most: draft.saying(max_changes=most)
-        )
+        yield Edit(f"allow {most} changes", lambda draft, most=most: draft.saying(max_changes=most))
 
 
 def _contraction_edits(case: Case, member: Member, draft: Draft, free: Any) -> Iterator[Edit]:
@@ -326,7 +324,12 @@ def _bound_edits(case: Case, member: Member, draft: Draft, free: Any) -> Iterato
 
 
 def _sides(
-    case: Case, c: int, draft: Draft, bound: float, value: float, to: Callable[[float, Draft], Draft]
+    case: Case,
+    c: int,
+    draft: Draft,
+    bound: float,
+    value: float,
+    to: Callable[[float, Draft], Draft],
 ) -> Iterator[float]:
     """Yield sides that are likely to be enough, least first, from a bound to a value."""
 

@@ -30,6 +30,7 @@ from voicecf.frames import (
     written,
     written_array,
 )
+from voicecf.keptrow import KeptRow, plain_row
 from voicecf.pipeline import Mixing, Steps, dense, fed_names
 from voicecf.region import Array
 
@@ -355,13 +356,18 @@ class Space:
     def _made_up(self, n: int, changes: Mapping[Any, Cells]) -> Array:
         """Send n made-up rows through the steps: a row of the data, some of its values replaced."""
         assert self.steps is not None
-        assert self._template is not None
         if n == 0:
             return np.empty((0, self.n_coordinates))
         first, none = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=bool)
         with np.errstate(all="ignore"):
-            made = self._fed(*self._changed(self._template, first, changes, none))
+            made = self._fed(*self._changed(self._row(), first, changes, none))
             return dense(self.steps.forward(made))
+
+    def _row(self) -> Given:
+        """Return the row of the data that made-up ones are made of."""
+        assert self._template is not None
+        kept = self._template.frame
+        return self._template if kept is None else replace(self._template, frame=kept.frame)
 
     def _changed(
         self, given: Given, rows: Rows, changes: Mapping[Any, Cells], lost: NDArray[np.bool_]
@@ -651,11 +657,7 @@ def _check_trace(space: Space, given: Given) -> None:
 def _learn(space: Space, given: Given, sources: list[int]) -> None:
     """Fill in what only the data tell: kinds, levels, ranges, where maps can be undone."""
     assert space.steps is not None
-    space._template = Given(
-        None if given.frame is None else given.frame[[0]],
-        given.points[:1], given.seen[:1], None, None,
-        None if given.array is None else given.array[:1],
-    )  # fmt: skip
+    space._template = _kept_row(space, given, sources)
     for c, source in enumerate(sources):
         coding = space.steps.codings.get(source)
         if coding is None:
@@ -672,6 +674,17 @@ def _learn(space: Space, given: Given, sources: list[int]) -> None:
         space.columns[c] = replace(space.columns[c], rising=bool(ends[1, at] >= ends[0, at]))
     _learn_slop(space, given)
     _learn_curves(space, given)
+
+
+def _kept_row(space: Space, given: Given, needed: list[int]) -> Given:
+    """Keep the first row of the data, its frame as plain values, so that it can be saved."""
+    frame = array = None
+    if given.frame is not None:
+        names = space.sources if space.named else list(given.frame.columns)
+        frame = KeptRow.of(given.frame[[0]], {names[i] for i in needed})
+    if given.array is not None:
+        array = plain_row(given.array, needed)
+    return Given(frame, given.points[:1].copy(), given.seen[:1].copy(), array=array)
 
 
 def _learn_options(space: Space) -> None:
