@@ -158,7 +158,10 @@ class Case:
         aim = Choosing(
             region, unit, self.explainer.ranked_, _always, choices=choices, limit=terms.limit
         )
-        return bool(aim.choose(self.given.points, np.zeros(1, dtype=np.int64)).status[0] == Status.INFEASIBLE)
+        return bool(
+            aim.choose(self.given.points, np.zeros(1, dtype=np.int64)).status[0]
+            == Status.INFEASIBLE
+        )
 
     def _with_own_values(self, draft: Draft) -> Draft:
         """Let a column that was locked keep its value although that is out of its bounds."""
@@ -294,7 +297,10 @@ class Case:
     def _of_column(self, c: int) -> Iterator[Member]:
         rule, name = self.rules[c], self.space.names[c]
         if rule.fixed:
+            # Its other rules go on holding when it is unlocked, so that unlocking means what it
+            # does in `explain`.
             yield Member(f"{name} may not change", "immutable", name)
+            return
         if rule.direction:
             way = "rise" if rule.direction > 0 else "fall"
             yield Member(f"{name} may only {way}", "direction", name)

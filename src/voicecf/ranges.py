@@ -25,11 +25,9 @@ if TYPE_CHECKING:
 
 __all__ = ["ranges_of"]
 
-# Of the contracted cell's offsets: a row this little violated holds.
-ROUNDING = 1e-9
 # Ever larger shares of the way back from an end to the answer, tried until the model agrees.
 INWARD = np.concatenate([[0.0], 2.0 ** np.arange(-52.0, 1.0, 2.0)])
-# Listed values, or steps from an end, that are put to the model at once.
+# Steps back from an end that are put to the model at once.
 TRIED = 64
 
 
@@ -51,7 +49,7 @@ def ranges_of(answers: Counterfactuals, i: int) -> Any:
     status = Status(int(answers.status[i]))
     if status not in (Status.OPTIMAL, Status.STOPPED, Status.ALREADY):
         raise OptionError(
-            f"answer {i} is {status.name.lower()}, so it has no ranges; see reason({i}) and text({i})."
+            f"answer {i} is {status.name.lower()}, so it has no ranges; see reason({i})."
         )
     question = answers.certify.question  # type: ignore[attr-defined]
     case = Case(explainer, question, int(answers.row[i]), int(answers.target[i]))
@@ -201,7 +199,9 @@ class _Answer:
             at, end = np.flatnonzero(run)[::way], End(value, "step")
             for k in at:
                 if not valid[k]:
-                    end = End(end.value, sides[way > 0].binds if not inside[k] else self._rival(c, k))
+                    end = End(
+                        end.value, sides[way > 0].binds if not inside[k] else self._rival(c, k)
+                    )
                     break
                 end = End(float(listed[k]), "step")
             ends.append(end)
@@ -235,7 +235,9 @@ class _Answer:
         """Return the bound of a column: the row's own value, the user's, the data's, none."""
         case, rule, at = self.case, self.case.rules[c], int(way > 0)
         bound, side = case.bounds(c, case.draft)[at], rule.sides[at]
-        ends = [End(bound, "open" if np.isinf(bound) else "data range" if side is None else "bound")]
+        ends = [
+            End(bound, "open" if np.isinf(bound) else "data range" if side is None else "bound")
+        ]
         ends.append(End(self._shrunk(c, at), ends[0].binds))
         if rule.direction == -way:
             ends.append(End(case.own(c), "rule"))
@@ -272,7 +274,9 @@ class _Answer:
         met = np.flatnonzero(slope > 0)
         places = self.point[at] + along * room[met] / slope[met]
         values = self.space.values(c, places[:, None]) if met.size else ()
-        for rival, value in zip(self.case.explainer.cell(self.target).rivals[met], values, strict=True):
+        for rival, value in zip(
+            self.case.explainer.cell(self.target).rivals[met], values, strict=True
+        ):
             # Where there is no way back from a coordinate, the map ends before it.
             yield End(way * np.inf if np.isnan(value) else float(value), f"cluster {rival}")
 
@@ -298,11 +302,11 @@ class _Answer:
 
     def _agreed_multiple(self, c: int, value: float, end: float, multiples: Multiples) -> float:
         """Return the furthest multiple, from an end back to the answer's value, that is valid."""
-        first, last = multiples.inside([min(end, value)], [max(end, value)])
-        first, last = int(first[0]), int(last[0])
+        begin, past = multiples.inside([min(end, value)], [max(end, value)])
+        first, last = int(begin[0]), int(past[0])
         steps = np.arange(TRIED)
-        tried = last - steps if end > value else first + steps
-        tried = multiples.at(tried[(tried >= first) & (tried <= last)])
+        places = last - steps if end > value else first + steps
+        tried = multiples.at(places[(places >= first) & (places <= last)])
         if not len(tried):
             return value
         valid = np.flatnonzero(self._valid(c, tried))
