@@ -248,7 +248,7 @@ def test_contracted_bounds_bind_where_they_were_contracted_to():
 def test_what_has_no_answer_has_no_ranges():
     X = load_wine().data
     model = KMeans(3, n_init=2, random_state=0)
-    cf = VoICE(model).fit(X).explain(X[:1], target=1, immutable=range(13))
+    cf = VoICE(model).fit(X).explain(X[:1], target=0, immutable=range(13))
     with pytest.raises(OptionError, match=r"answer 0 is infeasible.*see reason\(0\)"):
         cf.ranges(0)
     with pytest.raises(IndexError, match="there is no answer 3"):

@@ -272,13 +272,27 @@ class _Answer:
         slope = region.rows[:, at] * along
         room = np.maximum(region.offsets - region.rows @ (self.point - region.origin), 0.0)
         met = np.flatnonzero(slope > 0)
-        places = self.point[at] + along * room[met] / slope[met]
+        steps = [
+            max(room[j] - self._guard(j, at, along * room[j] / slope[j]), 0.0) / slope[j]
+            for j in met
+        ]
+        places = self.point[at] + along * np.array(steps)
         values = self.space.values(c, places[:, None]) if met.size else ()
         for rival, value in zip(
             self.case.explainer.cell(self.target).rivals[met], values, strict=True
         ):
             # Where there is no way back from a coordinate, the map ends before it.
             yield End(way * np.inf if np.isnan(value) else float(value), f"cluster {rival}")
+
+    def _guard(self, row: int, at: int, step: float) -> float:
+        """How far behind a row the model's own rounding asks to stay, in whatever batch it is."""
+        guard, scale = self._region.guard[:, row], np.sqrt(self.case.explainer.weights_)
+        end = self.point.copy()
+        end[at] += step
+        away, move = end - self._region.origin, end - self.case.given.points[0]
+        size, length, far = (np.linalg.norm(scale * v) for v in (end, away, move))
+        needed = guard[1] + guard[2] * size + guard[3] * length**2 + guard[4] * far
+        return float(max(needed - guard[0], 0.0))
 
     def _constraint_ends(self, c: int, way: int) -> Iterator[End]:
         name, value = self.space.names[c], self._value(c)
