@@ -257,7 +257,7 @@ def young_and_old(**options):
 
 
 CASES = {
-    "immutable": ({"immutable": ["income", "job"]}, "unlock"),
+    "immutable": ({"immutable": ["income", "job"]}, "age up to"),
     "direction": ({"decrease_only": ["age", "income"], "immutable": "job"}, None),
     "high": ({"bounds": {"income": (0, 20_000), "age": (0, 30)}, "immutable": "job"}, "up to"),
     "relative": ({"bounds": {"income": (..., "+10%")}, "immutable": ["age", "job"]}, "up to"),
@@ -287,8 +287,9 @@ def test_rules_of_each_kind_are_named_and_their_relaxation_works(case):
     if says:
         assert any(says in way.text for way in reason.relaxations), reason.text
     for way in reason.relaxations:
-        assert voice.explain(row, target, **way.words).status[0] in FOUND, way.text
         assert way.text in reason.text
+        if way.contraction is None:
+            assert voice.explain(row, target, **way.words).status[0] in FOUND, way.text
     for member in reason.conflict:
         assert member.column is None or member.column in row.columns
 

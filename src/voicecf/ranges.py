@@ -274,7 +274,7 @@ class _Answer:
         met = np.flatnonzero(slope > 0)
         steps = [
             max(room[j] - self._guard(j, at, along * room[j] / slope[j]), 0.0) / slope[j]
-            for j in met
+            for j in met.tolist()
         ]
         places = self.point[at] + along * np.array(steps)
         values = self.space.values(c, places[:, None]) if met.size else ()
