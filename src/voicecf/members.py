@@ -297,7 +297,10 @@ class Case:
     def _of_column(self, c: int) -> Iterator[Member]:
         rule, name = self.rules[c], self.space.names[c]
         if rule.fixed:
+            # Its other rules go on holding when it is unlocked, so that unlocking means what it
+            # does in `explain`.
             yield Member(f"{name} may not change", "immutable", name)
+            return
         if rule.direction:
             way = "rise" if rule.direction > 0 else "fall"
             yield Member(f"{name} may only {way}", "direction", name)

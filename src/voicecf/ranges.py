@@ -25,11 +25,9 @@ if TYPE_CHECKING:
 
 __all__ = ["ranges_of"]
 
-# Of the contracted cell's offsets: a row this little violated holds.
-ROUNDING = 1e-9
 # Ever larger shares of the way back from an end to the answer, tried until the model agrees.
 INWARD = np.concatenate([[0.0], 2.0 ** np.arange(-52.0, 1.0, 2.0)])
-# Listed values, or steps from an end, that are put to the model at once.
+# Steps back from an end that are put to the model at once.
 TRIED = 64
 
 
@@ -51,7 +49,7 @@ def ranges_of(answers: Counterfactuals, i: int) -> Any:
     status = Status(int(answers.status[i]))
     if status not in (Status.OPTIMAL, Status.STOPPED, Status.ALREADY):
         raise OptionError(
-            f"answer {i} is {status.name.lower()}, so it has no ranges; see reason({i}) and text({i})."
+            f"answer {i} is {status.name.lower()}, so it has no ranges; see reason({i})."
         )
     question = answers.certify.question  # type: ignore[attr-defined]
     case = Case(explainer, question, int(answers.row[i]), int(answers.target[i]))
@@ -274,13 +272,27 @@ class _Answer:
         slope = region.rows[:, at] * along
         room = np.maximum(region.offsets - region.rows @ (self.point - region.origin), 0.0)
         met = np.flatnonzero(slope > 0)
-        places = self.point[at] + along * room[met] / slope[met]
+        steps = [
+            max(room[j] - self._guard(j, at, along * room[j] / slope[j]), 0.0) / slope[j]
+            for j in met.tolist()
+        ]
+        places = self.point[at] + along * np.array(steps)
         values = self.space.values(c, places[:, None]) if met.size else ()
         for rival, value in zip(
             self.case.explainer.cell(self.target).rivals[met], values, strict=True
         ):
             # Where there is no way back from a coordinate, the map ends before it.
             yield End(way * np.inf if np.isnan(value) else float(value), f"cluster {rival}")
+
+    def _guard(self, row: int, at: int, step: float) -> float:
+        """How far behind a row the model's own rounding asks to stay, in whatever batch it is."""
+        guard, scale = self._region.guard[:, row], np.sqrt(self.case.explainer.weights_)
+        end = self.point.copy()
+        end[at] += step
+        away, move = end - self._region.origin, end - self.case.given.points[0]
+        size, length, far = (np.linalg.norm(scale * v) for v in (end, away, move))
+        needed = guard[1] + guard[2] * size + guard[3] * length**2 + guard[4] * far
+        return float(max(needed - guard[0], 0.0))
 
     def _constraint_ends(self, c: int, way: int) -> Iterator[End]:
         name, value = self.space.names[c], self._value(c)
@@ -304,11 +316,11 @@ class _Answer:
 
     def _agreed_multiple(self, c: int, value: float, end: float, multiples: Multiples) -> float:
         """Return the furthest multiple, from an end back to the answer's value, that is valid."""
-        first, last = multiples.inside([min(end, value)], [max(end, value)])
-        first, last = int(first[0]), int(last[0])
+        begin, past = multiples.inside([min(end, value)], [max(end, value)])
+        first, last = int(begin[0]), int(past[0])
         steps = np.arange(TRIED)
-        tried = last - steps if end > value else first + steps
-        tried = multiples.at(tried[(tried >= first) & (tried <= last)])
+        places = last - steps if end > value else first + steps
+        tried = multiples.at(places[(places >= first) & (places <= last)])
         if not len(tried):
             return value
         valid = np.flatnonzero(self._valid(c, tried))

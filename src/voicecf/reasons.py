@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+from functools import partial
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +24,7 @@ __all__ = ["Member", "Reason", "Relaxation", "reason_of"]
 # make a number readable.
 CLOSE, READABLE = 0.01, 0.1
 # Rules of a conflict whose partners are looked for when none is enough by itself.
-PARTNERS = 4
+PARTNERS = 3
 
 
 @dataclass(frozen=True)
@@ -63,8 +64,9 @@ class Reason:
     ----------
     row, source, target : int
     conflict : list of Member
-        Rules and rivals that cannot be satisfied together; without any one of them they can.
-        Empty where the row has an answer.
+        Rules and rivals that cannot be satisfied together; without any one of them they can. (A
+        column that is unlocked still keeps to its bounds and steps.) Empty where there is an
+        answer.
     relaxations : list of Relaxation
         What would make an answer possible, cheapest first: single changes; where none is enough
         by itself, pairs.
@@ -155,17 +157,17 @@ def reason_of(answers: Counterfactuals, i: int) -> Reason:
 
     row, source, target = (int(a[i]) for a in (answers.row, answers.source, answers.target))
     explainer = getattr(answers.certify, "explainer", None)
-    about: tuple[Any, ...] = row, source, target, [], []
+
+    def only(sentence: str) -> Reason:
+        return Reason(row, source, target, [], [], sentence)
+
     if answers.status[i] != Status.INFEASIBLE:
-        return Reason(*about, f"Row {row} is not infeasible: {answers.text(i)}")
+        return only(f"Row {row} is not infeasible: {answers.text(i)}")
     if not isinstance(explainer, VoICE):
-        name = type(explainer).__name__
-        return Reason(*about, f"Only VoICE knows reasons; ask it instead of {name} for row {row}.")
+        return only(f"Only VoICE knows reasons; ask it instead of {type(explainer).__name__}.")
     case = Case(explainer, answers.certify.question, row, target)  # type: ignore[attr-defined]
     if not case.impossible(case.draft):
-        return Reason(
-            *about, f"Row {row} has no answer by a hair: rounding decides. Loosen any rule a bit."
-        )
+        return only(f"Row {row} has no answer by a hair: rounding decides. Loosen any rule a bit.")
     conflict = case.minimal(case.draft)
     return Reason(row, source, target, conflict, relaxations(case, conflict))
 
@@ -226,7 +228,8 @@ def _checked(
 
 def _edit(case: Case, member: Member, draft: Draft) -> Edit | None:
     """Return the least change of a member that is enough; None if leaving it out is not."""
-    free = case.answer(case.without(draft, member))
+    open_ = case.without(draft, member)
+    free = None if case.impossible(open_) else case.answer(open_)
     if free is None:
         return None
     for edit in (*_EDITS.get(member.kind, _plain)(case, member, draft, free),):
@@ -283,7 +286,7 @@ def _count_edits(case: Case, member: Member, draft: Draft, free: Any) -> Iterato
     few = case.answer(case.without(draft, member), objective="fewest")
     least = draft.words["max_changes"] + 1
     for most in range(least if few is None else max(least, int(few.n_changed[0])), least + 3):
-        yield Edit(f"allow {most} changes", lambda draft, most=most: draft.saying(max_changes=most))
+        yield Edit(f"allow {most} changes", partial(Draft.saying, max_changes=most))
 
 
 def _contraction_edits(case: Case, member: Member, draft: Draft, free: Any) -> Iterator[Edit]:
@@ -295,7 +298,7 @@ def _contraction_edits(case: Case, member: Member, draft: Draft, free: Any) -> I
         alpha = min(float(np.ceil(enough * 10**digits) / 10**digits), 1.0)
         if alpha < 1.0:
             text = f"contract less: {_contraction_text(case, alpha)}"
-            yield Edit(text, lambda draft, alpha=alpha: replace(draft, alpha=alpha))
+            yield Edit(text, partial(replace, alpha=alpha))
 
 
 def _contraction_text(case: Case, alpha: float) -> str:
@@ -320,7 +323,7 @@ def _bound_edits(case: Case, member: Member, draft: Draft, free: Any) -> Iterato
         return draft.of_column("bounds", name, (before[0], side) if upper else (side, before[1]))
 
     for side in _sides(case, c, draft, high if upper else low, value, to):
-        yield Edit(f"allow {name} {word} to {number(side)}", lambda draft, s=side: to(s, draft))
+        yield Edit(f"allow {name} {word} to {number(side)}", partial(to, side))
 
 
 def _sides(
@@ -369,7 +372,7 @@ def _constraint_edits(case: Case, member: Member, draft: Draft, free: Any) -> It
     limit = _least(lambda limit: not case.impossible(to(limit, draft)), row.limit, reached)
     for side in (readable(limit, row.limit), readable(reached, row.limit)):
         text = f"loosen '{member.text}' to '{_written(replace(row, limit=side))}'"
-        yield Edit(text, lambda draft, side=side: to(side, draft))
+        yield Edit(text, partial(to, side))
 
 
 _EDITS: dict[str, Callable[[Case, Member, Draft, Any], Iterator[Edit]]] = {
