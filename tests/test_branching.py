@@ -522,6 +522,23 @@ def many_rows(seed: int, n: int = 23) -> Case:
     )  # fmt: skip
 
 
+@pytest.mark.parametrize("side", [-np.inf, np.inf])
+def test_bounds_of_one_side_only_may_differ_from_row_to_row(side):
+    rng = np.random.default_rng(0)
+    own, stay, reach = rng.normal(size=(12, 2)), np.ones(12, dtype=bool), rng.uniform(0.2, 2, 12)
+    none = np.ones((12, 0), dtype=bool)
+    columns = []
+    for c in (0, 1):
+        ends = [own[:, c] - reach, own[:, c] + reach]
+        ends[int(side > 0)] = np.full(12, side)
+        columns.append(Column("any", np.empty((0, 1)), own[:, [c]], stay, none, *ends))
+    rows = -np.sign(side) * np.array([[1.0, 0.5], [0.2, 1.0]])
+    case = Case(columns, rows, np.array([-1.1, -0.9]), np.array([0.3, 0.7]), np.arange(2), 2)
+    choices = choices_of(case)
+    assert {len(choices.lo), len(choices.hi)} == {1, 12}
+    assert Status.OPTIMAL in assert_best(case)
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_a_batch_is_its_rows_one_by_one_in_any_order_and_any_number_of_times(seed):
     case = many_rows(seed)
