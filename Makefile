@@ -2,6 +2,7 @@
 # make test    everything that CI runs
 # make lint    ruff and mypy
 # make bench   speed, side by side with the alternatives
+# make dice    the same rows answered by DiCE, in an environment of its own
 # make sweep   judge a million random projections (COUNT=...)
 # make paper   recompute the paper's tables and compare every cell
 
@@ -10,7 +11,7 @@ VENV ?= .venv
 RUN = $(VENV)/bin/python
 COUNT ?= 1000000
 
-.PHONY: demo test lint bench sweep paper clean
+.PHONY: demo test lint bench dice sweep paper clean
 
 demo: $(VENV)/demo
 	$(RUN) examples/demo.py
@@ -28,6 +29,9 @@ lint: $(VENV)/test
 
 bench: $(VENV)/bench
 	$(RUN) benchmarks/run.py
+
+dice: $(VENV)/test
+	$(RUN) benchmarks/bench_dice.py $(VENV)-dice
 
 sweep: $(VENV)/test
 	$(RUN) tests/sweep.py --count $(COUNT) --processes 2
@@ -53,4 +57,4 @@ $(VENV)/bench: $(VENV)/test
 	touch $@
 
 clean:
-	rm -rf $(VENV) build dist demo.png
+	rm -rf $(VENV) $(VENV)-dice build dist demo.png

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from itertools import chain
 
+import bench_columns
 import bench_explain
 import bench_shark
 
@@ -24,8 +25,10 @@ def shown(seconds: float) -> str:
 def main() -> None:
     print(f"{cores()} cores; SHARK on {bench_shark.data()[1].rsplit('/', 1)[-1]}")
     print(f"{'what':<58} {'time':>12} {'ratio':>10}  goal")
-    for what, seconds, ratio, goal in chain(bench_explain.rows(), bench_shark.rows()):
+    every = chain(bench_explain.rows(), bench_columns.rows(), bench_shark.rows())
+    for what, seconds, ratio, goal in every:
         print(f"{what:<58} {shown(seconds)} {ratio:>10,.2f}  {goal}", flush=True)
+    print("\n".join(bench_columns.notes()))
 
 
 if __name__ == "__main__":
