@@ -186,7 +186,7 @@ def test_rules_bounds_and_steps_bind_by_name():
         "steps": {"Grocery": 50},
         "increase_only": ["Delicassen"],
     }
-    cf = voice.explain(frame.iloc[:60], "each", **words)
+    cf = voice.explain(frame.iloc[:15], "each", **words)
     seen = set()
     for i in np.flatnonzero(cf.feasible):
         answer = cf.to_frame().iloc[i]

@@ -327,12 +327,13 @@ class Counterfactuals:
 
         Examples
         --------
-        >>> import pandas as pd
         >>> from voicecf import VoICE
         >>> voice = VoICE.from_centers([[0.0, 0.0], [4.0, 0.0]], feature_names=["age", "income"])
-        >>> cf = voice.explain([[1.0, 5.0]], target=1, bounds={"age": (0, 9)})
-        >>> pd.DataFrame(cf.ranges(0)).loc[0, ["low", "high", "binds_low", "binds_high"]].tolist()
-        [2.0000000000000004, 9.0, 'cluster 0', 'bound']
+        >>> table = voice.explain([[1.0, 5.0]], target=1, bounds={"age": (0, 9)}).ranges(0)
+        >>> round(float(table["low"][0]), 9), table["binds_low"][0]
+        (2.0, 'cluster 0')
+        >>> float(table["high"][0]), table["binds_high"][0]
+        (9.0, 'bound')
         """
         from voicecf.ranges import ranges_of
 
