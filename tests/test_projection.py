@@ -32,6 +32,10 @@ ONCE_WRONG = {
     "columns that cost next to nothing": (0, 698),
     "nearly opposite rows on a cheap column": (21, 31126),
     "a fixed point outside its box, on one row and beyond another": (11, 13747),
+    "a multiplier that is rounding": (31, 14887),
+    "a multiplier that is rounding, far below the others": (5, 34819),
+    "a coordinate that stays, but for the last digit": (11, 87919),
+    "a coordinate that stays, with duplicate rows": (11, 94269),
 }
 
 

@@ -47,10 +47,10 @@ from sklearn.preprocessing import (
 import voicecf
 from voicecf import CFCLUST, SHARK, Region, Status, VoICE
 from voicecf.cell import Arithmetic
-from voicecf.clustering import Clustering
 from voicecf.errors import OptionError, SavingError, VersionWarning, VoiceError
+from voicecf.keptrow import KeptCell
+from voicecf.pipeline import Mixing
 from voicecf.saving import load, save
-from voicecf.space import Space
 
 TABLES = {"iris": load_iris, "wine": load_wine, "cancer": load_breast_cancer}
 
@@ -420,8 +420,8 @@ TREES = st.recursive(
         st.sets(HASHABLE, max_size=3),
         st.frozensets(HASHABLE, max_size=3),
         st.builds(Arithmetic, parts, parts),
-        st.builds(Space, st.lists(parts, max_size=2), st.booleans(), parts),
-        st.builds(Clustering, parts, parts, parts, parts, parts),
+        st.builds(KeptCell, parts, parts, st.text(), levels=st.tuples(parts)),
+        st.builds(Mixing, parts, parts),
         st.builds(StandardScaler, copy=parts),
     ),
     max_leaves=8,

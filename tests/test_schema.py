@@ -11,7 +11,11 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from sklearn.cluster import KMeans
+from sklearn.compose import ColumnTransformer
 from sklearn.datasets import load_iris
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 
 from voicecf import CFCLUST, VoICE
 from voicecf.schema import JSON_SCHEMA, _texts, _value, as_json
@@ -163,3 +167,40 @@ def test_levels_of_any_type_are_written(value, written):
     assert _value(value) == written
     assert type(_value(value)) is type(written)
     json.dumps(_value(value), allow_nan=False)
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_pipelines_are_written_in_the_users_units_and_types(library):
+    jsonschema = pytest.importorskip("jsonschema")
+    rng, n = np.random.default_rng(0), 90
+    table = {
+        "age": rng.integers(20, 60, n), "income": rng.normal(size=n) + np.arange(n) % 3 * 4,
+        "member": rng.integers(0, 2, n).astype(bool), "town": [["a", "b"][i % 2] for i in range(n)],
+    }  # fmt: skip
+    X = {"pandas": pd.DataFrame, "polars": pl.DataFrame}[library](table)
+    numbers = make_pipeline(SimpleImputer(), StandardScaler())
+    columns = ColumnTransformer([
+        ("n", numbers, ["age", "income"]), ("m", OrdinalEncoder(), ["member"]),
+        ("t", OneHotEncoder(sparse_output=False), ["town"]),
+    ])  # fmt: skip
+    model = make_pipeline(columns, KMeans(3, n_init=2, random_state=0))
+    cf = VoICE(model).fit(X).explain(X[:9], limit=50)
+    document = json.loads(cf.to_json(indent=1), parse_constant=no_constant)
+    jsonschema.Draft202012Validator(JSON_SCHEMA).validate(document)
+    types = {"age": int, "income": float, "member": bool, "town": str}
+    for answer in document["answers"]:
+        if answer["values"] is not None:
+            assert {name: type(v) for name, v in answer["values"].items()} == types
+        for change in answer["changes"]:
+            assert change["to"] == answer["values"][change["column"]]
+            assert change["from"] == table[change["column"]][answer["row"]]
+            assert type(change["from"]) is type(change["to"]) is types[change["column"]]
+
+
+@pytest.mark.parametrize("names", [[("a", 1), ("a", 2), ("b", 1), ("b", 2)], [0.5, None, 7, "x"]])
+def test_changes_name_odd_columns_as_they_are(names):
+    X = pd.DataFrame(IRIS.data, columns=pd.Index(names, tupleize_cols=False, dtype=object))
+    cf = VoICE.from_centers(IRIS.data[[0, 70, 120]], feature_names=names).explain(X[:9])
+    features = list(cf.changes()["feature"])
+    assert len(features) == cf.n_changed.sum() > 0
+    assert all(any(f is n or f == n for n in names) for f in features)

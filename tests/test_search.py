@@ -163,3 +163,15 @@ def test_with_everything_immutable_there_is_no_prefix():
     voice = VoICE.from_centers([[0.0, 0.0], [4.0, 0.0]])
     cf = voice.explain([[0.0, 0.0]], target=1, objective="prefix", immutable=[0, 1])
     assert cf.status.tolist() == [Status.INFEASIBLE]
+
+
+def test_a_batch_whose_rows_share_one_side_of_their_bounds_is_answered_row_by_row():
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    voice = VoICE(KMeans(3, n_init=2, random_state=0)).fit(X)
+    words = {"max_changes": 2, "increase_only": [0]}
+    batch = voice.explain(X, target="each", **words)
+    for i in range(len(batch)):
+        row = X[[batch.row[i]]]
+        alone = voice.explain(row, target=int(batch.target[i]), **words)
+        np.testing.assert_array_equal(batch.points[i], alone.points[0])
+        assert batch.status[i] == alone.status[0]

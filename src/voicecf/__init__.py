@@ -14,6 +14,7 @@ from voicecf.cell import Cell
 from voicecf.counterfactuals import Counterfactuals
 from voicecf.projection import Projection, project
 from voicecf.region import Region
+from voicecf.rules import Rules
 from voicecf.saving import load
 from voicecf.shark import SHARK
 from voicecf.status import Status
@@ -26,6 +27,7 @@ __all__ = [
     "Counterfactuals",
     "Projection",
     "Region",
+    "Rules",
     "Status",
     "VoICE",
     "load",

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from voicecf._compile import compiled
+from voicecf._compile import compiled, part
 from voicecf._kernel import (
     HUGE,
     INFEASIBLE,
@@ -39,7 +39,7 @@ LOOSE, DEPENDENT = TOLERANCE.loose, TOLERANCE.dependent
 FIRST = 16 * np.finfo(np.float64).eps
 
 
-@compiled
+@part
 def orthogonalise(frame, size, e, c):
     """Split e into its part along the basis, c, and the rest, left in e."""
     d = e.size
@@ -55,7 +55,7 @@ def orthogonalise(frame, size, e, c):
                 e[i] -= s * frame[t, i]
 
 
-@compiled
+@part
 def append_row(u, row, state, frame, tri, size):
     """Extend the basis by a row of U, restricted to the free coordinates."""
     d, rank = u.shape[1], tri.shape[1]
@@ -74,14 +74,14 @@ def append_row(u, row, state, frame, tri, size):
         frame[size, i] = e[i] / length if length > 0.0 else 0.0
 
 
-@compiled
+@part
 def rebuild(u, work, state, frame, tri, size):
     """Make the basis anew for the active rows on the present free coordinates."""
     for p in range(size):
         append_row(u, work[p], state, frame, tri, p)
 
 
-@compiled
+@part
 def back_substitute(tri, c, size, s):
     """Solve tri s = c for the upper triangle."""
     for p in range(size - 1, -1, -1):
@@ -91,7 +91,7 @@ def back_substitute(tri, c, size, s):
         s[p] = value / tri[p, p] if tri[p, p] > 0.0 else 0.0
 
 
-@compiled
+@part
 def tighten_active(u, b, mu, y, work, state, frame, tri, size):
     """Set the free coordinates and the multipliers afresh from the active rows.
 
@@ -121,7 +121,7 @@ def tighten_active(u, b, mu, y, work, state, frame, tri, size):
                 y[i] += c[p] * frame[p, i]
 
 
-@compiled
+@part
 def violation_of(u, b, low, high, y, chosen):
     """How far y is outside row or bound `chosen` (coordinate `chosen - m`), and the terms' size."""
     m, d = u.shape
@@ -135,7 +135,7 @@ def violation_of(u, b, low, high, y, chosen):
     return s, terms
 
 
-@compiled
+@part
 def most_violated(u, b, tol, share, low, high, mu, y, state):
     """Constraint to enforce next: row j as j, a bound of coordinate i as m + i; -1 if none."""
     m, d = u.shape
@@ -155,7 +155,7 @@ def most_violated(u, b, tol, share, low, high, mu, y, state):
     return chosen
 
 
-@compiled
+@part
 def direction(u, chosen, sign, work, state, frame, tri, size):
     """Set the dual directions: s of active rows, n of coordinates; the curvature, 0 if dependent.
 
@@ -184,7 +184,7 @@ def direction(u, chosen, sign, work, state, frame, tri, size):
     return part if part > DEPENDENT * DEPENDENT * whole else 0.0
 
 
-@compiled
+@part
 def longest_dual_step(mu, y, work, state, frame, tri, size):
     """How far the new multiplier can grow before an old one is zero; which: p, or -2 - i."""
     rank = tri.shape[1]
@@ -206,7 +206,7 @@ def longest_dual_step(mu, y, work, state, frame, tri, size):
     return longest, blocker
 
 
-@compiled
+@part
 def enforce(u, b, low, high, mu, y, work, state, frame, tri, size, chosen):
     """Make one violated constraint hold, dropping others as needed; the new number of active rows.
 
@@ -263,7 +263,7 @@ def enforce(u, b, low, high, mu, y, work, state, frame, tri, size, chosen):
     return size
 
 
-@compiled
+@part
 def dual_active_set(u, b, tol, share, low, high, mu, y, work, state, frame, tri):
     """Answer one problem; a status, with mu and y filled."""
     m, d = u.shape
@@ -290,7 +290,7 @@ def dual_active_set(u, b, tol, share, low, high, mu, y, work, state, frame, tri)
     return UNRESOLVED
 
 
-@compiled
+@part
 def proof_margin(u, b, tol, low, high, mu):
     """Least of mu . (U y - b) over the box, less what rounding could explain; > 0 is a proof."""
     m, d = u.shape
@@ -310,7 +310,7 @@ def proof_margin(u, b, tol, low, high, mu):
     return margin
 
 
-@compiled
+@part
 def blocked_row(u, b, tol, low, high):
     """First row that no point of the box satisfies, or -1."""
     m, d = u.shape
@@ -326,7 +326,7 @@ def blocked_row(u, b, tol, low, high):
     return -1
 
 
-@compiled
+@part
 def settle(u, b, tol, low, high, mu, y, work, state, frame, tri):
     """Answer one problem safely: a row that nothing satisfies, else the active-set method.
 
@@ -349,7 +349,18 @@ def settle(u, b, tol, low, high, mu, y, work, state, frame, tri):
     return UNRESOLVED
 
 
-@compiled
+@part
+def drop_dust(u, b, low, high, mu, y):
+    """Set multipliers to zero that are rounding, next to the largest and to their row's terms."""
+    largest = 0.0
+    for j in range(b.size):
+        largest = max(largest, mu[j])
+    for j in range(b.size):
+        if mu[j] <= FIRST * min(largest, violation_of(u, b, low, high, y, j)[1]):
+            mu[j] = 0.0
+
+
+@part
 def gap_of(u, b, low, high, mu, y, r, g, terms):
     """Clean y, set r = U y - b; the duality gap of y and mu, which need not belong together."""
     m, d = u.shape
@@ -406,9 +417,10 @@ def settle_chunk(
                 if turn > 0:  # only what the guard left is empty
                     status = UNRESOLVED
                 break
+            drop_dust(u, b, low, high, mu, y)
             gap = gap_of(u, b, low, high, mu, y, r, frame[rank], frame[rank + 1])
             size, step, square = sizes_of(y, x, points[at], scale)
-            pushed = push(b, base, mu, r, every, m, size, step, square, guard)
+            pushed = push(b, base, r, every, m, size, step, square, guard)
             if pushed or not (size < HUGE and abs(gap) < np.inf):
                 status = UNRESOLVED
             if not pushed:

@@ -45,7 +45,7 @@ from voicecf._choices import (
     survey,
     trim,
 )
-from voicecf._compile import compiled, step
+from voicecf._compile import compiled, part, step
 from voicecf._kernel import (
     INFEASIBLE,
     OPTIMAL,
@@ -89,7 +89,7 @@ def broken(u, b, low, high):
     return False
 
 
-@compiled
+@part
 def relax(u, b, low, high, turns, mu, y, r, cut, act, h, rhs, free, tol, work, state, frame, tri):
     """Project onto a box of choices: Newton from the multipliers at hand, afresh, then safely."""
     if broken(u, b, low, high):
@@ -241,7 +241,7 @@ def least_bound(top, best, unsure, prices):
     return least
 
 
-@compiled
+@part
 def search(
     u, b, tol, best, changes, limit, columns, grids, options, bounds, root, best_y,
     best_pick,
@@ -442,12 +442,12 @@ def ask_for_room(u, y, b, base, r, size, length, square, guard):
 
 @step
 def most_energy(low, high):
-    """Half the squared length that no step in a box exceeds."""
+    """Half the squared length that no step in a box exceeds; more than nothing."""
     s = 0.0
     for i in range(low.size):
         side = max(abs(low[i]), abs(high[i]))
         s += side * side
-    return 0.5 * s * (1.0 + 1e-6)
+    return max(0.5 * s * (1.0 + 1e-6), 1e-300)
 
 
 @step
@@ -501,9 +501,9 @@ def branch_chunk(
                 size, length, square = sizes_of(y, x, a, scale)
                 if ask_for_room(u, y, b, base, r, size, length, square, guard):
                     again, status, turn = True, UNRESOLVED, turn + 1
-            elif few < changes and nodes < limit:
+            elif few < changes:
                 proven = proven and status == INFEASIBLE
-                again, few = True, few + 1
+                again, few, status = nodes < limit, few + 1, UNRESOLVED
             elif turn > 0:  # only what the guard left is empty
                 status = UNRESOLVED
         if status == OPTIMAL and not proven:
@@ -511,5 +511,5 @@ def branch_chunk(
         status_out[p], nodes_out[p], changes_out[p] = status, nodes, few
         if status in (OPTIMAL, STOPPED):
             reach_out[p] = reach_of_numbers(u, r, y, columns, low, high)
-            at = at if lo.shape[0] > 1 else 0
-            finish(y, pick, a, scale, lo[at], hi[at], bounds, columns, listed, pitches, out[p])
+            one, other = at if lo.shape[0] > 1 else 0, at if hi.shape[0] > 1 else 0
+            finish(y, pick, a, scale, lo[one], hi[other], bounds, columns, listed, pitches, out[p])

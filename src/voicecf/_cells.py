@@ -4,33 +4,66 @@ from __future__ import annotations
 
 import numpy as np
 
-from voicecf._compile import compiled
+from voicecf._compile import compiled, part
+
+# Points in flight: a block is turned so that the innermost loops run over points and vectorise.
+LANES = 64
+
+
+@part
+def distances_to(block, center, weights, out):
+    """Weighted squared distances of the columns of `block` to a centroid, features by twos."""
+    d, lanes = block.shape
+    for k in range(lanes):
+        out[k] = 0.0
+    for i in range(0, d - 1, 2):
+        c0, c1, w0, w1 = center[i], center[i + 1], weights[i], weights[i + 1]
+        for k in range(lanes):
+            s, t = block[i, k] - c0, block[i + 1, k] - c1
+            out[k] += w0 * s * s + w1 * t * t
+    if d % 2:
+        c0, w0 = center[d - 1], weights[d - 1]
+        for k in range(lanes):
+            s = block[d - 1, k] - c0
+            out[k] += w0 * s * s
+
+
+@part
+def keep_nearest(j, distance, best, second, label):
+    """Note centroid j where it is nearer than all before, and the second best distance."""
+    for k in range(distance.size):
+        nearer = distance[k] < best[k]
+        second[k] = best[k] if nearer else min(second[k], distance[k])
+        best[k] = distance[k] if nearer else best[k]
+        label[k] = j if nearer else label[k]
 
 
 @compiled
 def assign_chunk(start, stop, points, centers, weights, sizes, growth, expanded, labels, doubtful):
     """Nearest centroid of each point; doubtful where the model's rounding could see another."""
     k, d = centers.shape
-    for p in range(start, stop):
-        best, second, label = np.inf, np.inf, 0
+    block, zero = np.empty((d, LANES)), np.zeros(d)
+    distance, best, second = np.empty(LANES), np.empty(LANES), np.empty(LANES)
+    label = np.empty(LANES)  # a number like the others, so that they vectorise together
+    for first in range(start, stop, LANES):
+        for q in range(LANES):
+            at = min(first + q, stop - 1)
+            best[q], second[q], label[q] = np.inf, np.inf, 0.0
+            for i in range(d):
+                block[i, q] = points[at, i]
         for j in range(k):
-            s = 0.0
-            for i in range(d):
-                t = points[p, i] - centers[j, i]
-                s += weights[i] * t * t
-            if s < best:
-                best, second, label = s, best, j
-            elif s < second:
-                second = s
-        error = best + second
+            distances_to(block, centers[j], weights, distance)
+            keep_nearest(float(j), distance, best, second, label)
         if expanded:
-            size = 0.0
-            for i in range(d):
-                size += weights[i] * points[p, i] * points[p, i]
-            size = np.sqrt(size) + sizes
-            error += size * size
-        labels[p] = label
-        doubtful[p] = second - best <= growth * error
+            distances_to(block, zero, weights, distance)
+        for p in range(first, min(first + LANES, stop)):
+            q = p - first
+            error = best[q] + second[q]
+            if expanded:
+                size = np.sqrt(distance[q]) + sizes
+                error += size * size
+            labels[p] = np.int64(label[q])
+            doubtful[p] = second[q] - best[q] <= growth * error
 
 
 @compiled
@@ -45,8 +78,7 @@ def measure_chunk(
             t = answers[p, i] - points[rows[p], i]
             s += weights[i] * t * t
             e += metric[i] * t * t
-            if abs(t) > least[i]:
-                count += 1
+            count += abs(t) > least[i]
         cost[p], energy[p], changed[p] = s, e, count
 
 

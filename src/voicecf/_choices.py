@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from voicecf._compile import compiled, step
+from voicecf._compile import part, step
 from voicecf.tolerance import TOLERANCE
 
 ANY, GRID, LEVELS = 0, 1, 2
@@ -64,7 +64,7 @@ def grid_near(c, y, least, most, columns, grids, options):
     return below if near else above
 
 
-@compiled
+@part
 def hull_of(columns, grids, options, bounds, node, low, high):
     """Set the smallest box around the choices that are left; False where a column has none.
 
@@ -143,8 +143,10 @@ def column_values(g, share, columns, grids, options, bounds, node, value, pick):
             if columns[c, FREEDOM] == ANY:
                 i = columns[c, FIRST]
                 y = best_number(bounds[0, i], bounds[1, i], g[i], share)
-                # Without a share an open side is infinite, which must not meet a slope of 0.
-                value[c] = y * (0.5 * share * y + g[i]) if share > 0.0 or g[i] != 0.0 else 0.0
+                if share > 0.0:
+                    value[c] = y * (0.5 * share * y + g[i])
+                else:  # an open side is infinite then, which must not meet a 0
+                    value[c] = y * g[i] if g[i] != 0.0 else 0.0
                 pick[c] = NUMBER
             else:
                 pick[c], value[c] = best_option(c, g, share, columns, grids, options, node)
@@ -180,7 +182,7 @@ def take_best(left, node, value, pick, taken):
     return total, (worst if left <= wanting else 0.0)
 
 
-@compiled
+@part
 def lagrangian(u, b, mu, share, left, columns, grids, options, bounds, node, g, value, pick, taken):
     """Least Lagrangian value over the choices of a node; see `take_best` for the second number."""
     for i in range(g.size):
@@ -196,7 +198,7 @@ def lagrangian(u, b, mu, share, left, columns, grids, options, bounds, node, g, 
     return total, worst
 
 
-@compiled
+@part
 def disproved(u, b, mu, trial, left, columns, grids, options, bounds, node, g, value, pick, taken):
     """Tell whether a row, or mu . U, is too large for all choices of a node: nothing in it fits."""
     m = b.size
@@ -239,7 +241,7 @@ def residual(u, b, mu, share, pick, columns, grids, options, bounds, g, r):
     return square
 
 
-@compiled
+@part
 def climb(
     u, b, mu, trial, r, steps, best, left, columns, grids, options, bounds, node, g, value, pick,
     taken,
@@ -303,7 +305,7 @@ def trim_levels(c, room, g, columns, grids, options, node):
     return some
 
 
-@compiled
+@part
 def trim(bound, worst, best, columns, grids, options, node, g, value, taken):
     """Strike out the choices that no better answer contains; False if a column has none left.
 
@@ -364,15 +366,15 @@ def nearest_choice(c, y, columns, grids, options, node):
 
 
 @step
-def changed(c, y, columns):  # a loop, which compiles to one
+def changed(c, y, columns):
     """Tell whether a step moves a column."""
+    moved = False
     for e in range(columns[c, WIDTH]):
-        if y[columns[c, FIRST] + e] != 0.0:
-            return True
-    return False
+        moved = moved or y[columns[c, FIRST] + e] != 0.0
+    return moved
 
 
-@compiled
+@part
 def survey(y, columns, grids, options, node, pick):
     """Pick the choices next to a step: the column that is furthest from one, and the changes."""
     furthest, far, changes = np.int64(-1), 0.0, np.int64(0)

@@ -19,15 +19,11 @@ from typing import Any
 FAST_SUMS = {"reassoc", "contract"}
 
 
-def compiled(
-    function: Callable[..., Any], fastmath: Any = FAST_SUMS, forceinline: bool = False
-) -> Any:
+def compiled(function: Callable[..., Any], fastmath: Any = FAST_SUMS) -> Any:
     """Compile `function` on its first call, without the GIL, and keep it on disk if possible."""
     import numba
 
     options: dict[str, Any] = {"nogil": True, "fastmath": fastmath, "error_model": "numpy"}
-    if forceinline:
-        options["forceinline"] = True
     try:
         return numba.njit(cache=True, **options)(function)
     except RuntimeError:  # nowhere to write a cache: compile in every process instead
@@ -36,7 +32,19 @@ def compiled(
 
 def step(function: Callable[..., Any]) -> Any:
     """Compile a named step of a loop into its callers: an array is seven arguments in a call."""
-    return compiled(function, forceinline=True)
+    return part(function, forceinline=True)
+
+
+def part(function: Callable[..., Any], **options: Any) -> Any:
+    """Compile what only compiled code calls: no way in from Python, and no file of its own.
+
+    Both would take longer to make than the code itself, and callers hold it anyway.
+    """
+    import numba
+
+    options |= {"fastmath": FAST_SUMS, "error_model": "numpy"}
+    options |= {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+    return numba.njit(**options)(function)
 
 
 @cache

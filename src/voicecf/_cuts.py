@@ -30,11 +30,15 @@ from voicecf._kernel import (
     reach_in_box,
     sizes_of,
     slack_of,
+    snap,
 )
+from voicecf._open import multipliers_of
 
 # Violated rows that are added at a time, if violated by at least this share of the worst.
 CUTS = 6
 CUT_SHARE = 0.8
+# Entries that are skipped at once where none is above a bar.
+STRETCH = 64
 SINGLE = np.float32(np.finfo(np.float32).eps)
 # What a row in the choice is marked with, so that scans pass over it; finite, see `largest_in`.
 CHOSEN = np.float32(-3e38)
@@ -57,9 +61,17 @@ def largest_in(r, start, stop):
 
 @step
 def above(r, bar, found):
-    """Collect the positions of entries above a bar; their number. No branch: hits are rare."""
-    count, bar = 0, np.float32(bar)
-    for j in range(r.size):
+    """Collect the positions of entries above a bar; their number. Hits are rare."""
+    count, bar, nothing = 0, np.float32(bar), np.float32(0.0)
+    whole = r.size // STRETCH * STRETCH
+    for start in range(0, whole, STRETCH):
+        excess = nothing
+        for j in range(STRETCH):  # a sum vectorises, and is positive if any is
+            excess += max(r[start + j] - bar, nothing)
+        for j in range(start, start + STRETCH if excess > nothing else start):
+            found[count] = j
+            count += r[j] > bar
+    for j in range(whole, r.size):
         found[count] = j
         count += r[j] > bar
     return count
@@ -131,6 +143,25 @@ def add_cuts(u, offset, x, y, r, slop, wary, b, base, mu, cut, size, found):
 
 
 @step
+def warm_start(u, b, mu, cut, known, count, gram, column, own, act, h, rhs):
+    """Start Newton at the multipliers that the choice has without a box, which seldom binds.
+
+    `gram` holds the products of the first `known` rows of the choice already.
+    """
+    for p in range(known, count):
+        for q in range(p + 1):
+            s = 0.0
+            for i in range(u.shape[1]):
+                s += u[cut[p], i] * u[cut[q], i]
+            gram[p, q] = gram[q, p] = s
+    for p in range(count):
+        column[p, 0] = b[cut[p]]
+    if multipliers_of(gram, column[:count], 0, own, act, h, rhs) >= 0:
+        for p in range(count):
+            mu[cut[p]] = own[p]
+
+
+@step
 def largest_guard(guard, unit):
     """Largest entry of each row of the guard, in the units of the rows: the most any needs."""
     largest = np.zeros(guard.shape[0])
@@ -198,6 +229,7 @@ def cuts_chunk(
     cut, found = np.empty(few, np.int64), np.empty(m + 1, np.int64)
     level = np.empty(m, np.float32)
     act, h, rhs = np.empty(d, np.int64), np.empty((d, d)), np.empty(d)
+    gram, column, own = np.empty((few, few)), np.empty((few, 1)), np.empty(few)
     widest, finest, largest = 0.0, 0.0, largest_guard(guard, unit)
     for j in range(m):
         level[j] = offset[j] * unit[j]
@@ -220,7 +252,7 @@ def cuts_chunk(
         else:
             for j in range(m):
                 r[j] = r0[j]
-        count, pushes, solved = np.int64(0), 0, True
+        count, known, pushes, solved = np.int64(0), np.int64(0), 0, True
         while solved:
             size, step, square = sizes = sizes_of(y, x, points[at], scale)
             wary = 2.0 * need_of(largest, 0, size, step, square) + slop
@@ -232,14 +264,17 @@ def cuts_chunk(
                 )  # fmt: skip
                 price(u, b, mu, cut, count, y, res, 0.0)
                 pushes += 1
-                if not push(b, base, mu, res, cut, count, size, step, square, guard):
+                if not push(b, base, res, cut, count, size, step, square, guard):
                     status_out[to] = OPTIMAL if count < few and size < HUGE else UNRESOLVED
                     break
                 if pushes == PUSHES:
                     break
             else:
                 count = grown
+            warm_start(u, b, mu, cut, known, count, gram, column, own, act, h, rhs)
+            known = count
             solved = newton(u, b, low, high, mu, cut, count, y, res, act, h, rhs, free)
+            snap(u, b, low, high, mu, cut, count, y, res, free)
             slop = max(slop, widest + finest * price_all(single, level, x, y, r))
             for q in range(count):
                 r[cut[q]] = CHOSEN

@@ -32,6 +32,8 @@ NEWTON_STEPS = 24
 HUGE = 1e150
 # A row that rises by less than this share of the step is parallel to it.
 FLAT = 1e-14
+# Of a coordinate's terms: what moved by less moved by rounding alone.
+DUST = 16 * np.finfo(np.float64).eps
 # How often an answer is pushed further in before its cell is called thinner than rounding.
 PUSHES = 6
 
@@ -144,13 +146,33 @@ def newton_step(u, low, high, mu, y, r, act, size, h, rhs, free):
 
 
 @step
+def drop_dust(mu, cut, size):
+    """Set multipliers to zero that are rounding next to the largest; whether there were any.
+
+    They would move what should stay. A row that does need so little comes back.
+    """
+    largest, some = 0.0, False
+    for p in range(size):
+        largest = max(largest, mu[cut[p]])
+    for p in range(size):
+        if 0.0 < mu[cut[p]] <= DUST * largest:
+            mu[cut[p]] = 0.0
+            some = True
+    return some
+
+
+@step
 def newton(u, b, low, high, mu, cut, size, y, r, act, h, rhs, free):
     """Newton on the rows in `cut`, from their multipliers; True where the KKT conditions hold."""
+    clean = False
     for _ in range(NEWTON_STEPS):
         square = step_of(u, mu, cut, size, low, high, y)
         worst, settled, gap = price(u, b, mu, cut, size, y, r, np.sqrt(square))
         if worst < 0 and settled:
-            return abs(gap) <= CLOSED * 0.5 * square
+            if clean or not drop_dust(mu, cut, size):
+                return abs(gap) <= CLOSED * 0.5 * square
+            clean = True
+            continue
         active = np.int64(0)  # no literal: a callee would compile for it, too
         for p in range(size):
             j = cut[p]
@@ -162,6 +184,29 @@ def newton(u, b, low, high, mu, cut, size, y, r, act, h, rhs, free):
         if not newton_step(u, low, high, mu, y, r, act, active, h, rhs, free):
             return False
     return False
+
+
+@step
+def snap(u, b, low, high, mu, cut, size, y, r, terms):
+    """Take back what is rounding alone: of a coordinate that stays, or that stops at its bound.
+
+    A row of whole numbers, say of categories, would else leave them off by the last digit.
+    """
+    moved = False
+    for i in range(y.size):
+        terms[i] = 0.0
+    for p in range(size):
+        weight = DUST * mu[cut[p]]
+        if weight != 0.0:
+            for i in range(y.size):
+                terms[i] += abs(weight * u[cut[p], i])
+    for i in range(y.size):
+        for end in (0.0, low[i], high[i]):
+            if y[i] != end and low[i] <= end <= high[i] and abs(y[i] - end) <= terms[i]:
+                y[i] = end
+                moved = True
+    if moved:
+        price(u, b, mu, cut, size, y, r, 0.0)
 
 
 @step
@@ -202,9 +247,15 @@ def sizes_of(y, x, point, scale):
 
 
 @step
+def room_for(constant, of_size, of_square, of_step, size, step, square):
+    """Slack that makes up for the model's rounding, from the four parts of a row's guard."""
+    return constant + of_size * size + of_square * square + of_step * step
+
+
+@step
 def need_of(guard, j, size, step, square):
     """Slack that row j needs to its uncontracted boundary, so that the model's rounding agrees."""
-    return guard[1, j] + guard[2, j] * size + guard[3, j] * square + guard[4, j] * step
+    return room_for(guard[1, j], guard[2, j], guard[3, j], guard[4, j], size, step, square)
 
 
 @step
@@ -229,7 +280,7 @@ def keep_off(b, base, offset, x, point, scale, guard):
 
 
 @step
-def push(b, base, mu, r, cut, count, size, step, square, guard):
+def push(b, base, r, cut, count, size, step, square, guard):
     """Ask for more room where the model's own arithmetic could still see a rival; True if it did.
 
     The uncontracted boundary is guard[0, j] behind the row's own slack `base`.
@@ -307,8 +358,9 @@ def project_chunk(
         for _ in range(PUSHES):
             if not newton(u, b, low, high, mu, cut, m, y, r, act, h, rhs, free):
                 break
+            snap(u, b, low, high, mu, cut, m, y, r, free)
             size, step, square = sizes_of(y, x, points[at], scale)
-            if not push(b, base, mu, r, cut, m, size, step, square, guard):
+            if not push(b, base, r, cut, m, size, step, square, guard):
                 status_out[to] = OPTIMAL if size < HUGE else UNRESOLVED
                 break
         if status_out[to] != OPTIMAL:

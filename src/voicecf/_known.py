@@ -40,6 +40,8 @@ FUNCTIONS = {
     ),
 }
 BUILTINS = {t.__name__: t for t in (bool, int, float, complex, str, bytes, object)}
+# Ours that are no dataclass, enum or estimator.
+OTHERS = ("voicecf.space.Space",)
 # A module of this package, one level down; `__main__` does not match, since it would run.
 OWN = re.compile(r"(voicecf\._?[a-z][a-z0-9_]*)\.([A-Za-z_][A-Za-z0-9_]*)")
 
@@ -101,11 +103,15 @@ def named_class(name: str) -> type:
 
 
 def _is_own_value(found: Any, module: str) -> bool:
-    """Tell whether this is a dataclass, an enum or an estimator, defined where it is named."""
+    """Tell whether this holds values and nothing else, and is defined where it is named."""
     return (
         isinstance(found, type)
         and found.__module__ == module
-        and (is_dataclass(found) or issubclass(found, (Enum, BaseEstimator)))
+        and (
+            is_dataclass(found)
+            or issubclass(found, (Enum, BaseEstimator))
+            or f"{module}.{found.__name__}" in OTHERS
+        )
     )
 
 

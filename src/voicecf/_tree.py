@@ -7,13 +7,14 @@ import math
 import re
 import struct
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from enum import Enum
 from functools import cached_property
 from importlib import import_module
-from types import MethodType
+from inspect import getattr_static
+from types import FunctionType, MethodType
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -33,6 +34,8 @@ DTYPE = re.compile(r"[<>|=][biufcmMSUO]\d*(\[\d*[A-Za-z]+\])?")
 NAN = struct.pack(">d", math.nan).hex()
 # What an object computes again when it is needed, or a file has no use for.
 CACHES = ("_kept", "_sklearn_version")
+# What of a class no object may replace.
+COMPUTED = (FunctionType, property, cached_property, classmethod, staticmethod)
 INFINITE = {"inf": math.inf, "-inf": -math.inf, "nan": np.nan}  # scikit-learn knows np.nan itself
 
 
@@ -86,6 +89,11 @@ class TreeWriter:
         if isinstance(value, np.dtype):
             return self._dtype(value, at)
         return self._named(value, at)
+
+    @property
+    def objects(self) -> list[Any]:
+        """All objects that were written."""
+        return [value for value, _ in self._seen.values() if not isinstance(value, np.ndarray)]
 
     def _int(self, value: int, at: Place) -> Any:
         if -(2**63) <= value < 2**64:
@@ -354,6 +362,7 @@ class TreeReader:
         cls = _known.named_class(node["class"])
         if issubclass(cls, Enum):
             raise SavingError("it holds an enum without its name.")
+        _check_names(cls, node["state"])
         made = self._objects[node["id"]] = cls.__new__(cls)
         state = {name: self.read(part, depth + 1) for name, part in node["state"].items()}
         if hasattr(made, "__dict__"):
@@ -365,6 +374,20 @@ class TreeReader:
 
     def _same(self, node: Any, depth: int) -> Any:
         return self._objects[node["id"]]
+
+    @property
+    def objects(self) -> list[Any]:
+        """All objects that were made."""
+        return list(self._objects.values())
+
+
+def _check_names(cls: type, state: dict[str, Any]) -> None:
+    """Refuse attributes that would take the place of methods, or of what is computed again."""
+    for name in state:
+        if name in CACHES or isinstance(getattr_static(cls, name, None), COMPUTED):
+            raise SavingError(f"it sets {cls.__name__}.{name:.40}, which is no value.")
+    if is_dataclass(cls) and state.keys() != {field.name for field in fields(cls)}:
+        raise SavingError(f"it holds a {cls.__name__} with more or fewer values than that has.")
 
 
 _READERS: dict[str, Callable[[TreeReader, Any, int], Any]] = {

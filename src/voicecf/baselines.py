@@ -74,7 +74,9 @@ class CFCLUST(Explainer):
         whole = np.full(len(self._fitted_space().names), np.inf)
         return self._explain(self._plain_question(X, -whole, whole, immutable), target)
 
-    def _settle(self, question: Question, rows: Rows, targets: Rows, answers: Answers) -> Given:
+    def _settle(
+        self, question: Question, rows: Rows, targets: Rows, answers: Answers
+    ) -> Given | None:
         """Write answers in the user's columns, wherever the pipeline sees them."""
         return self.space_.write(answers.points, question.given, rows)
 

@@ -6,22 +6,28 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from voicecf.frames import Kind, indexed, table, typed
+from voicecf.frames import Kind, indexed, retyped, table, typed
 from voicecf.region import Array
 from voicecf.space import Given, Space
 from voicecf.status import Status
+
+if TYPE_CHECKING:
+    from voicecf.reasons import Reason
 
 Rows = NDArray[np.int64]
 # How many changes a sentence names before it counts the rest.
 NAMED = 6
 # How much of a column's name it shows.
 LONGEST = 60
+# What there is one of for every answer.
+ARRAYS = ("row", "place", "points", "source", "target", "status", "cost", "n_changed",
+          "cardinality", "rho", "alpha", "gap", "rank")  # fmt: skip
 _FLOATS = {np.dtype(np.float64): nw.Float64, np.dtype(np.float32): nw.Float32}
 
 
@@ -53,6 +59,8 @@ class Counterfactuals:
         Contraction of the target's cell.
     gap : array of shape (n,)
         Duality gap of the certificate, relative to the size of the move in the solver's metric.
+    rank : array of shape (n,)
+        0 for the best answer of a row and target, 1, 2, ... for its alternatives.
     multipliers : array of shape (n, k)
         The certificate; see the property.
     """
@@ -74,6 +82,7 @@ class Counterfactuals:
     rho: Array
     alpha: Array
     gap: Array
+    rank: Rows
     certify: Callable[[Rows, Rows, Rows], Array]
 
     @property
@@ -91,7 +100,8 @@ class Counterfactuals:
     @property
     def feasible(self) -> NDArray[np.bool_]:
         """Whether there is an answer, in the target, for each row."""
-        return np.asarray((self.status == Status.OPTIMAL) | (self.status == Status.ALREADY))
+        answered = (Status.OPTIMAL, Status.ALREADY, Status.STOPPED)
+        return np.isin(self.status, np.array(answered, dtype=np.int8))
 
     @property
     def tau(self) -> Array:
@@ -118,9 +128,22 @@ class Counterfactuals:
         """Return some of the answers: a slice, a mask, positions, or one position."""
         if isinstance(which, (int, np.integer)):
             which = [self._at(which)]
-        arrays = ("row", "place", "points", "source", "target", "status", "cost", "n_changed",
-                  "cardinality", "rho", "alpha", "gap")  # fmt: skip
-        return replace(self, **{name: getattr(self, name)[which] for name in arrays})
+        return replace(self, **{name: getattr(self, name)[which] for name in ARRAYS})
+
+    def followed_by(self, others: Counterfactuals, after: Rows) -> Counterfactuals:
+        """Return these answers, each followed by those of `others` that come after it."""
+        both: dict[str, Any] = {
+            n: np.concatenate([getattr(self, n), getattr(others, n)]) for n in ARRAYS
+        }
+        order = np.argsort(np.concatenate([np.arange(len(self)), after]), kind="stable")
+        both["place"][len(self) :] += 0 if self.written is None else self.written.rows
+        turn = np.concatenate([np.zeros(len(self), dtype=np.int64), _turns(after)])
+        both["rank"] = turn
+        written = self.written
+        if written is not None and others.written is not None:
+            written = written.followed_by(others.written)
+        sorted_: dict[str, Any] = {n: both[n][order] for n in ARRAYS}
+        return replace(self, written=written, **sorted_)
 
     def _at(self, i: Any) -> int:
         if not -len(self) <= i < len(self):
@@ -186,12 +209,29 @@ class Counterfactuals:
         if written.frame is None:
             assert written.array is not None
             return table(dict(zip(self.space.sources, typed(written.array[place]), strict=True)))
-        return indexed(written.frame[place].to_native(), self.kind, self.row)
+        found = written.frame[place]
+        if self.feasible.all() and self.given.frame is not None:
+            found = retyped(found, self.given.frame)
+        return indexed(found.to_native(), self.kind, self.row)
+
+    def to_json(self, indent: int | None = None) -> str:
+        """Write the answers as strict JSON, as `voicecf.schema.JSON_SCHEMA` has it.
+
+        Values are in the user's columns, units and types; what is missing is null.
+
+        Parameters
+        ----------
+        indent : int, optional
+            Spaces for each level; everything in one line if left out.
+        """
+        from voicecf.schema import as_json
+
+        return as_json(self, indent=indent)
 
     def summary(self) -> Any:
         """Return a table with a line an answer: clusters, status, cost, tolerance."""
         columns = ("row", "source", "target", "feasible", "cost", "n_changed", "cardinality",
-                   "rho", "tau", "alpha", "gap")  # fmt: skip
+                   "rho", "tau", "alpha", "gap", "rank")  # fmt: skip
         found = {name: getattr(self, name) for name in columns}
         found["status"] = np.array([Status(s).name.lower() for s in self.status], dtype=str)
         return table(found, self.kind)
@@ -206,7 +246,7 @@ class Counterfactuals:
         columns = {
             "row": self.row[answer],
             "target": self.target[answer],
-            "feature": np.array(names, dtype=str if textual else None),
+            "feature": np.array(names, dtype=str) if textual else _objects(names),
             **self._cells(answer, feature),
             "delta": self.deltas[answer, feature],
         }
@@ -256,6 +296,48 @@ class Counterfactuals:
         where = f"cluster {target}, deeper" if source == target else f"{target}"
         return f"Row {row} {verb} {where} if {_joined(moved)}; it can go {self._reach(i)}."
 
+    def reason(self, i: int) -> Reason:
+        """Tell why answer i is infeasible, and what would make one possible.
+
+        Solves again, many times, for a minimal conflict of rules and rivals; see
+        `voicecf.reasons.Reason`. Where the row has an answer, it says so.
+
+        Examples
+        --------
+        >>> from voicecf import VoICE
+        >>> voice = VoICE.from_centers([[0.0, 0.0], [4.0, 0.0]], feature_names=["age", "income"])
+        >>> reason = voice.explain([[1.0, 5.0]], target=1, immutable="age").reason(0)
+        >>> [member.text for member in reason.conflict]
+        ['age may not change', 'cluster 0 is too close']
+        >>> print(reason.relaxations[0])
+        unlock age (cost 0.5)
+        """
+        from voicecf.reasons import reason_of
+
+        return reason_of(self, self._at(i))
+
+    def ranges(self, i: int) -> Any:
+        """Return a table of how far each changed column of answer i may go, the others held.
+
+        A line a changed column, the costliest first: column, from, to; low and high, between which
+        it may lie in the user's units while the answer stays in its target (contracted, if it is)
+        and within the rules; binds_low and binds_high, what is in the way there ("cluster 3",
+        "bound", "rule", "step", "data range", or "open"); for a category other_levels, those that
+        would do as well.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from voicecf import VoICE
+        >>> voice = VoICE.from_centers([[0.0, 0.0], [4.0, 0.0]], feature_names=["age", "income"])
+        >>> cf = voice.explain([[1.0, 5.0]], target=1, bounds={"age": (0, 9)})
+        >>> pd.DataFrame(cf.ranges(0)).loc[0, ["low", "high", "binds_low", "binds_high"]].tolist()
+        [2.0000000000000004, 9.0, 'cluster 0', 'bound']
+        """
+        from voicecf.ranges import ranges_of
+
+        return ranges_of(self, self._at(i))
+
     def _phrase(self, i: int, c: int) -> str:
         name = _legible(self.space.names[c])
         before, after = (values[c][i] for values in self._values)
@@ -294,6 +376,20 @@ class Counterfactuals:
         head, *body = repr(self).split("\n")
         items = "".join(f"<li>{escape(line.strip())}</li>" for line in body)
         return f"<div><strong>{escape(head)}</strong><ul>{items}</ul></div>"
+
+
+def _turns(after: Rows) -> Rows:
+    """Count 1, 2, ... along runs of equal numbers."""
+    starts = np.concatenate([[0], np.flatnonzero(np.diff(after)) + 1, [len(after)]])
+    return np.concatenate([np.arange(1, n + 1) for n in np.diff(starts)])
+
+
+def _objects(values: list[Any]) -> NDArray[Any]:
+    """Return values as an array, each as it is; numpy would look into tuples."""
+    made = np.empty(len(values), dtype=object)
+    for i, value in enumerate(values):
+        made[i] = value
+    return made
 
 
 def _legible(name: Any) -> str:

@@ -258,14 +258,16 @@ class Explainer(BaseEstimator):  # type: ignore[misc]
             written = self._settle(question, rows, targets, answers)
         return self._result(question, rows, targets, answers, written)
 
-    def _settle(self, question: Question, rows: Rows, targets: Rows, answers: Answers) -> Given:
-        """Write answers in the user's columns and take the pipeline's word for where they lie.
+    def _settle(
+        self, question: Question, rows: Rows, targets: Rows, answers: Answers
+    ) -> Given | None:
+        """Write answers in the user's columns and take the model's word for where they lie.
 
         What it sees outside its target is answered again, further behind the rows of the region.
         """
         wanted = answers.points.copy()
         for caution in (*CAUTION, None):
-            written, lost = self._put_to_the_pipeline(question, rows, targets, wanted, answers)
+            written, lost = self._put_to_the_model(question, rows, targets, wanted, answers)
             if lost.size == 0:
                 return written
             if caution is None:
@@ -279,24 +281,40 @@ class Explainer(BaseEstimator):  # type: ignore[misc]
         wanted[lost] = np.nan
         return self._written(question, rows, wanted)
 
-    def _written(self, question: Question, rows: Rows, points: Array) -> Given:
-        """Write answers in the user's columns."""
+    def _written(self, question: Question, rows: Rows, points: Array) -> Given | None:
+        """Write answers in the user's columns; None where these are the coordinates themselves."""
+        if self.space_.steps is None:
+            return None
         lo, hi = question.bounds or (None, None)
         return self.space_.write(points, question.given, rows, lo, hi, question.multiples)
 
-    def _put_to_the_pipeline(
+    def _put_to_the_model(
         self, question: Question, rows: Rows, targets: Rows, wanted: Array, answers: Answers
-    ) -> tuple[Given, Rows]:
+    ) -> tuple[Given | None, Rows]:
         """Write answers, read them again; keep what was read, and tell which went astray."""
         written = self._written(question, rows, wanted)
         found = np.flatnonzero(~np.isnan(wanted).any(axis=1))
-        again = self.space_.read_again(written, found)
+        if written is None:
+            points = self._on_steps(question, rows[found], wanted[found])
+            again = Given(None, points, points)
+        else:
+            again = self.space_.read_again(written, found)
         still = wanted[found] == question.points[rows[found]]
         answers.points[found] = np.where(still, wanted[found], again.points)
         astray = self._labels(again) != targets[found]
         for constraint in question.terms.constraints if question.terms else ():
             astray |= ~constraint.holds(self.space_.user_numbers(again))
         return written, found[astray & answers.found[found]]
+
+    def _on_steps(self, question: Question, rows: Rows, points: Array) -> Array:
+        """Put columns that have a step, and moved, on its multiples, as the user writes them."""
+        points = points.astype(self.space_.dtype).astype(np.float64)
+        for c, multiples in enumerate(question.multiples or ()):
+            if multiples is not None:
+                at = self.space_.columns[c].places[0]
+                moved = points[:, at] != question.points[rows, at]
+                points[moved, at] = multiples.nearest(points[moved, at])
+        return points
 
     def _unless_there(self, question: Question, targets: Rows, deepen: bool) -> Answers:
         """Answer rows that are not in their target yet; leave the others where they are."""
@@ -361,6 +379,9 @@ class Explainer(BaseEstimator):  # type: ignore[misc]
         if not self.space_.is_plain:
             moves = doubles - question.points[rows]
             changed = self.space_.changed(moves, least).sum(axis=1)
+        np.copyto(energy, 1.0, where=~(energy > 0))
+        gap = answers.gap / energy
+        gap *= 2.0
         return Counterfactuals(
             space=self.space_,
             given=question.given,
@@ -378,7 +399,8 @@ class Explainer(BaseEstimator):  # type: ignore[misc]
             cardinality=answers.cardinality,
             rho=answers.reach,
             alpha=self.alpha_[targets],
-            gap=2.0 * answers.gap / np.where(energy > 0, energy, 1.0),
+            gap=gap,
+            rank=np.zeros(len(rows), dtype=np.int64),
             certify=Certifier(copy(self), question),
         )
 

@@ -204,6 +204,26 @@ def _rebuilt(series: Any, rows: Rows, values: list[Any]) -> Any:
         return make(series.name, whole, backend=series.implementation)
 
 
+def retyped(frame: Any, like: Any) -> Any:
+    """Return a frame whose columns have the types of another one's, where these hold their values.
+
+    A gap in one row of a table takes the type of a whole column; rows without gaps get it back.
+    """
+    columns = []
+    for name in frame.columns:
+        series, dtype = frame.get_column(name), like.get_column(name).dtype
+        if series.dtype == dtype or series.null_count():
+            continue
+        if series.dtype.is_float() and dtype.is_integer():
+            values = series.to_numpy()
+            if np.isfinite(values).all() and (values == np.rint(values)).all():
+                columns.append(series.cast(dtype))
+        elif not series.dtype.is_numeric():
+            made = nw.new_series(name, series.to_list(), dtype, backend=series.implementation)
+            columns.append(made)
+    return frame.with_columns(*columns) if columns else frame
+
+
 def emptied(frame: Any, names: Sequence[Any], lost: NDArray[np.bool_]) -> Any:
     """Return a narwhals frame in which some columns of the lost rows hold nothing."""
     rows = np.flatnonzero(lost)

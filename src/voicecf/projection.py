@@ -55,7 +55,8 @@ class UnitRows:
     """A region's rows, scaled so that a slack is a distance in the metric.
 
     Where there are many, `single` holds them transposed, in single precision and in the row's own
-    `unit`, about one over its offset.
+    `unit`, about one over its offset. Where there are few, `gram` holds their products,
+    `across` the rows again and `along` what they do to a step, by fours: see `_open`.
     """
 
     u: Array
@@ -66,6 +67,9 @@ class UnitRows:
     offsets: Array
     origin: Array
     guard: Array
+    gram: Array
+    across: Array
+    along: Array
 
     @classmethod
     def of(cls, region: Region, metric: Any) -> UnitRows:
@@ -97,6 +101,9 @@ class UnitRows:
             offsets=offsets,
             origin=np.array(region.origin),
             guard=np.ascontiguousarray(guard / norms),
+            gram=u[:0] if many else np.einsum("ji,ki->jk", u, u),
+            across=_by_fours(u[:0] if many else u),
+            along=_by_fours(u[:0].T if many else -u.T),
         )
 
 
@@ -163,6 +170,13 @@ def project(
     return into
 
 
+def _by_fours(a: Array) -> Array:
+    """Add columns of zeros up to a multiple of four."""
+    wide = np.zeros((a.shape[0], -(-a.shape[1] // 4) * 4))
+    wide[:, : a.shape[1]] = a
+    return wide
+
+
 def _writable(values: Array) -> Array:
     """Return values as compiled code knows them: for read-only ones it would compile anew."""
     return np.require(values, requirements=["C", "W", "O"] if not values.flags.writeable else ["C"])
@@ -183,7 +197,7 @@ def _check(points: Array, rows: NDArray[np.int64], region: Region, d: int) -> No
 def _solve(
     problem: tuple[Any, ...], unit: UnitRows, n: int, status: Callable[[], NDArray[np.int8]]
 ) -> None:
-    """Newton for all, then the safe phase for those that it gave up."""
+    """Answer as if there were no box, what that misses by Newton, the rest by the safe phase."""
     m, d = unit.u.shape
     chunk = int(np.clip(4_000_000 // (1 + m * d) // 64 * 64, 64, 4096))
     if m > FEW_ROWS:
@@ -193,10 +207,18 @@ def _solve(
         many = (*problem, unit.single, unit.unit)
         in_parallel(lambda a, b: _cuts.cuts_chunk(a, b, *many), n, chunk=chunk)
     else:
-        from voicecf import _kernel
+        from voicecf import _open
 
-        announce(_kernel.__file__, _kernel.project_chunk)
-        in_parallel(lambda a, b: _kernel.project_chunk(a, b, *problem), n, chunk=chunk)
+        announce(_open.__file__, _open.open_chunk)
+        free = (*problem, unit.gram, unit.across, unit.along)
+        in_parallel(lambda a, b: _open.open_chunk(a, b, *free), n, chunk=chunk)
+        left = np.flatnonzero(status() == Status.UNRESOLVED)
+        if left.size:
+            from voicecf import _kernel
+
+            announce(_kernel.__file__, _kernel.project_chunk)
+            rest = (problem[0][left], problem[1][left], *problem[2:])
+            in_parallel(lambda a, b: _kernel.project_chunk(a, b, *rest), len(left), chunk=chunk)
     hard = np.flatnonzero(status() == Status.UNRESOLVED)
     if hard.size:
         from voicecf import _active_set

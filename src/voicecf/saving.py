@@ -23,6 +23,7 @@ import sklearn
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
+from voicecf._sound import check
 from voicecf._tree import PLAIN_KINDS, Place, TreeReader, TreeWriter
 from voicecf.errors import OptionError, SavingError, VersionWarning
 
@@ -74,6 +75,7 @@ def save(fitted: Any, path: Any) -> None:
         tree = writer.write(fitted, Place(type(fitted).__name__))
     except RecursionError:
         raise SavingError("the object is nested too deeply to be saved; flatten it.") from None
+    check(writer.objects)  # what is not sound would not load
     text = json.dumps({**_head(), "root": tree}, allow_nan=False)
     with _replacing(os.fsdecode(path)) as file, zipfile.ZipFile(file, "w") as archive:
         with _member(archive, TREE) as member:
@@ -86,7 +88,8 @@ def save(fitted: Any, path: Any) -> None:
 def load(path: Any, *, limit: int = LIMIT, expected: type[T] = object) -> T:  # type: ignore[assignment]
     """Read what `save` wrote. No code in the file is run, whoever wrote it.
 
-    The file is believed, though: what it says of the model is not checked against data.
+    What is in it must fit together. Beyond that the file is believed: what it says of the model is
+    not checked against data.
 
     Parameters
     ----------
@@ -208,6 +211,7 @@ def _read(file: IO[bytes], limit: int) -> tuple[dict[str, Any], Any]:
         root = reader.read(head.pop("root"))
     if set(members) != set(reader.arrays):
         raise SavingError("it holds members that its tree does not name. Save it again.")
+    check(reader.objects)
     return head, root
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from collections import defaultdict
-from collections.abc import Iterator
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
@@ -119,12 +117,12 @@ def as_json(counterfactuals: Counterfactuals, *, indent: int | None = None) -> s
     """
     frame = nw.from_native(counterfactuals.to_frame(), eager_only=True)
     texts = _texts(list(frame.columns))
-    parts = zip(counterfactuals, frame.rows(), _changes(counterfactuals, texts), strict=True)
+    rows = [dict(zip(texts.values(), map(_value, row), strict=True)) for row in frame.rows()]
     document = {
         "format": FORMAT,
         "version": VERSION,
         "columns": list(texts.values()),
-        "answers": [_answer(one, values, changes, texts) for one, values, changes in parts],
+        "answers": [_answer(counterfactuals, i, row, texts) for i, row in enumerate(rows)],
     }
     return json.dumps(document, indent=indent, allow_nan=False)
 
@@ -141,52 +139,47 @@ def _texts(names: list[Any]) -> dict[Any, str]:
 
 
 def _answer(
-    one: Counterfactuals, values: tuple[Any, ...], changes: list[Any], texts: dict[Any, str]
+    cf: Counterfactuals, i: int, row: dict[str, Any], texts: dict[Any, str]
 ) -> dict[str, Any]:
-    status = Status(int(one.status[0]))
+    status = Status(int(cf.status[i]))
     name = status.name.lower()
-    row = {text: _value(value) for text, value in zip(texts.values(), values, strict=True)}
     counts = ("row", "source", "target", "n_changed", "cardinality")
     found = {
         "status": name,
         "diagnosis": status.diagnosis,
-        "feasible": bool(one.feasible[0]),
-        **{key: int(getattr(one, key)[0]) for key in counts},
-        **{key: _number(getattr(one, key)[0]) for key in ("cost", "alpha", "gap")},
-        **{key: _reach(getattr(one, key)[0]) for key in ("rho", "tau")},
-        "text": one.text(0),
+        "feasible": bool(cf.feasible[i]),
+        **{key: int(getattr(cf, key)[i]) for key in counts},
+        **{key: _number(getattr(cf, key)[i]) for key in ("cost", "alpha", "gap")},
+        **{key: _reach(getattr(cf, key)[i]) for key in ("rho", "tau")},
+        "text": cf.text(i),
         "values": None if name in NOTHING else row,
-        "changes": changes,
+        "changes": [] if name in NOTHING else _changes(cf, i, row, texts),
     }
     return {key: found[key] for key in _ANSWER}
 
 
-def _changes(counterfactuals: Counterfactuals, texts: dict[Any, str]) -> Iterator[list[Any]]:
-    """Return the changes of each answer, in order."""
-    pairs = list(zip(counterfactuals.row.tolist(), counterfactuals.target.tolist(), strict=True))
-    if len(set(pairs)) < len(pairs):  # a pair twice: only one at a time can be told apart
-        yield from (
-            _lines(one, texts).get(pair, [])
-            for one, pair in zip(counterfactuals, pairs, strict=True)
+def _changes(
+    counterfactuals: Counterfactuals, i: int, row: dict[str, Any], texts: dict[Any, str]
+) -> list[Any]:
+    """Return the changes of an answer, the costliest first; `row` has its values by column."""
+    found = []
+    for c in counterfactuals._changed(i):
+        column = counterfactuals.space.columns[c]
+        name = texts.get(column.name, str(column.name))
+        before, after = (
+            _typed(values[c][i], column.whole, row.get(name)) for values in counterfactuals._values
         )
-        return
-    lines = _lines(counterfactuals, texts)
-    yield from (lines.get(pair, []) for pair in pairs)
+        delta = _number(counterfactuals.deltas[i, c])
+        found.append({"column": name, "from": before, "to": after, "delta": delta})
+    return found
 
 
-def _lines(counterfactuals: Counterfactuals, texts: dict[Any, str]) -> dict[Any, list[Any]]:
-    """Return the table of changes by row and target."""
-    table = nw.from_native(counterfactuals.changes(), eager_only=True)
-    found = defaultdict(list)
-    for line in table.rows(named=True):
-        change = {
-            "column": texts.get(line["feature"], str(line["feature"])),
-            "from": _value(line["from"]),
-            "to": _value(line["to"]),
-            "delta": _number(line["delta"]),
-        }
-        found[int(line["row"]), int(line["target"])].append(change)
-    return dict(found)
+def _typed(value: Any, whole: bool, like: Any) -> Any:
+    """Return a value as JSON has it: of a whole column no float, of truth values one of these."""
+    value = _value(value)
+    if whole and isinstance(value, float) and value.is_integer():
+        return bool(value) if isinstance(like, bool) else int(value)
+    return value
 
 
 def _number(value: Any) -> float | None:

@@ -155,6 +155,16 @@ class Answers:
         """Answers that one projection gives."""
         return cls(found.points, found.gap, found.reach, found.status, cardinality)
 
+    @classmethod
+    def joined(cls, parts: list[Answers]) -> Answers:
+        """Return several answers as one."""
+        names = cls.__dataclass_fields__
+        return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
+
+    def __getitem__(self, which: Any) -> Answers:
+        """Return some of them."""
+        return Answers(*(getattr(self, name)[which] for name in self.__dataclass_fields__))
+
     def put(self, at: Any, others: Answers, which: Any = slice(None)) -> None:
         """Copy `others[which]` into place."""
         for name in self.__dataclass_fields__:
@@ -205,9 +215,10 @@ class Choosing(Aim):
         found = branch(
             points, rows, unit, self.choices, limit=self.limit, fewest=fewest, locked=locked
         )
-        return Answers(
-            found.points, found.energy - found.bound, found.reach, found.status, found.changes
-        )
+        gap = np.full(len(rows), np.nan)
+        hit = ~np.isnan(found.points).any(axis=1)
+        gap[hit] = found.energy[hit] - found.bound[hit]
+        return Answers(found.points, gap, found.reach, found.status, found.changes)
 
     def allow(  # type: ignore[override]
         self, points: Array, rows: Rows, counts: NDArray[np.int64], *, certify: bool = False

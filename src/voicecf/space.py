@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, Literal
 
+import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from voicecf._compile import in_parallel
 from voicecf.errors import ColumnError, DataError, ModelError, OptionError, known_column, listed
 from voicecf.frames import (
     Cells,
@@ -27,6 +30,7 @@ from voicecf.frames import (
     written,
     written_array,
 )
+from voicecf.keptrow import KeptRow, plain_row
 from voicecf.pipeline import Mixing, Steps, dense, fed_names
 from voicecf.region import Array
 
@@ -133,6 +137,28 @@ class Given:
     raw: Any = None
     array: NDArray[Any] | None = None
 
+    @property
+    def rows(self) -> int:
+        """Number of rows."""
+        if self.frame is not None:
+            return len(self.frame)
+        return len(self.points if self.array is None else self.array)
+
+    def followed_by(self, others: Given) -> Given:
+        """Return the user's values of these rows and of others."""
+        frame, array = self.frame, self.array
+        if frame is not None:
+            schema = frame.schema
+            rest = others.frame.with_columns(
+                others.frame.get_column(name).cast(dtype)
+                for name, dtype in others.frame.schema.items()
+                if dtype != schema[name]
+            )
+            frame = nw.concat([frame, rest], how="vertical")
+        if array is not None and others.array is not None:
+            array = np.concatenate([array, others.array])
+        return replace(self, frame=frame, array=array)
+
 
 class Space:
     """Columns of a table, and where they are among the model's coordinates.
@@ -222,7 +248,7 @@ class Space:
         """Whether every column is a number, and the model sees it as it is."""
         return self.steps is None and self._plain
 
-    @property
+    @cached_property
     def continuous(self) -> bool:
         """Whether every column may be any number."""
         return all(column.free and not column.whole for column in self.columns)
@@ -238,10 +264,12 @@ class Space:
             frame = self._pick(frame)
             values = np.column_stack([numbers(frame, name) for name in frame.columns])
         self._check_width(values.shape[1])
-        values = np.array(values, dtype=self.dtype, order="C")
-        self._check_finite(values)
-        points = values if self.dtype == np.float64 else values.astype(np.float64)
-        return Given(frame, points, points, Kind.of(frame))
+        own = np.empty(values.shape, dtype=self.dtype)
+        finite: list[bool] = in_parallel(lambda a, b: _copy(values, own, a, b), len(own))
+        if not all(finite):
+            self._check_finite(own)
+        points = own if self.dtype == np.float64 else own.astype(np.float64)
+        return Given(frame, points, points, Kind.of(frame), array=own if frame is None else None)
 
     def _read_table(self, X: Any) -> Given:
         """Send rows through the fitted steps."""
@@ -328,13 +356,18 @@ class Space:
     def _made_up(self, n: int, changes: Mapping[Any, Cells]) -> Array:
         """Send n made-up rows through the steps: a row of the data, some of its values replaced."""
         assert self.steps is not None
-        assert self._template is not None
         if n == 0:
             return np.empty((0, self.n_coordinates))
         first, none = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=bool)
         with np.errstate(all="ignore"):
-            made = self._fed(*self._changed(self._template, first, changes, none))
+            made = self._fed(*self._changed(self._row(), first, changes, none))
             return dense(self.steps.forward(made))
+
+    def _row(self) -> Given:
+        """Return the row of the data that made-up ones are made of."""
+        assert self._template is not None
+        kept = self._template.frame
+        return self._template if kept is None else replace(self._template, frame=kept.frame)
 
     def _changed(
         self, given: Given, rows: Rows, changes: Mapping[Any, Cells], lost: NDArray[np.bool_]
@@ -439,6 +472,8 @@ class Space:
         """Send some rows of what `write` wrote through the steps."""
         frame = None if answers.frame is None else answers.frame[rows]
         array = None if answers.array is None else answers.array[rows]
+        if self.steps is None:
+            return self.read(array if frame is None else frame)
         return self._sent(frame, array, answers.kind)
 
     def box(self, lo: Array, hi: Array) -> tuple[Array, Array]:
@@ -523,6 +558,13 @@ class Space:
         """Return points as a frame of the sources; `rows` pick from the index."""
         columns = {name: points[:, i] for i, name in enumerate(self.sources)}
         return indexed(table(columns, kind), kind, rows)
+
+
+def _copy(values: NDArray[Any], own: NDArray[Any], start: int, stop: int) -> bool:
+    """Copy a span of rows, and tell whether all of them are certainly finite."""
+    with np.errstate(all="ignore"):
+        own[start:stop] = values[start:stop]
+        return bool(np.isfinite(own[start:stop].sum()))  # quicker than a look at each
 
 
 def _side(side: Array, rows: Rows, c: int) -> Any:
@@ -615,11 +657,7 @@ def _check_trace(space: Space, given: Given) -> None:
 def _learn(space: Space, given: Given, sources: list[int]) -> None:
     """Fill in what only the data tell: kinds, levels, ranges, where maps can be undone."""
     assert space.steps is not None
-    space._template = Given(
-        None if given.frame is None else given.frame[[0]],
-        given.points[:1], given.seen[:1], None, None,
-        None if given.array is None else given.array[:1],
-    )  # fmt: skip
+    space._template = _kept_row(space, given, sources)
     for c, source in enumerate(sources):
         coding = space.steps.codings.get(source)
         if coding is None:
@@ -636,6 +674,17 @@ def _learn(space: Space, given: Given, sources: list[int]) -> None:
         space.columns[c] = replace(space.columns[c], rising=bool(ends[1, at] >= ends[0, at]))
     _learn_slop(space, given)
     _learn_curves(space, given)
+
+
+def _kept_row(space: Space, given: Given, needed: list[int]) -> Given:
+    """Keep the first row of the data, its frame as plain values, so that it can be saved."""
+    frame = array = None
+    if given.frame is not None:
+        names = space.sources if space.named else list(given.frame.columns)
+        frame = KeptRow.of(given.frame[[0]], {names[i] for i in needed})
+    if given.array is not None:
+        array = plain_row(given.array, needed)
+    return Given(frame, given.points[:1].copy(), given.seen[:1].copy(), array=array)
 
 
 def _learn_options(space: Space) -> None:

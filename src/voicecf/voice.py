@@ -36,6 +36,8 @@ from voicecf.search import (
 )
 from voicecf.space import Given, Space
 from voicecf.status import Status
+from voicecf.tolerance import TOLERANCE
+from voicecf.variants import Alternatives, tradeoff
 
 OBJECTIVES = {"cost": least_cost, "prefix": shortest_prefix, "fewest": fewest_changes}
 # The least share of a cell that a contraction learned from data leaves.
@@ -91,6 +93,8 @@ class VoICE(Explainer):
         Bounds of the columns, in the user's units; infinite for categories.
     box_ : pair of arrays of shape (d,)
         The same for the coordinates.
+    allowed_ : Box
+        What rows may do unless rules say otherwise.
     weights_ : array of shape (d,)
         Weights of the coordinates in cost and metric.
     origins_ : array of shape (k, d)
@@ -228,6 +232,8 @@ class VoICE(Explainer):
         self.box_ = self.space_.box(self.lo_, self.hi_)
         if points is not None and not self.space_.is_plain:
             self.box_ = _around(points, *self.box_)
+        self.box_ = self.space_.inward(*self.box_)
+        self.allowed_ = Box(*self.box_, np.zeros(self.space_.n_coordinates, dtype=np.bool_))
 
     def _box(self, lo: Array, hi: Array) -> tuple[Array, Array]:
         """Turn bounds of columns into a box of coordinates; most are those that were learned."""
@@ -347,6 +353,7 @@ class VoICE(Explainer):
         *,
         objective: Literal["cost", "prefix", "fewest"] = "cost",
         deepen: bool = False,
+        alternatives: int = 0,
         rules: Rules | None = None,
         limit: int = LIMIT,
         **words: Any,
@@ -365,6 +372,9 @@ class VoICE(Explainer):
             prefix or the fewest changes, then the least cost.
         deepen : bool
             Whether a row that is in its target already moves on into the contracted cell.
+        alternatives : int
+            How many further answers to give for each row, best first (`rank` 1, 2, ...): each
+            leaves alone at least one column that each answer before it changes.
         rules : Rules, optional
             What may change, and how; or say its words right here:
         **words
@@ -380,22 +390,99 @@ class VoICE(Explainer):
         Counterfactuals
         """
         known_option(objective, OBJECTIVES, "objective")
-        question = self._question(X, objective, rules, words, limit)
-        return self._explain(question, target, deepen)
+        _check_count(alternatives, "alternatives", 0)
+        _check_count(limit, "limit", 1)
+        several = alternatives > 0
+        question = self._question(X, objective, rules, words, limit, choosing=several)
+        first = self._explain(question, target, deepen)
+        return self._with_alternatives(question, first, alternatives) if several else first
+
+    def tradeoff(
+        self, X: Any, target: Any = "nearest", *, rules: Rules | None = None, limit: int = LIMIT,
+        **words: Any,
+    ) -> Counterfactuals:  # fmt: skip
+        """Find the least cost with at most 1, 2, 3, ... changed columns.
+
+        Parameters as for `explain`; with "nearest", the target is the one of least cost. For each
+        row there is an answer for every number of changes (`cardinality`) from the fewest that
+        suffice up to the number from which on more changes save nothing.
+
+        Examples
+        --------
+        >>> from voicecf import VoICE
+        >>> voice = VoICE.from_centers([[0.0, 0.0], [4.0, 1.0]])
+        >>> voice.tradeoff([[0.0, 0.0]], target=1).cost.round(3).tolist()
+        [2.258, 2.125]
+        """
+        _check_count(limit, "limit", 1)
+        question = self._question(X, "cost", rules, words, limit, choosing=True)
+        first = self._explain(question, target)
+        there = first.status == Status.ALREADY
+        ways = np.flatnonzero(~there)
+        pairs, targets = first.row, first.target
+
+        def ask(which: Rows, changes: int) -> Answers:
+            few = self._limited(question, changes)
+            return self._answer(few, pairs[ways[which]], targets[ways[which]])
+
+        def energy(which: Rows, answers: Answers) -> Array:
+            return self._measure(question, pairs[ways[which]], answers.points)[1]
+
+        found, answers = tradeoff(ask, energy, len(ways), len(self.space_.columns))
+        return self._told(question, pairs[ways[found]], targets[ways[found]], answers)
+
+    def _limited(self, question: Question, changes: int) -> Question:
+        """Return a question with fewer changes allowed."""
+        assert question.terms is not None
+        choices = question.terms.choices
+        few = replace(choices, changes=min(changes, choices.changes))
+        return replace(question, terms=replace(question.terms, choices=few))
+
+    def _with_alternatives(
+        self, question: Question, first: Counterfactuals, alternatives: int
+    ) -> Counterfactuals:
+        """Add further answers to those that were found first."""
+        if question.objective == "prefix":
+            raise OptionError('alternatives go with objective="cost" or "fewest", not "prefix".')
+        least = TOLERANCE.changed * self.spread_
+
+        def ask(row: int, target: int, locked: Any) -> tuple[Answers, Any, Any]:
+            rows, targets = np.full(len(locked), row), np.full(len(locked), target)
+            answers = self._answer(question, rows, targets, locked)
+            _, energy, _ = self._measure(question, rows, answers.points)
+            moves = answers.points - question.points[rows]
+            few = answers.cardinality if question.objective == "fewest" else np.zeros(len(rows))
+            keys = list(zip(few.tolist(), energy.tolist(), strict=True))
+            return answers, keys, self.space_.changed(moves, least)
+
+        search = Alternatives(ask, len(self.space_.columns))
+        places, parts = [], []
+        for i in np.flatnonzero(first.feasible & (first.status != Status.ALREADY)):
+            found = search.of(int(first.row[i]), int(first.target[i]), alternatives + 1)[1:]
+            places += [i] * len(found)
+            parts += found
+        if not parts:
+            return first
+        at = np.array(places)
+        rest = self._told(question, first.row[at], first.target[at], Answers.joined(parts))
+        return first.followed_by(rest, at)
 
     def _question(
-        self, X: Any, objective: str, rules: Rules | None, words: dict[str, Any], limit: int
-    ) -> Question:
+        self, X: Any, objective: str, rules: Rules | None, words: dict[str, Any], limit: int,
+        choosing: bool = False,
+    ) -> Question:  # fmt: skip
         """Read rows and rules: the plainest ones as a box, all others column by column."""
         space = self._fitted_space()
-        plain = rules is None and space.continuous and objective != "fewest"
+        plain = rules is None and space.continuous and objective != "fewest" and not choosing
+        if plain and not words:  # the quick way in, for a row at a time
+            given, source = self._read(X)
+            bounds = self.lo_, self.hi_
+            return Question(given.points, source, self.allowed_, given, objective, bounds)
         if plain and _plain_words(words):
             question = self._plain_question(X, self.lo_, self.hi_, **words)
             return replace(question, objective=objective)
         if rules is not None and words:
             raise OptionError(f"give rules, or words such as {next(iter(words))!r}, not both.")
-        if not isinstance(limit, Integral) or limit < 1:
-            raise OptionError(f"limit={limit!r} must be a whole number of boxes, such as {LIMIT}.")
         if self.contract_bounds:
             raise OptionError(
                 "contract_bounds shrinks a box, and there is none for whole numbers, categories or "
@@ -417,6 +504,8 @@ class VoICE(Explainer):
         rules, terms = question.box, question.terms
         ranked = self.order_[~rules.immutable[self.order_]] if terms is None else self.ranked_
         shared = rules.box(question.points, rules.lo, rules.hi)
+        # The box that was learned is in the region already, checked.
+        learned = shared[0] is self.box_[0] and shared[1] is self.box_[1]
 
         def aim(target: int) -> tuple[int, Aim]:
             region, unit = self._prepared(target)
@@ -431,7 +520,7 @@ class VoICE(Explainer):
                 box = rules.box(question.points, *self._contract_box(target, rules.lo, rules.hi))
             agrees = partial(self._agrees, target)
             doubted = not self.clustering_.trusted
-            placed = region.within(*box), unit, ranked, agrees, doubted
+            placed = region if learned else region.within(*box), unit, ranked, agrees, doubted
             if terms is not None:
                 return target, Choosing(*placed, terms.choices, terms.limit)
             return target, Aim(*placed)
@@ -469,9 +558,14 @@ class VoICE(Explainer):
         mixing = self.space_.mixing
         return self.clustering_.agrees(target, points if mixing is None else mixing(points))
 
-    def _answer(self, question: Question, rows: Rows, targets: Rows) -> Answers:
+    def _answer(self, question: Question, rows: Rows, targets: Rows, locked: Any = None) -> Answers:
         solve = OBJECTIVES[question.objective]
         groups = list(self._aims(question, targets))
+        if locked is not None:  # columns that each problem may not change, of one target
+            _, aim = groups[0][1]()
+            assert isinstance(aim, Choosing)
+            fewest = question.objective == "fewest"
+            return aim.choose(question.points, rows, fewest=fewest, locked=locked)
         if len(groups) == 1:
             return solve(question.points, rows, groups[0][1]()[1])
         projected = question.objective == "cost" and question.terms is None
@@ -592,6 +686,12 @@ def _around(points: Array, lo: Array, hi: Array) -> tuple[Array, Array]:
         low = np.where(np.abs(points - lo) <= near * np.abs(lo), points, np.inf).min(axis=0)
         high = np.where(np.abs(points - hi) <= near * np.abs(hi), points, -np.inf).max(axis=0)
     return np.minimum(lo, low), np.maximum(hi, high)
+
+
+def _check_count(value: Any, where: str, least: int) -> None:
+    whole = type(value) is int or (isinstance(value, Integral) and not isinstance(value, bool))
+    if not whole or value < least:
+        raise OptionError(f"{where}={value!r} must be a whole number, {least} or more.")
 
 
 def _plain_words(words: dict[str, Any]) -> bool:
