@@ -93,8 +93,6 @@ class VoICE(Explainer):
         Bounds of the columns, in the user's units; infinite for categories.
     box_ : pair of arrays of shape (d,)
         The same for the coordinates.
-    allowed_ : Box
-        What rows may do unless rules say otherwise.
     weights_ : array of shape (d,)
         Weights of the coordinates in cost and metric.
     origins_ : array of shape (k, d)
@@ -233,7 +231,6 @@ class VoICE(Explainer):
         if points is not None and not self.space_.is_plain:
             self.box_ = _around(points, *self.box_)
         self.box_ = self.space_.inward(*self.box_)
-        self.allowed_ = Box(*self.box_, np.zeros(self.space_.n_coordinates, dtype=np.bool_))
 
     def _box(self, lo: Array, hi: Array) -> tuple[Array, Array]:
         """Turn bounds of columns into a box of coordinates; most are those that were learned."""
@@ -476,8 +473,8 @@ class VoICE(Explainer):
         plain = rules is None and space.continuous and objective != "fewest" and not choosing
         if plain and not words:  # the quick way in, for a row at a time
             given, source = self._read(X)
-            bounds = self.lo_, self.hi_
-            return Question(given.points, source, self.allowed_, given, objective, bounds)
+            box = Box(*self.box_, np.zeros(space.n_coordinates, dtype=np.bool_))
+            return Question(given.points, source, box, given, objective, (self.lo_, self.hi_))
         if plain and _plain_words(words):
             question = self._plain_question(X, self.lo_, self.hi_, **words)
             return replace(question, objective=objective)
