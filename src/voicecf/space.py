@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from voicecf._compile import in_parallel
-from voicecf.errors import ColumnError, DataError, ModelError, OptionError, known_column, listed
+from voicecf.errors import ColumnError, DataError, listed
 from voicecf.frames import (
     Cells,
     Kind,
@@ -30,25 +30,13 @@ from voicecf.frames import (
     written,
     written_array,
 )
-from voicecf.keptrow import KeptRow, plain_row
-from voicecf.pipeline import Mixing, Steps, dense, fed_names
+from voicecf.pipeline import Mixing, Steps, dense
 from voicecf.region import Array
 
 __all__ = ["Column", "Given", "Kind", "Mixing", "Space", "as_frame", "kind_of", "table"]
 
-# What no source of a declared block being on is called.
-NONE_ON = "(none)"
-# Of a column's spread: what the way to the user's units and back may lose and still be rounding.
-INVERTIBLE = 1e-9
 # A number this close to a whole one, relative to it, is that number after rounding.
 WHOLE = 1e-9
-# Multiples of the observed spread that are tried to see how far a curve can be followed; odd ones,
-# so that none is just where a logarithm ends.
-BEYOND = 1.0123 * 2.0 ** np.arange(-6.0, 20.0)
-# Of the way there: what may be lost there and back.
-UNDONE = 1e-6
-# Rows of the data that are sent to the user's units and back.
-SAMPLED = 20_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -235,8 +223,10 @@ class Space:
         >>> space.columns[1].levels
         ('x1', 'x2')
         """
-        space = _bare(X, dtype, order) if steps is None else _traced(steps, X, dtype)
-        return _with_categories(space, X, categories) if categories else space
+        from voicecf.learning import bare, traced, with_categories
+
+        space = bare(X, dtype, order) if steps is None else traced(steps, X, dtype)
+        return with_categories(space, X, categories) if categories else space
 
     @property
     def n_coordinates(self) -> int:
@@ -520,9 +510,7 @@ class Space:
 
     def user_numbers(self, given: Given) -> dict[Any, Array]:
         """Return the number columns of rows in the user's units, by name."""
-        return {
-            c.name: _user_numbers(self, given, c)[0] for c in self.columns if c.kind == "number"
-        }
+        return {c.name: user_values(self, given, c)[0] for c in self.columns if c.kind == "number"}
 
     def shown(self, c: int, given: Given, points: NDArray[Any]) -> NDArray[Any]:
         """Return the values of a column as its user sees them: floats, or levels."""
@@ -535,7 +523,7 @@ class Space:
         if self.steps is None:
             return np.asarray(points[:, column.places[0]])
         if column.kind == "number":
-            return _user_numbers(self, given, column)[0]
+            return user_values(self, given, column)[0]
         at = self.sources.index(column.sources[0])
         if given.frame is None:
             assert given.array is not None
@@ -586,154 +574,7 @@ def _level(column: Column, value: Any) -> int:
     raise DataError(f"{value!r} is no level of {column.name!r}; there are {listed(column.levels)}.")
 
 
-def _bare(X: Any, dtype: Any, order: Any) -> Space:
-    """Learn the columns of a bare model's data."""
-    frame = as_frame(X)
-    if frame is None:
-        values = number_array(X)
-        space = Space.plain([f"x{i}" for i in range(values.shape[1])], False, dtype)
-    else:
-        space = Space.plain(list(frame.columns) if order is None else list(order), True, dtype)
-    points = space.read(X).points
-    for c, column in enumerate(space.columns if len(points) else ()):
-        ends = float(points[:, c].min()), float(points[:, c].max())
-        # An array has one type for all its columns, so it says nothing of any of them.
-        whole = frame is not None and is_whole(frame, column.name)
-        space.columns[c] = replace(column, observed=ends, whole=whole)
-    return space
-
-
-def _traced(pipeline: Any, X: Any, dtype: Any) -> Space:
-    """Learn the columns of a pipeline's data from its fitted steps."""
-    frame, known = as_frame(X), fed_names(pipeline)
-    if known is not None:
-        names = list(known)
-    elif frame is not None:
-        names = list(frame.columns)
-    else:
-        names = [f"x{i}" for i in range(any_array(X).shape[1])]
-    steps = Steps.of(pipeline, names)
-    positions = sorted({wire.source for wire in steps.wires})
-    columns = [
-        Column(
-            names[i], (names[i],), np.array([p for p, w in enumerate(steps.wires) if w.source == i])
-        )
-        for i in positions
-    ]
-    space = Space(columns, names, frame is not None or known is not None, dtype)
-    space.steps, space.mixing = steps, steps.mixing
-    textual = all(isinstance(name, str) for name in names)
-    space.feeds_frame = known is not None or (frame is not None and not textual)
-    space.coordinate_names = [wire.label for wire in steps.wires]
-    space.slop = np.zeros(len(steps.wires))
-    given = space.read(X)
-    if len(given.points) == 0:
-        raise DataError("X has no rows; bounds and contraction are learned from data.")
-    _check_trace(space, given)
-    _learn(space, given, positions)
-    return space
-
-
-def _check_trace(space: Space, given: Given) -> None:
-    """Compare what was traced with what the steps did to the data."""
-    made, d = given.points.shape[1], space.n_coordinates
-    if made != d:
-        raise ModelError(
-            f"the steps before the model make {made} coordinates of the data where their fitted "
-            f"attributes tell of {d}; voicecf cannot follow them."
-        )
-    if space.mixing is None:
-        return
-    told = space.mixing(given.points)
-    size = np.abs(given.points) @ np.abs(space.mixing.matrix).T + np.abs(space.mixing.shift)
-    rounding = 1e-4 if given.seen.dtype == np.float32 or space.dtype == np.float32 else 1e-8
-    if told.shape != given.seen.shape or (np.abs(told - given.seen) > rounding * (1 + size)).any():
-        raise ModelError(
-            "the steps after the first mixing one do something else than their fitted attributes "
-            "tell; voicecf cannot follow them."
-        )
-
-
-def _learn(space: Space, given: Given, sources: list[int]) -> None:
-    """Fill in what only the data tell: kinds, levels, ranges, where maps can be undone."""
-    assert space.steps is not None
-    space._template = _kept_row(space, given, sources)
-    for c, source in enumerate(sources):
-        coding = space.steps.codings.get(source)
-        if coding is None:
-            space.columns[c] = _number(space, given, space.columns[c])
-        else:
-            space.columns[c] = replace(
-                space.columns[c], kind="category", levels=coding.levels, ordered=coding.ordered
-            )
-    _learn_options(space)
-    sides = {c: np.array(o.observed) for c, o in enumerate(space.columns) if o.kind == "number"}
-    ends = space._corners(sides)
-    for c in sides:
-        at = space.columns[c].places[0]
-        space.columns[c] = replace(space.columns[c], rising=bool(ends[1, at] >= ends[0, at]))
-    _learn_slop(space, given)
-    _learn_curves(space, given)
-
-
-def _kept_row(space: Space, given: Given, needed: list[int]) -> Given:
-    """Keep the first row of the data, its frame as plain values, so that it can be saved."""
-    frame = array = None
-    if given.frame is not None:
-        names = space.sources if space.named else list(given.frame.columns)
-        frame = KeptRow.of(given.frame[[0]], {names[i] for i in needed})
-    if given.array is not None:
-        array = plain_row(given.array, needed)
-    return Given(frame, given.points[:1].copy(), given.seen[:1].copy(), array=array)
-
-
-def _learn_options(space: Space) -> None:
-    """Learn the coordinates of every level, of all categories at once."""
-    changes, n = {}, 0
-    for column in space.columns:
-        if column.kind == "category":
-            changes[column.sources[0]] = Cells(np.arange(n, n + len(column.levels)), column.levels)
-            n += len(column.levels)
-    made = space._made_up(n, changes)
-    for c, column in enumerate(space.columns):
-        if column.kind == "category":
-            rows = changes[column.sources[0]].rows
-            space.columns[c] = replace(column, options=made[np.ix_(rows, column.places)])
-
-
-def _learn_slop(space: Space, given: Given) -> None:
-    """Send the data to the user's units and back, and see how far coordinates move."""
-    rows = np.unique(np.linspace(0, len(given.points) - 1, SAMPLED).astype(np.int64))
-    found, every = space._numbers(given.points[rows]), np.arange(len(rows))
-    affine = [c for c in space.columns if c.kind == "number" and c.affine]
-    cells = {c.sources[0]: Cells(every, found[c.sources[0]]) for c in affine}
-    made = space._changed(given, rows, cells, np.zeros(len(rows), dtype=bool))
-    assert space.steps is not None
-    again = dense(space.steps.forward(space._fed(*made)))
-    places = np.array([c.places[0] for c in affine], dtype=np.int64)
-    moved = np.abs(again - given.points[rows])[:, places]
-    space.slop[places] = 2.0 * moved.max(axis=0)
-
-
-def _number(space: Space, given: Given, column: Column) -> Column:
-    """Learn range and type of a column of numbers."""
-    assert space.steps is not None
-    if len(column.places) != 1:
-        raise ModelError(
-            f"column {column.name!r} goes into several coordinates, which one answer could not "
-            "change alike; let each column go through one transformer."
-        )
-    values, whole = _user_numbers(space, given, column)
-    missing = np.isnan(values)
-    if missing.any():  # is read as what the imputer fills in
-        filled = space.steps.backward(given.points)[space.sources.index(column.name)]
-        values = np.where(missing, filled, values)
-    ends = float(values.min()), float(values.max())
-    affine = space.steps.wires[column.places[0]].affine
-    return replace(column, observed=ends, whole=whole, affine=affine)
-
-
-def _user_numbers(space: Space, given: Given, column: Column) -> tuple[Array, bool]:
+def user_values(space: Space, given: Given, column: Column) -> tuple[Array, bool]:
     """Return the values of a source as numbers, and whether its type is whole."""
     at = space.sources.index(column.sources[0])
     if given.frame is not None:
@@ -744,179 +585,3 @@ def _user_numbers(space: Space, given: Given, column: Column) -> tuple[Array, bo
     values = given.array[:, at]
     whole = values.dtype.kind in "iub" or all(isinstance(v, (int, np.integer)) for v in values)
     return values.astype(np.float64), bool(whole)
-
-
-def _learn_curves(space: Space, given: Given) -> None:
-    """Learn how well maps that are not affine can be undone, and how far they can be followed."""
-    curves = [c for c, o in enumerate(space.columns) if o.kind == "number" and not o.affine]
-    data = {c: _user_numbers(space, given, space.columns[c])[0] for c in curves}
-    values = {c: np.unique(v[~np.isnan(v)]) for c, v in data.items()}
-    made = _coordinates_of(space, values)
-    between = {c: np.concatenate([m, 0.5 * (m[1:] + m[:-1])]) for c, m in made.items()}
-    back = {c: space.values(c, z) for c, z in between.items()}
-    again = _coordinates_of(
-        space, {c: np.where(np.isfinite(v), v, values[c][0]) for c, v in back.items()}
-    )
-    for c in curves:
-        _check_alone(space, given, c, data[c], values[c], made[c])
-        lost = np.where(np.isfinite(back[c]), np.abs(again[c] - between[c]), np.inf)
-        if not _strict(made[c]) or (lost > INVERTIBLE * _size(made[c])).any():
-            space.columns[c] = replace(space.columns[c], listed=tuple(values[c].tolist()))
-        else:
-            space.slop[space.columns[c].places] = 2.0 * lost.max()
-    for c, limits in _limits(space, [c for c in curves if space.columns[c].free]).items():
-        space.columns[c] = replace(space.columns[c], limits=limits)
-
-
-def _coordinates_of(space: Space, asked: dict[int, Array]) -> dict[int, Array]:
-    """Return coordinates of values of several columns, all sent through the steps at once."""
-    changes, n = {}, 0
-    for c, values in asked.items():
-        changes[space.columns[c].sources[0]] = Cells(np.arange(n, n + len(values)), values)
-        n += len(values)
-    made = space._made_up(n, changes)
-    return {
-        c: made[changes[space.columns[c].sources[0]].rows, space.columns[c].places[0]]
-        for c in asked
-    }
-
-
-def _strict(made: Array) -> bool:
-    """Tell whether coordinates of ascending values rise all along, or fall all along."""
-    steps = np.diff(made)
-    return bool((steps > 0).all() or (steps < 0).all())
-
-
-def _size(made: Array) -> float:
-    """Return what a loss of coordinates is compared with."""
-    return float(np.ptp(made)) + 1e-3 * float(np.abs(made).max())
-
-
-def _check_alone(
-    space: Space, given: Given, c: int, data: Array, values: Array, made: Array
-) -> None:
-    """Refuse a map whose coordinate depends on more than its own column."""
-    known = np.flatnonzero(~np.isnan(data))
-    seen = given.points[known, space.columns[c].places[0]]
-    expected = made[np.searchsorted(values, data[known])]
-    if (np.abs(seen - expected) > INVERTIBLE * _size(made)).any():
-        raise ModelError(
-            f"the coordinate of column {space.columns[c].name!r} depends on other columns too; a "
-            "FunctionTransformer must treat each column by itself."
-        )
-
-
-def _limits(space: Space, curves: list[int]) -> dict[int, tuple[float, float]]:
-    """Find how far beyond the observed range curves can be followed and undone."""
-    ends: dict[int, list[float]] = {c: [] for c in curves}
-    for side, way in ((0, -1.0), (1, 1.0)):
-        tried = {}
-        for c in curves:
-            low, high = observed = space.columns[c].observed
-            spread = high - low or max(abs(low), 1.0)
-            tried[c] = observed[side] + way * spread * np.concatenate([[0.0], BEYOND])
-        for c, made in _followed(space, tried).items():
-            ends[c].append(float(tried[c][_steady(space, c, tried[c], made)]))
-    return {c: (low, high) for c, (low, high) in ends.items()}
-
-
-def _steady(space: Space, c: int, tried: Array, made: Array) -> int:
-    """Return the position up to which a map goes on as it starts and can be undone."""
-    with np.errstate(all="ignore"):
-        back, steps = space.values(c, made)[1:], np.diff(made)
-        held = np.isfinite(steps) & np.isfinite(back) & (steps != 0)
-        held &= np.sign(steps) == np.sign(steps[0])
-        held &= np.abs(back - tried[1:]) <= UNDONE * np.abs(tried[1:] - tried[0])
-    return int(np.argmin(np.append(held, False)))
-
-
-def _followed(space: Space, asked: dict[int, Array]) -> dict[int, Array]:
-    """Return coordinates of values; NaN from the first one on that the steps refuse."""
-    try:
-        return _coordinates_of(space, asked)
-    except DataError:  # a logarithm of zero, say; one of them spoils all
-        return {c: _followed_alone(space, c, values) for c, values in asked.items()}
-
-
-def _followed_alone(space: Space, c: int, values: Array) -> Array:
-    made = np.full(len(values), np.nan)
-    taken, refused = 0, len(values) + 1
-    while refused - taken > 1:
-        count = refused - 1 if refused > len(values) else (taken + refused) // 2
-        try:
-            made[:count] = space.coordinates(c, values[:count])[:, 0]
-            taken = count
-        except DataError:
-            refused = count
-    return made
-
-
-def _with_categories(space: Space, X: Any, categories: Any) -> Space:
-    """Join columns that the user declares to code one category."""
-    if not isinstance(categories, Mapping):
-        raise OptionError('categories must be a dict such as {"job": ["job_admin", "job_other"]}.')
-    given, block_of = space.read(X), {}
-    blocks: dict[Any, Column] = {}
-    for name, members in categories.items():
-        where = f"categories[{name!r}]"
-        found = [known_column(member, space.names, where) for member in _several(members, where)]
-        for at in found:
-            if at in block_of or found.count(at) > 1:
-                raise ColumnError(f"column {space.names[at]!r} is declared twice in categories.")
-        if name in space.names:
-            raise ColumnError(f"{where} has the name of a column; give the block another name.")
-        block_of.update(dict.fromkeys(found, name))
-        blocks[name] = _block(space, given, name, [space.columns[at] for at in found])
-    columns = [
-        blocks[block_of[c]] if c in block_of else column for c, column in enumerate(space.columns)
-    ]
-    space.columns = list(dict.fromkeys(columns))
-    space.names = [column.name for column in space.columns]
-    space._plain = False
-    return space
-
-
-def _several(members: Any, where: str) -> list[Any]:
-    if isinstance(members, str) or not hasattr(members, "__iter__"):
-        raise OptionError(f"{where} must be a list of the columns that code it.")
-    return list(members)
-
-
-def _block(space: Space, given: Given, name: Any, members: list[Column]) -> Column:
-    """Return the category that columns of zeros and ones code."""
-    for member in members:
-        if member.kind != "number":
-            raise ColumnError(f"column {member.name!r} of categories[{name!r}] is no 0/1 column.")
-    sources = tuple(member.sources[0] for member in members)
-    values = np.column_stack([_user_numbers(space, given, member)[0] for member in members])
-    _check_block(name, sources, values)
-    codes, levels = np.eye(len(sources)), sources
-    if (values.sum(axis=1) == 0).any():
-        codes, levels = np.vstack([codes, np.zeros(len(sources))]), (*sources, NONE_ON)
-    places = np.concatenate([member.places for member in members])
-    order = np.argsort(places)
-    if space.steps is None:
-        options = codes[:, order]
-    else:
-        every = np.arange(len(codes))
-        cells = {source: Cells(every, codes[:, j]) for j, source in enumerate(sources)}
-        options = space._made_up(len(codes), cells)[:, places[order]]
-    space.slop[places] = 0.0
-    return Column(name, sources, places[order], "category", levels, options=options)
-
-
-def _check_block(name: Any, sources: tuple[Any, ...], values: Array) -> None:
-    odd = ~np.isin(values, (0.0, 1.0))
-    if odd.any():
-        row, at = np.argwhere(odd)[0]
-        raise DataError(
-            f"categories[{name!r}]: row {row} has {values[row, at]:g} in {sources[at]!r}; a column "
-            "of a block holds 0 or 1."
-        )
-    crowded = np.flatnonzero(values.sum(axis=1) > 1)
-    if crowded.size:
-        on = [source for source, v in zip(sources, values[crowded[0]], strict=True) if v]
-        raise DataError(
-            f"categories[{name!r}]: row {crowded[0]} has {listed(on)} on; in a block one column at "
-            "most is 1."
-        )
