@@ -48,7 +48,7 @@ if by_rules.feasible[0]:
 
 print("\nWhy it cannot be done by a few more visits alone:")
 stuck = voice.explain(
-    one, target, immutable=["age", "income", "job"], bounds={"visits": (None, "+5")}
+    one, target, immutable=["age", "income", "job"], bounds={"visits": (..., "+5")}
 )
 print(stuck.reason(0))
 

@@ -484,3 +484,39 @@ def test_scip_finds_nothing_cheaper_and_nothing_with_fewer_changes(name, objecti
             assert cf.cost[i] == pytest.approx(cost, rel=1e-6, abs=TIGHT)
         if most >= 0:
             assert cf.n_changed[i] == most
+
+
+@pytest.mark.parametrize(
+    ("rule", "like"),
+    [("a >= 9", (9, ...)), ("a >= 10", (10, ...)), ("a == 10", (10, 10)), ("a <= 9", (..., 9))],
+)
+@pytest.mark.parametrize("scaled", [True, False])
+def test_a_rule_that_whole_numbers_meet_exactly_is_kept_by_them(rule, like, scaled):
+    rows = pd.DataFrame({"a": [0, 0, 1, 1, 9, 9, 10, 10], "b": [0, 1, 0, 1, 9, 10, 9, 10]})
+    model = KMeans(2, n_init=3, random_state=0)
+    model = make_pipeline(StandardScaler(), model) if scaled else model
+    voice = VoICE(model).fit(rows)
+    target = int(1 - voice.predict(rows.head(1))[0])
+    ruled = voice.explain(rows.head(1), target, constraints=[rule])
+    bounded = voice.explain(rows.head(1), target, bounds={"a": like})
+    assert ruled.feasible.all()
+    assert ruled.cost == pytest.approx(bounded.cost, rel=1e-9)
+
+
+def test_a_rule_between_whole_numbers_may_hold_with_equality():
+    rows = pd.DataFrame({"a": [0, 0, 1, 1, 9, 9, 10, 10], "b": [0, 1, 0, 1, 9, 10, 9, 10]})
+    voice = VoICE(KMeans(2, n_init=3, random_state=0)).fit(rows)
+    target = int(1 - voice.predict(rows.head(1))[0])
+    free = voice.explain(rows.head(1), target).to_frame()
+    assert (free.a == free.b).all()
+    pd.testing.assert_frame_equal(
+        voice.explain(rows.head(1), target, constraints=["a <= b"]).to_frame(), free
+    )
+
+
+def test_a_row_without_an_answer_says_nothing_of_yes_or_no():
+    rows = pd.DataFrame({"x": [0.0, 0.1, 0.2, 5.0, 5.1, 5.2], "yes": [True, False] * 3})
+    voice = VoICE(make_pipeline(StandardScaler(), KMeans(2, n_init=3, random_state=0))).fit(rows)
+    cf = voice.explain(rows, "nearest", immutable=["x", "yes"])
+    assert not cf.feasible.any()
+    assert cf.to_frame()["yes"].isna().all()

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 Rows = NDArray[np.int64]
 # How many changes a sentence names before it counts the rest.
 NAMED = 6
+# How many times as far is as good as any distance.
+FAR = 1e6
 # How much of a column's name it shows.
 LONGEST = 60
 # What there is one of for every answer.
@@ -147,9 +149,7 @@ class Counterfactuals:
 
     def _at(self, i: Any) -> int:
         if not -len(self) <= i < len(self):
-            raise IndexError(
-                f"there is no answer {i}: positions go from 0 to {len(self)} less one."
-            )
+            raise IndexError(f"there is no answer {i}: there are {len(self)}, counted from 0.")
         return int(i) % len(self)
 
     def __iter__(self) -> Iterator[Counterfactuals]:
@@ -352,9 +352,9 @@ class Counterfactuals:
 
     def _reach(self, i: int) -> str:
         rho = self.rho[i]
-        if np.isinf(rho):
+        if rho > FAR:
             return "any distance that way"
-        return f"{rho:.2g} times as far before it leaves" if rho >= 1.005 else "no further"
+        return f"{rho:.2g} times as far before it leaves" if rho >= 1.05 else "no further"
 
     def _counts(self) -> str:
         names = [Status(s).name.lower() for s in self.status]

@@ -174,6 +174,8 @@ def _placed(series: Any, cells: Cells) -> Any:
     if values.dtype.kind == "f" and (series.dtype.is_integer() or series.dtype == nw.Boolean):
         series, values = _of_numbers(series, values)
     news: Any = values.tolist() if values.dtype == object else values
+    if series.dtype == nw.Boolean and values.dtype == object:
+        return _rebuilt(series, cells.rows, news)  # a bool of numpy would take a gap for False
     try:
         if values.dtype != object:  # a list of a million numbers takes a second
             news = nw.new_series("", values, series.dtype, backend=series.implementation)
@@ -198,6 +200,8 @@ def _rebuilt(series: Any, rows: Rows, values: list[Any]) -> Any:
     for row, value in zip(rows.tolist(), values, strict=True):
         whole[row] = value
     make = nw.new_series
+    if series.dtype == nw.Boolean and None in values:
+        return make(series.name, whole, backend=series.implementation)
     try:
         return make(series.name, whole, series.dtype, backend=series.implementation)
     except Exception:

@@ -154,7 +154,7 @@ class Case:
             lo, hi = self._explainer(draft)._contract_box(self.target, choices.lo, choices.hi)
             lo, hi = np.where(still, choices.lo, lo), np.where(still, choices.hi, hi)
             choices = replace(choices, lo=lo, hi=hi)
-        region, unit = self.explainer._with_terms(region, unit, terms)
+        region, unit = self.explainer._with_terms(region, unit, terms, self.given.points)
         aim = Choosing(
             region, unit, self.explainer.ranked_, _always, choices=choices, limit=terms.limit
         )

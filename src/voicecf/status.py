@@ -31,8 +31,8 @@ class Status(IntEnum):
 _DIAGNOSES = {
     Status.OPTIMAL: "The cheapest change that lands in the target was found and certified.",
     Status.INFEASIBLE: (
-        "No allowed change lands in the target; the multipliers prove it. Unlock a column, widen "
-        "its bounds, or contract less."
+        "No allowed change lands in the target; `reason(i)` tells what stands in the way. Unlock a "
+        "column, widen its bounds, or contract less."
     ),
     Status.UNRESOLVED: (
         "The allowed part of the target is thinner than rounding can tell from empty, or the "

@@ -351,7 +351,7 @@ class VoICE(Explainer):
         objective: Literal["cost", "prefix", "fewest"] = "cost",
         deepen: bool = False,
         alternatives: int = 0,
-        rules: Rules | None = None,
+        rules: Rules | dict[str, Any] | None = None,
         limit: int = LIMIT,
         **words: Any,
     ) -> Counterfactuals:
@@ -372,7 +372,7 @@ class VoICE(Explainer):
         alternatives : int
             How many further answers to give for each row, best first (`rank` 1, 2, ...): each
             leaves alone at least one column that each answer before it changes.
-        rules : Rules, optional
+        rules : Rules or dict, optional
             What may change, and how; or say its words right here:
         **words
             `immutable`, `increase_only`, `decrease_only`, `bounds`, `steps`, `levels`, `order`,
@@ -395,14 +395,20 @@ class VoICE(Explainer):
         return self._with_alternatives(question, first, alternatives) if several else first
 
     def tradeoff(
-        self, X: Any, target: Any = "nearest", *, rules: Rules | None = None, limit: int = LIMIT,
+        self,
+        X: Any,
+        target: Any = "nearest",
+        *,
+        rules: Rules | dict[str, Any] | None = None,
+        limit: int = LIMIT,
         **words: Any,
-    ) -> Counterfactuals:  # fmt: skip
+    ) -> Counterfactuals:
         """Find the least cost with at most 1, 2, 3, ... changed columns.
 
         Parameters as for `explain`; with "nearest", the target is the one of least cost. For each
         row there is an answer for every number of changes (`cardinality`) from the fewest that
-        suffice up to the number from which on more changes save nothing.
+        suffice up to the number from which on more changes save nothing; rows that are in their
+        target already are left out.
 
         Examples
         --------
@@ -465,9 +471,14 @@ class VoICE(Explainer):
         return first.followed_by(rest, at)
 
     def _question(
-        self, X: Any, objective: str, rules: Rules | None, words: dict[str, Any], limit: int,
+        self,
+        X: Any,
+        objective: str,
+        rules: Rules | dict[str, Any] | None,
+        words: dict[str, Any],
+        limit: int,
         choosing: bool = False,
-    ) -> Question:  # fmt: skip
+    ) -> Question:
         """Read rows and rules: the plainest ones as a box, all others column by column."""
         space = self._fitted_space()
         plain = rules is None and space.continuous and objective != "fewest" and not choosing
@@ -485,7 +496,7 @@ class VoICE(Explainer):
                 "contract_bounds shrinks a box, and there is none for whole numbers, categories or "
                 "rules beyond immutable and bounds; use contract_bounds=False."
             )
-        rules = Rules.from_dict(words) if rules is None else rules
+        rules = rules if isinstance(rules, Rules) else Rules.from_dict(words or rules or {})
         rules.check(space)
         given, source = self._read(X)
         terms = Terms.of(space, rules, given, self.lo_, self.hi_, int(limit))
@@ -507,7 +518,9 @@ class VoICE(Explainer):
         def aim(target: int) -> tuple[int, Aim]:
             region, unit = self._prepared(target)
             if terms is not None:
-                region, unit = self._with_terms(region, unit, terms)
+                region, unit = self._with_terms(
+                    region, unit, terms, question.points, question.caution
+                )
             if question.caution != 1.0:
                 guard = unit.guard.copy()
                 guard[1:] *= question.caution
@@ -532,19 +545,30 @@ class VoICE(Explainer):
         for which in np.split(order, borders) if len(order) else ():
             yield which, partial(aim, int(targets[which[0]]))
 
-    def _with_terms(self, region: Region, unit: UnitRows, terms: Terms) -> tuple[Region, UnitRows]:
-        """Add rules between columns to a region, and costs to its metric."""
+    def _with_terms(
+        self, region: Region, unit: UnitRows, terms: Terms, points: Array, caution: float = 1.0
+    ) -> tuple[Region, UnitRows]:
+        """Add rules between columns to a region, and costs to its metric.
+
+        Whole numbers often meet such a rule exactly, so it holds to rounding at first; the user's
+        own units have the last word, and where they see it broken it gets a guard.
+        """
         if not len(terms.rows) and (terms.factors == 1.0).all():
             return region, unit
         metric = self.weights_ * terms.factors + self.delta
         guard = np.zeros((5, len(terms.rows)))
-        eps = 16.0 * np.finfo(np.float64).eps
-        guard[1] = np.abs(terms.rows) @ self.space_.slop + eps * np.abs(terms.offsets)
-        guard[2] = eps * np.sqrt((terms.rows**2 / metric).sum(axis=1))
+        largest = np.abs(points).max(axis=0, initial=1.0)
+        rounding = np.abs(terms.offsets) + np.abs(terms.rows) @ largest
+        rounding *= 16.0 * np.finfo(np.float64).eps
+        offsets = terms.offsets - terms.rows @ region.origin
+        if caution == 1.0:
+            offsets = offsets + rounding
+        else:
+            guard[1] = np.abs(terms.rows) @ self.space_.slop + rounding
         assert region.guard is not None
         joined = Region(
             np.vstack([region.rows, terms.rows]),
-            np.concatenate([region.offsets, terms.offsets - terms.rows @ region.origin]),
+            np.concatenate([region.offsets, offsets]),
             origin=region.origin,
             guard=np.hstack([region.guard, guard]),
         )
