@@ -53,8 +53,8 @@ from voicecf._kernel import (
     TIGHT,
     UNRESOLVED,
     keep_off,
-    need_of,
     newton,
+    push,
     sizes_of,
     slack_of,
 )
@@ -425,19 +425,12 @@ def reach_of_numbers(u, r, y, columns, low, high):
 
 
 @step
-def ask_for_room(u, y, b, base, r, size, length, square, guard):
-    """Set r = U y - b, and ask for more room where the model could still see a rival."""
-    pushed = False
+def price_rows(u, b, y, r):
+    """Set r = U y - b."""
     for j in range(b.size):
         r[j] = -b[j]
         for i in range(y.size):
             r[j] += u[j, i] * y[i]
-        need = need_of(guard, j, size, length, square)
-        missing = need - (guard[0, j] + base[j] - b[j] - r[j])
-        if need > 0.0 and missing > 0.0:
-            b[j] -= missing + need
-            pushed = True
-    return pushed
 
 
 @step
@@ -473,7 +466,7 @@ def branch_chunk(
     """Find the best choices of problems start to stop; choices[rows[p]] are those of points[p]."""
     (m, d), many = u.shape, columns.shape[0]
     x, low, high, y, bounds = np.empty(d), np.empty(d), np.empty(d), np.empty(d), np.empty((2, d))
-    b, base, r, tol = np.empty(m), np.empty(m), np.empty(m), np.empty(m + d)
+    b, base, r, tol, every = np.empty(m), np.empty(m), np.empty(m), np.empty(m + d), np.arange(m)
     grids, options = np.empty_like(pitches), np.empty_like(listed)
     root, pick = np.empty(3 * many + allowed.shape[1], np.int64), np.empty(many, np.int64)
     for p in range(start, stop):
@@ -499,7 +492,8 @@ def branch_chunk(
             nodes += more
             if status in (OPTIMAL, STOPPED):
                 size, length, square = sizes_of(y, x, a, scale)
-                if ask_for_room(u, y, b, base, r, size, length, square, guard):
+                price_rows(u, b, y, r)
+                if push(b, base, r, every, m, size, length, square, guard):
                     again, status, turn = True, UNRESOLVED, turn + 1
             elif few < changes:
                 proven = proven and status == INFEASIBLE
