@@ -20,10 +20,10 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 
-from voicecf import CFCLUST, VoICE, datasets
+from tables import NAMES, frame_of
+from voicecf import CFCLUST, VoICE
 from voicecf.errors import OptionError
 
-NAMES = ["wine", "obesity", "student", "german_credit", "wholesale"]
 MAPS = {
     "standard": StandardScaler,
     "power": PowerTransformer,
@@ -35,16 +35,6 @@ MAPS = {
 COLUMNS = [
     "column", "from", "to", "low", "high", "binds_low", "binds_high", "other_levels",
 ]  # fmt: skip
-
-
-@cache
-def frame_of(name: str) -> pd.DataFrame:
-    if name == "wine":
-        return load_wine(as_frame=True).data
-    try:
-        return datasets.load(name).frame.iloc[:300]
-    except datasets.DatasetError as error:
-        pytest.skip(str(error))
 
 
 @cache

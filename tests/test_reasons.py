@@ -16,21 +16,11 @@ from sklearn.datasets import load_wine
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from voicecf import CFCLUST, Status, VoICE, datasets
+from tables import NAMES, frame_of
+from voicecf import CFCLUST, Status, VoICE
 from voicecf.reasons import readable
 
-NAMES = ["wine", "obesity", "student", "german_credit", "wholesale"]
 FOUND = (Status.OPTIMAL, Status.STOPPED, Status.ALREADY)
-
-
-@cache
-def frame_of(name: str) -> pd.DataFrame:
-    if name == "wine":
-        return load_wine(as_frame=True).data
-    try:
-        return datasets.load(name).frame.iloc[:300]
-    except datasets.DatasetError as error:
-        pytest.skip(str(error))
 
 
 @cache
