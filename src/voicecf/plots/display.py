@@ -80,10 +80,13 @@ class Display:
 
 def _own_figure(size: tuple[float, float]) -> Any:
     try:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
     except ImportError:
         raise ImportError(REMEDY) from None
-    return Figure(figsize=size, layout="constrained")
+    figure = Figure(figsize=size, layout="constrained")
+    FigureCanvasAgg(figure)  # measures text at once; a bare figure would draw itself each time
+    return figure
 
 
 def canvas(display: Display, ax: Axes | None, theme: str | Theme) -> tuple[Axes, Theme]:
@@ -149,7 +152,7 @@ def wrapped(ax: Axes, text: str, size: float, width: float) -> list[str]:
 
 def head(ax: Axes, title: str, note: str, style: Theme) -> None:
     """Write a title, and a note under it, above an axes and flush with it."""
-    _lay_out(ax)
+    lay_out(ax)
     width = float(ax.get_window_extent().width)
     titles = wrapped(ax, title, style.title * 1.08, width)
     notes = wrapped(ax, note, style.small * 1.02, width) if note else []
@@ -166,13 +169,14 @@ def head(ax: Axes, title: str, note: str, style: Theme) -> None:
         )  # fmt: skip
 
 
-def _lay_out(ax: Axes) -> None:
+def lay_out(ax: Axes) -> None:
     """Give the axes the room that its labels leave, where the figure does that by itself."""
     figure: Any = ax.figure
     figure = getattr(figure, "figure", None) or figure  # of a part of a figure the whole
     engine = figure.get_layout_engine()
     if engine is not None:
         engine.execute(figure)
+    ax.apply_aspect()
 
 
 def axis_names(ax: Axes, names: tuple[str, str], style: Theme) -> None:

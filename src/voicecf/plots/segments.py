@@ -16,6 +16,7 @@ from voicecf.plots.display import (
     axis_names,
     canvas,
     head,
+    lay_out,
     overlaps,
     stroke,
     write,
@@ -179,12 +180,13 @@ class SegmentMap(Display):
             ax.set_aspect("equal", adjustable="box")
         self._draw_cells(ax, style)
         self._draw_rows(ax, style)
-        axis_names(ax, self.axis_labels, style)
-        head(ax, self.title, self.note, style)
         if self.target is not None:
             self._draw_region(ax, style)
             self._draw_move(ax, style)
         self._draw_legend(ax, style)
+        axis_names(ax, self.axis_labels, style)
+        head(ax, self.title, self.note, style)
+        lay_out(ax)  # whether a name fits into its cell depends on the final size
         self._name_cells(ax, style)
         return ax
 
@@ -272,12 +274,12 @@ class SegmentMap(Display):
         for cluster, corners in sorted(self.cells, key=lambda cell: -area(cell[1])):
             text = write(
                 ax, 0, 0, f"cluster {cluster}", style, ha="center", zorder=8, fontweight="bold",
-                path_effects=[stroke(3.0, style.paper)], clip_on=True,
+                path_effects=[stroke(3.0, style.paper)], clip_on=True, in_layout=False,
             )  # fmt: skip
             best = None
+            middle_, size = ax.transData.transform((0, 0)), text.get_window_extent()
             for place in _inside(corners):
-                text.set_position((float(place[0]), float(place[1])))
-                box = text.get_window_extent()
+                box = size.translated(*(ax.transData.transform(place) - middle_))
                 if not _holds(ax.transData.transform(corners), box) or overlaps(box, taken):
                     continue
                 crowd = int(_within(dots, box, 2)) + 50 * sum(_within(m, box, 9) for m in marks)
@@ -394,10 +396,10 @@ class _Scene:
         A row g . (x - m) <= h of the cell is g . x1 u + g . x2 v <= h - g . (x0 - m) in the plane.
         """
         cell = self.voice.clustering_.cell(t)
-        region = cell.region(alpha, arithmetic=self.voice.clustering_.arithmetic)
+        region = cell.region(alpha)
         normals = region.rows @ self.directions.T
         offsets = region.offsets - region.rows @ (self.base - region.origin)
-        # Two centroids as far from all of the plane: the lower one wins, as in predict.
+        # Two centroids as far from all of the plane, or the same: the lower one wins, as in predict.
         tied = ~normals.any(axis=1) & (offsets == 0) & (cell.rivals < t)
         return clipped(frame, normals, np.where(tied, -1.0, offsets))
 

@@ -220,7 +220,8 @@ class _Grid:
         for i, j in np.ndindex(m, n):
             color, text, ink = self._cell(i, j, float(largest), style, form)
             ax.add_patch(Rectangle((j, i), 1, 1, fc=color, ec=style.paper, lw=1.5))
-            write(ax, j + 0.5, i + 0.5, text, style, ha="center", fontsize=style.small, color=ink)
+            how = {"ha": "center", "fontsize": style.small, "color": ink, "in_layout": False}
+            write(ax, j + 0.5, i + 0.5, text, style, **how)
         for spine in ax.spines.values():
             spine.set_visible(False)
         ax.tick_params(length=0)
