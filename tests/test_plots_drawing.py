@@ -257,7 +257,7 @@ def test_300_columns_show_30_and_the_sum_of_the_rest():
 
 
 def test_numbers_in_the_cells_are_the_medians(shown):
-    figure, ax = drawn(shown["transitions"])
+    _, ax = drawn(shown["transitions"])
     cost = shown["transitions"].cost
     written = {t.get_position(): t.get_text() for t in ax.texts if t.get_text()}
     for i, j in np.ndindex(cost.shape):
@@ -292,7 +292,7 @@ def test_a_map_takes_data_and_two_columns():
 
 def test_what_plot_does_not_know_it_names():
     cf = voice().explain(WINES.head(1), target="each")
-    with pytest.raises(OptionError, match="kind='pie'.*'card', 'map'"):
+    with pytest.raises(OptionError, match=r"kind='pie'.*'card', 'map'"):
         cf.plot(kind="pie")
     with pytest.raises(OptionError, match='data and plane are for kind="map"'):
         cf.plot(data=WINES)

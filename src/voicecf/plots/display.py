@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 # Names are the user's: a dollar sign is a dollar sign.
 LITERAL: dict[str, Any] = {"parse_math": False, "usetex": False}
 REMEDY = 'drawing needs matplotlib: pip install "voicecf[plot]"'
+# Inches around a picture.
+ROOM = {"w_pad": 0.1, "h_pad": 0.1}
 # Points from one line of small text to the next.
 LEADING = 1.35
 
@@ -85,6 +87,7 @@ def _own_figure(size: tuple[float, float]) -> Any:
     except ImportError:
         raise ImportError(REMEDY) from None
     figure = Figure(figsize=size, layout="constrained")
+    figure.get_layout_engine().set(**ROOM)  # type: ignore[union-attr]
     FigureCanvasAgg(figure)  # measures text at once; a bare figure would draw itself each time
     return figure
 
@@ -97,7 +100,9 @@ def canvas(display: Display, ax: Axes | None, theme: str | Theme) -> tuple[Axes,
             import matplotlib.pyplot as plt
         except ImportError:
             raise ImportError(REMEDY) from None
-        ax = display._fill(plt.figure(figsize=display._size(), layout="constrained"))
+        figure = plt.figure(figsize=display._size(), layout="constrained")
+        figure.get_layout_engine().set(**ROOM)  # type: ignore[union-attr]
+        ax = display._fill(figure)
     ax.figure.set_facecolor(style.paper)
     ax.set_facecolor(style.paper)
     ax.tick_params(colors=style.faint, labelsize=style.small, length=3, color=style.rule)

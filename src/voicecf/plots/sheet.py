@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from voicecf.plots.display import fit, wrapped, write
+from voicecf.plots.display import fit, width_of, wrapped, write
 from voicecf.plots.theme import Theme, mixed
-from voicecf.plots.words import ARROW, counted, legible, number
+from voicecf.plots.words import ARROW, counted, legible, number, telling
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 # Inches: of a whole card, of what is above and below its lines, of a line.
 WIDTH, HEADER, FOOTER, ROW = 9.6, 1.1, 0.35, 0.44
 # Where the columns of a card start and end, as shares of its width.
-NAME, TRACK, CHANGE, RANGE = (0.02, 0.235), (0.305, 0.56), (0.645, 0.79), (0.805, 0.985)
+NAME, TRACK, CHANGE, RANGE = (0.02, 0.235), (0.305, 0.53), (0.61, 0.792), (0.805, 0.985)
 # How wide the numbers at the ends of a track may be.
 END = 0.058
 
@@ -53,12 +53,16 @@ class Sheet:
 
     def _write(self, span: tuple[float, float], y: float, text: str, **how: Any) -> Any:
         """Write text into a column, shortened if need be."""
-        faint = how.pop("faint", False)
+        faint, smallest = how.pop("faint", False), how.pop("smallest", 0.0)
         if faint:
             how = {"color": self.style.faint, "fontsize": self.style.small, **how}
         x = span[1] if how.get("ha") == "right" else span[0]
         made = write(self.ax, x, y, text, self.style, **how)
-        return fit(made, (span[1] - span[0]) * self.width)
+        room = (span[1] - span[0]) * self.width
+        if smallest and width_of(made) > room:  # a number in part would be another number
+            size = float(made.get_fontsize())
+            made.set_fontsize(max(smallest, 0.98 * size * room / width_of(made)))
+        return fit(made, room)
 
     def _heading(self) -> float:
         style, room = self.style, 0.96 * self.width
@@ -80,7 +84,7 @@ class Sheet:
         track = (TRACK[0] - END, TRACK[1] + END)
         for span, text in (
             (NAME, "column"), (track, "within its observed range"), (CHANGE, "change"),
-            (RANGE, "holds in the target from, to"),
+            (RANGE, f"stays in cluster {self.card.target} from, to"),
         ):  # fmt: skip
             self._write(span, y, text, faint=True)
         self.ax.plot([0.02, 0.985], [y + 0.13] * 2, color=self.style.rule, lw=0.8)
@@ -97,7 +101,7 @@ class Sheet:
             self._write((TRACK[0] - END, TRACK[1] + END), y, "a category", faint=True)
             told = f"or {legible(levels)}" if levels else "no other level would do"
             self._write(RANGE, y, told, faint=True)
-        self._write(CHANGE, y, f"{before} {ARROW} {after}", fontweight="bold")
+        self._write(CHANGE, y, f"{before} {ARROW} {after}", fontweight="bold", smallest=6.0)
         if at:
             self.ax.plot(
                 [0.02, 0.985], [y - ROW / 2] * 2, color=style.tint(style.rule, 0.45), lw=0.6
@@ -107,7 +111,7 @@ class Sheet:
         """Write between what a column may lie, and what binds there."""
         if np.isnan(change.low):
             return
-        digits = _digits(change.low, change.high)
+        digits = telling(change.low, change.high, 6)
         low, high = number(change.low, digits), number(change.high, digits)
         half = (RANGE[0] + RANGE[1]) / 2
         for span, value, end, binds in (
@@ -115,7 +119,7 @@ class Sheet:
             ((half, RANGE[1]), high, change.high, change.binds_high),
         ):
             open_ = np.isinf(end)
-            self._write(span, y - 0.075, "any" if open_ else value)
+            self._write(span, y - 0.075, "any" if open_ else value, smallest=6.0)
             self._write(span, y + 0.09, "open" if open_ else binds, faint=True, fontsize=7.0)
 
     def _track(self, change: Change, y: float) -> None:
@@ -157,7 +161,7 @@ class Sheet:
             at = TRACK[0] - 0.012 if side < 0 else TRACK[1] + 0.012
             span = (at - END, at) if side < 0 else (at, at + END)
             text = number(value, 4) if exists else "open"
-            self._write(span, y, text, faint=True, ha="right" if side < 0 else "left")
+            self._write(span, y, text, faint=True, ha="right" if side < 0 else "left", smallest=5.5)
 
     def _key(self) -> None:
         """Explain the marks, once, below."""
@@ -184,14 +188,6 @@ class Sheet:
             self.ax.plot(x + 0.006, y, ms=6.5, mew=1.2, ls="none", **how)
             made = self._write((x + 0.018, 0.985), y, text, faint=True)
             x += 0.018 + made.get_window_extent().width / self.width + 0.022
-
-
-def _digits(low: float, high: float) -> int:
-    """Return how many digits tell two numbers apart: four, or up to six."""
-    size, apart = max(abs(low), abs(high)), abs(high - low)
-    if not (np.isfinite(size) and apart > 1e-6 * size):
-        return 4
-    return max(4, min(6, 2 + int(np.ceil(np.log10(size / apart)))))
 
 
 def track_ends(change: Change) -> tuple[float, float]:
