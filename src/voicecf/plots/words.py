@@ -53,7 +53,7 @@ def number(value: float, digits: int = 4) -> str:
     if np.isnan(value):
         return "missing"
     if np.isinf(value):
-        return "any" if value > 0 else "-any"
+        return "any"
     text = f"{value:.{digits}g}"
     return f"{value:.0f}" if "e" in text and 1e-4 <= abs(value) < 1e10 else text
 
