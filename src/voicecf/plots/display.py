@@ -137,9 +137,9 @@ def fit(text: Text, room: float) -> Text:
     return text
 
 
-def wrapped(ax: Axes, text: str, size: float, width: float) -> list[str]:
+def wrapped(ax: Axes, text: str, size: float, width: float, weight: str = "normal") -> list[str]:
     """Break text into lines no wider than so many pixels."""
-    probe = ax.text(0, 0, text, fontsize=size, **LITERAL)
+    probe = ax.text(0, 0, text, fontsize=size, fontweight=weight, **LITERAL)
     letters = len(text)
     lines = [text]
     while True:
@@ -159,8 +159,8 @@ def head(ax: Axes, title: str, note: str, style: Theme) -> None:
     """Write a title, and a note under it, above an axes and flush with it."""
     lay_out(ax)
     width = float(ax.get_window_extent().width)
-    titles = wrapped(ax, title, style.title * 1.08, width)
-    notes = wrapped(ax, note, style.small * 1.02, width) if note else []
+    titles = wrapped(ax, title, style.title, width, "bold")
+    notes = wrapped(ax, note, style.small, width) if note else []
     pad = 8.0 + style.small * LEADING * len(notes)
     ax.set_title(
         "\n".join(titles), loc="left", pad=pad, color=style.ink, fontsize=style.title,

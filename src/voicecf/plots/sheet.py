@@ -68,7 +68,7 @@ class Sheet:
     def _heading(self) -> float:
         style, room = self.style, 0.96 * self.width
         y = 0.3
-        for line in wrapped(self.ax, self.card.title, style.title * 1.08, room):
+        for line in wrapped(self.ax, self.card.title, style.title, room, "bold"):
             write(self.ax, 0.02, y, line, style, fontsize=style.title, fontweight="bold")
             y += style.title * 1.4 / 72
         if self.card.subtitle:
