@@ -98,7 +98,8 @@ class CsvFiles(Source):
 
     def _typed(self, part: _Records, file: Path, first: int) -> Chunk:
         """Give strings their types; what has none of its column's goes to the bad rows."""
-        columns, cells = [], {}
+        columns: list[Any] = []
+        cells: dict[int, tuple[str, str, str]] = {}
         for name, strings in zip(self.names, part.strings.columns, strict=True):
             values, wrong = _converted(strings, self.schema.field(name).type, self.decimal)
             columns.append(values)
@@ -252,7 +253,7 @@ class _Records:
 
     @classmethod
     def of(cls, batch: Any, names: list[str], faults: _Faults, at: int, line: int) -> _Records:
-        """Number records from `at` on, around those that the parser left out.
+        """Count records from `at` on, around those that the parser left out.
 
         Without a batch the file is at its end, and only such records are left.
         """

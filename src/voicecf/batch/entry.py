@@ -149,7 +149,7 @@ class Answering:
 
     def explained(self, table: pa.Table) -> Counterfactuals:
         """Answer the rows of a table."""
-        return self.voice.explain(table, **self.question)  # type: ignore[attr-defined, no-any-return]
+        return self.voice.explain(table, **self.question)  # type: ignore[no-any-return]
 
     def batch(
         self, answers: Counterfactuals, table: pa.Table, rows: NDArray[np.int64]

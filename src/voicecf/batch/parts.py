@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 
-from voicecf.batch.footers import joined
 from voicecf.batch.folder import Appended, OutputError, write_whole
+from voicecf.batch.footers import joined
 
 __all__ = ["CsvFile", "Folder", "Form", "ParquetFile", "Sink", "form_of"]
 

@@ -135,7 +135,7 @@ class ParquetFiles(Source):
     @property
     def total(self) -> int | None:
         """Number of rows."""
-        return sum(self.counts)
+        return int(sum(self.counts))
 
     def chunks(self, start: int = 0) -> Iterator[Chunk]:
         """Read rows, from number `start` on."""

@@ -83,6 +83,7 @@ def digest(voice: Explainer) -> str:
 
 
 def same(told: dict[str, Any], manifest: dict[str, Any]) -> bool:
+    """Tell whether what was put down is what is asked now."""
     return all(told.get(key) == said for key, said in manifest.items())
 
 
@@ -104,7 +105,9 @@ def differences(told: dict[str, Any], manifest: dict[str, Any]) -> str:
 
 def _changed_words(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
     words = [word for word in {**before, **now} if before.get(word) != now.get(word)]
-    return [f"{word} was {_short(before.get(word))}, is now {_short(now.get(word))}" for word in words]
+    return [
+        f"{word} was {_short(before.get(word))}, is now {_short(now.get(word))}" for word in words
+    ]
 
 
 def _short(said: Any) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing, suppress
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -115,6 +115,7 @@ class Work:
     bar: Bar = field(default_factory=lambda: Bar(quiet=True))
     went_on: int = 0
     nothing_to_do: bool = False
+    voice: Explainer | None = None
 
     def __post_init__(self) -> None:
         """Name the files."""
@@ -130,7 +131,8 @@ class Work:
             finished = self._finished(manifest)
             if finished is None:
                 self._prepare(manifest)
-                finished = self._answered(self._explainer(manifest, make), manifest)
+                self.voice = self._explainer(manifest, make)
+                finished = self._answered(self.voice, manifest)
             self._hand_over()
         return Tally(**finished["summary"])
 
@@ -264,7 +266,9 @@ class Log:
     def opened(cls, folder: Path, form: Form, schema: pa.Schema) -> Log:
         """Go on after what the journal says is done."""
         journal = Journal(folder / "journal.jsonl")
-        last = journal.entries[-1] if journal.entries else {"listed": 0, "tally": {}}
+        last: dict[str, Any] = (
+            journal.entries[-1] if journal.entries else {"listed": 0, "tally": {}}
+        )
         listed = Appended(folder / "bad.csv")
         listed.cut(last["listed"])
         sink = form(folder, schema)
@@ -332,4 +336,3 @@ def _remove(folder: Path) -> None:
     if not ours:
         raise OutputError(f"{folder} is in the way, and is no work of voicecf; move it elsewhere.")
     shutil.rmtree(folder)
-
