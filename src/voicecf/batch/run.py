@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -226,6 +226,7 @@ class Work:
         """Put the finished result into its place; a run that dies here is ended by the next one."""
         finished = read_json(self.folder / "finished.json")
         if finished is None:
+            self._clear_up()
             return
         output = self.request.output
         result = self.folder / finished["result"]
@@ -241,6 +242,14 @@ class Work:
         (self.folder / "finished.json").replace(self.told)
         sync_folder(output.parent)
         _remove(self.folder)
+
+
+    def _clear_up(self) -> None:
+        """Remove what a run that died at its very end left."""
+        left = read_json(self.folder / "manifest.json")
+        if left is None or same(left, self.request.manifest()):
+            with suppress(OutputError):
+                _remove(self.folder)
 
 
 @dataclass
