@@ -82,9 +82,10 @@ def explaining(source: Path, output: Path, model: Path) -> list[str]:
 def models(folder: Path) -> dict[str, Path]:
     """Fit and save the contestants' models: box and contraction are learned."""
     sample = pa.concat_tables(table(GROUP, seed) for seed in range(-(-FITTED // GROUP)))
-    bare = KMeans(CLUSTERS, n_init=1, random_state=0)
-    made = {"KMeans": bare, "scaler, KMeans": make_pipeline(StandardScaler(), bare)}
-    for i, (name, model) in enumerate(made.items()):
+    bare, scaled = (KMeans(CLUSTERS, n_init=1, random_state=0) for _ in range(2))
+    given = {"KMeans": bare, "scaler, KMeans": make_pipeline(StandardScaler(), scaled)}
+    made = {}
+    for i, (name, model) in enumerate(given.items()):
         voice = VoICE(model).fit(sample)
         voice.explain(sample.slice(0, GROUP))  # whatever is compiled is compiled here
         voice.save(folder / f"{i}.voicecf")

@@ -470,6 +470,17 @@ def test_files_that_do_not_fit_together_are_refused(tmp_path):
         open_source(folder)
 
 
+def test_an_output_that_is_the_input_or_in_it_is_refused(voice, tmp_path):
+    folder = tmp_path / "in"
+    folder.mkdir()
+    for i in range(2):
+        pq.write_table(numbers(seed=i), folder / f"{i}.parquet")
+    for output in (folder, folder / "1.parquet", folder / "more.parquet", folder / "out"):
+        with pytest.raises(DataError, match=r"give another\."):
+            explain_files(voice, folder, output, overwrite=True)
+    assert sorted(path.name for path in folder.iterdir()) == ["0.parquet", "1.parquet"]
+
+
 def test_what_is_no_table_is_refused(tmp_path):
     with pytest.raises(DataError, match="there is no file or folder"):
         open_source(tmp_path / "none.csv")

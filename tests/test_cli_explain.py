@@ -227,6 +227,17 @@ def test_files_that_are_not_there_get_a_sentence(table, tmp_path, capsys):
     assert "there is no folder" in said
 
 
+def test_an_interruption_says_how_to_go_on(table, tmp_path, capsys, monkeypatch):
+    from voicecf.batch.run import Work
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Work, "done", interrupted)
+    assert explain(table, "-o", tmp_path / "o.csv", "--ignore", "id") == 130
+    assert "run the same command again" in capsys.readouterr().err
+
+
 def test_an_unknown_word_in_a_file_of_rules_gets_the_likely_one(table, tmp_path, capsys):
     rules = tmp_path / "rules.toml"
     rules.write_text('imutable = "age"\n')

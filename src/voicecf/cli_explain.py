@@ -134,6 +134,9 @@ def run_explain(chosen: argparse.Namespace) -> int:
                     f"where to? Give an output: -o {chosen.input.stem}-answers.parquet"
                 )
             _explain(chosen)
+    except KeyboardInterrupt:
+        print("\ninterrupted; run the same command again to go on.", file=sys.stderr)
+        return 130
     except (VoiceError, ImportError, OSError) as error:
         print(f"voicecf explain: {_sentence(error)}", file=sys.stderr)
         return 2
@@ -192,9 +195,14 @@ def _show_some(work: Work) -> None:
 
 def _explain(chosen: argparse.Namespace, kept: bool = True) -> Work:
     from voicecf.batch.progress import Bar
+    from voicecf.batch.reading import check_apart
     from voicecf.batch.run import Work
 
     asked = Asked(chosen, *read_words(chosen))
+    check_apart(asked.source.files, chosen.output)
+    kept_at = chosen.save_model
+    if kept_at is not None and not kept_at.absolute().parent.is_dir():
+        raise OptionError(f"--save-model {kept_at}: there is no folder {kept_at.parent}.")
     bar = Bar(quiet=chosen.quiet)
     work = Work(asked.request(), chosen.overwrite, chosen.restart, bar)
     try:

@@ -176,24 +176,35 @@ class Journal:
     """What is done: a line of JSON for each part, added when the part is on the disk.
 
     A line that is not whole, because a process died while writing it, does not count.
+
+    Attributes
+    ----------
+    count : int
+        Number of parts.
     """
 
     def __init__(self, path: Path) -> None:
         self.file = Appended(path)
-        self.entries: list[dict[str, Any]] = []
+        self.count = 0
+
+    def resume(self) -> Iterator[dict[str, Any]]:
+        """Read all entries, one after the other, and go on behind the last one."""
         length = 0
-        for line in path.read_bytes().splitlines(keepends=True) if path.exists() else ():
-            entry = _entry(line)
-            if entry is None:
-                break
-            self.entries.append(entry)
-            length += len(line)
+        if self.file.path.exists():
+            with self.file.path.open("rb") as lines:
+                for line in lines:
+                    entry = _entry(line)
+                    if entry is None:
+                        break
+                    length += len(line)
+                    self.count += 1
+                    yield entry
         self.file.cut(length)
 
     def add(self, entry: dict[str, Any]) -> None:
         """Put down that something is done."""
         self.file.add(json.dumps(entry, sort_keys=True).encode("ascii") + b"\n")
-        self.entries.append(entry)
+        self.count += 1
 
 
 def _entry(line: bytes) -> dict[str, Any] | None:

@@ -17,7 +17,15 @@ from numpy.typing import NDArray
 from voicecf.batch.badrows import BadRow
 from voicecf.errors import ColumnError, DataError, listed
 
-__all__ = ["Chunk", "ParquetFiles", "Source", "in_parts", "input_files", "open_source"]
+__all__ = [
+    "Chunk",
+    "ParquetFiles",
+    "Source",
+    "check_apart",
+    "in_parts",
+    "input_files",
+    "open_source",
+]
 
 CSV, PARQUET = (".csv", ".tsv", ".csv.gz", ".tsv.gz"), (".parquet", ".pq")
 # Rows that are read at once.
@@ -214,6 +222,16 @@ def input_files(given: Path) -> tuple[list[Path], str]:
             f"{given} is neither CSV nor Parquet by its name; rename it to end in .csv or .parquet."
         )
     return files, kind
+
+
+def check_apart(files: list[Path], output: Path) -> None:
+    """Refuse an output that is the input, or would become part of it."""
+    for file in files:
+        if output.absolute() in (file.absolute(), *file.absolute().parents):
+            raise DataError(f"the output {output} would replace the input {file}; give another.")
+    inside = {file.absolute().parent for file in files} if len(files) > 1 else set()
+    if inside & set(output.absolute().parents):
+        raise DataError(f"the output {output} lies within the folder of the input; give another.")
 
 
 def _kind(file: Path) -> str | None:

@@ -28,7 +28,7 @@ from voicecf.batch.folder import (
 )
 from voicecf.batch.parts import Form, Sink, form_of
 from voicecf.batch.progress import Bar
-from voicecf.batch.reading import Chunk, Source, in_parts, open_source
+from voicecf.batch.reading import Chunk, Source, check_apart, in_parts, open_source
 from voicecf.batch.request import Request, differences, digest, plain_question, same
 from voicecf.batch.tally import Tally
 from voicecf.errors import DataError, known_option
@@ -91,6 +91,7 @@ def explain_files(
     """
     known_option(bad_rows, ("stop", "skip"), "bad_rows")
     source = given if isinstance(given, Source) else open_source(given)
+    check_apart(source.files, Path(output))
     options = {"question": plain_question(question), "model": digest(voice)}
     request = Request(source, Path(output), options, question, bad_rows, part_rows)
     work = Work(request, overwrite, restart, bar or Bar(quiet=True))
@@ -243,7 +244,6 @@ class Work:
         sync_folder(output.parent)
         _remove(self.folder)
 
-
     def _clear_up(self) -> None:
         """Remove what a run that died at its very end left."""
         left = read_json(self.folder / "manifest.json")
@@ -274,20 +274,20 @@ class Log:
     @classmethod
     def opened(cls, folder: Path, form: Form, schema: pa.Schema) -> Log:
         """Go on after what the journal says is done."""
-        journal = Journal(folder / "journal.jsonl")
-        last: dict[str, Any] = (
-            journal.entries[-1] if journal.entries else {"listed": 0, "tally": {}}
-        )
+        journal, done = Journal(folder / "journal.jsonl"), []
+        last: dict[str, Any] = {"listed": 0, "tally": {}}
+        for last in journal.resume():
+            done.append(last["output"])
         listed = Appended(folder / "bad.csv")
         listed.cut(last["listed"])
         sink = form(folder, schema)
-        sink.resume([entry["output"] for entry in journal.entries])
+        sink.resume(done)
         return cls(journal, sink, listed, Tally(**last["tally"]))
 
     @property
     def parts(self) -> int:
         """Number of parts that are done."""
-        return len(self.journal.entries)
+        return self.journal.count
 
     def add(self, part: Part, goes_on: str) -> None:
         """Put a part on the disk, and then into the journal."""
