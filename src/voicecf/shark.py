@@ -169,11 +169,7 @@ class SHARK(
         """
         self._check_parameters()
         X = validate_data(self, X, dtype=np.float64, order="C")
-        if len(X) < self.n_clusters:
-            raise ValueError(
-                f"n_samples={len(X)} should be >= n_clusters={self.n_clusters}. Ask for fewer "
-                f"clusters."
-            )
+        self._check_count(len(X))
         every = Rows(_writable(X), _check_mass(sample_weight, X))
         rows = every.present()
         self._learn(Batches([rows]), len(rows.X), DistinctRows(rows.distinct()))
@@ -234,6 +230,13 @@ class SHARK(
         loop = loops().distances
         in_parallel(lambda start, stop: loop(X, *fixed, start, stop, out), len(X), chunk=CHUNK)
         return out
+
+    def _check_count(self, n_rows: int) -> None:
+        if n_rows < self.n_clusters:
+            raise ValueError(
+                f"n_samples={n_rows} should be >= n_clusters={self.n_clusters}. Ask for fewer "
+                f"clusters."
+            )
 
     def _check_rows(self, X: Any) -> Floats:
         check_is_fitted(self)
