@@ -318,15 +318,15 @@ class Contest:
         """Return the number of clusters without rows."""
         return int(np.count_nonzero(~self.filled[at]))
 
-    def winner(self) -> int:
-        """Return the restart with the fewest empty clusters, then the lowest inertia.
+    def winner(self, *, full: bool) -> int:
+        """Return the restart with the lowest inertia; with `full`, of those with fewest empty ones.
 
         The same partition again is no improvement: its inertia differs in the last bits only, and
         these should not decide how the clusters are numbered.
         """
         best = 0
         for at in range(1, len(self.ends)):
-            fewer = self.n_empty(best) - self.n_empty(at)
+            fewer = self.n_empty(best) - self.n_empty(at) if full else 0
             same = (at, best) in self._matches
             better = self.inertia(at) < self.inertia(best) and not same
             if fewer > 0 or (fewer == 0 and better):

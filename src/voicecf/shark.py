@@ -182,7 +182,7 @@ class SHARK(
         ends = together([restart(s, self.max_iter, self.tol) for s in starts], data)
         contest = Contest([(end.centers, end.weights) for end in ends], n_rows)
         (contest,) = data.answer([contest])
-        winner = contest.winner()
+        winner = contest.winner(full=True)
         best = ends[winner]
         self.cluster_centers_ = best.centers
         self.feature_weights_ = best.weights
@@ -261,7 +261,7 @@ class SHARK(
     def _starts(self, distinct: Distinct) -> list[Floats]:
         k, d = self.n_clusters, self.n_features_in_
         if not isinstance(self.init, str):
-            return [_check_init(self.init, (k, d))]
+            return [check_init(self.init, (k, d))]
         if distinct.count < k:  # a center on every row, and the rest on top of them
             return [np.resize(distinct.take(np.arange(distinct.count)), (k, d))]
         master = _generator(self.random_state)
@@ -413,7 +413,8 @@ def _generator(random_state: Any) -> np.random.Generator:
         ) from error
 
 
-def _check_init(init: Any, shape: tuple[int, int]) -> Floats:
+def check_init(init: Any, shape: tuple[int, int]) -> Floats:
+    """Return starting centers of the user's own as an array, or raise."""
     centers: Floats = check_array(init, dtype=np.float64, order="C", copy=True, input_name="init")
     if centers.shape != shape:
         raise ValueError(

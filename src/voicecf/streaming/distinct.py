@@ -128,4 +128,3 @@ def _up_to(head: Floats, bound: Floats) -> int:
         before |= same & (head[:, v] < value)
         same &= head[:, v] == value
     return int(np.count_nonzero(before | same))
-

@@ -129,13 +129,13 @@ def _regrouped(tables: Iterator[Any], size: int) -> Iterator[tuple[Any, int]]:
         like = piece if like is None else like
         while ready + len(piece) >= size:
             held.append(piece[: size - ready])
-            yield _native(_joined(held)), size
+            yield joined(held), size
             piece, held, ready = piece[size - ready :], [], 0
         if len(piece):
             held.append(piece)
             ready += len(piece)
     if held:
-        yield _native(_joined(held)), ready
+        yield joined(held), ready
 
 
 def _piece(table: Any, like: Any) -> Any:
@@ -167,13 +167,13 @@ def _piece(table: Any, like: Any) -> Any:
     return frame[:, [frame.columns.index(name) for name in like.columns]]
 
 
-def _joined(pieces: list[Any]) -> Any:
-    if len(pieces) == 1:
-        return pieces[0]
+def joined(pieces: list[Any]) -> Any:
+    """Return arrays or narwhals frames as one table of the user's kind."""
     if isinstance(pieces[0], np.ndarray):
-        return np.concatenate(pieces)
+        return np.concatenate(pieces) if len(pieces) > 1 else pieces[0]
     try:
-        return nw.concat(_alike(pieces), how="vertical")
+        whole = nw.concat(_alike(pieces), how="vertical") if len(pieces) > 1 else pieces[0]
+        return whole.to_native()
     except Exception as error:  # each library has errors of its own
         raise DataError(
             f"the source's tables cannot be joined: {error} Let their columns have the same types."
@@ -192,7 +192,3 @@ def _alike(pieces: list[Any]) -> list[Any]:
     if not apart:
         return pieces
     return [piece.with_columns(nw.col(*apart).cast(nw.Float64)) for piece in pieces]
-
-
-def _native(table: Any) -> Any:
-    return table if isinstance(table, np.ndarray) else table.to_native()
