@@ -14,12 +14,12 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
+from voicecf.blocks import Stream
 from voicecf.errors import DataError, ModelError
 from voicecf.frames import table
 from voicecf.passes import Batches, Contest, Data, Floats, Labels, Rows, Sweep, together
 from voicecf.shark import SHARK, check_init
 from voicecf.streaming.distinct import DistinctStream
-from voicecf.streaming.source import Stream
 from voicecf.streaming.spreading import Fetch, spread_out
 
 
@@ -103,7 +103,8 @@ def _starts(kmeans: KMeans, data: Data, n: int) -> list[Floats]:
 def _lloyd(centers: Floats, max_iter: int, tol: float) -> Generator[Any, Any, tuple[Floats, int]]:
     """Ask for Lloyd's passes; return the centers and the number of passes."""
     equal = np.ones(centers.shape[1])
-    for n_iter in range(1, max_iter + 1):
+    n_iter, moved = 0, np.inf
+    while n_iter < max_iter and moved > tol:
         sweep = yield Sweep(centers, equal)
         if not sweep.totals.all():
             far = yield Farthest(centers, int(np.count_nonzero(sweep.totals == 0)))
@@ -111,8 +112,7 @@ def _lloyd(centers: Floats, max_iter: int, tol: float) -> Generator[Any, Any, tu
         means = sweep.means()
         moved = float(((means - centers) ** 2).sum())
         centers = means
-        if moved <= tol:
-            break
+        n_iter += 1
     return centers, n_iter
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from shutil import rmtree
+from tempfile import mkdtemp
+from weakref import finalize
 
 import numpy as np
 import numpy.typing as npt
@@ -45,14 +47,16 @@ class DistinctStream:
 
 def _distinct(batches: Iterable[Rows]) -> Distinct:
     """Sort and deduplicate; put a run aside whenever the rows held grow too many."""
-    runs, held = Runs.opened(), list[Rows]()
+    runs: Runs | None = None
+    held: list[Rows] = []
     for rows in batches:
         held.append(rows.distinct())
         if sum(part.X.nbytes for part in held) > HELD:
             held = [_union(held)]
             if held[0].X.nbytes > HELD // 2:  # they did not shrink to a handful
+                runs = runs or Runs.opened()
                 runs.put_aside(held.pop())
-    if not runs.files:
+    if runs is None:
         return DistinctRows(_union(held))
     if held:
         runs.put_aside(_union(held))
@@ -69,17 +73,19 @@ def _union(parts: list[Rows]) -> Rows:
 class Runs:
     """Sorted runs of rows in a temporary folder, merged as they are read."""
 
-    folder: TemporaryDirectory[str]
-    files: list[Path]
+    folder: Path
+    files: list[Path] = field(default_factory=list)
 
     @classmethod
     def opened(cls) -> Runs:
         """Make a folder, which is gone when this object is."""
-        return cls(TemporaryDirectory(prefix="voicecf-"), [])
+        runs = cls(Path(mkdtemp(prefix="voicecf-")))
+        finalize(runs, rmtree, runs.folder, ignore_errors=True)
+        return runs
 
     def put_aside(self, rows: Rows) -> None:
         """Write a run: rows, and the mass of each in a last column."""
-        path = Path(self.folder.name) / f"{len(self.files)}.npy"
+        path = self.folder / f"{len(self.files)}.npy"
         np.save(path, np.column_stack([rows.X, rows.mass]))
         self.files.append(path)
 

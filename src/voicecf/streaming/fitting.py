@@ -7,11 +7,13 @@ from typing import Any, TypeVar
 from sklearn.cluster import KMeans
 from sklearn.pipeline import Pipeline
 
+from voicecf.blocks import Progress, Stream
+from voicecf.clustering import is_fitted
 from voicecf.errors import ModelError
 from voicecf.shark import SHARK
 from voicecf.streaming.clusters import fit_kmeans, fit_shark
-from voicecf.streaming.source import Progress, Stream
 from voicecf.streaming.steps import learn, transformed
+from voicecf.voice import VoICE
 
 Estimator = TypeVar("Estimator")
 
@@ -62,6 +64,10 @@ def fit(estimator: Estimator, source: Any, *, progress: Progress | None = None) 
     True
     """
     stream = Stream.of(source, progress)
+    if isinstance(estimator, VoICE):
+        if not is_fitted(estimator.model):
+            fit_model(estimator.model, stream)
+        return estimator.fit(stream)
     fit_model(estimator, stream)
     return estimator
 

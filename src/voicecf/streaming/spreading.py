@@ -121,7 +121,7 @@ def _spreading(total: float, first: float, rest: Floats) -> Generator[Any, Any, 
     """Ask for the passes that find one set of centers."""
     shares = yield Running(None, np.empty(0), scale=(total, 1.0))
     found = yield Running(None, np.array([first]), True, scale=(total, shares.total))
-    centers = found.rows()
+    centers: Floats = found.rows()
     potential = float((yield Potential(np.empty_like(centers[:0]), centers)).total[0])
     for draws in rest:
         candidates = (yield Running(centers, draws * potential)).rows()

@@ -28,10 +28,10 @@ from sklearn.preprocessing import (
 )
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from voicecf.blocks import Stream, joined
 from voicecf.errors import DataError, ModelError
 from voicecf.frames import as_frame
 from voicecf.pipeline import chosen_columns
-from voicecf.streaming.source import Stream, joined
 from voicecf.summing import InTurn, Pairwise, like
 
 LEARNED = (

@@ -1,4 +1,4 @@
-"""A source of tables, read pass after pass in blocks of a fixed number of rows."""
+"""Tables read pass after pass in blocks of a fixed number of rows, whatever they come from."""
 
 from __future__ import annotations
 
@@ -39,12 +39,22 @@ class Stream:
         Told the number of the pass and of its rows so far.
     steps : tuple of callables
         What a block goes through before anyone sees it.
+    reading : Reading
+    in_memory : bool
+        Whether the source is one table; that may be empty.
     """
 
     open: Callable[[], Iterator[Any]]
     progress: Progress | None = None
     steps: tuple[Callable[[Any], Any], ...] = ()
     reading: Reading = field(default_factory=Reading)
+    in_memory: bool = False
+
+    @classmethod
+    def table(cls, X: Any) -> Stream:
+        """Read a table that is in memory, and may be anything that is taken for one."""
+        whole = X if as_frame(X) is not None else any_array(X)
+        return cls(lambda: iter([whole]), in_memory=True)
 
     @classmethod
     def of(cls, source: Any, progress: Progress | None = None) -> Stream:
@@ -59,7 +69,7 @@ class Stream:
         """Begin a pass, and yield its blocks."""
         self.reading.passes += 1
         rows = 0
-        for block, length in _regrouped(self.open(), BATCH):
+        for block, length in self._blocks():
             rows += length
             if self.progress is not None:
                 self.progress(self.reading.passes, rows)
@@ -69,7 +79,7 @@ class Stream:
         self._check_rows(rows)
 
     def _check_rows(self, rows: int) -> None:
-        if rows == 0:
+        if rows == 0 and not self.in_memory:
             raise DataError("the source has no rows; there is nothing to learn from.")
         if self.reading.n_rows is None:
             self.reading.n_rows = rows
@@ -91,11 +101,18 @@ class Stream:
 
     def first(self) -> Any:
         """Return the first block."""
-        for table, _ in _regrouped(self.open(), BATCH):
+        for block, _ in self._blocks():
             for step in self.steps:
-                table = step(table)
-            return table
+                block = step(block)
+            return block
         raise DataError("the source has no rows; there is nothing to learn from.")
+
+    def _blocks(self) -> Iterator[tuple[Any, int]]:
+        if self.in_memory:
+            (whole,) = self.open()
+            if len(whole) <= BATCH:
+                return iter([(whole, len(whole))])
+        return _regrouped(self.open(), BATCH)
 
 
 def _opener(source: Any) -> Callable[[], Iterator[Any]]:
@@ -140,7 +157,7 @@ def _regrouped(tables: Iterator[Any], size: int) -> Iterator[tuple[Any, int]]:
 
 def _piece(table: Any, like: Any) -> Any:
     """Return a table as a narwhals frame or an array, with the columns of those before it."""
-    if hasattr(table, "to_struct_array"):  # a record batch of pyarrow, which is no table yet
+    if type(table).__name__ == "RecordBatch":  # of pyarrow, which is no table yet
         import pyarrow  # type: ignore[import-untyped]
 
         table = pyarrow.Table.from_batches([table])
@@ -162,7 +179,7 @@ def _piece(table: Any, like: Any) -> Any:
     lacks = [name for name in like.columns if name not in frame.columns]
     if lacks:
         raise ColumnError(
-            f"a table of the source lacks {listed(lacks)}; the first one has {listed(like.columns)}."
+            f"a table of the source lacks {listed(lacks)}; the first has {listed(like.columns)}."
         )
     return frame[:, [frame.columns.index(name) for name in like.columns]]
 
