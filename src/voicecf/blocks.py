@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from importlib.util import find_spec
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -59,7 +60,8 @@ class Stream:
     @classmethod
     def of(cls, source: Any, progress: Progress | None = None) -> Stream:
         """Read a source: a table, tables that can be iterated again, or what opens them."""
-        return cls(_opener(source), progress)
+        begin = _opener(source)
+        return cls(lambda: map(_taken_by_steps, begin()), progress)
 
     def through(self, step: Callable[[Any], Any]) -> Stream:
         """Return the stream of what a step makes of every block."""
@@ -137,6 +139,20 @@ def _opener(source: Any) -> Callable[[], Iterator[Any]]:
     return lambda: iter(source)
 
 
+def _taken_by_steps(table: Any) -> Any:
+    """Turn what pyarrow holds, and scikit-learn's steps do not take, into a frame that they do."""
+    if not type(table).__module__.startswith("pyarrow"):
+        return table
+    if type(table).__name__ == "RecordBatch":
+        import pyarrow  # type: ignore[import-untyped]
+
+        table = pyarrow.Table.from_batches([table])
+    frame = nw.from_native(table)
+    if find_spec("pandas"):
+        return frame.to_pandas()
+    return frame.to_polars() if find_spec("polars") else table
+
+
 def _regrouped(tables: Iterator[Any], size: int) -> Iterator[tuple[Any, int]]:
     """Yield the rows of tables in blocks of `size`, and the number of their rows."""
     held: list[Any] = []
@@ -157,10 +173,6 @@ def _regrouped(tables: Iterator[Any], size: int) -> Iterator[tuple[Any, int]]:
 
 def _piece(table: Any, like: Any) -> Any:
     """Return a table as a narwhals frame or an array, with the columns of those before it."""
-    if type(table).__name__ == "RecordBatch":  # of pyarrow, which is no table yet
-        import pyarrow  # type: ignore[import-untyped]
-
-        table = pyarrow.Table.from_batches([table])
     frame = as_frame(table)
     piece = any_array(table) if frame is None else frame
     if like is None:
