@@ -43,6 +43,8 @@ class Stream:
     reading : Reading
     in_memory : bool
         Whether the source is one table; that may be empty.
+    place : callable or None
+        Returns the rows where many passes over them are made, if that is not here.
     """
 
     open: Callable[[], Iterator[Any]]
@@ -50,6 +52,7 @@ class Stream:
     steps: tuple[Callable[[Any], Any], ...] = ()
     reading: Reading = field(default_factory=Reading)
     in_memory: bool = False
+    place: Callable[[Any], Any] | None = None
 
     @classmethod
     def table(cls, X: Any) -> Stream:
@@ -144,7 +147,7 @@ def _taken_by_steps(table: Any) -> Any:
     if not type(table).__module__.startswith("pyarrow"):
         return table
     if type(table).__name__ == "RecordBatch":
-        import pyarrow  # type: ignore[import-untyped]
+        import pyarrow
 
         table = pyarrow.Table.from_batches([table])
     frame = nw.from_native(table)

@@ -26,6 +26,7 @@ from sklearn.utils.validation import (
 )
 
 from voicecf._compile import in_parallel
+from voicecf.frames import in_partitions
 from voicecf.passes import (
     CHUNK,
     Batches,
@@ -156,7 +157,7 @@ class SHARK(
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Numbers, none missing.
+            Numbers, none missing; or a Dask DataFrame of them, and then there are no `labels_`.
         y : ignored
             Present for scikit-learn's sake.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -167,6 +168,10 @@ class SHARK(
         self : SHARK
             The fitted estimator.
         """
+        if in_partitions(X) and sample_weight is None:
+            from voicecf.distributed import fit
+
+            return fit(self, X)
         self._check_parameters()
         X = validate_data(self, X, dtype=np.float64, order="C")
         self._check_count(len(X))

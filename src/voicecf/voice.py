@@ -21,6 +21,7 @@ from voicecf.clustering import Clustering
 from voicecf.counterfactuals import Counterfactuals
 from voicecf.errors import DataError, EmptyClusterWarning, OptionError, known_option
 from voicecf.explainer import Explainer, Question, Terms, check_target
+from voicecf.frames import in_partitions
 from voicecf.learning import Givens
 from voicecf.projection import Projection, UnitRows
 from voicecf.pullback import loosened, pulled_back
@@ -140,10 +141,14 @@ class VoICE(Explainer):
         Parameters
         ----------
         X : array or frame of shape (n, d)
-            The data that was clustered.
+            The data that was clustered; a Dask DataFrame is learned from partition by partition.
         y : ignored
         """
         self._check_options()
+        if in_partitions(X):
+            from voicecf.distributed import fit
+
+            return fit(self, X)
         data = self._read_model(X, self.categories)
         self._set_box(data)
         self._set_contraction(data)
@@ -366,6 +371,7 @@ class VoICE(Explainer):
         Parameters
         ----------
         X : array or frame of shape (n, d)
+            A Dask DataFrame is answered by one: see `voicecf.distributed.explain`.
         target : int, array of int, "nearest" or "each"
             A cluster for all rows, one for each row, the cheapest other cluster, or every other
             cluster (an answer a pair, targets ascending).
@@ -395,6 +401,12 @@ class VoICE(Explainer):
         known_option(objective, OBJECTIVES, "objective")
         _check_count(alternatives, "alternatives", 0)
         _check_count(limit, "limit", 1)
+        if in_partitions(X):
+            from voicecf import distributed
+
+            said = {"objective": objective, "deepen": deepen, "rules": rules, "limit": limit}
+            said |= {"target": target, "alternatives": alternatives, **words}
+            return distributed.explain(self, X, **said)  # type: ignore[no-any-return]
         several = alternatives > 0
         question = self._question(X, objective, rules, words, limit, choosing=several)
         first = self._explain(question, target, deepen)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Generator, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -34,9 +34,30 @@ class Numbers:
     def __iter__(self) -> Iterator[Rows]:
         """Begin a pass, and yield its batches."""
         for block in self.stream:
-            X = validate_data(self.model, block, reset=False, dtype=self.dtype, order="C")
-            X = np.require(X, np.float64, ["C", "W"])
-            yield Rows(X, np.ones(len(X)))
+            yield self._checked(block)
+
+    def rows(self, block: Any) -> Rows:
+        """Return a block of the source as the model takes it."""
+        for step in self.stream.steps:
+            block = step(block)
+        return self._checked(block)
+
+    def _checked(self, block: Any) -> Rows:
+        X = validate_data(self.model, block, reset=False, dtype=self.dtype, order="C")
+        X = np.require(X, np.float64, ["C", "W"])
+        return Rows(X, np.ones(len(X)))
+
+    def without_source(self) -> Numbers:
+        """Return what makes rows of blocks, and cannot read any: small enough to travel."""
+        return replace(self, stream=Stream(_nothing, steps=self.stream.steps))
+
+    def data(self) -> Data:
+        """Return the rows to pass over, where that is best done."""
+        return Batches(self) if self.stream.place is None else self.stream.place(self)
+
+
+def _nothing() -> Iterator[Any]:
+    return iter(())
 
 
 def fit_shark(shark: SHARK, stream: Stream) -> None:
@@ -45,7 +66,7 @@ def fit_shark(shark: SHARK, stream: Stream) -> None:
     validate_data(shark, stream.first(), dtype=np.float64)
     rows = Numbers(shark, stream)
     shark._check_count(stream.n_rows)
-    shark._learn(Batches(rows), stream.n_rows, DistinctStream(rows))
+    shark._learn(rows.data(), stream.n_rows, DistinctStream(rows))
     shark.__dict__.pop("labels_", None)
 
 
@@ -59,7 +80,7 @@ def fit_kmeans(kmeans: KMeans, stream: Stream) -> None:
         raise DataError(
             f"n_samples={n} should be >= n_clusters={kmeans.n_clusters}. Ask for fewer clusters."
         )
-    data, equal = Batches(Numbers(kmeans, stream, kinds)), np.ones(d)
+    data, equal = Numbers(kmeans, stream, kinds).data(), np.ones(d)
     tol = kmeans.tol * float(np.mean(_variances(data, n, d))) if kmeans.tol else 0.0
     ends = together([_lloyd(s, kmeans.max_iter, tol) for s in _starts(kmeans, data, n)], data)
     (contest,) = data.answer([Contest([(centers, equal) for centers, _ in ends], n)])

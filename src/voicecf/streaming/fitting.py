@@ -63,7 +63,11 @@ def fit(estimator: Estimator, source: Any, *, progress: Progress | None = None) 
     >>> bool((parts.cluster_centers_ == whole.cluster_centers_).all())
     True
     """
-    stream = Stream.of(source, progress)
+    return fit_stream(estimator, Stream.of(source, progress))
+
+
+def fit_stream(estimator: Estimator, stream: Stream) -> Estimator:
+    """Fit an estimator on a stream."""
     if isinstance(estimator, VoICE):
         if not is_fitted(estimator.model):
             fit_model(estimator.model, stream)
