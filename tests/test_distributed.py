@@ -178,7 +178,7 @@ def test_an_explainer_of_a_pipeline_learns_the_same_without_a_cluster():
     encode = make_column_transformer(
         (StandardScaler(), ["age", "income"]), (OneHotEncoder(), ["job"])
     )
-    model = make_pipeline(encode, SHARK(3, n_init=2, random_state=0))
+    model = make_pipeline(encode, KMeans(3, n_init=1, random_state=0))
     parts = VoICE(model).fit(dd.from_pandas(frame, npartitions=4))
     whole = VoICE(model).fit(frame)
     for name in ("alpha_", "lo_", "hi_", "spread_"):
@@ -199,11 +199,11 @@ def kill_one(client):
 
 
 def test_answers_are_right_though_a_worker_is_killed(client):
-    frame = numbers(200_000)
+    frame = numbers(60_000)
     voice = VoICE(KMeans(3, n_init=1, random_state=0)).fit(frame)
-    expected = voice.explain(frame, target="each", objective="prefix")
-    lazy = dd.from_pandas(frame, npartitions=64)
-    running = client.compute(voice.explain(lazy, target="each", objective="prefix"))
+    expected = voice.explain(frame, target="each")
+    lazy = dd.from_pandas(frame, npartitions=60)
+    running = client.compute(voice.explain(lazy, target="each"))
     killed = kill_one(client)
     answers = running.result(timeout=120)
     np.testing.assert_array_equal(answers["cost"], expected.cost)
@@ -214,9 +214,9 @@ def test_answers_are_right_though_a_worker_is_killed(client):
 def test_a_model_is_right_though_a_worker_is_killed(client):
     from threading import Thread
 
-    frame = numbers(2 * BATCH)
-    whole = SHARK(4, n_init=4, random_state=1).fit(frame)
-    found = SHARK(4, n_init=4, random_state=1)
+    frame = numbers(BATCH + 10_000, d=2)
+    whole = SHARK(4, n_init=2, max_iter=10, random_state=1).fit(frame)
+    found = SHARK(4, n_init=2, max_iter=10, random_state=1)
     learning = Thread(target=found.fit, args=(dd.from_pandas(frame, npartitions=6),))
     learning.start()
     killed = kill_one(client)
