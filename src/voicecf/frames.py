@@ -32,6 +32,11 @@ class Kind:
         return None if frame is None else cls(frame.implementation, nw.maybe_get_index(frame))
 
 
+def in_partitions(X: Any) -> bool:
+    """Tell whether X is a Dask DataFrame, without importing Dask."""
+    return type(X).__module__.startswith("dask.dataframe")
+
+
 def as_frame(X: Any) -> Any:
     """Return X as a narwhals frame, or None where it is an array; a lazy frame is an error."""
     if isinstance(X, (np.ndarray, list)):  # the quick way out for a row at a time
