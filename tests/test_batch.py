@@ -12,7 +12,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from voicecf import VoICE
 from voicecf.batch import explain_batches
-from voicecf.errors import ColumnError, OptionError
+from voicecf.errors import ColumnError, DataError, OptionError
 
 OWN = ["row", "source", "target", "status", "feasible", "cost", "n_changed", "rho", "tau", "gap"]
 
@@ -86,6 +86,31 @@ def test_a_row_without_an_answer_is_null_and_has_a_status(mixed):
         told = ("age", "income", "job", "cost", "n_changed", "rho", "tau", "gap")
         assert [row[name] for name in told] == [None] * 8
         assert row["target"] == 1
+
+
+@pytest.mark.parametrize(
+    "kind", [pa.dictionary(pa.int32(), pa.string()), pa.dictionary(pa.int8(), pa.string()),
+             pa.large_string()],
+)  # fmt: skip
+def test_texts_of_any_type_keep_it(mixed, kind):
+    table = customers().slice(0, 60)
+    table = table.set_column(3, "job", table["job"].cast(pa.string()).cast(kind))
+    found = answered(mixed, table, 20, target=1, immutable=["age"], bounds={"income": ("-9", "+9")})
+    assert found.schema.field("job").type == kind
+    assert 0 < sum(found["feasible"].to_pylist()) < 60
+    kept = found.filter(found["feasible"])
+    assert (mixed.model.predict(kept.select(["age", "income", "job"])) == 1).all()
+
+
+def test_an_explainer_of_arrays_takes_columns_by_position(floats):
+    _, table = floats
+    data = np.column_stack(table.columns)
+    voice = VoICE(KMeans(3, n_init=3, random_state=0)).fit(data)
+    found = answered(voice, table, 100, target=1)
+    assert found.column_names[:4] == table.column_names
+    assert (voice.model.predict(np.column_stack(found.columns[:4])) == 1).all()
+    with pytest.raises(DataError, match="X has 3 columns; the model was fitted on 4"):
+        answered(voice, table.drop_columns("c3"))
 
 
 def test_values_are_those_of_the_explainer_bit_for_bit(floats):

@@ -295,8 +295,7 @@ class Asked:
         if not self.chosen.quiet:
             for note in (*columns.notes, *fitting.doubts(self.source, columns, choice)):
                 _note(note)
-        bar.say(f"learning {choice.k} segments from {len(columns.every)} columns ...")
-        return fitting.fitted(fitting.unfitted(columns, choice), rows)
+        return fitting.fitted(fitting.unfitted(columns, choice), rows, bar.say)
 
     def _options(self) -> dict[str, Any]:
         """Return the options of VoICE."""

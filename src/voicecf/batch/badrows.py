@@ -142,8 +142,7 @@ class Check:
             if column.null_count:
                 yield name, _mask(column.is_null()), MISSING
             if levels is not None:
-                known = pc.is_in(_plain(column), value_set=levels)
-                yield name, _mask(pc.and_(pc.invert(known), column.is_valid())), UNKNOWN
+                yield name, _mask(column.is_valid()) & ~_among(_plain(column), levels), UNKNOWN
 
     def _keep_sound_row(self, table: pa.Table, masks: list[NDArray[np.bool_]]) -> None:
         if self.sound is None:
@@ -183,6 +182,14 @@ def _levels(levels: tuple[Any, ...]) -> Any:
         return pa.array(known)
     except (pa.ArrowInvalid, pa.ArrowTypeError):
         return None
+
+
+def _among(column: Any, levels: Any) -> NDArray[np.bool_]:
+    """Tell which values are among some levels; where types do not compare, none is."""
+    try:
+        return _mask(pc.is_in(column, value_set=levels.cast(column.type)))
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        return np.zeros(len(column), dtype=np.bool_)
 
 
 def _name(space: Space, names: list[str], source: Any) -> str:

@@ -129,6 +129,8 @@ class Answering:
         _check_target(question.get("target", "nearest"))
         space, names = voice._fitted_space(), given.names
         _check_names(names)
+        if not space.named:
+            space._check_width(len(names))
         rules = rules_of(question)
         rules.check(space)
         fields = [_out_field(space, rules, names, field) for field in given]

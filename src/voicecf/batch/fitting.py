@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +19,7 @@ from voicecf.batch.badrows import BadRowError, Check
 from voicecf.batch.reading import Source
 from voicecf.errors import DataError, OptionError, VoiceError, known_column, listed
 from voicecf.shark import SHARK
+from voicecf.streaming import fit
 from voicecf.voice import VoICE
 
 __all__ = ["Choice", "Columns", "Selected", "fitted", "unfitted"]
@@ -174,21 +175,16 @@ class Selected:
         return self.missing == "fill" and cell[2] == MISSING
 
 
-def fitted(voice: VoICE, rows: Selected) -> VoICE:
-    """Fit an explainer to the rows of files."""
-    first = next(iter(rows), None)
-    if first is None:
+def fitted(voice: VoICE, rows: Selected, say: Callable[[str], Any] = str) -> VoICE:
+    """Fit an explainer to the rows of files, pass by pass; `say` is told about each."""
+    if next(iter(rows), None) is None:
         raise DataError("there are no rows to learn clusters from.")
     try:
-        return _fit(voice, rows)
+        return fit(voice, rows, progress=lambda turn, n: say(f"learning: pass {turn}, {n:,} rows"))
     except VoiceError:
         raise
     except ValueError as error:  # in scikit-learn's words
         raise DataError(f"the clusters cannot be learned: {str(error).splitlines()[0]}") from None
-
-
-def _fit(voice: VoICE, rows: Selected) -> VoICE:
-    return voice.fit(pa.concat_tables(rows).combine_chunks())
 
 
 def doubts(source: Source, columns: Columns, choice: Choice) -> list[str]:

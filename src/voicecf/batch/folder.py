@@ -45,9 +45,11 @@ def locked(output: Path) -> Iterator[None]:
                     "output."
                 )
             if _is(lock, path):  # not one that its owner removed in the meantime
-                yield
-                with suppress(OSError):
-                    path.unlink()
+                try:
+                    yield
+                finally:
+                    with suppress(OSError):
+                        path.unlink()
                 return
         finally:
             os.close(lock)

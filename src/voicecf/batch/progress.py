@@ -46,7 +46,9 @@ class Bar:
 
     def say(self, text: str) -> None:
         """Say what is being done, where it cannot be measured."""
-        self._write(text)
+        if perf_counter() - self.drawn >= PAUSE:
+            self.drawn = perf_counter()
+            self._write(text)
 
     def end(self) -> None:
         """Take the bar away."""
