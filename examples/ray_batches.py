@@ -45,4 +45,5 @@ found = pa.concat_tables(ray.get(answers.to_arrow_refs())).sort_by("id")
 ray.shutdown()
 
 landed = segments.predict(found.select(["age", "income"])) == 2
-print(f"{found.num_rows} answers from Ray; in the target: {landed.all()}")
+print(f"{found.num_rows} answers from Ray.")
+print(f"The model puts all of these into the target: {landed.all()}")

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -209,3 +214,16 @@ def test_a_rule_is_checked_before_any_row(floats):
     with pytest.raises(ColumnError, match="did you mean 'c1'"):
         next(explain_batches(voice, table.slice(0, 0).to_batches() or table.to_batches(),
                              immutable=["c1x"]))  # fmt: skip
+
+
+@pytest.mark.parametrize(("example", "needs"), [("spark", "pyspark"), ("ray_batches", "ray")])
+def test_clusters_of_others_take_the_same_entry(example, needs, tmp_path):
+    pytest.importorskip(needs)
+    if needs == "pyspark" and shutil.which("java") is None:
+        pytest.skip("Spark needs Java")
+    path = Path(__file__).parents[1] / "examples" / f"{example}.py"
+    ran = subprocess.run(
+        [sys.executable, str(path)], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert "3000 answers from" in ran.stdout, ran.stderr
+    assert "into the target: True" in ran.stdout

@@ -229,6 +229,15 @@ def test_a_mistake_gets_a_sentence(table, tmp_path, capsys, words, said):
     assert not (tmp_path / "o.parquet").exists()
 
 
+def test_after_a_mistake_the_right_words_are_taken(table, tmp_path, capsys):
+    output = tmp_path / "o.csv"
+    assert "names no cluster" in refused(
+        capsys, table, "-o", output, "--ignore", "id", "--target", 7
+    )
+    assert explain(table, "-o", output, "--ignore", "id", "--target", 1, "--quiet") == 0
+    assert set(pacsv.read_csv(output)["target"].to_pylist()) == {1}
+
+
 def test_files_that_are_not_there_get_a_sentence(table, tmp_path, capsys):
     assert "where to?" in refused(capsys, table)
     assert "there is no file" in refused(capsys, tmp_path / "no.csv", "-o", tmp_path / "o.csv")

@@ -161,6 +161,8 @@ class Work:
     def _prepare(self, manifest: dict[str, Any]) -> None:
         """Make the work folder, or find that it is of the same question."""
         before = read_json(self.folder / "manifest.json")
+        if before is not None and not same(before, manifest) and not _any_part(self.folder):
+            before = None  # nothing is lost but the fit
         if before is not None and not same(before, manifest) and not self.restart:
             raise OutputError(
                 f"{self.folder} holds the work of a run that was cut off, for another question: "
@@ -232,7 +234,7 @@ class Work:
         output = self.request.output
         result = self.folder / finished["result"]
         if result.exists():
-            if output.is_dir():
+            if output.is_dir() or (output.exists() and result.is_dir()):
                 output.rename(self.folder / "replaced")
             result.replace(output)
         listed = self.folder / "bad.csv"
@@ -335,6 +337,12 @@ def _json(content: Any) -> bytes:
 
 def _is_empty_folder(path: Path) -> bool:
     return path.is_dir() and not any(path.iterdir())
+
+
+def _any_part(folder: Path) -> bool:
+    """Tell whether a part is on the disk."""
+    journal = folder / "journal.jsonl"
+    return journal.exists() and journal.stat().st_size > 0
 
 
 def _remove(folder: Path) -> None:
