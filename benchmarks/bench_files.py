@@ -28,7 +28,7 @@ from voicecf import VoICE
 
 COLUMNS, CLUSTERS, GROUP = 20, 8, 1 << 17
 FITTED = 300_000
-KILLS, KILLED_ROWS = 20, 1_500_000
+KILLS, KILLED_ROWS = 20, 600_000
 REWRITE = """
 import sys
 import pyarrow.parquet as pq

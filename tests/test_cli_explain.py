@@ -206,7 +206,7 @@ def test_quiet_says_nothing(table, tmp_path, capsys):
         (["--ignore", "idd"], "unknown column 'idd' in --ignore; did you mean 'id'?"),
         (["--ignore", "id", "--immutable", "agee"], "did you mean 'age'?"),
         (["--ignore", "id", "--k", "1"], "--k 1: there must be 2 segments or more"),
-        (["--ignore", "id", "--k", "500"], "the clusters cannot be learned"),
+        (["--ignore", "id", "--k", "500"], "should be >= n_clusters=500"),
         (["--ignore", "id", "--target", "7"], "target=7 names no cluster: this model has 0 to 2"),
         (["--ignore", "id", "--target", "near"], '--target near: use the number of a segment'),
         (["--objective", "cheap"], "--objective='cheap' is not known; use one of 'cost'"),

@@ -180,6 +180,9 @@ def fitted(voice: VoICE, rows: Selected, say: Callable[[str], Any] = str) -> VoI
     if next(iter(rows), None) is None:
         raise DataError("there are no rows to learn clusters from.")
     try:
+        if rows.missing == "fill":
+            # Passes turn Arrow's gaps into those of pandas, which an encoder takes for others.
+            return voice.fit(pa.concat_tables(rows).combine_chunks())
         return fit(voice, rows, progress=lambda turn, n: say(f"learning: pass {turn}, {n:,} rows"))
     except VoiceError:
         raise
