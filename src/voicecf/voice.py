@@ -21,6 +21,8 @@ from voicecf.clustering import Clustering
 from voicecf.counterfactuals import Counterfactuals
 from voicecf.errors import DataError, EmptyClusterWarning, OptionError, known_option
 from voicecf.explainer import Explainer, Question, Terms, check_target
+from voicecf.frames import in_partitions
+from voicecf.learning import Givens
 from voicecf.projection import Projection, UnitRows
 from voicecf.pullback import loosened, pulled_back
 from voicecf.region import Array, Region
@@ -139,14 +141,17 @@ class VoICE(Explainer):
         Parameters
         ----------
         X : array or frame of shape (n, d)
-            The data that was clustered.
+            The data that was clustered; a Dask DataFrame is learned from partition by partition.
         y : ignored
         """
         self._check_options()
-        given = self._read_model(X, self.categories)
-        self.spread_ = np.ptp(given.points, axis=0)
-        self._set_box(given.points)
-        self._set_contraction(given)
+        if in_partitions(X):
+            from voicecf.distributed import fit
+
+            return fit(self, X)
+        data = self._read_model(X, self.categories)
+        self._set_box(data)
+        self._set_contraction(data)
         self._set_order()
         return self
 
@@ -216,8 +221,8 @@ class VoICE(Explainer):
         if not (_is_number(self.margin) and 0 <= self.margin < 1):
             raise OptionError(f"margin={self.margin!r} must be in [0, 1).")
 
-    def _set_box(self, points: Array | None) -> None:
-        """Learn bounds of columns, and of coordinates; `points` are the data."""
+    def _set_box(self, data: Givens | None) -> None:
+        """Learn bounds of columns, and of coordinates."""
         columns = self.space_.columns
         d = len(columns)
         if self.bounds is None:
@@ -228,8 +233,10 @@ class VoICE(Explainer):
         else:
             self.lo_, self.hi_ = check_sides(self.bounds, d)
         self.box_ = self.space_.box(self.lo_, self.hi_)
-        if points is not None and not self.space_.is_plain:
-            self.box_ = _around(points, *self.box_)
+        if data is not None and not self.space_.is_plain:
+            around = [_around(given.points, *self.box_) for given in data]
+            lows, highs = zip(*around, strict=True)
+            self.box_ = np.min(lows, axis=0), np.max(highs, axis=0)
         self.box_ = self.space_.inward(*self.box_)
 
     def _box(self, lo: Array, hi: Array) -> tuple[Array, Array]:
@@ -244,31 +251,35 @@ class VoICE(Explainer):
                     side[column.places] = learned[column.places]
         return sides
 
-    def _set_contraction(self, given: Given) -> None:
+    def _set_contraction(self, data: Givens) -> None:
         k = self.clustering_.n_clusters
         self.alpha_ = np.ones(k)
         if self.contraction != "retain":
             self.alpha_[:] = self.contraction
             return
-        labels = self._labels(given)
-        empty = []
-        for t in range(k):
-            members = labels == t
-            if not members.any():
-                empty.append(t)
-                continue
-            scores = self.clustering_.cell(t).scores(given.seen[members])
-            if self.contract_bounds:
-                scores = np.maximum(scores, self._box_scores(t, given.points[members]))
-            scores = np.sort(scores)
-            kept = scores[max(int(np.ceil(self.retain * len(scores) - 1e-9)), 1) - 1]
+        scores: list[list[Array]] = [[] for _ in range(k)]
+        for given in data:
+            labels = self._labels(given)
+            for t in np.unique(labels):
+                found = self._scores(int(t), given, labels == t)
+                scores[t].append(found if self.retain < 1 else found.max(keepdims=True))
+        for t in np.flatnonzero([len(found) > 0 for found in scores]):
+            found = np.sort(np.concatenate(scores[t]))
+            kept = found[max(int(np.ceil(self.retain * len(found) - 1e-9)), 1) - 1]
             self.alpha_[t] = max(kept, LEAST_ALPHA)
-        if empty:
+        if empty := [t for t in range(k) if not scores[t]]:
             warn(
                 f"clusters {empty} have no rows in X; their cells are not contracted.",
                 EmptyClusterWarning,
                 stacklevel=3,
             )
+
+    def _scores(self, target: int, given: Given, members: NDArray[np.bool_]) -> Array:
+        """How much of its cell each member of a cluster needs, 0 to 1."""
+        scores = self.clustering_.cell(target).scores(given.seen[members])
+        if self.contract_bounds:
+            scores = np.maximum(scores, self._box_scores(target, given.points[members]))
+        return scores
 
     def _box_scores(self, target: int, points: Array) -> Array:
         """How much of the box each point needs if it shrinks towards the origin, 0 to 1."""
@@ -360,6 +371,7 @@ class VoICE(Explainer):
         Parameters
         ----------
         X : array or frame of shape (n, d)
+            A Dask DataFrame is answered by one: see `voicecf.distributed.explain`.
         target : int, array of int, "nearest" or "each"
             A cluster for all rows, one for each row, the cheapest other cluster, or every other
             cluster (an answer a pair, targets ascending).
@@ -389,6 +401,12 @@ class VoICE(Explainer):
         known_option(objective, OBJECTIVES, "objective")
         _check_count(alternatives, "alternatives", 0)
         _check_count(limit, "limit", 1)
+        if in_partitions(X):
+            from voicecf import distributed
+
+            said = {"objective": objective, "deepen": deepen, "rules": rules, "limit": limit}
+            said |= {"target": target, "alternatives": alternatives, **words}
+            return distributed.explain(self, X, **said)  # type: ignore[no-any-return]
         several = alternatives > 0
         question = self._question(X, objective, rules, words, limit, choosing=several)
         first = self._explain(question, target, deepen)
