@@ -36,9 +36,9 @@ from voicecf._kernel import (
 # for its check that arrays do not overlap.
 LANES = 32
 # Points that are sorted by target at a time, at least, and for each target: they and their answers
-# stay in an L2 cache, and blocks are full.
+# stay in an L2 cache where targets are few, and blocks are full.
 SPAN = 512
-SPREAD = 64
+SPREAD = 256
 
 
 @step
