@@ -57,6 +57,8 @@ class Question:
         Factor on the guard against rounding.
     terms : Terms, optional
         What rules ask beyond a box.
+    binding : bool
+        Whether it is known that the answers without a box are none.
     """
 
     points: Array
@@ -67,6 +69,7 @@ class Question:
     bounds: tuple[Array, Array] | None = None
     caution: float = 1.0
     terms: Terms | None = None
+    binding: bool = False
 
     @property
     def multiples(self) -> Any:
@@ -391,18 +394,26 @@ class Explainer(BaseEstimator):  # type: ignore[misc]
         if not self.space_.is_plain:
             moves = doubles - question.points[rows]
             changed = self.space_.changed(moves, least).sum(axis=1)
-        np.copyto(energy, 1.0, where=~(energy > 0))
-        gap = answers.gap / energy
-        gap *= 2.0
+        measured = cost, relative(answers.gap, energy), changed
+        return self._told_as(
+            question, rows, targets, replace(answers, points=answered), measured, written
+        )
+
+    def _told_as(
+        self, question: Question, rows: Rows, targets: Rows, answers: Answers, measured: Any,
+        written: Given | None = None,
+    ) -> Counterfactuals:  # fmt: skip
+        """Hand over answers with their cost, relative gap and number of changes."""
+        cost, gap, changed = measured
         return Counterfactuals(
             space=self.space_,
             given=question.given,
             written=written,
             place=np.arange(len(rows)),
             weights=self._weights(question),
-            least=least,
+            least=TOLERANCE.changed * self.spread_,
             row=rows,
-            points=answered,
+            points=answers.points,
             source=question.source[rows],
             target=targets,
             status=answers.status,
@@ -435,6 +446,11 @@ class Certifier:
     def __call__(self, rows: Rows, targets: Rows, cardinality: Rows) -> Array:
         """Return multipliers, a column a cluster."""
         return self.explainer._multipliers(self.question, rows, targets, cardinality)
+
+
+def relative(gap: Array, energy: Array) -> Array:
+    """Return a duality gap relative to half the energy, where there is any."""
+    return np.asarray(2.0 * gap / np.where(energy > 0, energy, 1.0))
 
 
 def every_other(source: Rows, k: int) -> tuple[Rows, Rows]:

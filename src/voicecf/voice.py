@@ -20,10 +20,11 @@ from voicecf.cell import Cell
 from voicecf.clustering import Clustering
 from voicecf.counterfactuals import Counterfactuals
 from voicecf.errors import DataError, EmptyClusterWarning, OptionError, known_option
-from voicecf.explainer import Explainer, Question, Terms, check_target
+from voicecf.explainer import Explainer, Question, Terms, check_target, relative
 from voicecf.frames import in_partitions
 from voicecf.learning import Givens
-from voicecf.projection import Projection, UnitRows
+from voicecf.onepass import Passed, fits, one_pass
+from voicecf.projection import Projection, Stack, UnitRows
 from voicecf.pullback import loosened, pulled_back
 from voicecf.region import Array, Region
 from voicecf.rules import Rules
@@ -322,12 +323,28 @@ class VoICE(Explainer):
 
     def _prepared(self, target: int) -> tuple[Region, UnitRows]:
         """Region and scaled rows of a target, kept for later calls."""
-        kept: dict[int, tuple[Region, UnitRows]] = self.__dict__.setdefault("_kept", {})
+        kept: dict[Any, Any] = self.__dict__.setdefault("_kept", {})
         if target not in kept:
             if len(kept) * self.clustering_.centers.size > TABLE:
                 kept.clear()
             kept[target] = self._prepare(target)
-        return kept[target]
+        prepared: tuple[Region, UnitRows] = kept[target]
+        return prepared
+
+    def _stack(self) -> Stack | None:
+        """Scaled rows of all targets, for one pass over memory; None where that does not fit."""
+        kept: dict[Any, Any] = self.__dict__.setdefault("_kept", {})
+        if "stack" not in kept:
+            clustering, space = self.clustering_, self.space_
+            plain = space.continuous and space.is_plain and space.dtype == np.float64
+            plain = plain and space.steps is None and not self.contract_bounds
+            stack = None
+            if plain and fits(clustering, TABLE):
+                targets = range(clustering.n_clusters)
+                stack = Stack.of([self._prepared(target)[1] for target in targets])
+            self.__dict__["_kept"]["stack"] = stack
+        found: Stack | None = self.__dict__["_kept"]["stack"]
+        return found
 
     def _prepare(self, target: int) -> tuple[Region, UnitRows]:
         alpha = min(float(self.alpha_[target]), 1.0 - self.margin)
@@ -408,9 +425,55 @@ class VoICE(Explainer):
             said |= {"target": target, "alternatives": alternatives, **words}
             return distributed.explain(self, X, **said)  # type: ignore[no-any-return]
         several = alternatives > 0
+        plain = objective == "cost" and not (several or deepen or words or isinstance(target, str))
+        self._fitted_space()
+        if plain and rules is None and self._stack() is not None:
+            return self._in_one_pass(X, target)
         question = self._question(X, objective, rules, words, limit, choosing=several)
         first = self._explain(question, target, deepen)
         return self._with_alternatives(question, first, alternatives) if several else first
+
+    def _in_one_pass(self, X: Any, target: Any) -> Counterfactuals:
+        """Answer the plainest question: numbers, a target a row, the box as it was learned."""
+        space, clustering, stack = self.space_, self.clustering_, self._stack()
+        assert stack is not None
+        if type(X) is np.ndarray and X.dtype == np.float64 and X.ndim == 2:
+            space._check_width(X.shape[1])
+            values, own = X, np.empty(X.shape)
+            given = Given(None, own, own, array=own)
+        else:
+            given = space.read(X)
+            values = own = given.points
+        targets = check_target(target, len(values), clustering.n_clusters)
+        least = TOLERANCE.changed * self.spread_
+        told = one_pass(values, own, targets, stack, self.box_, clustering, least)
+        self._ask_the_model(told, targets)
+        found = told.found
+        box = Box(*self.box_, np.zeros(space.n_coordinates, dtype=np.bool_))
+        question = Question(own, told.source, box, given, "cost", (self.lo_, self.hi_))
+        cardinality = np.full(len(own), space.n_coordinates)
+        cardinality[found.status == Status.ALREADY] = 0
+        answers = Answers.of(found, cardinality)
+        left = np.flatnonzero(found.status == Status.UNRESOLVED)
+        if left.size:
+            rest = self._answer(replace(question, binding=True), left, targets[left])
+            answers.put(left, rest)
+            cost, energy, changed = self._measure(question, left, rest.points)
+            told.cost[left], told.n_changed[left] = cost, changed
+            found.gap[left] = relative(rest.gap, energy)
+        measured = told.cost, found.gap, told.n_changed
+        return self._told_as(question, np.arange(len(own)), targets, answers, measured)
+
+    def _ask_the_model(self, told: Passed, targets: Rows) -> None:
+        """Settle the clusters that rounding leaves in doubt."""
+        asked = np.flatnonzero(told.source < 0)
+        if asked.size == 0:
+            return
+        if not np.isfinite(told.points[asked]).all():
+            self.space_._check_finite(told.points)
+        told.source[asked] = self.clustering_.labels(told.points[asked])
+        there = asked[told.source[asked] == targets[asked]]
+        told.stay(there)
 
     def tradeoff(
         self,
@@ -550,8 +613,8 @@ class VoICE(Explainer):
             doubted = not self.clustering_.trusted
             placed = region if learned else region.within(*box), unit, ranked, agrees, doubted
             if terms is not None:
-                return target, Choosing(*placed, terms.choices, terms.limit)
-            return target, Aim(*placed)
+                return target, Choosing(*placed, choices=terms.choices, limit=terms.limit)
+            return target, Aim(*placed, binding=question.binding)
 
         if len(targets) and (targets == targets[0]).all():
             yield np.arange(len(targets)), partial(aim, int(targets[0]))
