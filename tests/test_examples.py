@@ -52,8 +52,8 @@ centers, w = voice.model.cluster_centers_, [0.5, 0.5]
 
 
 def test_every_line_of_the_readme_runs(tmp_path):
-    first, asked, own, told = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
-    ran(["-c", TABLE + own + told + "print(1)"], tmp_path)
+    first, asked, own, told, chunked = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+    ran(["-c", TABLE + own + told + chunked + "print(1)"], tmp_path)
     ran(["-c", TABLE + first.replace("print", "") + MODEL + asked + "print(1)"], tmp_path)
 
 
