@@ -5,6 +5,8 @@ from __future__ import annotations
 import pprint
 from typing import Any
 
+import numpy as np
+
 from voicecf.app.preparing import SEED, STARTS, Method, Prepared
 from voicecf.app.question import LIMIT, Question
 from voicecf.app.reading import Table
@@ -26,7 +28,7 @@ def script(table: Table, segments: Segments, question: Question, names: tuple[st
     prepared = segments.prepared
     parts = [
         '"""What would have to change for this row to be in that segment?"""',
-        _imports(prepared, segments.method),
+        _imports(table, prepared, segments.method),
         _reading(table, prepared),
         _model(prepared, segments),
         _asking(prepared, segments, question),
@@ -35,8 +37,9 @@ def script(table: Table, segments: Segments, question: Question, names: tuple[st
     return "\n\n".join(parts) + "\n"
 
 
-def _imports(prepared: Prepared, method: Method) -> str:
-    lines = ["import pandas as pd"]
+def _imports(table: Table, prepared: Prepared, method: Method) -> str:
+    bundled = table.source.startswith("examples.")
+    lines = [] if bundled else ["import pandas as pd"]
     if method is Method.KMEANS:
         lines.append("from sklearn.cluster import KMeans")
     lines.append("from sklearn.compose import make_column_transformer")
@@ -47,7 +50,8 @@ def _imports(prepared: Prepared, method: Method) -> str:
     scalers += ["StandardScaler"] * bool(prepared.numbers)
     lines.append(f"from sklearn.preprocessing import {', '.join(scalers)}")
     names = "SHARK, VoICE" if method is Method.SHARK else "VoICE"
-    return "\n".join([*lines, "", f"from voicecf import {names}"])
+    ours = ["from voicecf.app import examples"] * bundled
+    return "\n".join([*lines, "", f"from voicecf import {names}", *ours])
 
 
 def _reading(table: Table, prepared: Prepared) -> str:
@@ -64,6 +68,8 @@ def _reading(table: Table, prepared: Prepared) -> str:
     lines.append(f"rows = table[[name for name in table if name in {used}]].copy()")
     if numbers:
         lines.append("rows[numbers] = rows[numbers].astype(float)")
+        if np.isinf(table.frame[numbers].to_numpy(dtype=np.float64)).any():
+            lines.append('rows = rows.replace([float("inf"), -float("inf")], float("nan"))')
     if categories:
         lines += [
             "for name in categories:",

@@ -54,7 +54,7 @@ def customers() -> Table:
         "channel": np.where(rng.random(CUSTOMERS) < np.array([0.85, 0.5, 0.15])[group], "app", "shop"),
     })  # fmt: skip
     return Table(
-        "customers.csv", frame, (), "example:customers", "voicecf.app.examples.customers().frame"
+        "customers.csv", frame, (), "example:customers", "examples.customers().frame"
     )
 
 
@@ -62,7 +62,7 @@ def wines() -> Table:
     """Return the wines of scikit-learn, with readable names."""
     frame = load_wine(as_frame=True).data
     frame.columns = [name.replace("_", " ").replace("/", " / ") for name in frame]
-    return Table("wine.csv", frame, (), "example:wine", "voicecf.app.examples.wines().frame")
+    return Table("wine.csv", frame, (), "example:wine", "examples.wines().frame")
 
 
 EXAMPLES = (

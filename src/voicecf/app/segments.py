@@ -93,8 +93,6 @@ class Segments:
     method : Method
     model : Pipeline
         Fitted.
-    voice : VoICE
-        Fitted, with the whole of each cell.
     labels : array of int
         The segment of each row.
     warnings : tuple of str
@@ -104,7 +102,6 @@ class Segments:
     prepared: Prepared = field(repr=False)
     method: Method
     model: Pipeline = field(repr=False)
-    voice: VoICE = field(repr=False)
     labels: NDArray[np.int64] = field(repr=False)
     warnings: tuple[str, ...]
 
@@ -112,6 +109,12 @@ class Segments:
     def k(self) -> int:
         """How many there are."""
         return int(self.model[-1].n_clusters)
+
+    @cached_property
+    def voice(self) -> VoICE:
+        """The explainer, with the whole of each cell."""
+        ranking = ranking_of(self.prepared, self.model, self.method)
+        return VoICE(self.model, contraction=1.0, ranking=ranking).fit(self.prepared.frame)
 
     @cached_property
     def sizes(self) -> NDArray[np.int64]:
@@ -149,13 +152,11 @@ def fit_segments(prepared: Prepared, k: int, method: Method) -> Segments:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model.fit(prepared.frame)
-        ranking = ranking_of(prepared, model, method)
-        voice = VoICE(model, contraction=1.0, ranking=ranking).fit(prepared.frame)
-        labels = voice.predict(prepared.frame)
+        labels = model.predict(prepared.frame)
     told = [_warning(w) for w in caught]
     told += [_concentration(prepared, model)] if method is Method.SHARK else []
     return Segments(
-        prepared, method, model, voice, labels, tuple(dict.fromkeys(t for t in told if t))
+        prepared, method, model, labels, tuple(dict.fromkeys(t for t in told if t))
     )
 
 
