@@ -1,0 +1,207 @@
+"""A card of one counterfactual: what changes, from what to what, and how far it may go."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+
+from voicecf.frames import table
+from voicecf.plots.display import Display
+from voicecf.plots.plane import explainer_of
+from voicecf.plots.words import compact, level
+from voicecf.space import Kind
+from voicecf.status import Status
+from voicecf.voice import VoICE
+
+if TYPE_CHECKING:
+    from voicecf.counterfactuals import Counterfactuals
+
+# How many times as far is as good as any distance.
+FAR = 1e6
+FLOATS = ("low", "high", "share")
+TEXTS = ("binds_low", "binds_high", "other_levels")
+
+
+@dataclass(frozen=True)
+class Change:
+    """One changed column.
+
+    Attributes
+    ----------
+    column : str
+        Its name.
+    before, after : object
+        A float in the user's units, NaN if missing, or a level.
+    observed : pair of float
+        The column's range in the data of `fit`; infinite where there was none.
+    low, high : float
+        Between which it may lie while the answer stays in its target, the other columns held;
+        infinite where nothing binds, NaN for a category or where it is not known.
+    binds_low, binds_high : str
+        What is in the way there: "cluster 3", "bound", "rule", "step", "data range" or "open".
+    other_levels : str
+        Of a category: levels that would do as well.
+    share : float
+        Its share of the cost.
+    """
+
+    column: str
+    before: Any
+    after: Any
+    observed: tuple[float, float]
+    low: float = np.nan
+    high: float = np.nan
+    binds_low: str = ""
+    binds_high: str = ""
+    other_levels: str = ""
+    share: float = np.nan
+
+    @property
+    def is_number(self) -> bool:
+        """Whether it is a number, not a category."""
+        return isinstance(self.after, float)
+
+    @property
+    def texts(self) -> tuple[str, str]:
+        """Values before and after, as text."""
+        from voicecf.counterfactuals import _readable
+
+        if not self.is_number:
+            return level(self.before), level(self.after)
+        if np.isnan(self.before):
+            return "missing", _readable(0.0, self.after)[1]
+        return _readable(self.before, self.after)
+
+
+@dataclass(frozen=True, eq=False)
+class ChangeCard(Display):
+    """What one counterfactual changes, a line a column, the costliest first.
+
+    Attributes
+    ----------
+    changes : list of Change
+        Empty where nothing changes, or nothing can be done.
+    row, source, target : int
+    status : Status
+    cost, rho : float
+    title, subtitle : str
+        What happens, and at what cost, in plain words.
+    reason : str
+        Why there is no answer, and what would help; empty where there is one.
+
+    Examples
+    --------
+    >>> from voicecf import VoICE
+    >>> from voicecf.plots import ChangeCard
+    >>> voice = VoICE.from_centers([[0.0, 0.0], [4.0, 0.0]], feature_names=["age", "income"])
+    >>> card = ChangeCard.from_counterfactuals(voice.explain([[1.0, 5.0]], target=1), 0)
+    >>> card.title
+    'Row 0 moves from cluster 0 to cluster 1 if one column changes.'
+    >>> [(change.column, change.texts, change.binds_low) for change in card.changes]
+    [('age', ('1', '2'), 'cluster 0')]
+    """
+
+    changes: list[Change]
+    row: int
+    source: int
+    target: int
+    status: Status
+    cost: float
+    rho: float
+    title: str
+    subtitle: str
+    reason: str = ""
+    kind: Kind | None = None
+
+    @classmethod
+    def from_counterfactuals(cls, cf: Counterfactuals, i: int = 0) -> ChangeCard:
+        """Read answer `i`; solves again for its ranges, or for the reason why there is none."""
+        i = cf._at(i)
+        status = Status(int(cf.status[i]))
+        changes = _changes(cf, i) if cf.feasible[i] else []
+        return cls(
+            changes=changes, row=int(cf.row[i]), source=int(cf.source[i]),
+            target=int(cf.target[i]), status=status, cost=float(cf.cost[i]), rho=float(cf.rho[i]),
+            title=_title(cf, i, len(changes)), subtitle=_subtitle(cf, i, changes),
+            reason="" if cf.feasible[i] else _reason(cf, i), kind=cf.kind,
+        )  # fmt: skip
+
+    def table(self) -> Any:
+        """Return a line a changed column, in the kind of frame that the rows came in."""
+        numeric = all(change.is_number for change in self.changes)
+        value: Any = nw.Float64 if numeric else nw.String
+        text, float_ = nw.String, nw.Float64
+        columns: dict[str, tuple[Any, list[Any]]] = {
+            "column": (text, [c.column for c in self.changes]),
+            "from": (value, [c.before if numeric else c.texts[0] for c in self.changes]),
+            "to": (value, [c.after if numeric else c.texts[1] for c in self.changes]),
+            "observed_low": (float_, [c.observed[0] for c in self.changes]),
+            "observed_high": (float_, [c.observed[1] for c in self.changes]),
+        }
+        for dtype, names in ((float_, FLOATS), (text, TEXTS)):
+            columns |= {n: (dtype, [getattr(c, n) for c in self.changes]) for n in names}
+        schema = {name: dtype for name, (dtype, _) in columns.items()}
+        values = {name: np.array(v, dtype=object) for name, (_, v) in columns.items()}
+        return table(values, self.kind, schema)
+
+
+def _changes(cf: Counterfactuals, i: int) -> list[Change]:
+    """Return what an answer changes, the costliest first."""
+    price = cf.weights * cf._moves[i] ** 2
+    ranges = _ranges(cf, i)
+    found = []
+    for at, c in enumerate(cf._changed(i).tolist()):
+        column = cf.space.columns[c]
+        before, after = (values[c][i] for values in cf._values)
+        if column.kind == "number":
+            before, after = float(before), float(after)
+        share = price[column.places].sum() / price.sum() if price.sum() > 0 else np.nan
+        ends = {name: values[at] for name, values in ranges.items()}
+        observed = (float(column.observed[0]), float(column.observed[1]))
+        found.append(Change(str(column.name), before, after, observed, share=float(share), **ends))
+    return found
+
+
+def _ranges(cf: Counterfactuals, i: int) -> dict[str, list[Any]]:
+    """Return how far each changed column may go; nothing where that is not known."""
+    if not isinstance(explainer_of(cf), VoICE):
+        return {}
+    found = nw.from_native(cf.ranges(i), eager_only=True)
+    numbers = {n: [float(v) for v in found.get_column(n).to_numpy()] for n in ("low", "high")}
+    return {**numbers, **{n: [v or "" for v in found.get_column(n).to_list()] for n in TEXTS}}
+
+
+def _title(cf: Counterfactuals, i: int, n: int) -> str:
+    who, source, target = f"Row {cf.row[i]}", cf.source[i], cf.target[i]
+    if Status(cf.status[i]) == Status.ALREADY:
+        return f"{who} is in cluster {target} already; nothing has to change."
+    if not cf.feasible[i]:
+        return f"{who} cannot move from cluster {source} to cluster {target}."
+    if n == 0:
+        return f"{who} lies on the border of clusters {source} and {target}: a touch moves it."
+    moves = f"moves from cluster {source} to cluster {target}"
+    if source == target:
+        moves = f"moves deeper into cluster {target}"
+    return f"{who} {moves} if {'one column changes' if n == 1 else f'{n} columns change'}."
+
+
+def _subtitle(cf: Counterfactuals, i: int, changes: list[Change]) -> str:
+    if not changes:
+        return ""
+    rho = float(cf.rho[i])
+    reach = f"{rho:.2g} times as far" if rho >= 1.05 else "no further"
+    reach = "any distance" if rho > FAR else reach
+    told = f"Cost {compact(float(cf.cost[i]))}. The same move may go {reach}."
+    if Status(cf.status[i]) == Status.STOPPED:
+        told += " The search was cut short: a cheaper answer may exist."
+    return told
+
+
+def _reason(cf: Counterfactuals, i: int) -> str:
+    status = Status(int(cf.status[i]))
+    if status == Status.INFEASIBLE and isinstance(explainer_of(cf), VoICE):
+        return cf.reason(i).text
+    return status.diagnosis

@@ -1,0 +1,306 @@
+"""A map of the segments: the true slice of a model by a plane, with rows, an answer and its way."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from voicecf.errors import DataError
+from voicecf.frames import any_array, as_frame, table
+from voicecf.plots.display import Display
+from voicecf.plots.plane import Plane, allowed_box
+from voicecf.plots.polygons import clipped, densified, line, rectangle
+from voicecf.plots.words import counted, joined, legible
+from voicecf.region import Array
+from voicecf.space import Kind
+from voicecf.status import Status
+
+if TYPE_CHECKING:
+    from voicecf.counterfactuals import Counterfactuals
+    from voicecf.explainer import Explainer
+
+# Room around what is drawn, as a share of its size.
+MARGIN = 0.05
+# How many columns a note names before it counts the rest.
+NAMED = 3
+
+
+@dataclass(frozen=True, eq=False)
+class SegmentMap(Display):
+    """The cells of a model where a plane cuts them, with rows, and an answer if one is given.
+
+    All positions are in the units of the plane's axes.
+
+    Attributes
+    ----------
+    points : array of shape (n, 2)
+        Rows of the data, those that are drawn.
+    rows : array of shape (n,)
+        Their positions in the data.
+    labels : array of shape (n,)
+        Their clusters.
+    cells : list of (int, array of shape (m, 2))
+        Cluster and corners of each cell that is seen, clipped to the viewport.
+    viewport : pair of arrays of shape (2,)
+        Lower and upper ends of the axes.
+    target : int or None
+        Cluster that the answer is to be in.
+    alpha : float or None
+        Contraction of its cell.
+    contracted : array of shape (m, 2) or None
+        The slice of the target's contracted cell, which the answer has to be in.
+    box : array of shape (m, 2) or None
+        The slice of all that bounds and rules allow; a rectangle in a plane of two columns.
+    start, end : array of shape (2,) or None
+        The row and its answer.
+    beyond : array of shape (2,) or None
+        How far the same move may go (rho), within the viewport.
+    trail : array of shape (m, 2) or None
+        The way from `start` through `end` to `beyond`, bent where an axis is.
+    axis_labels : pair of str
+    title, note : str
+        What is seen, and in what sense it is exact.
+
+    Examples
+    --------
+    >>> from sklearn.cluster import KMeans
+    >>> from sklearn.datasets import load_iris
+    >>> from voicecf import VoICE
+    >>> from voicecf.plots import Plane, SegmentMap
+    >>> iris = load_iris(as_frame=True).data
+    >>> voice = VoICE(KMeans(3, n_init=10, random_state=0)).fit(iris)
+    >>> plane = Plane.of_columns(voice, iris.iloc[[0]], "petal length (cm)", "petal width (cm)")
+    >>> found = SegmentMap.from_voice(voice, iris, plane)
+    >>> found.points.shape, [cluster for cluster, _ in found.cells]
+    ((150, 2), [0, 1, 2])
+    """
+
+    points: Array
+    rows: NDArray[np.int64]
+    labels: NDArray[np.int64]
+    cells: list[tuple[int, Array]]
+    viewport: tuple[Array, Array]
+    axis_labels: tuple[str, str]
+    title: str
+    note: str
+    n_clusters: int
+    target: int | None = None
+    source: int | None = None
+    alpha: float | None = None
+    contracted: Array | None = None
+    box: Array | None = None
+    start: Array | None = None
+    end: Array | None = None
+    beyond: Array | None = None
+    trail: Array | None = None
+    row: str = ""
+    kind: Kind | None = None
+
+    @classmethod
+    def from_voice(
+        cls,
+        voice: Explainer,
+        X: Any,
+        plane: Plane,
+        cf: Counterfactuals | None = None,
+        i: int = 0,
+        max_points: int = 2000,
+    ) -> SegmentMap:
+        """Cut the model by a plane.
+
+        Parameters
+        ----------
+        voice : fitted explainer
+        X : frame, array or None
+            Rows to draw; with None only the cells and the answer are.
+        plane : Plane
+        cf : Counterfactuals, optional
+            Answers, of which number `i` is drawn.
+        max_points : int
+            Most rows to draw, evenly spaced in X.
+        """
+        scene = _Scene(voice, plane)
+        rows, points, labels = scene.rows(X, max_points)
+        shown: dict[str, Any] = {}
+        ends: list[Array] = [plane.project(plane.given.points)]
+        if cf is not None:
+            i = cf._at(i)
+            ends = [
+                plane.project(z[None].astype(np.float64)) for z in _ends(cf, i) if z is not None
+            ]
+        seen = np.vstack([points, *ends])
+        low, high = scene.viewport(seen, alone=len(points) == 0)
+        frame = scene.frame(low, high)
+        cells = [(t, scene.bent(cell)) for t in range(scene.k) if len(cell := scene.cell(t, frame))]
+        if cf is not None:
+            shown = scene.answer(cf, i, frame)
+        return cls(
+            points=plane.to_units(points), rows=rows, labels=labels, cells=cells,
+            viewport=(low, high), axis_labels=plane.axis_labels, title=_title(cf, i, plane),
+            note=_note(plane, cf, i), n_clusters=scene.k, row=plane.row,
+            kind=Kind.of(as_frame(X)) if X is not None else None, **shown,
+        )  # fmt: skip
+
+    def table(self) -> Any:
+        """Return a line a row that is drawn: its position in the data, where it is, its cluster."""
+        columns = {"row": self.rows, "x": self.points[:, 0], "y": self.points[:, 1]}
+        return table({**columns, "cluster": self.labels}, self.kind)
+
+
+class _Scene:
+    """A model and the plane that cuts it."""
+
+    def __init__(self, voice: Explainer, plane: Plane) -> None:
+        self.voice, self.plane = voice, plane
+        voice._fitted_space()
+        self.k = voice.clustering_.n_clusters
+        mixing = voice.space_.mixing
+        # What the model sees of the plane: x = x0 + u x1 + v x2.
+        self.base, self.directions = plane.origin, plane.directions
+        if mixing is not None:
+            self.base = mixing(plane.origin[None])[0]
+            self.directions = plane.directions @ mixing.matrix.T
+        self.curved = not all(axis.affine for axis in plane.axes)
+
+    def rows(self, X: Any, most: int) -> tuple[NDArray[np.int64], Array, NDArray[np.int64]]:
+        """Read some rows: their positions, where they are seen, their clusters."""
+        if X is None:
+            return np.empty(0, dtype=np.int64), np.empty((0, 2)), np.empty(0, dtype=np.int64)
+        if most < 1:
+            raise DataError(f"max_points={most} must be 1 or more.")
+        frame = as_frame(X)
+        rows = any_array(X) if frame is None else frame
+        n = len(rows)
+        picked = np.unique(np.linspace(0, n - 1, min(n, most)).round().astype(np.int64))
+        some = rows[picked] if frame is None else rows[picked.tolist()].to_native()
+        given = self.voice._fitted_space().read(some)
+        return picked, self.plane.project(given.points), self.voice._labels(given)
+
+    def viewport(self, seen: Array, alone: bool) -> tuple[Array, Array]:
+        """Return the ends of the axes, in their units, around what is seen."""
+        shown = self.plane.to_units(seen)
+        if alone:
+            shown = np.vstack([shown, self._expected(shown)])
+        low, high = np.nanmin(shown, axis=0), np.nanmax(shown, axis=0)
+        size = high - low
+        size = np.where(size > 0, size, np.maximum(np.abs(low), 1.0))
+        least, most = self.plane.limits()
+        return np.maximum(low - MARGIN * size, least), np.minimum(high + MARGIN * size, most)
+
+    def _expected(self, shown: Array) -> Array:
+        """Return points between which there is something to see, where no data is given."""
+        corners = [self.plane.to_units(self.plane.project(self.voice.origins_))]
+        box = getattr(self.voice, "box_", None)
+        if box is not None and self.plane.of_two_columns:
+            for side in box:
+                corner = self.plane.project(np.where(np.isfinite(side), side, np.nan)[None])
+                corners.append(self.plane.to_units(np.nan_to_num(corner, nan=np.nan)))
+        found = np.vstack([shown, *corners])
+        # Without data it is not known how far to look: half as far again as there is something.
+        size = 0.25 * np.nan_to_num(np.nanmax(found, axis=0) - np.nanmin(found, axis=0))
+        return np.vstack([np.nanmin(found, axis=0) - size, np.nanmax(found, axis=0) + size])
+
+    def frame(self, low: Array, high: Array) -> Array:
+        """Return the viewport in (u, v), a rectangle there as well."""
+        ends = self.plane.from_units(np.array([low, high]))
+        return rectangle(ends.min(axis=0), ends.max(axis=0))
+
+    def cell(self, t: int, frame: Array, alpha: float = 1.0) -> Array:
+        """Return the slice of a cell in (u, v).
+
+        A row g . (x - m) <= h of the cell is g . x1 u + g . x2 v <= h - g . (x0 - m) in the plane.
+        """
+        cell = self.voice.clustering_.cell(t)
+        region = cell.region(alpha, arithmetic=self.voice.clustering_.arithmetic)
+        normals = region.rows @ self.directions.T
+        offsets = region.offsets - region.rows @ (self.base - region.origin)
+        # Two centroids as far from all of the plane: the lower one wins, as in predict.
+        tied = ~normals.any(axis=1) & (offsets == 0) & (cell.rivals < t)
+        return clipped(frame, normals, np.where(tied, -1.0, offsets))
+
+    def box(self, lo: Array, hi: Array, frame: Array) -> Array:
+        """Return the slice of a box of coordinates in (u, v)."""
+        turn, origin = self.plane.directions.T, self.plane.origin
+        sides = [(turn, hi - origin), (-turn, origin - lo)]
+        normals = np.vstack([side for side, _ in sides])
+        offsets = np.concatenate([room for _, room in sides])
+        # What the plane does not move is as it is: a fact, which no bound takes back.
+        kept = np.isfinite(offsets) & normals.any(axis=1)
+        return clipped(frame, normals[kept], offsets[kept])
+
+    def bent(self, polygon: Array) -> Array:
+        """Return a polygon in the units of the axes."""
+        return self.plane.to_units(densified(polygon) if self.curved else polygon)
+
+    def answer(self, cf: Counterfactuals, i: int, frame: Array) -> dict[str, Any]:
+        """Return what is to be seen of an answer."""
+        target = int(cf.target[i])
+        alpha = float(min(cf.alpha[i], 1.0 - getattr(self.voice, "margin", 0.0)))
+        start, end = (
+            None if z is None else self.plane.project(z[None].astype(np.float64))[0]
+            for z in _ends(cf, i)
+        )
+        found: dict[str, Any] = {
+            "target": target, "source": int(cf.source[i]), "alpha": alpha,
+            "contracted": self.bent(self.cell(target, frame, alpha)),
+            "box": self.bent(self.box(*allowed_box(cf, i), frame)),
+            "start": self._shown(start),
+        }  # fmt: skip
+        if end is None or start is None or not (end != start).any():
+            return found
+        beyond = _as_far(start, end, float(cf.rho[i]), frame)
+        stops = np.array([start, end, beyond])
+        if self.curved:
+            stops = np.vstack([line(stops[:-1], stops[1:]).reshape(-1, 2), stops[-1:]])
+        return {
+            **found, "end": self._shown(end), "beyond": self._shown(beyond),
+            "trail": self.plane.to_units(stops),
+        }  # fmt: skip
+
+    def _shown(self, seen: Array | None) -> Array | None:
+        return None if seen is None else self.plane.to_units(seen[None])[0]
+
+
+def _ends(cf: Counterfactuals, i: int) -> tuple[Any, Any]:
+    """Return the coordinates of a row and of its answer, None where there is none."""
+    moved = cf.feasible[i] and Status(cf.status[i]) != Status.ALREADY
+    return cf.given.points[cf.row[i]], cf.points[i] if moved else None
+
+
+def _as_far(start: Array, end: Array, rho: float, frame: Array) -> Array:
+    """Return the point rho times as far as the end, or where the way leaves the viewport."""
+    move = end - start
+    low, high = frame.min(axis=0), frame.max(axis=0)
+    with np.errstate(all="ignore"):
+        exits = np.where(move > 0, (high - start) / move, (low - start) / move)
+    furthest = max(float(np.min(exits[move != 0])), 1.0)
+    return np.asarray(start + min(max(rho, 1.0), furthest) * move)
+
+
+def _title(cf: Counterfactuals | None, i: int, plane: Plane) -> str:
+    if cf is None:
+        return "The segments as the model cuts them"
+    who, source, target = f"Row {cf.row[i]}", int(cf.source[i]), int(cf.target[i])
+    if Status(cf.status[i]) == Status.ALREADY:
+        return f"{who} is in cluster {target} already"
+    if not cf.feasible[i]:
+        return f"{who} cannot move from cluster {source} to cluster {target}"
+    if source == target:
+        return f"{who} moves deeper into cluster {target}"
+    return f"{who} moves from cluster {source} to cluster {target}"
+
+
+def _note(plane: Plane, cf: Counterfactuals | None, i: int) -> str:
+    """Say in what sense the picture is exact, and what it does not show."""
+    if cf is None or not plane.of_two_columns or not cf.feasible[i]:
+        return plane.note
+    shown = {axis.column for axis in plane.axes}
+    hidden = [legible(cf.space.names[c], 30) for c in cf._changed(i) if c not in shown]
+    if not hidden:
+        return plane.note
+    if len(hidden) > NAMED:
+        hidden = [*hidden[:NAMED], counted(len(hidden) - NAMED, "other column")]
+    return f"{plane.note} The answer also changes {joined(hidden)}: it may lie off its cell here."
