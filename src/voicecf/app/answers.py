@@ -127,6 +127,14 @@ class Answer:
         return f"{self.called} cannot move from {self.source} to {where} by what may change."
 
     @property
+    def summary(self) -> str:
+        """What changes, without the row and the segments."""
+        phrases = [change.phrase for change in self.changes[:NAMED]]
+        if len(self.changes) > NAMED:
+            phrases.append(counted(len(self.changes) - NAMED, "smaller change"))
+        return f"If {joined(phrases)}"
+
+    @property
     def remark(self) -> str:
         """How sure it is, and how far it can be overdone."""
         if not self.possible or self.status is Status.ALREADY:
@@ -185,8 +193,8 @@ def changes_of(segments: Segments, found: Counterfactuals) -> tuple[Change, ...]
     for line in table.itertuples(index=False):
         name, before, after, delta = str(line.feature), line[3], line[4], float(line.delta)
         if name in segments.prepared.categories:
-            texts = ("missing" if _gone(v) else str(v) for v in (before, after))
-            made.append(Change(name, *texts, np.nan, np.nan, "changes"))
+            was, is_ = ("missing" if _gone(v) else str(v) for v in (before, after))
+            made.append(Change(name, was, is_, np.nan, np.nan, "changes"))
         else:
             made.append(_number_change(name, float(before), float(after), delta, frame[name]))
     return tuple(made)
@@ -203,7 +211,7 @@ def _number_change(
     start, end = ((v - low) / ((high - low) or 1.0) for v in (before, after))
     texts = pair(before, after, whole=values.dtype.kind == "i")
     verb = "rises" if after > before else "falls"
-    sign = "+" if delta > 0 else "−"
+    sign = "+" if delta > 0 else "\N{MINUS SIGN}"
     amount = "" if np.isnan(delta) else f"{sign}{figure(abs(delta), values.dtype.kind == 'i')}"
     return Change(name, *texts, float(start), float(end), verb, amount)
 

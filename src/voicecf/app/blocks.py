@@ -18,13 +18,13 @@ TRAITS = 4
 
 
 def chip(name: str, segment: int) -> str:
-    """A segment's name with its colour."""
+    """Write a segment's name with its colour."""
     dot = f'<span class="v-dot" style="--c:{colour(segment)}"></span>'
     return f'<span class="v-chip">{dot}{escape(name)}</span>'
 
 
 def answer_card(answer: Answer) -> str:
-    """The answer: from where to where, in a sentence, and how sure it is."""
+    """Write the answer: from where to where, in a sentence, and how sure it is."""
     source, target = (int(a[0]) for a in (answer.found.source, answer.found.target))
     parts = [f"<span>{escape(answer.called)}</span>", chip(answer.source, source)]
     if answer.possible or answer.question.target is not None:
@@ -39,12 +39,12 @@ def answer_card(answer: Answer) -> str:
 
 
 def obstacle_text(obstacle: Obstacle) -> str:
-    """Why there is no answer."""
+    """Write why there is no answer."""
     return f'<p class="v-remark">{escape(obstacle.sentence)}</p>'
 
 
 def change_card(answer: Answer) -> str:
-    """What changes, a line a column: from, to, by how much, and where in the observed range."""
+    """Write what changes, a line a column: from, to, by how much, and where in the range."""
     if not answer.changes:
         return ""
     heads = ("Column", "From and to", "Change", "Within what was seen")
@@ -68,7 +68,7 @@ def _change_line(change: Change) -> str:
 
 
 def _track(change: Change) -> str:
-    """Where a number moves within its observed range."""
+    """Draw where a number moves within its observed range."""
     if isnan(change.start) or isnan(change.end):
         return ""
     start, end = (100 * min(max(place, 0.0), 1.0) for place in (change.start, change.end))
@@ -80,7 +80,7 @@ def _track(change: Change) -> str:
 
 
 def facts(items: Iterable[tuple[str, str]]) -> str:
-    """A few figures side by side: value and label."""
+    """Write a few figures side by side: value and label."""
     made = "".join(
         f"<div><b>{escape(value)}</b><span>{escape(label)}</span></div>" for value, label in items
     )
@@ -88,11 +88,11 @@ def facts(items: Iterable[tuple[str, str]]) -> str:
 
 
 def profile_card(profile: Profile, segment: int) -> str:
-    """What is typical of a segment."""
+    """Write what is typical of a segment."""
     share = f'<div class="v-share"><i style="width:{100 * profile.share:.1f}%"></i></div>'
     size = f"{counted(profile.size, 'row')}, {percent(profile.share)}"
     lines = "".join(
-        f'<span>{escape(short(trait.column, 34))}</span>'
+        f"<span>{escape(short(trait.column, 34))}</span>"
         f'<span class="v-val">{escape(short(trait.typical, 28))}</span>'
         f'<span class="v-all">{escape(trait.direction)}; all rows: {escape(trait.overall)}</span>'
         for trait in profile.traits[:TRAITS]
@@ -104,7 +104,7 @@ def profile_card(profile: Profile, segment: int) -> str:
 
 
 def bars(items: Sequence[tuple[str, float, str]], tint: str = ACCENT) -> str:
-    """Bars with names and values; the longest fills its place."""
+    """Draw bars with names and values; the longest fills its place."""
     longest = max((value for _, value, _ in items), default=0.0) or 1.0
     lines = "".join(
         f"<span>{escape(short(name, 40))}</span>"
@@ -118,7 +118,7 @@ def bars(items: Sequence[tuple[str, float, str]], tint: str = ACCENT) -> str:
 def matrix(
     names: Sequence[str], values: Any, texts: Any, *, corner: str = "", tint: str = ACCENT
 ) -> str:
-    """A table of segments by segments, shaded by value (0 to 1); empty where there is none."""
+    """Write a table of segments by segments, shaded by value (0 to 1)."""
     head = "".join(f"<th>{escape(short(name, 24))}</th>" for name in names)
     rows = []
     for i, name in enumerate(names):
@@ -140,11 +140,9 @@ def _shaded(value: float, texts: tuple[str, str], tint: str) -> str:
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]], differs: str = "") -> str:
-    """A plain table; cells that hold `differs` stand out."""
+    """Write a plain table; cells that hold `differs` stand out."""
     head = "".join(f"<th>{escape(text)}</th>" for text in header)
-    body = "".join(
-        f"<tr>{''.join(_cell(text, differs) for text in row)}</tr>" for row in rows
-    )
+    body = "".join(f"<tr>{''.join(_cell(text, differs) for text in row)}</tr>" for row in rows)
     return f'<div class="v-scroll"><table class="v-table"><tr>{head}</tr>{body}</table></div>'
 
 
@@ -154,10 +152,15 @@ def _cell(text: str, differs: str) -> str:
 
 
 def paragraph(text: str) -> str:
-    """A quiet line of text."""
+    """Write a quiet line of text."""
     return f'<p class="v-remark">{escape(text)}</p>'
 
 
 def notice(text: str) -> str:
-    """Something that the user should know before going on."""
+    """Write something that the user should know before going on."""
     return f'<div class="v-card v-no" role="status"><p class="v-lead">{escape(text)}</p></div>'
+
+
+def heading(text: str, below: str = "") -> str:
+    """Write a heading that comes from the data, and a line under it."""
+    return f"<h2>{escape(text)}</h2>{paragraph(below) if below else ''}"

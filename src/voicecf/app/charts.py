@@ -70,7 +70,7 @@ def _colours(k: int, names: Sequence[str], legend: bool = False) -> Spec:
 
 
 def _cells(found: SegmentMap) -> Spec:
-    """The cells as filled paths; a cell's corners in order."""
+    """Draw the cells as filled paths, a cell's corners in order."""
     values = [
         {"x": float(x), "y": float(y), "cell": int(t), "at": i, "tint": colour(t)}
         for t, corners in found.cells
@@ -90,7 +90,7 @@ def _cells(found: SegmentMap) -> Spec:
 
 
 def _outline(found: SegmentMap) -> list[Spec]:
-    """The part of the target that is firmly inside, if that is asked for."""
+    """Draw the part of the target that is firmly inside, if that is asked for."""
     corners = found.contracted
     if corners is None or len(corners) < 3 or found.alpha is None or found.alpha >= 0.999:
         return []
@@ -122,7 +122,7 @@ def _points(found: SegmentMap, names: Sequence[str]) -> Spec:
 
 
 def _move(found: SegmentMap, marks: Sequence[tuple[str, NDArray[Any]]]) -> list[Spec]:
-    """The row, its answer and the way between; names beside them."""
+    """Draw the row, its answer and the way between; names beside them."""
     if found.start is None:
         return []
     ends: list[tuple[str, Any, str]] = [("now", found.start, "row")]
@@ -176,13 +176,13 @@ def scores(values: dict[int, float], chosen: int) -> Spec:
     """Draw how far apart segments are, by their number."""
     data = [{"k": k, "score": round(v, 3), "chosen": k == chosen} for k, v in values.items()]
     return {
-        "height": 150,
+        "height": 170,
         "data": {"values": data},
         "mark": {"type": "bar", "cornerRadiusEnd": 3, "width": {"band": 0.62}},
         "encoding": {
             "x": {"field": "k", "type": "ordinal", "title": "Number of segments",
                   "axis": {"labelAngle": 0, "ticks": False, "domain": False}},
-            "y": {"field": "score", "type": "quantitative", "title": "How far apart",
+            "y": {"field": "score", "type": "quantitative", "title": None,
                   "axis": {"tickCount": 3, "grid": True, "domain": False, "ticks": False}},
             "color": {"condition": {"test": "datum.chosen", "value": ACCENT}, "value": QUIET},
             "opacity": {"condition": {"test": "datum.chosen", "value": 1}, "value": 0.45},

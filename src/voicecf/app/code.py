@@ -6,6 +6,7 @@ import pprint
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from voicecf.app.preparing import SEED, STARTS, Method, Prepared
 from voicecf.app.question import LIMIT, Question
@@ -26,10 +27,11 @@ def script(table: Table, segments: Segments, question: Question, names: tuple[st
         What the segments are called.
     """
     prepared = segments.prepared
+    reading = _reading(table, prepared)
     parts = [
         '"""What would have to change for this row to be in that segment?"""',
-        _imports(table, prepared, segments.method),
-        _reading(table, prepared),
+        _imports(table, reading, prepared, segments.method),
+        reading,
         _model(prepared, segments),
         _asking(prepared, segments, question),
         _naming(names),
@@ -37,9 +39,9 @@ def script(table: Table, segments: Segments, question: Question, names: tuple[st
     return "\n\n".join(parts) + "\n"
 
 
-def _imports(table: Table, prepared: Prepared, method: Method) -> str:
+def _imports(table: Table, reading: str, prepared: Prepared, method: Method) -> str:
     bundled = table.source.startswith("examples.")
-    lines = [] if bundled else ["import pandas as pd"]
+    lines = ["import pandas as pd"] * ("pd." in reading)
     if method is Method.KMEANS:
         lines.append("from sklearn.cluster import KMeans")
     lines.append("from sklearn.compose import make_column_transformer")
@@ -55,33 +57,55 @@ def _imports(table: Table, prepared: Prepared, method: Method) -> str:
 
 
 def _reading(table: Table, prepared: Prepared) -> str:
-    numbers, categories = list(prepared.numbers), list(prepared.categories)
-    lines = [
-        f"table = {table.source}",
-        f"table.columns = {_literal(list(table.frame), 16)}",
-    ]
-    if numbers:
-        lines.append(f"numbers = {_literal(numbers, 10)}")
-    if categories:
-        lines.append(f"categories = {_literal(categories, 13)}")
-    used = " + ".join(["numbers"] * bool(numbers) + ["categories"] * bool(categories))
-    lines.append(f"rows = table[[name for name in table if name in {used}]].copy()")
-    if numbers:
-        lines.append("rows[numbers] = rows[numbers].astype(float)")
-        if np.isinf(table.frame[numbers].to_numpy(dtype=np.float64)).any():
-            lines.append('rows = rows.replace([float("inf"), -float("inf")], float("nan"))')
-    if categories:
-        lines += [
-            "for name in categories:",
-            "    text = rows[name].astype(object).where(rows[name].notna(), None)",
-            "    rows[name] = text.map(lambda v: None if v is None else str(v)).astype(object)",
-        ]
-    how = 'how="all"' if prepared.filled else 'how="any"'
-    lines.append(f"rows = rows.dropna({how}).reset_index(drop=True)")
+    """Read the rows; only what this table needs is said."""
+    frame, numbers, categories = table.frame, list(prepared.numbers), list(prepared.categories)
+    lines = [f"table = {table.source}"]
+    if table.renamed:
+        lines.append(f"table.columns = {_literal(list(frame), 16)}")
+    lines += [f"numbers = {_literal(numbers, 10)}"] if numbers else []
+    lines += [f"categories = {_literal(categories, 13)}"] if categories else []
+    if prepared.names == numbers or prepared.names == categories:
+        used = "numbers" if numbers else "categories"
+    elif prepared.names == numbers + categories:
+        used = "numbers + categories"
+    else:
+        used = _literal(prepared.names, 13)
+    lines.append(f"rows = table[{used}]")
+    lines += _retyped(frame, prepared)
+    if prepared.left_out:
+        how = "all" if prepared.filled else "any"
+        lines.append(f'rows = rows.dropna(how="{how}").reset_index(drop=True)')
     whole = [name for name in prepared.whole if name not in prepared.stepped]
-    if whole:
+    if any(frame[name].dtype != np.int64 for name in whole):
         lines.append(f"rows = rows.astype(dict.fromkeys({_literal(whole, 33)}, int))")
     return "\n".join(lines)
+
+
+def _retyped(frame: pd.DataFrame, prepared: Prepared) -> list[str]:
+    """Bring columns to the types that they are used as, where they are not."""
+    lines = []
+    fraction = [name for name in prepared.numbers if name not in prepared.whole]
+    odd = [name for name in fraction if frame[name].dtype != np.float64]
+    if odd:
+        lines.append(f"rows = rows.astype(dict.fromkeys({_literal(odd, 33)}, float))")
+    values = [frame[name].to_numpy(dtype=np.float64) for name in prepared.numbers]
+    if any(np.isinf(column).any() for column in values):
+        lines.append('rows = rows.replace([float("inf"), -float("inf")], float("nan"))')
+    odd = [name for name in prepared.categories if not _is_text(frame[name], prepared)]
+    if odd:
+        lines.append(
+            "rows = rows.assign(**{\n"
+            "    name: rows[name].map(lambda v: None if pd.isna(v) else str(v)).astype(object)\n"
+            f"    for name in {_literal(odd, 16)}\n"
+            "})"
+        )
+    return lines
+
+
+def _is_text(values: pd.Series, prepared: Prepared) -> bool:
+    """Whether a category needs no change: texts, of which none is missing or all such rows go."""
+    texts = all(isinstance(value, str) for value in values.dropna().unique())
+    return texts and not (prepared.filled and values.isna().any())
 
 
 def _model(prepared: Prepared, segments: Segments) -> str:

@@ -17,7 +17,9 @@ from voicecf.errors import VoiceError
 MOST_LEVELS = 20
 # Columns of numbers that are looked at together, without being told otherwise.
 MOST_FEATURES = 60
-IDENTITY = re.compile(r"(^|[_\s.-])(id|ids|key|uuid|guid|nr|no|number|index|rowid)($|[_\s.-])", re.I)
+IDENTITY = re.compile(
+    r"(^|[_\s.-])(id|ids|key|uuid|guid|nr|no|number|index|rowid)($|[_\s.-])", re.I
+)
 LABEL = re.compile(
     r"^(label|labels|class|classes|target|y|segment|cluster|outcome|species|diagnosis)$", re.I
 )
@@ -69,7 +71,7 @@ def guess_columns(frame: pd.DataFrame) -> tuple[Column, ...]:
     --------
     >>> import pandas as pd
     >>> from voicecf.app.columns import guess_columns
-    >>> frame = pd.DataFrame({"customer_id": [7, 8, 9], "age": [31, 45, 38], "land": ["a", "b", "a"]})
+    >>> frame = pd.DataFrame({"id": [7, 8, 9], "age": [31, 45, 38], "land": ["a", "b", "a"]})
     >>> [str(column.role) for column in guess_columns(frame)]
     ['Set aside', 'Whole number', 'Category']
     """

@@ -15,9 +15,12 @@ from numpy.typing import NDArray
 from voicecf import Counterfactuals, Status
 from voicecf.app.question import LIMIT, Question
 from voicecf.app.segments import Segments
+from voicecf.plots import Transitions
 
 # Rows that are answered between two signs of progress; few enough for a quick first one.
 PART = 500
+# Rows that an overview is made from.
+SAMPLE = 150
 
 
 @dataclass(frozen=True)
@@ -35,13 +38,20 @@ class Plan:
     question: Question
     each: bool = False
 
-    def explain(self, segments: Segments, rows: slice) -> Counterfactuals:
+    def explain(self, segments: Segments, rows: Any) -> Counterfactuals:
         """Answer some of the rows."""
         asked, prepared = self.question, segments.prepared
         options = asked.options(prepared, limit=LIMIT)
         if self.each:
             options["target"] = "each"
         return segments.firmly(asked.margin).explain(prepared.frame.iloc[rows], **options)
+
+
+def overview(segments: Segments, question: Question, most: int = SAMPLE) -> Transitions:
+    """Sum up what it takes from every segment to every other one, from some of the rows."""
+    n = len(segments.prepared.frame)
+    rows = np.unique(np.linspace(0, n - 1, min(most, n)).astype(np.int64))
+    return Transitions.from_counterfactuals(Plan(question, each=True).explain(segments, rows))
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,7 +157,8 @@ class Everyone:
 
     def csv(self) -> bytes:
         """Write the table as CSV, such as spreadsheets read it."""
-        return self.table.to_csv(index=False).encode("utf-8-sig")
+        text: str = self.table.to_csv(index=False)
+        return text.encode("utf-8-sig")
 
     def parquet(self) -> bytes:
         """Write the table as Parquet."""

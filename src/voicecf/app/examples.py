@@ -48,14 +48,14 @@ def customers() -> Table:
         "basket": np.round(rng.gamma(20, np.array([0.9, 3.4, 1.6])[group]), 2),
         "monthly_income": np.round(
             np.array([1_700, 3_600, 2_300])[group] + rng.normal(0, 320, CUSTOMERS), -1
-        ),
+        ).astype(int),
         "newsletters_read": rng.binomial(12, np.array([0.2, 0.45, 0.8])[group]),
         "job": jobs,
-        "channel": np.where(rng.random(CUSTOMERS) < np.array([0.85, 0.5, 0.15])[group], "app", "shop"),
+        "channel": np.where(
+            rng.random(CUSTOMERS) < np.array([0.85, 0.5, 0.15])[group], "app", "shop"
+        ),
     })  # fmt: skip
-    return Table(
-        "customers.csv", frame, (), "example:customers", "examples.customers().frame"
-    )
+    return Table("customers.csv", frame, (), "example:customers", "examples.customers().frame")
 
 
 def wines() -> Table:
@@ -68,7 +68,7 @@ def wines() -> Table:
 EXAMPLES = (
     Example(
         "Customers",
-        f"{CUSTOMERS} invented customers: age, visits, spending, income, job and channel.",
+        f"{CUSTOMERS} invented customers: age, visits, spending, income, job, channel.",
         customers,
     ),
     Example("Wine", "178 Italian wines, 13 chemical measurements each, as in scikit-learn.", wines),

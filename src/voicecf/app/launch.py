@@ -1,4 +1,4 @@
-"""Start the app: on this machine only, without telemetry, with nothing written to the user's home."""
+"""Start the app: on this machine only, without telemetry, nothing written to the user's home."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ PORT = 8501
 TRIED = 20
 LARGEST_MB = 200
 
-OPTIONS: dict[str, str] = {
+OPTIONS: dict[str, str | tuple[str, ...]] = {
     "server.address": HOST,
-    "server.allowedHosts": "['localhost', '127.0.0.1']",
+    "server.allowedHosts": ("localhost", "127.0.0.1"),
     "server.maxUploadSize": str(LARGEST_MB),
     "server.enableXsrfProtection": "true",
     "server.fileWatcherType": "none",
@@ -74,8 +74,10 @@ def _run(port: int, browser: bool) -> int:
 def arguments(port: int, browser: bool) -> list[str]:
     """Return the words that Streamlit is started with."""
     options = OPTIONS | {"server.port": str(port), "server.headless": str(not browser).lower()}
-    script = Path(__file__).with_name("main.py")
-    return ["run", str(script), *(f"--{name}={value}" for name, value in options.items())]
+    words = ["run", str(Path(__file__).with_name("main.py"))]
+    for name, value in options.items():
+        words += [f"--{name}={one}" for one in ((value,) if isinstance(value, str) else value)]
+    return words
 
 
 def free_port() -> int | None:

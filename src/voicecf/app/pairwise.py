@@ -50,6 +50,12 @@ class Comparison:
         return float(self.missed.mean()) if len(self.missed) else 0.0
 
     @property
+    def exact_share(self) -> float:
+        """Share of exact answers that the model itself puts into their target."""
+        there = self.voice.predict(np.ascontiguousarray(self.exact.points)) == self.exact.target
+        return float((self.exact.feasible & there).mean()) if len(there) else 0.0
+
+    @property
     def underestimation(self) -> float:
         """Share of the true cost that answers which miss leave out, on average."""
         if not self.missed.any():

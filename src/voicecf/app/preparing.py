@@ -1,7 +1,8 @@
-"""From a table and what its columns are to rows that can be clustered, and the pipeline for them."""
+"""From a table and its columns to rows that can be clustered, and the pipeline for them."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -167,7 +168,7 @@ def _as_role(values: pd.Series, role: Role) -> pd.Series:
     return numbers.where(np.isfinite(numbers))
 
 
-def _typed(frame: pd.DataFrame, roles: dict[str, Role]) -> pd.DataFrame:
+def _typed(frame: pd.DataFrame, roles: Mapping[str, Role]) -> pd.DataFrame:
     """Give whole numbers a whole type where nothing is missing; text its own."""
     kinds: dict[str, Any] = {}
     for name, role in roles.items():
@@ -176,7 +177,7 @@ def _typed(frame: pd.DataFrame, roles: dict[str, Role]) -> pd.DataFrame:
     return frame.astype(kinds)
 
 
-def _check_width(frame: pd.DataFrame, roles: dict[str, Role]) -> None:
+def _check_width(frame: pd.DataFrame, roles: Mapping[str, Role]) -> None:
     categories = [name for name, role in roles.items() if role is Role.CATEGORY]
     width = len(roles) - len(categories) + sum(frame[name].nunique() for name in categories)
     if width > MOST_COORDINATES:

@@ -159,7 +159,7 @@ class Question:
         Whole numbers with gaps are stored with fractions, so that they are told to stay whole.
         """
         words = self.allowed.words()
-        steps = {name: 1.0 for name in prepared.stepped} | words.pop("steps", {})
+        steps = dict.fromkeys(prepared.stepped, 1.0) | words.pop("steps", {})
         if steps:
             words["steps"] = steps
         target = "nearest" if self.target is None else self.target

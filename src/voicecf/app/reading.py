@@ -13,6 +13,7 @@ from typing import Any
 
 import pandas as pd
 
+from voicecf.app.words import counted
 from voicecf.errors import VoiceError
 
 # Bytes of an upload, and values in a table, that are still pleasant to work with.
@@ -57,7 +58,9 @@ class Table:
     digest : str
         Tells tables apart, so that they need not be compared.
     source : str
-        Python that reads the same table.
+        Python that reads the same table,
+    renamed : bool
+        but for the names of its columns.
     """
 
     name: str
@@ -65,10 +68,11 @@ class Table:
     notes: tuple[str, ...]
     digest: str
     source: str = ""
+    renamed: bool = False
 
 
 def read_table(content: bytes, name: str) -> Table:
-    """Read an uploaded file: CSV in most of its dialects, or Parquet. Nothing is ever unpickled.
+    r"""Read an uploaded file: CSV in most of its dialects, or Parquet. Nothing is ever unpickled.
 
     Parameters
     ----------
@@ -84,7 +88,7 @@ def read_table(content: bytes, name: str) -> Table:
     Examples
     --------
     >>> from voicecf.app.reading import read_table
-    >>> table = read_table(b"age;income\\n31;2.500,5\\n45;1.800,0\\n", "people.csv")
+    >>> table = read_table(b"age;income\n31;2.500,5\n45;1.800,0\n", "people.csv")
     >>> table.frame["income"].tolist()
     [2500.5, 1800.0]
     """
@@ -100,9 +104,18 @@ def read_table(content: bytes, name: str) -> Table:
             raise ReadingError(f"This file is {kind}.")
     reader = _read_parquet if content.startswith(PARQUET) else _read_csv
     frame, notes, source = reader(content, name)
-    frame, more = _named(frame)
+    kept = _worth_keeping(frame)
+    if len(kept) < frame.shape[1]:
+        source += f".iloc[:, {kept}]"
+        notes.append(f"{counted(frame.shape[1] - len(kept), 'empty column')} left out.")
+    frame = frame.iloc[:, kept]
+    if any(_is_blank(name) and not isinstance(name, int) for name in frame.columns):
+        notes.append("Columns without a name were numbered.")
     _check_size(frame)
-    return Table(name, frame, (*notes, *more), hashlib.sha256(content).hexdigest(), source)
+    names = list(_names(frame.columns))
+    renamed = names != list(frame.columns)
+    digest = hashlib.sha256(content).hexdigest()
+    return Table(name, frame.set_axis(names, axis=1), tuple(notes), digest, source, renamed)
 
 
 def _check_size(frame: pd.DataFrame) -> None:
@@ -259,17 +272,10 @@ def _twice(lines: list[str], delimiter: str) -> bool:
 # Names
 
 
-def _named(frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
-    """Give every column a name of its own, and drop those that hold neither name nor value."""
-    blank = [_is_blank(name) and frame.iloc[:, i].isna().all() for i, name in enumerate(frame)]
-    frame = frame.loc[:, [not b for b in blank]]
-    notes = []
-    if any(blank):
-        notes.append(f"{sum(blank)} empty column{'s' * (sum(blank) > 1)} left out.")
-    names = list(_names(frame.columns))
-    if any(_is_blank(name) and not isinstance(name, int) for name in frame.columns):
-        notes.append("Columns without a name were numbered.")
-    return frame.set_axis(names, axis=1), notes
+def _worth_keeping(frame: pd.DataFrame) -> list[int]:
+    """Return the places of columns that hold a name or a value."""
+    names = enumerate(frame.columns)
+    return [i for i, name in names if not (_is_blank(name) and frame.iloc[:, i].isna().all())]
 
 
 def _is_blank(name: Any) -> bool:

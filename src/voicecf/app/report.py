@@ -10,22 +10,11 @@ from voicecf.app import blocks
 from voicecf.app.answers import Answer, Obstacle
 from voicecf.app.question import Objective
 from voicecf.app.reading import Table
-from voicecf.app.style import BLOCKS, colour
+from voicecf.app.style import BLOCKS, REPORT, colour
 from voicecf.app.svg import map_svg
 from voicecf.app.words import counted, figure
 from voicecf.plots import SegmentMap
 
-LOOK = """
-:root{color-scheme:light dark}
-body{font:16px/1.55 system-ui,-apple-system,"Segoe UI",Roboto,sans-serif;max-width:820px;margin:3rem auto;padding:0 1.4rem;
- color:#1d2730;background:#fff}
-h1{font-size:1.6rem;font-weight:600;margin:0 0 .2rem} h2{font-size:1.12rem;font-weight:600;margin:2.2rem 0 .7rem}
-figure{margin:0} svg{max-width:100%;height:auto} pre{font-size:.82rem;line-height:1.5;overflow:auto;padding:1rem;border-radius:8px;
- background:color-mix(in srgb,currentColor 6%,transparent)} footer{margin-top:3rem;font-size:.84rem}
-.v-segments{display:grid;grid-template-columns:repeat(auto-fit,minmax(220px,1fr));gap:1rem}
-@media (prefers-color-scheme:dark){body{color:#e6ebf0;background:#12171c}}
-@media print{body{margin:0 auto}.v-card{break-inside:avoid}}
-"""
 GOALS = {
     Objective.COST: "the least change overall",
     Objective.FEWEST: "the fewest columns, then the least change",
@@ -82,9 +71,9 @@ def html_report(
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
+        '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; '
         "style-src 'unsafe-inline'; img-src data:\">"
-        f"<title>{escape(title)}</title><style>{LOOK}{BLOCKS}</style></head>"
+        f"<title>{escape(title)}</title><style>{REPORT}{BLOCKS}</style></head>"
         f"<body>{''.join(parts)}</body></html>\n"
     )
 

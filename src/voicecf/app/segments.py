@@ -76,7 +76,9 @@ def _sample(X: Any) -> NDArray[np.float64]:
 def _why(best: int, scores: dict[int, float]) -> str:
     least, most = min(scores), max(scores)
     score = scores[best]
-    how = "clearly apart" if score > 0.5 else "fairly well apart" if score > 0.25 else "not far apart"
+    how = (
+        "clearly apart" if score > 0.5 else "fairly well apart" if score > 0.25 else "not far apart"
+    )
     if least == most:
         return f"{best} segments suit this table."
     text = f"Of {least} to {most} segments, {best} are furthest apart; they are {how}"
@@ -155,9 +157,7 @@ def fit_segments(prepared: Prepared, k: int, method: Method) -> Segments:
         labels = model.predict(prepared.frame)
     told = [_warning(w) for w in caught]
     told += [_concentration(prepared, model)] if method is Method.SHARK else []
-    return Segments(
-        prepared, method, model, labels, tuple(dict.fromkeys(t for t in told if t))
-    )
+    return Segments(prepared, method, model, labels, tuple(dict.fromkeys(t for t in told if t)))
 
 
 def ranking_of(prepared: Prepared, model: Pipeline, method: Method) -> Any:
@@ -215,8 +215,9 @@ def _concentration(prepared: Prepared, model: Pipeline) -> str:
         return ""
     return (
         f"The weight is concentrated: “{found.dominant}” alone carries {percent(share)}, and the "
-        f"segments rest on about {max(1, round(found.effective))} of {len(prepared.names)} columns. "
-        "A change of the others moves nobody."
+        f"segments rest on about {max(1, round(found.effective))} of "
+        f"{len(prepared.names)} columns. "
+        "A change of the others moves hardly anybody."
     )
 
 
@@ -239,9 +240,9 @@ class Trait:
     ----------
     column : str
     typical : str
-        The median, or the most frequent level.
+        The median, or the most frequent level and its share.
     overall : str
-        The same for all rows.
+        The median of all rows, or that level's share of them.
     strength : float
         How far the segment stands out, in units of the spread; signed for numbers.
     """
@@ -253,7 +254,7 @@ class Trait:
 
     @property
     def direction(self) -> str:
-        """Say how it stands out."""
+        """How it stands out."""
         size = abs(self.strength)
         if size < 0.25:
             return "about average"
@@ -298,12 +299,11 @@ def profiles(prepared: Prepared, labels: NDArray[np.int64], k: int) -> tuple[Pro
 def _level_trait(values: pd.Series, name: str, members: NDArray[np.bool_]) -> Trait:
     here, everywhere = (v.value_counts(normalize=True) for v in (values[members], values))
     if not len(here):
-        return Trait(name, "missing", str(everywhere.index[0]), 0.0)
+        return Trait(name, "missing", "", 0.0)
     level, share = here.index[0], float(here.iloc[0])
     usual = float(everywhere[level])
     far = (share - usual) / max(np.sqrt(usual * (1 - usual)), 1e-9)
-    texts = (f"{level} ({percent(share)})", f"{level} ({percent(usual)})")
-    return Trait(name, *texts, float(far))
+    return Trait(name, f"{level} ({percent(share)})", percent(usual), float(far))
 
 
 def profile_table(segments: Segments, names: Sequence[str]) -> pd.DataFrame:
@@ -312,8 +312,9 @@ def profile_table(segments: Segments, names: Sequence[str]) -> pd.DataFrame:
     for name, profile in zip(names, segments.profiles, strict=True):
         typical = {trait.column: trait.typical for trait in profile.traits}
         found[name] = [typical.get(column, "") for column in segments.prepared.names]
-    overall = {t.column: t.overall for p in segments.profiles for t in p.traits}
-    found["All rows"] = [overall.get(column, "") for column in segments.prepared.names]
+    overall = profiles(segments.prepared, np.zeros_like(segments.labels), 1)[0]
+    typical = {trait.column: trait.typical for trait in overall.traits}
+    found["All rows"] = [typical[column] for column in segments.prepared.names]
     return pd.DataFrame(found, index=pd.Index(segments.prepared.names, name="Column"))
 
 

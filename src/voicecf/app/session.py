@@ -12,7 +12,7 @@ import streamlit as st
 
 from voicecf.app import answers, blocks, pairwise
 from voicecf.app.columns import Column, Role, guess_columns, with_roles
-from voicecf.app.everyone import Everyone
+from voicecf.app.everyone import Everyone, overview
 from voicecf.app.examples import customers
 from voicecf.app.preparing import Method, Missing, Prepared, prepare, usual_missing
 from voicecf.app.question import Question
@@ -26,11 +26,12 @@ from voicecf.app.segments import (
 )
 from voicecf.app.warming import MESSAGE, WARMING
 from voicecf.errors import VoiceError
+from voicecf.plots import Transitions
 
 LOGGER = logging.getLogger(__name__)
 FAILED = (
-    "Something went wrong here that should not have. Another table, or other columns, may work; the "
-    "terminal that the app was started from has the details."
+    "Something went wrong here that should not have. Another table, or other columns, may work; "
+    "the terminal that the app was started from has the details."
 )
 
 
@@ -46,7 +47,7 @@ class Work:
     k: int | None = None
     method: Method = Method.KMEANS
     names: dict[tuple[str, int, Method], list[str]] = field(default_factory=dict)
-    question: Question = Question()
+    question: Question = field(default_factory=Question)
     axes: tuple[str, str] | None = None
     everyone: dict[str, Everyone] = field(default_factory=dict)
 
@@ -91,7 +92,7 @@ def _guessed(digest: str, _table: Table) -> tuple[Column, ...]:
 
 
 def columns(now: Work) -> tuple[Column, ...]:
-    """What each column is used as; raises a RoleError where that cannot be."""
+    """Return what each column is used as; raises a RoleError where that cannot be."""
     assert now.table is not None
     return with_roles(now.table.frame, _guessed(now.table.digest, now.table), now.roles)
 
@@ -130,7 +131,7 @@ def segments(now: Work, method: Method | None = None) -> Segments:
 
 
 def names(now: Work) -> tuple[str, ...]:
-    """What the segments are called."""
+    """Return what the segments are called."""
     k = now.k or suggestion(now).k
     assert now.table is not None
     return given_names(k, now.names.get((now.table.digest, k, now.method), []))
@@ -141,14 +142,15 @@ def _answered(key: str, question: str, _segments: Segments, _question: Question)
     return answers.answer(_segments, _question, ("",) * _segments.k)
 
 
-def _segments_key(now: Work) -> str:
+def segments_key(now: Work) -> str:
+    """Tell apart what answers depend on besides the question."""
     return f"{now.key} {now.k} {now.method}"
 
 
 def answer(now: Work) -> answers.Answer:
     """Answer the question as it stands."""
     found, asked = segments(now), settled(now)
-    made: answers.Answer = _answered(_segments_key(now), repr(asked), found, asked)
+    made: answers.Answer = _answered(segments_key(now), repr(asked), found, asked)
     return replace(made, names=names(now))
 
 
@@ -158,9 +160,7 @@ def settled(now: Work) -> Question:
     asked = now.question
     target = asked.target if asked.target is not None and asked.target < found.k else None
     row = min(asked.row, len(rows.frame) - 1)
-    now.question = replace(
-        asked, row=row, target=target, allowed=asked.allowed.within(rows.names)
-    )
+    now.question = replace(asked, row=row, target=target, allowed=asked.allowed.within(rows.names))
     return now.question
 
 
@@ -171,7 +171,7 @@ def _others(key: str, question: str, _answer: answers.Answer) -> list[answers.An
 
 def alternatives(now: Work, found: answers.Answer) -> list[answers.Answer]:
     """Return other ways into the same segment."""
-    made = _others(_segments_key(now), repr(found.question), found)
+    made = _others(segments_key(now), repr(found.question), found)
     return [replace(one, names=found.names) for one in made]
 
 
@@ -182,10 +182,18 @@ def _obstacle(key: str, question: str, names: tuple[str, ...], _answer: answers.
 
 def obstacle(now: Work, found: answers.Answer) -> answers.Obstacle:
     """Return why there is no answer."""
-    made: answers.Obstacle = _obstacle(
-        _segments_key(now), repr(found.question), found.names, found
-    )
+    made: answers.Obstacle = _obstacle(segments_key(now), repr(found.question), found.names, found)
     return made
+
+
+@st.cache_resource(max_entries=16, show_spinner=False)
+def _overview(key: str, question: str, _segments: Segments, _question: Question) -> Transitions:
+    return overview(_segments, _question)
+
+
+def transitions(now: Work, asked: Question) -> Transitions:
+    """Return what it takes from every segment to every other one, from some of the rows."""
+    return _overview(segments_key(now), repr(asked), segments(now), asked)
 
 
 @st.cache_resource(max_entries=4, show_spinner="Comparing ...")
@@ -208,13 +216,13 @@ def page(show: Callable[[Work], None], needs: str = "table") -> Callable[[], Non
     ----------
     show : callable
         Draws the page.
-    needs : "", "table" or "solver"
+    needs : "", "table", "solver" (and a table) or "free"
     """
 
     @wraps(show)
     def shown() -> None:
         now = work()
-        if needs and now.table is None:
+        if needs in ("table", "solver") and now.table is None:
             st.html(blocks.notice("There is no table yet. Choose one on the page “Data”."))
             return
         if needs == "solver" and not WARMING.ready.is_set():
@@ -225,7 +233,9 @@ def page(show: Callable[[Work], None], needs: str = "table") -> Callable[[], Non
         except VoiceError as error:
             st.html(blocks.notice(str(error)))
         except MemoryError:
-            st.html(blocks.notice("This needs more memory than there is. Use fewer rows or columns."))
+            st.html(
+                blocks.notice("This needs more memory than there is. Use fewer rows or columns.")
+            )
         except Exception:
             LOGGER.exception("a page failed")
             st.html(blocks.notice(FAILED))

@@ -80,3 +80,16 @@ def joined(texts: Sequence[str], last: str = "and") -> str:
 def counted(n: int, one: str, many: str | None = None) -> str:
     """Write a number of things: '1 row', '2,000 rows'."""
     return f"{n:,} {one if n == 1 else many or one + 's'}"
+
+
+def literal(text: str) -> str:
+    r"""Write a text so that Markdown shows it as it is: no links, no pictures, no formatting.
+
+    Examples
+    --------
+    >>> from voicecf.app.words import literal
+    >>> literal("a*b* [x](http://y)")
+    'a\\*b\\* \\[x\\](http\\://y)'
+    """
+    flat = " ".join(text.split())
+    return "".join(f"\\{c}" if c in "\\`*_{}[]<>#|~$:!-" else c for c in flat)
