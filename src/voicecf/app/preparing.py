@@ -123,6 +123,10 @@ def prepare(
     (2, 1, ('age',))
     """
     used = {column.name: column.role for column in columns if column.role is not Role.ASIDE}
+    if len(frame) < 2:
+        raise PreparingError(
+            "This table has one row. Segments need several: two at the very least."
+        )
     if not used:
         raise PreparingError(
             "No column is left to compare rows by: all are set aside. Use at least one as a number "
@@ -151,8 +155,6 @@ def _identity(columns: tuple[Column, ...]) -> str | None:
 
 
 def _too_few(n: int, left: int) -> str:
-    if n < 2:
-        return "This table has one row. Segments need several: two at the very least."
     rows = "no row" if left == 0 else "only one row"
     return (
         f"Of {n:,} rows, {rows} has a value in every column in use. Fill in missing values, or set "

@@ -40,7 +40,8 @@ def show(now: Work) -> None:
         answer = session.answer(now)
         st.html(blocks.answer_card(answer))
         reason = st.container()
-        st.html(blocks.change_card(answer))
+        if answer.changes:
+            st.html(blocks.change_card(answer))
         _pictures(now, answer)
         others = st.container()
     # What takes longer comes last, so that the answer itself is there at once.
