@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -338,6 +338,40 @@ class Counterfactuals:
         from voicecf.ranges import ranges_of
 
         return ranges_of(self, self._at(i))
+
+    def plot(
+        self,
+        i: int = 0,
+        kind: Literal["card", "map"] = "card",
+        *,
+        data: Any = None,
+        plane: Any = None,
+        ax: Any = None,
+        theme: Any = "light",
+    ) -> Any:
+        """Draw answer i with matplotlib: a card of its changes, or a map of the segments around it.
+
+        Parameters
+        ----------
+        i : int
+            Which answer.
+        kind : "card" or "map"
+            See `voicecf.plots.ChangeCard` and `voicecf.plots.SegmentMap`.
+        data : frame or array, optional
+            Rows to draw on a map; without it there are the cells, the row and its answer.
+        plane : Plane or pair of columns, optional
+            What a map is a map of; ``Plane.most_telling(cf, i)`` if left out.
+        ax : matplotlib Axes, optional
+        theme : "light" or "dark"
+
+        Returns
+        -------
+        matplotlib Axes
+            ``ax.figure.savefig("answer.svg")`` writes it.
+        """
+        from voicecf.plots.drawn import drawn
+
+        return drawn(self, self._at(i), kind, data, plane).plot(ax, theme)
 
     def _phrase(self, i: int, c: int) -> str:
         name = _legible(self.space.names[c])

@@ -9,14 +9,18 @@ import narwhals.stable.v2 as nw
 import numpy as np
 
 from voicecf.frames import table
-from voicecf.plots.display import Display
+from voicecf.plots.display import Display, canvas
 from voicecf.plots.plane import explainer_of
+from voicecf.plots.sheet import FOOTER, HEADER, ROW, WIDTH, Sheet
+from voicecf.plots.theme import Theme
 from voicecf.plots.words import compact, level
 from voicecf.space import Kind
 from voicecf.status import Status
 from voicecf.voice import VoICE
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
     from voicecf.counterfactuals import Counterfactuals
 
 # How many times as far is as good as any distance.
@@ -147,6 +151,26 @@ class ChangeCard(Display):
         values = {name: np.array(v, dtype=object) for name, (_, v) in columns.items()}
         return table(values, self.kind, schema)
 
+    def _size(self) -> tuple[float, float]:
+        if not self.changes:
+            return 7.5, 0.75 + 0.2 * -(-len(self.reason) // 90)
+        return WIDTH, HEADER + ROW * len(self.changes) + FOOTER
+
+    def _fill(self, figure: Any) -> Axes:
+        figure.set_layout_engine("none")
+        ax: Axes = figure.add_axes((0.0, 0.0, 1.0, 1.0))
+        return ax
+
+    def plot(self, ax: Axes | None = None, theme: str | Theme = "light") -> Axes:
+        """Draw the card; see `Display.plot`.
+
+        On an axes that is too low for all changes, the costliest are drawn and the rest counted.
+        """
+        ax, style = canvas(self, ax, theme)
+        ax.set_axis_off()
+        Sheet(self, ax, style).draw()
+        return ax
+
 
 def _changes(cf: Counterfactuals, i: int) -> list[Change]:
     """Return what an answer changes, the costliest first."""
@@ -203,5 +227,8 @@ def _subtitle(cf: Counterfactuals, i: int, changes: list[Change]) -> str:
 def _reason(cf: Counterfactuals, i: int) -> str:
     status = Status(int(cf.status[i]))
     if status == Status.INFEASIBLE and isinstance(explainer_of(cf), VoICE):
-        return cf.reason(i).text
+        text = cf.reason(i).text
+        # The title has said that it cannot move.
+        _, _, why = text.partition(": ")
+        return why[:1].upper() + why[1:] if text.startswith("Row ") and why else text
     return status.diagnosis

@@ -75,7 +75,7 @@ class Plane:
     >>> plane.coordinates([[3.0, 0.5]])
     array([[3. , 5. , 0.5]])
     >>> plane.note
-    'Exact where the other columns are as in the row.'
+    'Exact where the other columns are as in the row; dots tell the cluster of a whole row.'
     """
 
     space: Space
@@ -104,12 +104,13 @@ class Plane:
             What to call the row.
         """
         space = voice._fitted_space()
-        found = [known_column(column, space.names, "Plane.of_columns") for column in (x, y)]
-        for c in found:
-            _check_drawable(space, c)
-        if found[0] == found[1]:
-            raise ColumnError(f"a plane needs two columns; {x!r} was given twice.")
-        return cls._of_columns(space, _one_row(space, row), (found[0], found[1]), name)
+        return cls._of_columns(space, _one_row(space, row), _pair(space, x, y), name)
+
+    @classmethod
+    def through(cls, cf: Counterfactuals, i: int, x: Any, y: Any) -> Plane:
+        """Return the plane of two number columns, the others held at the row of answer i."""
+        i = cf._at(i)
+        return cls._of_columns(cf.space, _picked(cf, i), _pair(cf.space, x, y), f"row {cf.row[i]}")
 
     @classmethod
     def _of_columns(cls, space: Space, given: Given, pair: tuple[int, int], name: str) -> Plane:
@@ -121,7 +122,9 @@ class Plane:
             origin[column.places[0]] = 0.0
         axes = [Axis(legible(space.names[c]), c, space.columns[c].affine) for c in pair]
         others = len(space.columns) > 2
-        held = f"Exact where the other columns are as in {name}."
+        held = (
+            f"Exact where the other columns are as in {name}; dots tell the cluster of a whole row."
+        )
         return cls(
             space, given, origin, dual[0], dual[1], dual, (axes[0], axes[1]), name,
             held if others else "Exact: there are no other columns.",
@@ -256,6 +259,16 @@ def allowed_box(cf: Counterfactuals, i: int) -> tuple[Array, Array]:
     row = int(cf.row[i])
     sides = [side if side.ndim == 1 else side[row if len(side) > 1 else 0] for side in (lo, hi)]
     return sides[0], sides[1]
+
+
+def _pair(space: Space, x: Any, y: Any) -> tuple[int, int]:
+    """Return the positions of two different columns that can be axes."""
+    found = [known_column(column, space.names, "a plane") for column in (x, y)]
+    for c in found:
+        _check_drawable(space, c)
+    if found[0] == found[1]:
+        raise ColumnError(f"a plane needs two columns; {x!r} was given twice.")
+    return found[0], found[1]
 
 
 def _check_drawable(space: Space, c: int) -> None:

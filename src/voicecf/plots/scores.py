@@ -9,11 +9,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from voicecf.frames import table
-from voicecf.plots.display import Display
+from voicecf.plots.display import Display, axis_names, canvas, head, stroke, write
+from voicecf.plots.theme import Theme, mixed
 from voicecf.region import Array
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
     from voicecf.voice import VoICE
+
+# Most steps of a ridge.
+BINS = 40
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,3 +69,48 @@ class ContractionScores(Display):
         return table(
             {"cluster": self.labels, "score": self.scores, "alpha": self.alpha[self.labels]}
         )
+
+    def _size(self) -> tuple[float, float]:
+        return 6.8, 1.3 + 0.5 * max(len(self.alpha), 2)
+
+    def plot(self, ax: Axes | None = None, theme: str | Theme = "light") -> Axes:
+        """Draw a ridge a cluster, its median, and alpha; see `Display.plot`."""
+        ax, style = canvas(self, ax, theme)
+        k, most = len(self.alpha), int(np.bincount(self.labels, minlength=1).max())
+        bins = np.linspace(0, 1, int(np.clip(2 * np.sqrt(most), 10, BINS)) + 1)
+        ax.set(xlim=(0, 1.13), ylim=(k - 0.75, -0.98))
+        for t in range(k):
+            scores = self.scores[self.labels == t]
+            self._draw_ridge(ax, style, t, scores, bins)
+            alpha = float(self.alpha[t])
+            edge = mixed(style.color(t), style.ink, 0.35)
+            ax.plot([alpha, alpha], [t, t - 0.82], color=edge, lw=1.8, ls=(0, (4, 1.5)), zorder=4)
+            write(
+                ax, 1.02, t - 0.2, f"{alpha:.2f}", style, fontsize=style.small, fontweight="bold",
+            )  # fmt: skip
+        names = [f"cluster {t}\n{(self.labels == t).sum():,} rows" for t in range(k)]
+        ax.set_yticks(np.arange(k) - 0.25, names, fontsize=style.small, color=style.ink)
+        ax.set_xticks(np.linspace(0, 1, 6))
+        ax.tick_params(axis="y", length=0)
+        ax.spines["left"].set_visible(False)
+        ax.spines["bottom"].set_bounds(0, 1)
+        axis_names(ax, ("contraction score: 0 at the centroid, 1 at the border", ""), style)
+        note = "Dashed and in figures: alpha, the contraction of the cell. Tick: the median."
+        head(ax, "How much of its cell each row needs", note, style)
+        return ax
+
+    def _draw_ridge(self, ax: Axes, style: Theme, t: int, scores: Array, bins: Array) -> None:
+        ax.plot([0, 1], [t, t], color=style.rule, lw=0.8, zorder=1)
+        if not len(scores):
+            return
+        counts, _ = np.histogram(scores, bins)
+        tops = t - 0.78 * counts / counts.max()
+        ax.stairs(
+            tops, bins, baseline=t, fill=True, color=style.color(t), lw=0, zorder=2,
+        )  # fmt: skip
+        ax.stairs(tops, bins, baseline=t, color=style.ink, lw=0.5, zorder=3)
+        median = float(np.median(scores))
+        ax.plot(
+            [median, median], [t, t - 0.3], color=style.paper, lw=2.2, zorder=5,
+            path_effects=[stroke(3.6, style.ink)],
+        )  # fmt: skip

@@ -10,15 +10,28 @@ from numpy.typing import NDArray
 
 from voicecf.errors import DataError
 from voicecf.frames import any_array, as_frame, table
-from voicecf.plots.display import Display
+from voicecf.plots.display import (
+    LITERAL,
+    Display,
+    axis_names,
+    canvas,
+    head,
+    lay_out,
+    overlaps,
+    stroke,
+    write,
+)
 from voicecf.plots.plane import Plane, allowed_box
-from voicecf.plots.polygons import clipped, densified, line, rectangle
+from voicecf.plots.polygons import area, clipped, densified, line, middle, rectangle
+from voicecf.plots.theme import Theme, mixed
 from voicecf.plots.words import counted, joined, legible
 from voicecf.region import Array
 from voicecf.space import Kind
 from voicecf.status import Status
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
     from voicecf.counterfactuals import Counterfactuals
     from voicecf.explainer import Explainer
 
@@ -26,6 +39,8 @@ if TYPE_CHECKING:
 MARGIN = 0.05
 # How many columns a note names before it counts the rest.
 NAMED = 3
+# Width over height of a map whose axes have one unit.
+SHAPE = 1.25
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +76,8 @@ class SegmentMap(Display):
     trail : array of shape (m, 2) or None
         The way from `start` through `end` to `beyond`, bent where an axis is.
     axis_labels : pair of str
+    of_columns : bool
+        Whether the axes are two columns; else both are lengths in the metric of the cost.
     title, note : str
         What is seen, and in what sense it is exact.
 
@@ -97,6 +114,7 @@ class SegmentMap(Display):
     beyond: Array | None = None
     trail: Array | None = None
     row: str = ""
+    of_columns: bool = True
     kind: Kind | None = None
 
     @classmethod
@@ -141,6 +159,7 @@ class SegmentMap(Display):
             points=plane.to_units(points), rows=rows, labels=labels, cells=cells,
             viewport=(low, high), axis_labels=plane.axis_labels, title=_title(cf, i, plane),
             note=_note(plane, cf, i), n_clusters=scene.k, row=plane.row,
+            of_columns=plane.of_two_columns,
             kind=Kind.of(as_frame(X)) if X is not None else None, **shown,
         )  # fmt: skip
 
@@ -148,6 +167,165 @@ class SegmentMap(Display):
         """Return a line a row that is drawn: its position in the data, where it is, its cluster."""
         columns = {"row": self.rows, "x": self.points[:, 0], "y": self.points[:, 1]}
         return table({**columns, "cluster": self.labels}, self.kind)
+
+    def _size(self) -> tuple[float, float]:
+        return 7.6, 5.2
+
+    def plot(self, ax: Axes | None = None, theme: str | Theme = "light") -> Axes:
+        """Draw cells, rows and the answer; see `Display.plot`."""
+        ax, style = canvas(self, ax, theme)
+        (left, bottom), (right, top) = self.viewport
+        ax.set(xlim=(left, right), ylim=(bottom, top))
+        if not self.of_columns:  # both axes have the unit of the cost: angles are true
+            ax.set_aspect("equal", adjustable="box")
+        self._draw_cells(ax, style)
+        self._draw_rows(ax, style)
+        if self.target is not None:
+            self._draw_region(ax, style)
+            self._draw_move(ax, style)
+        self._draw_legend(ax, style)
+        axis_names(ax, self.axis_labels, style)
+        head(ax, self.title, self.note, style)
+        lay_out(ax)  # whether a name fits into its cell depends on the final size
+        self._name_cells(ax, style)
+        return ax
+
+    def _draw_cells(self, ax: Axes, style: Theme) -> None:
+        for cluster, corners in self.cells:
+            ax.fill(*corners.T, color=style.tint(style.color(cluster), 0.2), lw=0, zorder=1)
+        for _, corners in self.cells:
+            ax.fill(*corners.T, fill=False, edgecolor=style.faint, lw=0.8, zorder=2)
+
+    def _draw_rows(self, ax: Axes, style: Theme) -> None:
+        size = float(np.clip(6000 / max(len(self.points), 1), 9, 30))
+        for cluster in np.unique(self.labels).tolist():
+            x, y = self.points[self.labels == cluster].T
+            ax.scatter(
+                x, y, s=size, marker=style.marker(cluster),
+                color=style.color(cluster), edgecolors=style.ink, linewidths=0.35, zorder=3,
+                label=f"cluster {cluster}",
+            )  # fmt: skip
+
+    def _draw_region(self, ax: Axes, style: Theme) -> None:
+        """Draw what the answer has to be in: the contracted cell, and what is allowed."""
+        if self.box is not None and len(self.box):
+            ax.plot(
+                *self._inner(self.box).T, color=style.faint, lw=1.1, ls=(0, (1, 2.5)), zorder=4,
+                label="allowed range",
+            )  # fmt: skip
+        if self.contracted is not None and len(self.contracted) and self.alpha is not None:
+            contracted = self.alpha < 1
+            name = f"cluster {self.target}" + f",\ncontracted to {self.alpha:.2f}" * contracted
+            edge = mixed(style.color(self.target or 0), style.ink, 0.35)
+            ax.plot(
+                *self._inner(self.contracted).T, color=edge, lw=1.8, ls=(0, (5, 2)), zorder=4,
+                label=name,
+            )  # fmt: skip
+
+    def _inner(self, corners: Array) -> Array:
+        """Return the outline of a polygon, interrupted where it runs along the viewport's edge."""
+        low, high = self.viewport
+        near = 1e-9 * (high - low)
+        outline = np.vstack([corners, corners[:1]])
+        ends = [np.abs(outline - side) <= near for side in (low, high)]
+        along = np.any([(end[:-1] & end[1:]).any(axis=1) for end in ends], axis=0)
+        gaps = np.full((len(corners), 2), np.nan)
+        pieces = np.stack([outline[:-1], outline[1:], gaps], axis=1)[~along]
+        return _chained(pieces)
+
+    def _draw_move(self, ax: Axes, style: Theme) -> None:
+        ends = [(self.start, self.source, self.row)]
+        if self.end is not None and self.trail is not None and self.beyond is not None:
+            at = int(np.argmin(((self.trail - self.end) ** 2).sum(axis=1)))
+            halo = [stroke(4.0, style.paper)]
+            ax.plot(*self.trail[: at + 1].T, color=style.ink, lw=1.6, zorder=6, path_effects=halo)
+            if (self.beyond != self.end).any():
+                ax.plot(
+                    *self.trail[at:].T, color=style.ink, lw=1.4, ls=(0, (1, 1.4)), zorder=6,
+                    path_effects=halo, label="the same move,\nfurther",
+                )  # fmt: skip
+            ends.append((self.end, self.target, "its answer"))
+        for place, cluster, name in ends:
+            if place is None or cluster is None:
+                continue
+            answer = name == "its answer"
+            ax.plot(
+                *place, style.marker(cluster), ms=11 if answer else 9, mec=style.ink, mew=1.6,
+                mfc=style.color(cluster) if answer else style.paper, zorder=7, clip_on=False,
+                label=name, ls="none",
+            )  # fmt: skip
+
+    def _draw_legend(self, ax: Axes, style: Theme) -> None:
+        handles, labels = ax.get_legend_handles_labels()
+        if not handles:
+            return
+        legend = ax.legend(
+            handles, labels, loc="upper left", bbox_to_anchor=(1.01, 1.0), frameon=False,
+            fontsize=style.small, labelcolor=style.ink, handlelength=2.2, borderaxespad=0.0,
+        )  # fmt: skip
+        for text in legend.get_texts():
+            text.set(**LITERAL)
+
+    def _name_cells(self, ax: Axes, style: Theme) -> None:
+        """Name each cell inside it, where there is room and no other name."""
+        dots = ax.transData.transform(self.points) if len(self.points) else self.points
+        marks = [ax.transData.transform(p) for p in (self.start, self.end) if p is not None]
+        taken: list[Any] = []
+        for cluster, corners in sorted(self.cells, key=lambda cell: -area(cell[1])):
+            text = write(
+                ax, 0, 0, f"cluster {cluster}", style, ha="center", zorder=8, fontweight="bold",
+                path_effects=[stroke(3.0, style.paper)], clip_on=True, in_layout=False,
+            )  # fmt: skip
+            best = None
+            middle_, size = ax.transData.transform((0, 0)), text.get_window_extent()
+            for place in _inside(corners):
+                box = size.translated(*(ax.transData.transform(place) - middle_))
+                if not _holds(ax.transData.transform(corners), box) or overlaps(box, taken):
+                    continue
+                crowd = int(_within(dots, box, 2)) + 50 * sum(_within(m, box, 9) for m in marks)
+                if best is None or crowd < best[0]:
+                    best = (crowd, place, box)
+            if best is None:
+                text.remove()
+                continue
+            text.set_position((float(best[1][0]), float(best[1][1])))
+            taken.append(best[2])
+
+
+def _chained(pieces: Array) -> Array:
+    """Join edges, each (start, end, gap), that follow one another, so that dashes run through."""
+    path: list[Array] = []
+    for start, end, gap in pieces:
+        if path and (path[-1] == start).all():
+            path.append(end)
+        else:
+            path += [gap, start, end]
+    return np.array(path[1:]).reshape(-1, 2)
+
+
+def _inside(corners: Array) -> Array:
+    """Return places in a cell for its name: its middle, and others on the way to its corners."""
+    centre = middle(corners)
+    some = corners[:: max(len(corners) // 12, 1)]
+    edges = 0.5 * (some + np.roll(some, -1, axis=0))
+    ways = [centre + share * (np.vstack([some, edges]) - centre) for share in (0.35, 0.6, 0.8)]
+    return np.vstack([centre, *ways])
+
+
+def _holds(corners: Array, box: Any) -> bool:
+    """Tell whether a polygon holds a box, both in pixels."""
+    from matplotlib.path import Path
+
+    pad = 3.0
+    ends = rectangle(np.array([box.x0 - pad, box.y0 - pad]), np.array([box.x1 + pad, box.y1 + pad]))
+    return bool(Path(corners).contains_points(ends).all())
+
+
+def _within(points: Array, box: Any, pad: float) -> int:
+    """Count points in a box, or this close to it."""
+    x, y = np.atleast_2d(points).T if len(points) else (np.empty(0), np.empty(0))
+    inside = (x > box.x0 - pad) & (x < box.x1 + pad) & (y > box.y0 - pad) & (y < box.y1 + pad)
+    return int(inside.sum())
 
 
 class _Scene:
@@ -187,6 +365,10 @@ class _Scene:
         low, high = np.nanmin(shown, axis=0), np.nanmax(shown, axis=0)
         size = high - low
         size = np.where(size > 0, size, np.maximum(np.abs(low), 1.0))
+        if not self.plane.of_two_columns:
+            # Both axes have one unit; a picture that keeps angles should not be a thin strip.
+            wanted = np.maximum(size, size[::-1] * np.array([SHAPE, 1 / SHAPE]))
+            low, high, size = low - (wanted - size) / 2, high + (wanted - size) / 2, wanted
         least, most = self.plane.limits()
         return np.maximum(low - MARGIN * size, least), np.minimum(high + MARGIN * size, most)
 
@@ -214,10 +396,10 @@ class _Scene:
         A row g . (x - m) <= h of the cell is g . x1 u + g . x2 v <= h - g . (x0 - m) in the plane.
         """
         cell = self.voice.clustering_.cell(t)
-        region = cell.region(alpha, arithmetic=self.voice.clustering_.arithmetic)
+        region = cell.region(alpha)
         normals = region.rows @ self.directions.T
         offsets = region.offsets - region.rows @ (self.base - region.origin)
-        # Two centroids as far from all of the plane: the lower one wins, as in predict.
+        # Two centroids as far from all of the plane, or the same: the lower one wins, as in predict.
         tied = ~normals.any(axis=1) & (offsets == 0) & (cell.rivals < t)
         return clipped(frame, normals, np.where(tied, -1.0, offsets))
 

@@ -10,12 +10,15 @@ from numpy.typing import NDArray
 
 from voicecf.errors import DataError, OptionError
 from voicecf.frames import table
-from voicecf.plots.display import Display
-from voicecf.plots.words import legible
+from voicecf.plots.display import Display, axis_names, canvas, fit, head, width_of, write
+from voicecf.plots.theme import Theme
+from voicecf.plots.words import compact, counted, legible
 from voicecf.region import Array
 from voicecf.space import Kind
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
     from voicecf.counterfactuals import Counterfactuals
 
 
@@ -85,3 +88,63 @@ class Tradeoff(Display):
             },
             self.kind,
         )  # fmt: skip
+
+    def _size(self) -> tuple[float, float]:
+        return 7.2, 1.5 + 0.46 * max(len(self.cost), 1)
+
+    def plot(self, ax: Axes | None = None, theme: str | Theme = "light") -> Axes:
+        """Draw the cost of each step, and name the columns that it changes; see `Display.plot`."""
+        ax, style = canvas(self, ax, theme)
+        n = len(self.cost)
+        largest = float(self.cost.max(initial=0.0)) or 1.0
+        ax.set(xlim=(0, largest * 1.12), ylim=(max(n, 1) - 0.3, -0.75))
+        room = 0.98 * float(ax.get_window_extent().width)
+        color = style.color(self.target)
+        for at, (cost, names) in enumerate(zip(self.cost.tolist(), self.columns, strict=True)):
+            ax.plot([0, cost], [at, at], color=style.rule, lw=3, solid_capstyle="butt", zorder=1)
+            ax.plot(
+                cost, at, style.marker(self.target), ms=8, mfc=color, mec=style.ink, mew=1.1,
+                zorder=3, clip_on=False,
+            )  # fmt: skip
+            write(
+                ax, cost + 0.02 * largest, at, compact(cost), style, fontsize=style.small,
+                fontweight="bold",
+            )  # fmt: skip
+            self._name(ax, style, at, names, room)
+        ax.set_yticks(
+            np.arange(n), [counted(int(c), "change") for c in self.changes], fontsize=style.small,
+            color=style.ink,
+        )  # fmt: skip
+        ax.tick_params(axis="y", length=0)
+        axis_names(ax, ("cost", ""), style)
+        head(ax, self._title(), self._note(), style)
+        return ax
+
+    def _name(self, ax: Axes, style: Theme, at: int, names: list[str], room: float) -> None:
+        """Write which columns a step changes above its line: as many as there is room for."""
+        how: dict[str, Any] = {"fontsize": style.small, "color": style.faint}
+        text = write(ax, 0, at - 0.33, "", style, **how)
+        for kept in range(len(names), 0, -1):
+            left = f" and {len(names) - kept} more" if kept < len(names) else ""
+            text.set_text(", ".join(names[:kept]) + left)
+            if width_of(text) <= room:
+                return
+        fit(text, room)
+
+    def _title(self) -> str:
+        if not len(self.cost):
+            return f"Row {self.row} cannot move from cluster {self.source} to cluster {self.target}"
+        return f"What each further change saves row {self.row} on its way to cluster {self.target}"
+
+    def _note(self) -> str:
+        if not len(self.cost):
+            return "There is no allowed answer, whatever the number of changes."
+        if len(self.cost) == 1:
+            return (
+                f"With {counted(int(self.changes[0]), 'change')} it costs least: more save nothing."
+            )
+        saved = 1 - self.cost[-1] / self.cost[0] if self.cost[0] > 0 else 0.0
+        return (
+            f"From {counted(int(self.changes[0]), 'change')}, the fewest that will do, to "
+            f"{int(self.changes[-1])}, after which more save nothing: {saved:.0%} less cost."
+        )

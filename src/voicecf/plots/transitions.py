@@ -2,22 +2,44 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from voicecf.errors import DataError
+from voicecf.errors import DataError, OptionError, known_option
 from voicecf.frames import table
-from voicecf.plots.display import Display
+from voicecf.plots.display import LITERAL, Display, canvas, head, write
 from voicecf.plots.plane import explainer_of
-from voicecf.plots.words import legible
+from voicecf.plots.theme import Theme, is_dark, mixed
+from voicecf.plots.words import compact, counted, legible, shortened
 from voicecf.region import Array
 from voicecf.space import Kind
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
     from voicecf.counterfactuals import Counterfactuals
+
+# Columns that are shown before the rest is summed up.
+MOST_COLUMNS = 20
+SAID = {
+    "cost": ("What it costs to move from one segment to another", "Median cost of the answers."),
+    "feasible": (
+        "How many rows can move from one segment to another",
+        "Share of rows for which there is an allowed answer.",
+    ),
+    "changes": (
+        "How many columns have to change to move to another segment",
+        "Median number of changed columns.",
+    ),
+    "columns": (
+        "Which columns do the work",
+        "Share of each column in the cost of all moves to a segment.",
+    ),
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,6 +127,141 @@ class Transitions(Display):
             },
             self.kind,
         )  # fmt: skip
+
+    def _size(self) -> tuple[float, float]:
+        k = len(self.cost)
+        return 3.2 + 0.52 * max(k, 6), 1.6 + 0.42 * max(k, 4)
+
+    def save(self, path: Any, *, theme: str | Theme = "light", dpi: int = 150, **how: Any) -> None:
+        """Write the picture to a file; `what` and `names` as of `plot`."""
+        if how.get("what") == "columns":  # its own shape: columns by targets
+            _Columns(self).save(path, theme=theme, dpi=dpi, names=how.get("names"))
+            return
+        super().save(path, theme=theme, dpi=dpi, **how)
+
+    def plot(
+        self,
+        ax: Axes | None = None,
+        theme: str | Theme = "light",
+        *,
+        what: Literal["cost", "feasible", "changes", "columns"] = "cost",
+        names: Sequence[Any] | None = None,
+    ) -> Axes:
+        """Draw a table of numbers, the larger the darker (on dark ground: the lighter).
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+        theme : "light", "dark" or Theme
+        what : "cost", "feasible", "changes" or "columns"
+            Median cost, share of rows with an answer, median number of changed columns, or the
+            share of each column in the cost, for each target.
+        names : sequence of k names, optional
+            What the segments are called.
+        """
+        known_option(what, SAID, "what")
+        if what == "columns":
+            return _Columns(self).plot(ax, theme, names=names)
+        ax, style = canvas(self, ax, theme)
+        title, note = SAID[what]
+        segments = _segment_names(names, len(self.cost))
+        grid = _Grid(getattr(self, what), segments, segments, np.eye(len(self.cost), dtype=bool))
+        grid.draw(ax, style, _percent if what == "feasible" else compact)
+        ax.set_ylabel("from", color=style.ink, fontsize=style.text)
+        ax.set_xlabel("to", color=style.ink, fontsize=style.text)
+        head(ax, title, note, style)
+        return ax
+
+
+class _Columns(Display):
+    """Which columns do the work, target by target."""
+
+    def __init__(self, transitions: Transitions) -> None:
+        self.shares, self.columns = transitions.shares, transitions.columns
+        mean = np.nan_to_num(self.shares).mean(axis=0)
+        order = np.argsort(-mean, kind="stable")
+        self.shown = order if len(order) <= MOST_COLUMNS else order[: MOST_COLUMNS - 1]
+        self.rest = order[len(self.shown) :]
+
+    def _size(self) -> tuple[float, float]:
+        lines = len(self.shown) + (len(self.rest) > 0)
+        return 3.8 + 0.52 * max(len(self.shares), 6), 1.6 + 0.36 * max(lines, 4)
+
+    def plot(self, ax: Axes | None = None, theme: str | Theme = "light", names: Any = None) -> Axes:
+        ax, style = canvas(self, ax, theme)
+        values = self.shares[:, self.shown].T
+        lines = [self.columns[c] for c in self.shown]
+        if len(self.rest):
+            values = np.vstack([values, self.shares[:, self.rest].sum(axis=1)])
+            lines.append(counted(len(self.rest), "other column"))
+        segments = _segment_names(names, len(self.shares))
+        _Grid(values, lines, segments, np.zeros(values.shape, dtype=bool)).draw(ax, style, _percent)
+        ax.set_xlabel("to", color=style.ink, fontsize=style.text)
+        head(ax, *SAID["columns"], style)
+        return ax
+
+
+@dataclass(frozen=True)
+class _Grid:
+    """Numbers in coloured cells, the lines named at the left and the columns below."""
+
+    values: Array
+    lines: list[str]
+    columns: list[str]
+    blank: NDArray[np.bool_]
+
+    def draw(self, ax: Axes, style: Theme, form: Callable[[float], str]) -> None:
+        """Draw cells, numbers and names."""
+        from matplotlib.patches import Rectangle
+
+        m, n = self.values.shape
+        ax.set(xlim=(0, n), ylim=(m, 0))
+        largest = np.nanmax(np.where(self.blank, np.nan, self.values), initial=0.0)
+        for i, j in np.ndindex(m, n):
+            color, text, ink = self._cell(i, j, float(largest), style, form)
+            ax.add_patch(Rectangle((j, i), 1, 1, fc=color, ec=style.paper, lw=1.5))
+            how = {"ha": "center", "fontsize": style.small, "color": ink, "in_layout": False}
+            write(ax, j + 0.5, i + 0.5, text, style, **how)
+        for spine in ax.spines.values():
+            spine.set_visible(False)
+        ax.tick_params(length=0)
+        self._name(ax, style)
+
+    def _cell(
+        self, i: int, j: int, largest: float, style: Theme, form: Callable[[float], str]
+    ) -> tuple[str, str, str]:
+        """Return colour, text and its colour."""
+        value = float(self.values[i, j])
+        if self.blank[i, j]:
+            return style.rule, "", style.faint
+        if np.isnan(value):
+            return style.paper, "none", style.faint
+        color = mixed(style.low, style.high, value / largest if largest > 0 else 0.0)
+        return color, form(value), "#ffffff" if is_dark(color) else "#10151a"
+
+    def _name(self, ax: Axes, style: Theme) -> None:
+        m, n = self.values.shape
+        box = ax.get_window_extent()
+        how: dict[str, Any] = {"fontsize": style.small, "color": style.ink, **LITERAL}
+        long = max(len(name) for name in self.columns) * style.small * 0.09 > box.width / n / 10
+        turned: dict[str, Any] = (
+            {"rotation": 40, "ha": "right", "rotation_mode": "anchor"} if long else {}
+        )
+        shorter = [shortened(name, 24) for name in self.columns]
+        ax.set_xticks(np.arange(n) + 0.5, shorter, **how, **turned)
+        ax.set_yticks(np.arange(m) + 0.5, [shortened(name, 30) for name in self.lines], **how)
+
+
+def _segment_names(names: Sequence[Any] | None, k: int) -> list[str]:
+    if names is None:
+        return [f"cluster {t}" if k <= 6 else str(t) for t in range(k)]
+    if isinstance(names, str) or len(names) != k:
+        raise OptionError(f"names must be {k} names, one a cluster.")
+    return [legible(name) for name in names]
+
+
+def _percent(share: float) -> str:
+    return "<1%" if 0 < share < 0.005 else f"{share:.0%}"
 
 
 def _grouped(source: Any, target: Any, k: int) -> dict[tuple[int, int], NDArray[np.int64]]:

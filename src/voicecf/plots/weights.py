@@ -9,12 +9,18 @@ import numpy as np
 
 from voicecf.diagnostics import weight_concentration
 from voicecf.frames import table
-from voicecf.plots.display import Display
-from voicecf.plots.words import legible
+from voicecf.plots.display import LITERAL, Display, canvas, head, write
+from voicecf.plots.theme import Theme
+from voicecf.plots.words import counted, legible, shortened
 from voicecf.region import Array
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
     from voicecf.explainer import Explainer
+
+# Bars before the rest is summed up, and letters of a name.
+MOST, LONGEST = 30, 40
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,3 +67,48 @@ class Weights(Display):
     def table(self) -> Any:
         """Return a line a column: column, weight."""
         return table({"column": np.array(self.columns, dtype=str), "weight": self.weights})
+
+    def _shown(self) -> tuple[list[str], Array]:
+        """Return names and weights of the bars: the largest, and the rest summed up."""
+        if len(self.columns) <= MOST:
+            return self.columns, self.weights
+        rest = counted(len(self.columns) - MOST, "other column")
+        return [*self.columns[:MOST], f"{rest} together"], np.append(
+            self.weights[:MOST], self.weights[MOST:].sum()
+        )
+
+    def _size(self) -> tuple[float, float]:
+        return 6.8, 1.2 + 0.25 * max(len(self._shown()[0]), 3)
+
+    def plot(self, ax: Axes | None = None, theme: str | Theme = "light") -> Axes:
+        """Draw a bar a column, the largest on top; see `Display.plot`."""
+        ax, style = canvas(self, ax, theme)
+        names, weights = self._shown()
+        summed = len(names) > len(self.columns[:MOST])
+        at = np.arange(len(names))
+        colors = [style.accent] * len(names)
+        if summed:
+            colors[-1] = style.rule
+        ax.barh(at, weights, height=0.66, color=colors)
+        largest = float(weights.max())
+        ax.set(xlim=(0, largest * 1.14), ylim=(len(names) - 0.4, -0.6))
+        for y, weight in zip(at.tolist(), weights.tolist(), strict=True):
+            write(
+                ax, weight + 0.01 * largest, y, _share(weight), style, fontsize=style.small,
+                color=style.faint,
+            )  # fmt: skip
+        how = {"fontsize": style.small, "color": style.ink, **LITERAL}
+        ax.set_yticks(at, [shortened(name, LONGEST) for name in names], **how)
+        ax.tick_params(axis="y", length=0)
+        ax.set_xticks([])
+        ax.spines["bottom"].set_visible(False)
+        note = (
+            f"Together they are worth {self.effective:.3g} equal features of {self.n_features} "
+            "(the effective number, 1 / sum of squares)."
+        )
+        head(ax, "How much each column weighs in the model", note, style)
+        return ax
+
+
+def _share(weight: float) -> str:
+    return f"{weight:.1%}" if weight >= 0.001 or weight == 0 else f"{weight:.0e}"

@@ -1,0 +1,34 @@
+"""Which display shows an answer."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from voicecf.errors import OptionError, known_option
+from voicecf.plots.card import ChangeCard
+from voicecf.plots.display import Display
+from voicecf.plots.plane import Plane, explainer_of
+from voicecf.plots.segments import SegmentMap
+
+if TYPE_CHECKING:
+    from voicecf.counterfactuals import Counterfactuals
+
+
+def drawn(cf: Counterfactuals, i: int, kind: str, data: Any, plane: Any) -> Display:
+    """Return the display of an answer; see `Counterfactuals.plot`."""
+    known_option(kind, ("card", "map"), "kind")
+    if kind == "card":
+        if data is not None or plane is not None:
+            raise OptionError('data and plane are for kind="map"; a card needs neither.')
+        return ChangeCard.from_counterfactuals(cf, i)
+    return SegmentMap.from_voice(explainer_of(cf), data, _plane(cf, i, plane), cf, i)
+
+
+def _plane(cf: Counterfactuals, i: int, plane: Any) -> Plane:
+    if plane is None:
+        return Plane.most_telling(cf, i)
+    if isinstance(plane, Plane):
+        return plane
+    if isinstance(plane, str) or len(plane) != 2:
+        raise OptionError(f"plane={plane!r} must be a Plane or a pair of number columns.")
+    return Plane.through(cf, i, *plane)
