@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+
 from app_server import ARGUMENTS, COMPILING, SIZE, Visit, browser_path, running_app
 
 sync_api = pytest.importorskip("playwright.sync_api")

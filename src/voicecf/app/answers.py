@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -65,12 +64,15 @@ class Answer:
         Of the segments.
     found : Counterfactuals
         One.
+    changes : tuple of Change
+        What changes, the costliest first.
     """
 
     segments: Segments = field(repr=False)
     question: Question
     names: tuple[str, ...]
     found: Counterfactuals
+    changes: tuple[Change, ...] = ()
 
     @property
     def possible(self) -> bool:
@@ -96,11 +98,6 @@ class Answer:
     def called(self) -> str:
         """What the row is called."""
         return self.segments.prepared.called(self.question.row)
-
-    @cached_property
-    def changes(self) -> tuple[Change, ...]:
-        """What changes, the costliest first."""
-        return changes_of(self.segments, self.found) if self.possible else ()
 
     @property
     def sentence(self) -> str:
@@ -163,7 +160,7 @@ class Answer:
 def answer(segments: Segments, question: Question, names: Sequence[str]) -> Answer:
     """Answer a question about one row."""
     found = _explained(segments, question)
-    return Answer(segments, question, tuple(names), found)
+    return Answer(segments, question, tuple(names), found, changes_of(segments, found)[0])
 
 
 def alternatives(first: Answer) -> list[Answer]:
@@ -175,7 +172,11 @@ def alternatives(first: Answer) -> list[Answer]:
         objective = Objective.FEWEST
     asked = replace(first.question, target=int(first.found.target[0]), objective=objective)
     found = _explained(first.segments, asked, alternatives=ALTERNATIVES)
-    return [replace(first, question=asked, found=found[i]) for i in range(1, len(found))]
+    changes = changes_of(first.segments, found)
+    return [
+        replace(first, question=asked, found=found[i], changes=changes[i])
+        for i in range(1, len(found))
+    ]
 
 
 def _explained(segments: Segments, question: Question, **more: Any) -> Counterfactuals:
@@ -185,19 +186,20 @@ def _explained(segments: Segments, question: Question, **more: Any) -> Counterfa
     return voice.explain(row, **question.options(prepared, limit=LIMIT, **more))
 
 
-def changes_of(segments: Segments, found: Counterfactuals) -> tuple[Change, ...]:
-    """Describe what one answer changes, in the user's units."""
-    table = found.changes()
-    frame = segments.prepared.frame
-    made = []
-    for line in table.itertuples(index=False):
-        name, before, after, delta = str(line.feature), line[3], line[4], float(line.delta)
-        if name in segments.prepared.categories:
-            was, is_ = ("missing" if _gone(v) else str(v) for v in (before, after))
-            made.append(Change(name, was, is_, np.nan, np.nan, "changes"))
-        else:
-            made.append(_number_change(name, float(before), float(after), delta, frame[name]))
-    return tuple(made)
+def changes_of(segments: Segments, found: Counterfactuals) -> list[tuple[Change, ...]]:
+    """Describe what each answer changes, in the user's units; nothing where there is none."""
+    lines = iter(found[found.feasible].changes().itertuples(index=False))
+    counts = np.where(found.feasible, found.n_changed, 0)
+    return [tuple(_change(segments, next(lines)) for _ in range(n)) for n in counts.tolist()]
+
+
+def _change(segments: Segments, line: Any) -> Change:
+    name, before, after = str(line.feature), line[3], line[4]
+    if name in segments.prepared.categories:
+        was, is_ = ("missing" if _gone(v) else str(v) for v in (before, after))
+        return Change(name, was, is_, np.nan, np.nan, "changes")
+    values = segments.prepared.frame[name]
+    return _number_change(name, float(before), float(after), float(line.delta), values)
 
 
 def _gone(value: Any) -> bool:

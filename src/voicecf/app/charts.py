@@ -17,10 +17,17 @@ Spec = dict[str, Any]
 # The selection by which a row is picked.
 PICK = "pick"
 HEIGHT = 430
+# What moves are drawn with and on: ink, paper and the colour of a miss, light and dark.
+Ink = tuple[str, str, str]
+INK: tuple[Ink, Ink] = (("#16202a", "#ffffff", "#c23b22"), ("#f2f5f8", "#12171c", "#ff8066"))
 
 
 def segment_map(
-    found: SegmentMap, names: Sequence[str], marks: Sequence[tuple[str, NDArray[Any]]] = ()
+    found: SegmentMap,
+    names: Sequence[str],
+    marks: Sequence[tuple[str, NDArray[Any]]] = (),
+    *,
+    dark: bool = False,
 ) -> Spec:
     """Draw the cells where a plane cuts them, rows that can be clicked, and an answer.
 
@@ -31,12 +38,15 @@ def segment_map(
         Of the segments.
     marks : sequence of (str, array of shape (2,))
         Further points, with what to call them.
+    dark : bool
+        Whether the page is dark.
     """
-    layers = [_cells(found), *_outline(found), _points(found, names), *_move(found, marks)]
-    return _spec(layers, found, names)
+    ink = INK[dark]
+    layers = [_cells(found), *_outline(found), _points(found, names), *_move(found, marks, ink)]
+    return _spec(layers)
 
 
-def _spec(layers: list[Spec], found: SegmentMap, names: Sequence[str]) -> Spec:
+def _spec(layers: list[Spec]) -> Spec:
     return {
         "height": HEIGHT,
         "layer": layers,
@@ -121,7 +131,7 @@ def _points(found: SegmentMap, names: Sequence[str]) -> Spec:
     }  # fmt: skip
 
 
-def _move(found: SegmentMap, marks: Sequence[tuple[str, NDArray[Any]]]) -> list[Spec]:
+def _move(found: SegmentMap, marks: Sequence[tuple[str, NDArray[Any]]], ink: Ink) -> list[Spec]:
     """Draw the row, its answer and the way between; names beside them."""
     if found.start is None:
         return []
@@ -129,20 +139,20 @@ def _move(found: SegmentMap, marks: Sequence[tuple[str, NDArray[Any]]]) -> list[
     layers = []
     if found.end is not None:
         ends.append(("answer", found.end, "answer"))
-        layers.append(_line(found, found.start, found.end))
+        layers.append(_line(found, found.start, found.end, ink[0]))
     for name, place in marks:
         ends.append((name, place, "mark"))
-        layers.append(_line(found, found.start, place, dashed=True))
+        layers.append(_line(found, found.start, place, ink[2], dashed=True))
     values = [
         {"x": float(at[0]), "y": float(at[1]), "name": name, "kind": kind}
         for name, at, kind in ends
     ]
     shapes = {"domain": ["row", "answer", "mark"], "range": ["circle", "diamond", "cross"]}
-    fills = {"domain": ["row", "answer", "mark"], "range": ["#ffffff", "#16202a", "#c23b22"]}
+    fills = {"domain": ["row", "answer", "mark"], "range": [ink[1], ink[0], ink[2]]}
     base = {"data": {"values": values}, "encoding": _axes(found)}
     layers.append({
         **base,
-        "mark": {"type": "point", "size": 190, "filled": True, "stroke": "#16202a",
+        "mark": {"type": "point", "size": 190, "filled": True, "stroke": ink[0],
                  "strokeWidth": 2, "opacity": 1, "clip": True},
         "encoding": {
             **_axes(found),
@@ -152,9 +162,9 @@ def _move(found: SegmentMap, marks: Sequence[tuple[str, NDArray[Any]]]) -> list[
     })  # fmt: skip
     for halo in (True, False):
         text: Spec = {"type": "text", "dx": 11, "dy": -11, "align": "left", "fontSize": 13,
-                      "fontWeight": 600, "color": "#16202a"}  # fmt: skip
+                      "fontWeight": 600, "color": ink[0]}  # fmt: skip
         if halo:
-            text |= {"stroke": "#ffffff", "strokeWidth": 4, "strokeOpacity": 0.85}
+            text |= {"stroke": ink[1], "strokeWidth": 4, "strokeOpacity": 0.85}
         layers.append({
             **base, "mark": text,
             "encoding": {**_axes(found), "text": {"field": "name", "type": "nominal"}},
@@ -162,9 +172,9 @@ def _move(found: SegmentMap, marks: Sequence[tuple[str, NDArray[Any]]]) -> list[
     return layers
 
 
-def _line(found: SegmentMap, start: Any, end: Any, dashed: bool = False) -> Spec:
+def _line(found: SegmentMap, start: Any, end: Any, tint: str, dashed: bool = False) -> Spec:
     values = [{"x": float(p[0]), "y": float(p[1]), "at": i} for i, p in enumerate((start, end))]
-    mark = {"type": "line", "color": "#c23b22" if dashed else "#16202a", "strokeWidth": 2.2,
+    mark = {"type": "line", "color": tint, "strokeWidth": 2.2,
             "clip": True, "strokeDash": [6, 4] if dashed else [1, 0]}  # fmt: skip
     return {
         "data": {"values": values}, "mark": mark,

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from voicecf.app.preparing import SEED, STARTS, Method, Prepared
+from voicecf.app.preparing import SEED, Method, Prepared, starts
 from voicecf.app.question import LIMIT, Question
 from voicecf.app.reading import Table
 from voicecf.app.segments import Segments
@@ -116,8 +116,9 @@ def _model(prepared: Prepared, segments: Segments) -> str:
         encode = f"make_pipeline({gaps}, {encode})"
     parts = [f"    ({scale}, numbers),"] if prepared.numbers else []
     parts += [f"    ({encode}, categories),"] if prepared.categories else []
+    often = starts(len(prepared.frame), segments.method)
     name = "KMeans" if segments.method is Method.KMEANS else "SHARK"
-    made = f"{name}({segments.k}, n_init={STARTS}, random_state={SEED})"
+    made = f"{name}({segments.k}, n_init={often}, random_state={SEED})"
     return "\n".join([
         "prepare = make_column_transformer(",
         *parts,

@@ -26,7 +26,7 @@ from voicecf.shark import WeightCollapseWarning
 # Segments that are looked at to suggest a number, and that can be asked for.
 FEWEST, SUGGESTED, MOST = 2, 8, 12
 # Rows that a suggestion is made from.
-SAMPLE = 1_500
+SAMPLE = 1_000
 # Effective share of the columns below which weights are concentrated.
 CONCENTRATED = 0.35
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -59,7 +59,7 @@ def suggest_k(prepared: Prepared) -> Suggestion:
         )
     scores = {}
     for k in range(FEWEST, min(SUGGESTED, distinct - 1) + 1):
-        labels = KMeans(k, n_init=3, random_state=SEED).fit_predict(X)
+        labels = KMeans(k, n_init=2, random_state=SEED).fit_predict(X)
         scores[k] = float(silhouette_score(X, labels)) if len(set(labels)) > 1 else -1.0
     if not scores:
         return Suggestion(2, {}, "There are only two different rows, so two segments.")

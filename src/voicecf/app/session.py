@@ -83,6 +83,11 @@ def tied(name: str, value: Any, change: Callable[[Any], None]) -> dict[str, Any]
     return {"key": key, "on_change": lambda: change(st.session_state[key])}
 
 
+def is_dark() -> bool:
+    """Tell whether the visitor's page is dark."""
+    return getattr(st.context.theme, "type", None) == "dark"
+
+
 # Results, kept by what they depend on. Arguments that begin with _ are not compared.
 
 

@@ -19,7 +19,7 @@ THEME: dict[str, str | tuple[str, ...]] = {
     "theme.light.secondaryBackgroundColor": "#f5f7f9",
     "theme.light.textColor": "#1d2730",
     "theme.light.borderColor": "#dfe4e9",
-    "theme.dark.primaryColor": "#6ea8e0",
+    "theme.dark.primaryColor": "#3d82c9",
     "theme.dark.backgroundColor": "#12171c",
     "theme.dark.secondaryBackgroundColor": "#1b2229",
     "theme.dark.textColor": "#e6ebf0",

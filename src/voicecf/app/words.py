@@ -88,8 +88,10 @@ def literal(text: str) -> str:
     Examples
     --------
     >>> from voicecf.app.words import literal
-    >>> literal("a*b* [x](http://y)")
-    'a\\*b\\* \\[x\\](http\\://y)'
+    >>> print(literal("a*b* [x]"))
+    a\*b\* \[x\]
     """
     flat = " ".join(text.split())
+    for linked in ("://", "www.", "@"):  # what becomes a link even without brackets
+        flat = flat.replace(linked, f"{linked[0]}\u200b{linked[1:]}")
     return "".join(f"\\{c}" if c in "\\`*_{}[]<>#|~$:!-" else c for c in flat)

@@ -84,7 +84,8 @@ def _miss(found: Comparison, names: tuple[str, ...]) -> None:
     i = int(st.selectbox("Which", misses.tolist(), format_func=told))
     picture, pairwise = mapping.miss_map(found, i, names)
     st.vega_lite_chart(
-        charts.segment_map(picture, names, [("pairwise", pairwise)]), theme="streamlit"
+        charts.segment_map(picture, names, [("pairwise", pairwise)], dark=session.is_dark()),
+        theme="streamlit",
     )
     st.html(
         blocks.paragraph(

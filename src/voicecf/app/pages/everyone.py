@@ -43,7 +43,7 @@ def show(now: Work) -> None:
 
 def _plan(now: Work, found: Segments, names: tuple[str, ...]) -> Plan:
     asked = session.settled(now)
-    where, how, rules = st.columns(3, gap="large")
+    where, how, rules = st.columns(3, gap="large", vertical_alignment="center")
     options = [NEAREST, EACH, *range(found.k)]
     target = where.selectbox(
         "Should be in", options, key="everyone target",
@@ -55,13 +55,10 @@ def _plan(now: Work, found: Segments, names: tuple[str, ...]) -> Plan:
     with rules:
         said = asked.allowed.count + bool(asked.margin)
         same = st.toggle(
-            "Same rules as for one row", value=bool(said), disabled=not said,
-            key=f"same {said > 0}",
+            f"Same rules as for one row ({said or 'none'} set)", value=bool(said),
+            disabled=not said, key=f"same {said > 0}",
             help="What may change, and the safety margin, as on the page “One row”.",
         )  # fmt: skip
-        st.html(
-            blocks.paragraph(f"{counted(said, 'rule')} set there." if said else "None set there.")
-        )
     question = replace(
         asked, row=0, objective=goal, target=target if isinstance(target, int) else None
     )

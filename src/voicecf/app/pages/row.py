@@ -228,7 +228,8 @@ def _map(now: Work, answer: Answer) -> None:
             now.ask(row=int(picked[0]["row"]))
 
     st.vega_lite_chart(
-        charts.segment_map(picture, answer.names), theme="streamlit", key="map",
+        charts.segment_map(picture, answer.names, dark=session.is_dark()), theme="streamlit",
+        key="map",
         on_select=pick, selection_mode=charts.PICK,
     )  # fmt: skip
     st.html(blocks.paragraph(f"{picture.note} Click a point to ask about its row."))
@@ -301,5 +302,6 @@ def _obstacle(now: Work, answer: Answer) -> None:
     def take(way: Way) -> None:
         now.question = way.question
 
-    for i, way in enumerate(found.ways):
-        st.button(literal(way.text), key=f"way {i} {way.text}", on_click=partial(take, way))
+    with st.container(horizontal=True):
+        for i, way in enumerate(found.ways):
+            st.button(literal(way.text), key=f"way {i} {way.text}", on_click=partial(take, way))
