@@ -95,7 +95,7 @@ def _retyped(frame: pd.DataFrame, prepared: Prepared) -> list[str]:
     if odd:
         lines.append(
             "rows = rows.assign(**{\n"
-            "    name: rows[name].map(lambda v: None if pd.isna(v) else str(v)).astype(object)\n"
+            "    name: rows[name].map(str, na_action='ignore').astype(object)\n"
             f"    for name in {_literal(odd, 16)}\n"
             "})"
         )
@@ -112,8 +112,7 @@ def _model(prepared: Prepared, segments: Segments) -> str:
     scale, encode = "StandardScaler()", "OneHotEncoder(sparse_output=False)"
     if prepared.filled:
         scale = f'make_pipeline(SimpleImputer(strategy="median"), {scale})'
-        gaps = 'SimpleImputer(strategy="most_frequent", missing_values=None)'
-        encode = f"make_pipeline({gaps}, {encode})"
+        encode = f'make_pipeline(SimpleImputer(strategy="most_frequent"), {encode})'
     parts = [f"    ({scale}, numbers),"] if prepared.numbers else []
     parts += [f"    ({encode}, categories),"] if prepared.categories else []
     often = starts(len(prepared.frame), segments.method)

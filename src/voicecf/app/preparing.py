@@ -168,8 +168,8 @@ def _too_few(n: int, left: int) -> str:
 
 def _as_role(values: pd.Series, role: Role) -> pd.Series:
     if role is Role.CATEGORY:
-        text = values.astype(object).where(values.notna(), None)
-        return text.map(lambda value: None if value is None else str(value)).astype(object)
+        text = values.astype(object).where(values.notna(), np.nan)
+        return text.map(str, na_action="ignore").astype(object)
     numbers = pd.to_numeric(values, errors="coerce").astype("float64")
     return numbers.where(np.isfinite(numbers))
 
@@ -212,8 +212,7 @@ def pipeline(prepared: Prepared, k: int, method: Method) -> Pipeline:
     if prepared.categories:
         encode: Any = OneHotEncoder(sparse_output=False)
         if prepared.filled:
-            gaps = SimpleImputer(strategy="most_frequent", missing_values=None)
-            encode = make_pipeline(gaps, encode)
+            encode = make_pipeline(SimpleImputer(strategy="most_frequent"), encode)
         parts.append((encode, list(prepared.categories)))
     model = {Method.KMEANS: KMeans, Method.SHARK: SHARK}[method]
     return make_pipeline(

@@ -27,6 +27,8 @@ from voicecf.shark import WeightCollapseWarning
 FEWEST, SUGGESTED, MOST = 2, 8, 12
 # Rows that a suggestion is made from.
 SAMPLE = 1_000
+# How much further apart more segments have to be to be worth it.
+AS_GOOD = 0.02
 # Effective share of the columns below which weights are concentrated.
 CONCENTRATED = 0.35
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -50,7 +52,7 @@ class Suggestion:
 
 
 def suggest_k(prepared: Prepared) -> Suggestion:
-    """Suggest a number of segments: the one whose segments are furthest apart, on a sample."""
+    """Suggest a number of segments: the fewest that are as far apart as any, on a sample."""
     X = _sample(pipeline(prepared, 2, Method.KMEANS)[:-1].fit_transform(prepared.frame))
     distinct = len(np.unique(X, axis=0))
     if distinct < FEWEST:
@@ -63,7 +65,7 @@ def suggest_k(prepared: Prepared) -> Suggestion:
         scores[k] = float(silhouette_score(X, labels)) if len(set(labels)) > 1 else -1.0
     if not scores:
         return Suggestion(2, {}, "There are only two different rows, so two segments.")
-    best = max(scores, key=lambda k: scores[k])
+    best = min(k for k, score in scores.items() if score >= max(scores.values()) - AS_GOOD)
     return Suggestion(best, scores, _why(best, scores))
 
 
@@ -81,7 +83,8 @@ def _why(best: int, scores: dict[int, float]) -> str:
     )
     if least == most:
         return f"{best} segments suit this table."
-    text = f"Of {least} to {most} segments, {best} are furthest apart; they are {how}"
+    furthest = "furthest apart" if score == max(scores.values()) else "about as far apart as any"
+    text = f"Of {least} to {most} segments, {best} are {furthest}; they are {how}"
     return f"{text} ({score:.2f} of at most 1)."
 
 
