@@ -111,10 +111,14 @@ class Visit:
         if aside.is_visible():  # a narrow window has the navigation at its side
             aside.click()
         self.click(link)
+        self.ready()
+
+    def ready(self) -> None:
+        """Wait until the solver is compiled."""
         self.page.wait_for_function(
             "() => !document.body.innerText.includes('Getting ready')", timeout=COMPILING
         )
-        self.settle()
+        self.settle(COMPILING)
 
     def upload(self, name: str, content: bytes) -> None:
         self.page.locator('input[type="file"]').set_input_files(

@@ -91,7 +91,7 @@ def test_from_upload_to_download(visit: Visit, tmp_path: Path) -> None:
 
     visit.click(visit.button("Find segments"))
     visit.click(visit.button("Ask about a row"), COMPILING)
-    visit.page.locator(".v-lead").first.wait_for(timeout=COMPILING)
+    visit.ready()
     assert visit.clicks <= 5, "a newcomer reaches an answer with five clicks or fewer"
     sentence = visit.answer()
     assert sentence.startswith("Row 1 (S00000) moves from Segment ")
@@ -223,6 +223,18 @@ def test_a_search_finds_a_row(visit: Visit) -> None:
     visit.settle()
     visit.see("1 row. Tick one")
     visit.shoot("search")
+
+
+def test_what_a_column_is_used_as_can_be_changed(visit: Visit) -> None:
+    grid = visit.page.locator('[data-testid="stDataFrame"]').first
+    grid.wait_for()
+    cell = {"x": 280, "y": 38 + 35 + 17}  # of the column "Use as", the line of "age"
+    grid.dblclick(position=cell)
+    visit.page.keyboard.type("Set aside")
+    visit.page.keyboard.press("Enter")
+    visit.settle()
+    visit.open("Segments")
+    assert "age" not in visit.page.locator(".v-traits").first.inner_text()
 
 
 def test_a_run_over_all_rows_can_be_stopped_and_go_on(visit: Visit) -> None:

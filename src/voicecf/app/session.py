@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import wraps
 from typing import Any
@@ -11,7 +11,7 @@ from typing import Any
 import streamlit as st
 
 from voicecf.app import answers, blocks, pairwise
-from voicecf.app.columns import Column, Role, guess_columns, with_roles
+from voicecf.app.columns import Column, Role, RoleError, guess_columns, with_roles
 from voicecf.app.everyone import Everyone, overview
 from voicecf.app.examples import customers
 from voicecf.app.preparing import Method, Missing, Prepared, prepare, usual_missing
@@ -43,6 +43,8 @@ class Work:
     upload: str = ""
     problem: str = ""
     roles: dict[str, Role] = field(default_factory=dict)
+    refused: str = ""
+    edits: int = 0
     missing: Missing | None = None
     k: int | None = None
     method: Method = Method.KMEANS
@@ -100,6 +102,16 @@ def columns(now: Work) -> tuple[Column, ...]:
     """Return what each column is used as; raises a RoleError where that cannot be."""
     assert now.table is not None
     return with_roles(now.table.frame, _guessed(now.table.digest, now.table), now.roles)
+
+
+def choose_roles(now: Work, chosen: Mapping[str, Role]) -> None:
+    """Use columns as something else, if they can be; else say why not."""
+    before = now.roles
+    now.roles, now.refused, now.edits = {**before, **chosen}, "", now.edits + 1
+    try:
+        columns(now)
+    except RoleError as error:
+        now.roles, now.refused = before, str(error)
 
 
 @st.cache_resource(max_entries=8, show_spinner=False)

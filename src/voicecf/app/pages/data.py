@@ -96,13 +96,15 @@ def _roles(now: Work, found: tuple[Column, ...]) -> None:
         "Missing": [c.missing for c in found],
         "Values": [c.examples for c in found],
     })  # fmt: skip
-    key = f"roles {now.table.digest}"
+    key = f"roles {now.table.digest} {now.edits}"
 
     def changed() -> None:
-        for place, edit in st.session_state[key]["edited_rows"].items():
-            if edit.get("Use as"):
-                now.roles = {**now.roles, found[int(place)].name: Role(edit["Use as"])}
+        edits = st.session_state[key]["edited_rows"].items()
+        chosen = {found[int(at)].name: Role(e["Use as"]) for at, e in edits if e.get("Use as")}
+        session.choose_roles(now, chosen)
 
+    if now.refused:
+        st.html(blocks.notice(now.refused))
     st.data_editor(
         table,
         key=key,
