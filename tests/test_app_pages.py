@@ -10,7 +10,7 @@ testing = pytest.importorskip("streamlit.testing.v1")
 
 from voicecf.app.columns import Role  # noqa: E402
 from voicecf.app.reading import read_table  # noqa: E402
-from voicecf.app.session import FAILED, Work, choose_roles, columns  # noqa: E402
+from voicecf.app.session import FAILED, Work, answer, choose_roles, columns  # noqa: E402
 
 PAGES = ("data", "segments", "row", "everyone", "compare", "takeaway")
 PAGE = """
@@ -120,3 +120,29 @@ def test_a_role_that_cannot_be_is_refused_and_the_old_one_stays() -> None:
     choose_roles(now, {"b": Role.ASIDE})
     assert "holds text" not in said(opened("data", now))
     assert [c.role for c in columns(now)] == [Role.NUMBER, Role.ASIDE]
+
+
+def test_ranges_steps_and_levels_are_kept_to() -> None:
+    group = np.arange(90) % 3
+    content = table(
+        size=(group + RNG.normal(0, 0.2, 90)).round(3), count=10 * group + RNG.integers(4, size=90),
+        kind=np.array(list("xyz"))[group],
+    )  # fmt: skip
+    now = Work(table=read_table(content, "limits.csv"))
+    page = opened("row", now)
+    page = page.multiselect(key="control limited").set_value(["size", "count", "kind"]).run()
+    page = page.number_input(key="control step size").set_value(0.25).run()
+    page = page.number_input(key="control low count").set_value(2.0).run()
+    page = page.number_input(key="control high count").set_value(14.0).run()
+    page = page.multiselect(key="control levels kind").set_value(["x", "y"]).run()
+    page = page.number_input(key="control most").set_value(3).run()
+    assert not page.exception
+    found = answer(now)
+    assert found.possible
+    after = found.found.to_frame().iloc[0]
+    assert after["size"] % 0.25 == 0 or after["size"] == found.segments.prepared.frame["size"][0]
+    assert 2 <= after["count"] <= 14
+    assert after["kind"] in "xy"
+    page = page.number_input(key="control low count").set_value(20.0).run()
+    assert now.question.allowed.ranges[1].high == 20.0, "a range is never upside down"
+    assert FAILED not in said(page)

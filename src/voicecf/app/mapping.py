@@ -30,15 +30,22 @@ def answer_map(answer: Answer, axes: tuple[str, str] | None = None) -> SegmentMa
 
 
 def _in_words(found: SegmentMap, names: Sequence[str]) -> SegmentMap:
-    """Name segments and the row as the page does."""
-    first, second = (_worded(label, names) for label in found.axis_labels)
-    return replace(found, axis_labels=(first, second), note=_worded(found.note, names))
+    """Name segments and the row as the page does; the names of columns stay as they are."""
+    labels = found.axis_labels
+    if labels[0].startswith("along the move"):
+        labels = (_worded(labels[0], names), labels[1])
+        labels = (_sentence(labels[0]), labels[1].replace("across it", "Across it", 1))
+    return replace(found, axis_labels=labels, note=_worded(found.note, names))
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def _worded(text: str, names: Sequence[str]) -> str:
     text = re.sub(r"\b[Rr]ow 0\b", "the row", text)
     text = re.sub(r"\bcluster (\d+)\b", lambda m: names[int(m[1])], text)
-    return text[:1].upper() + text[1:]
+    return re.sub(r"\bcluster\b", "segment", text)
 
 
 def drawable(segments: Segments) -> list[str]:

@@ -275,7 +275,12 @@ def _table(now: Work, found: Segments) -> None:
 
     table = finding.shown_rows(found.prepared, found.labels, session.names(now), rows)
     st.dataframe(
-        table, hide_index=True, height=380, key=key, on_select=pick, selection_mode="single-row"
+        table,
+        hide_index=True,
+        height=min(38 + 35 * len(rows), 380),
+        key=key,
+        on_select=pick,
+        selection_mode="single-row",
     )
     st.html(blocks.paragraph(f"{counted(len(rows), 'row')}. Tick one to ask about it."))
 
