@@ -334,7 +334,7 @@ def test_an_infeasible_row_has_a_plane_towards_its_target():
 
 
 def test_a_category_is_no_axis():
-    with pytest.raises(ColumnError, match="'job' is a category.*'age', 'visits', 'income'"):
+    with pytest.raises(ColumnError, match=r"'job' is a category.*'age', 'visits', 'income'"):
         Plane.of_columns(customers_voice(), customers().head(1), "age", "job")
 
 

@@ -13,7 +13,7 @@ from voicecf.plots.display import Display, canvas
 from voicecf.plots.plane import explainer_of
 from voicecf.plots.sheet import FOOTER, HEADER, ROW, WIDTH, Sheet
 from voicecf.plots.theme import Theme
-from voicecf.plots.words import compact, level
+from voicecf.plots.words import compact, level, number, telling
 from voicecf.space import Kind
 from voicecf.status import Status
 from voicecf.voice import VoICE
@@ -71,13 +71,10 @@ class Change:
     @property
     def texts(self) -> tuple[str, str]:
         """Values before and after, as text."""
-        from voicecf.counterfactuals import _readable
-
         if not self.is_number:
             return level(self.before), level(self.after)
-        if np.isnan(self.before):
-            return "missing", _readable(0.0, self.after)[1]
-        return _readable(self.before, self.after)
+        digits = telling(self.before, self.after, 12)
+        return number(self.before, digits), number(self.after, digits)
 
 
 @dataclass(frozen=True, eq=False)

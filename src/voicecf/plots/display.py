@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 # Names are the user's: a dollar sign is a dollar sign.
 LITERAL: dict[str, Any] = {"parse_math": False, "usetex": False}
 REMEDY = 'drawing needs matplotlib: pip install "voicecf[plot]"'
+# Inches around a picture.
+ROOM = {"w_pad": 0.1, "h_pad": 0.1}
 # Points from one line of small text to the next.
 LEADING = 1.35
 
@@ -85,6 +87,7 @@ def _own_figure(size: tuple[float, float]) -> Any:
     except ImportError:
         raise ImportError(REMEDY) from None
     figure = Figure(figsize=size, layout="constrained")
+    figure.get_layout_engine().set(**ROOM)  # type: ignore[union-attr]
     FigureCanvasAgg(figure)  # measures text at once; a bare figure would draw itself each time
     return figure
 
@@ -97,7 +100,9 @@ def canvas(display: Display, ax: Axes | None, theme: str | Theme) -> tuple[Axes,
             import matplotlib.pyplot as plt
         except ImportError:
             raise ImportError(REMEDY) from None
-        ax = display._fill(plt.figure(figsize=display._size(), layout="constrained"))
+        figure = plt.figure(figsize=display._size(), layout="constrained")
+        figure.get_layout_engine().set(**ROOM)  # type: ignore[union-attr]
+        ax = display._fill(figure)
     ax.figure.set_facecolor(style.paper)
     ax.set_facecolor(style.paper)
     ax.tick_params(colors=style.faint, labelsize=style.small, length=3, color=style.rule)
@@ -132,9 +137,9 @@ def fit(text: Text, room: float) -> Text:
     return text
 
 
-def wrapped(ax: Axes, text: str, size: float, width: float) -> list[str]:
+def wrapped(ax: Axes, text: str, size: float, width: float, weight: str = "normal") -> list[str]:
     """Break text into lines no wider than so many pixels."""
-    probe = ax.text(0, 0, text, fontsize=size, **LITERAL)
+    probe = ax.text(0, 0, text, fontsize=size, fontweight=weight, **LITERAL)
     letters = len(text)
     lines = [text]
     while True:
@@ -154,8 +159,8 @@ def head(ax: Axes, title: str, note: str, style: Theme) -> None:
     """Write a title, and a note under it, above an axes and flush with it."""
     lay_out(ax)
     width = float(ax.get_window_extent().width)
-    titles = wrapped(ax, title, style.title * 1.08, width)
-    notes = wrapped(ax, note, style.small * 1.02, width) if note else []
+    titles = wrapped(ax, title, style.title, width, "bold")
+    notes = wrapped(ax, note, style.small, width) if note else []
     pad = 8.0 + style.small * LEADING * len(notes)
     ax.set_title(
         "\n".join(titles), loc="left", pad=pad, color=style.ink, fontsize=style.title,

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from voicecf.errors import DataError
-from voicecf.frames import any_array, as_frame, table
+from voicecf.frames import as_frame, table
 from voicecf.plots.display import (
     LITERAL,
     Display,
@@ -21,8 +20,9 @@ from voicecf.plots.display import (
     stroke,
     write,
 )
-from voicecf.plots.plane import Plane, allowed_box
-from voicecf.plots.polygons import area, clipped, densified, line, middle, rectangle
+from voicecf.plots.plane import Plane
+from voicecf.plots.polygons import area, middle, rectangle
+from voicecf.plots.scene import Scene, ends_of
 from voicecf.plots.theme import Theme, mixed
 from voicecf.plots.words import counted, joined, legible
 from voicecf.region import Array
@@ -35,12 +35,8 @@ if TYPE_CHECKING:
     from voicecf.counterfactuals import Counterfactuals
     from voicecf.explainer import Explainer
 
-# Room around what is drawn, as a share of its size.
-MARGIN = 0.05
 # How many columns a note names before it counts the rest.
 NAMED = 3
-# Width over height of a map whose axes have one unit.
-SHAPE = 1.25
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,14 +136,14 @@ class SegmentMap(Display):
         max_points : int
             Most rows to draw, evenly spaced in X.
         """
-        scene = _Scene(voice, plane)
+        scene = Scene(voice, plane)
         rows, points, labels = scene.rows(X, max_points)
         shown: dict[str, Any] = {}
         ends: list[Array] = [plane.project(plane.given.points)]
         if cf is not None:
             i = cf._at(i)
             ends = [
-                plane.project(z[None].astype(np.float64)) for z in _ends(cf, i) if z is not None
+                plane.project(z[None].astype(np.float64)) for z in ends_of(cf, i) if z is not None
             ]
         seen = np.vstack([points, *ends])
         low, high = scene.viewport(seen, alone=len(points) == 0)
@@ -282,7 +278,7 @@ class SegmentMap(Display):
                 box = size.translated(*(ax.transData.transform(place) - middle_))
                 if not _holds(ax.transData.transform(corners), box) or overlaps(box, taken):
                     continue
-                crowd = int(_within(dots, box, 2)) + 50 * sum(_within(m, box, 9) for m in marks)
+                crowd = int(_within(dots, box, 5)) + 50 * sum(_within(m, box, 9) for m in marks)
                 if best is None or crowd < best[0]:
                     best = (crowd, place, box)
             if best is None:
@@ -326,140 +322,6 @@ def _within(points: Array, box: Any, pad: float) -> int:
     x, y = np.atleast_2d(points).T if len(points) else (np.empty(0), np.empty(0))
     inside = (x > box.x0 - pad) & (x < box.x1 + pad) & (y > box.y0 - pad) & (y < box.y1 + pad)
     return int(inside.sum())
-
-
-class _Scene:
-    """A model and the plane that cuts it."""
-
-    def __init__(self, voice: Explainer, plane: Plane) -> None:
-        self.voice, self.plane = voice, plane
-        voice._fitted_space()
-        self.k = voice.clustering_.n_clusters
-        mixing = voice.space_.mixing
-        # What the model sees of the plane: x = x0 + u x1 + v x2.
-        self.base, self.directions = plane.origin, plane.directions
-        if mixing is not None:
-            self.base = mixing(plane.origin[None])[0]
-            self.directions = plane.directions @ mixing.matrix.T
-        self.curved = not all(axis.affine for axis in plane.axes)
-
-    def rows(self, X: Any, most: int) -> tuple[NDArray[np.int64], Array, NDArray[np.int64]]:
-        """Read some rows: their positions, where they are seen, their clusters."""
-        if X is None:
-            return np.empty(0, dtype=np.int64), np.empty((0, 2)), np.empty(0, dtype=np.int64)
-        if most < 1:
-            raise DataError(f"max_points={most} must be 1 or more.")
-        frame = as_frame(X)
-        rows = any_array(X) if frame is None else frame
-        n = len(rows)
-        picked = np.unique(np.linspace(0, n - 1, min(n, most)).round().astype(np.int64))
-        some = rows[picked] if frame is None else rows[picked.tolist()].to_native()
-        given = self.voice._fitted_space().read(some)
-        return picked, self.plane.project(given.points), self.voice._labels(given)
-
-    def viewport(self, seen: Array, alone: bool) -> tuple[Array, Array]:
-        """Return the ends of the axes, in their units, around what is seen."""
-        shown = self.plane.to_units(seen)
-        if alone:
-            shown = np.vstack([shown, self._expected(shown)])
-        low, high = np.nanmin(shown, axis=0), np.nanmax(shown, axis=0)
-        size = high - low
-        size = np.where(size > 0, size, np.maximum(np.abs(low), 1.0))
-        if not self.plane.of_two_columns:
-            # Both axes have one unit; a picture that keeps angles should not be a thin strip.
-            wanted = np.maximum(size, size[::-1] * np.array([SHAPE, 1 / SHAPE]))
-            low, high, size = low - (wanted - size) / 2, high + (wanted - size) / 2, wanted
-        least, most = self.plane.limits()
-        return np.maximum(low - MARGIN * size, least), np.minimum(high + MARGIN * size, most)
-
-    def _expected(self, shown: Array) -> Array:
-        """Return points between which there is something to see, where no data is given."""
-        corners = [self.plane.to_units(self.plane.project(self.voice.origins_))]
-        box = getattr(self.voice, "box_", None)
-        if box is not None and self.plane.of_two_columns:
-            for side in box:
-                corner = self.plane.project(np.where(np.isfinite(side), side, np.nan)[None])
-                corners.append(self.plane.to_units(np.nan_to_num(corner, nan=np.nan)))
-        found = np.vstack([shown, *corners])
-        # Without data it is not known how far to look: half as far again as there is something.
-        size = 0.25 * np.nan_to_num(np.nanmax(found, axis=0) - np.nanmin(found, axis=0))
-        return np.vstack([np.nanmin(found, axis=0) - size, np.nanmax(found, axis=0) + size])
-
-    def frame(self, low: Array, high: Array) -> Array:
-        """Return the viewport in (u, v), a rectangle there as well."""
-        ends = self.plane.from_units(np.array([low, high]))
-        return rectangle(ends.min(axis=0), ends.max(axis=0))
-
-    def cell(self, t: int, frame: Array, alpha: float = 1.0) -> Array:
-        """Return the slice of a cell in (u, v).
-
-        A row g . (x - m) <= h of the cell is g . x1 u + g . x2 v <= h - g . (x0 - m) in the plane.
-        """
-        cell = self.voice.clustering_.cell(t)
-        region = cell.region(alpha)
-        normals = region.rows @ self.directions.T
-        offsets = region.offsets - region.rows @ (self.base - region.origin)
-        # Two centroids as far from all of the plane, or the same: the lower one wins, as in predict.
-        tied = ~normals.any(axis=1) & (offsets == 0) & (cell.rivals < t)
-        return clipped(frame, normals, np.where(tied, -1.0, offsets))
-
-    def box(self, lo: Array, hi: Array, frame: Array) -> Array:
-        """Return the slice of a box of coordinates in (u, v)."""
-        turn, origin = self.plane.directions.T, self.plane.origin
-        sides = [(turn, hi - origin), (-turn, origin - lo)]
-        normals = np.vstack([side for side, _ in sides])
-        offsets = np.concatenate([room for _, room in sides])
-        # What the plane does not move is as it is: a fact, which no bound takes back.
-        kept = np.isfinite(offsets) & normals.any(axis=1)
-        return clipped(frame, normals[kept], offsets[kept])
-
-    def bent(self, polygon: Array) -> Array:
-        """Return a polygon in the units of the axes."""
-        return self.plane.to_units(densified(polygon) if self.curved else polygon)
-
-    def answer(self, cf: Counterfactuals, i: int, frame: Array) -> dict[str, Any]:
-        """Return what is to be seen of an answer."""
-        target = int(cf.target[i])
-        alpha = float(min(cf.alpha[i], 1.0 - getattr(self.voice, "margin", 0.0)))
-        start, end = (
-            None if z is None else self.plane.project(z[None].astype(np.float64))[0]
-            for z in _ends(cf, i)
-        )
-        found: dict[str, Any] = {
-            "target": target, "source": int(cf.source[i]), "alpha": alpha,
-            "contracted": self.bent(self.cell(target, frame, alpha)),
-            "box": self.bent(self.box(*allowed_box(cf, i), frame)),
-            "start": self._shown(start),
-        }  # fmt: skip
-        if end is None or start is None or not (end != start).any():
-            return found
-        beyond = _as_far(start, end, float(cf.rho[i]), frame)
-        stops = np.array([start, end, beyond])
-        if self.curved:
-            stops = np.vstack([line(stops[:-1], stops[1:]).reshape(-1, 2), stops[-1:]])
-        return {
-            **found, "end": self._shown(end), "beyond": self._shown(beyond),
-            "trail": self.plane.to_units(stops),
-        }  # fmt: skip
-
-    def _shown(self, seen: Array | None) -> Array | None:
-        return None if seen is None else self.plane.to_units(seen[None])[0]
-
-
-def _ends(cf: Counterfactuals, i: int) -> tuple[Any, Any]:
-    """Return the coordinates of a row and of its answer, None where there is none."""
-    moved = cf.feasible[i] and Status(cf.status[i]) != Status.ALREADY
-    return cf.given.points[cf.row[i]], cf.points[i] if moved else None
-
-
-def _as_far(start: Array, end: Array, rho: float, frame: Array) -> Array:
-    """Return the point rho times as far as the end, or where the way leaves the viewport."""
-    move = end - start
-    low, high = frame.min(axis=0), frame.max(axis=0)
-    with np.errstate(all="ignore"):
-        exits = np.where(move > 0, (high - start) / move, (low - start) / move)
-    furthest = max(float(np.min(exits[move != 0])), 1.0)
-    return np.asarray(start + min(max(rho, 1.0), furthest) * move)
 
 
 def _title(cf: Counterfactuals | None, i: int, plane: Plane) -> str:

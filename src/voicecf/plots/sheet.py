@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from voicecf.plots.display import fit, wrapped, write
+from voicecf.plots.display import fit, width_of, wrapped, write
 from voicecf.plots.theme import Theme, mixed
-from voicecf.plots.words import ARROW, counted, legible, number
+from voicecf.plots.words import ARROW, counted, legible, number, telling
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -18,9 +19,9 @@ if TYPE_CHECKING:
 # Inches: of a whole card, of what is above and below its lines, of a line.
 WIDTH, HEADER, FOOTER, ROW = 9.6, 1.1, 0.35, 0.44
 # Where the columns of a card start and end, as shares of its width.
-NAME, TRACK, CHANGE, RANGE = (0.02, 0.235), (0.305, 0.56), (0.645, 0.79), (0.805, 0.985)
-# How wide the numbers at the ends of a track may be.
-END = 0.058
+NAME, TRACK, CHANGE, RANGE = (0.02, 0.235), (0.305, 0.53), (0.61, 0.792), (0.805, 0.985)
+# How wide the numbers at the ends of a track may be, and how far from it.
+END, GAP = 0.058, 0.012
 
 
 class Sheet:
@@ -53,17 +54,21 @@ class Sheet:
 
     def _write(self, span: tuple[float, float], y: float, text: str, **how: Any) -> Any:
         """Write text into a column, shortened if need be."""
-        faint = how.pop("faint", False)
+        faint, smallest = how.pop("faint", False), how.pop("smallest", 0.0)
         if faint:
             how = {"color": self.style.faint, "fontsize": self.style.small, **how}
         x = span[1] if how.get("ha") == "right" else span[0]
         made = write(self.ax, x, y, text, self.style, **how)
-        return fit(made, (span[1] - span[0]) * self.width)
+        room = (span[1] - span[0]) * self.width
+        if smallest and width_of(made) > room:  # a number in part would be another number
+            size = float(made.get_fontsize())
+            made.set_fontsize(max(smallest, 0.98 * size * room / width_of(made)))
+        return fit(made, room)
 
     def _heading(self) -> float:
         style, room = self.style, 0.96 * self.width
         y = 0.3
-        for line in wrapped(self.ax, self.card.title, style.title * 1.08, room):
+        for line in wrapped(self.ax, self.card.title, style.title, room, "bold"):
             write(self.ax, 0.02, y, line, style, fontsize=style.title, fontweight="bold")
             y += style.title * 1.4 / 72
         if self.card.subtitle:
@@ -80,7 +85,7 @@ class Sheet:
         track = (TRACK[0] - END, TRACK[1] + END)
         for span, text in (
             (NAME, "column"), (track, "within its observed range"), (CHANGE, "change"),
-            (RANGE, "holds in the target from, to"),
+            (RANGE, f"stays in cluster {self.card.target} from, to"),
         ):  # fmt: skip
             self._write(span, y, text, faint=True)
         self.ax.plot([0.02, 0.985], [y + 0.13] * 2, color=self.style.rule, lw=0.8)
@@ -97,7 +102,7 @@ class Sheet:
             self._write((TRACK[0] - END, TRACK[1] + END), y, "a category", faint=True)
             told = f"or {legible(levels)}" if levels else "no other level would do"
             self._write(RANGE, y, told, faint=True)
-        self._write(CHANGE, y, f"{before} {ARROW} {after}", fontweight="bold")
+        self._write(CHANGE, y, f"{before} {ARROW} {after}", fontweight="bold", smallest=6.0)
         if at:
             self.ax.plot(
                 [0.02, 0.985], [y - ROW / 2] * 2, color=style.tint(style.rule, 0.45), lw=0.6
@@ -107,7 +112,7 @@ class Sheet:
         """Write between what a column may lie, and what binds there."""
         if np.isnan(change.low):
             return
-        digits = _digits(change.low, change.high)
+        digits = telling(change.low, change.high, 6)
         low, high = number(change.low, digits), number(change.high, digits)
         half = (RANGE[0] + RANGE[1]) / 2
         for span, value, end, binds in (
@@ -115,92 +120,85 @@ class Sheet:
             ((half, RANGE[1]), high, change.high, change.binds_high),
         ):
             open_ = np.isinf(end)
-            self._write(span, y - 0.075, "any" if open_ else value)
+            self._write(span, y - 0.075, "any" if open_ else value, smallest=6.0)
             self._write(span, y + 0.09, "open" if open_ else binds, faint=True, fontsize=7.0)
 
     def _track(self, change: Change, y: float) -> None:
         """Draw range, tolerance and both values on a line of their own scale."""
-        style, ax = self.style, self.ax
-        low, high = track_ends(change)
-        known = np.isfinite(change.observed)
+        style, color = self.style, self.style.color(self.card.target)
+        scale = Scale.of(change)
+        seen = [scale.place(value) for value in change.observed]
+        self.ax.plot(seen, [y, y], color=style.rule, lw=2.2, solid_capstyle="round", zorder=1)
+        self._band(change, scale, y)
+        end = scale.place(change.after)
+        if not np.isnan(change.before):
+            start = scale.place(change.before)
+            self.ax.plot([start, end], [y, y], color=style.ink, lw=1.3, zorder=4)
+            self._mark(start, y, self.card.source, style.paper)
+        self._mark(end, y, self.card.target, color)
+        left, right = TRACK[0] - GAP, TRACK[1] + GAP
+        for span, value, side in (
+            ((left - END, left), change.observed[0], "right"),
+            ((right, right + END), change.observed[1], "left"),
+        ):
+            text = number(value, 4) if np.isfinite(value) else "open"
+            self._write(span, y, text, faint=True, ha=side, smallest=5.5)
 
-        def place(value: float) -> float:
-            share = (np.clip(value, low, high) - low) / (high - low)
-            return float(TRACK[0] + share * (TRACK[1] - TRACK[0]))
+    def _band(self, change: Change, scale: Scale, y: float) -> None:
+        """Draw where the column may lie, closed where something binds."""
+        if np.isnan(change.low):
+            return
+        style, color = self.style, self.style.color(self.card.target)
+        ends = [scale.place(change.low), scale.place(change.high)]
+        tone, edge = style.tint(color, 0.42), mixed(color, style.ink, 0.3)
+        self.ax.plot(ends, [y, y], color=tone, lw=8, solid_capstyle="butt", zorder=2)
+        for end, value in zip(ends, (change.low, change.high), strict=True):
+            if np.isfinite(value):
+                self.ax.plot([end, end], [y - 0.075, y + 0.075], color=edge, lw=1.4, zorder=3)
 
-        ax.plot(TRACK, [y, y], color=style.rule, lw=2.2, solid_capstyle="round", zorder=1)
-        color = style.color(self.card.target)
-        if not np.isnan(change.low):
-            band = [place(change.low), place(change.high)]
-            tone = style.tint(color, 0.42)
-            ax.plot(band, [y, y], color=tone, lw=8, solid_capstyle="butt", zorder=2)
-            edges = zip(band, (change.low, change.high), strict=True)
-            for end in (end for end, value in edges if np.isfinite(value)):
-                ax.plot(
-                    [end, end],
-                    [y - 0.075, y + 0.075],
-                    color=mixed(color, style.ink, 0.3),
-                    lw=1.4,
-                    zorder=3,
-                )
-        start, end = (
-            place(change.before) if change.before == change.before else None,
-            place(change.after),
-        )
-        if start is not None:
-            ax.plot([start, end], [y, y], color=style.ink, lw=1.3, zorder=4)
-            mark = style.marker(self.card.source)
-            ax.plot(start, y, mark, ms=6.5, mfc=style.paper, mec=style.ink, mew=1.3, zorder=5)
-        mark = style.marker(self.card.target)
-        ax.plot(end, y, mark, ms=7.5, mfc=color, mec=style.ink, mew=1.2, zorder=6)
-        for side, value, exists in zip((-1, 1), (low, high), known, strict=True):
-            at = TRACK[0] - 0.012 if side < 0 else TRACK[1] + 0.012
-            span = (at - END, at) if side < 0 else (at, at + END)
-            text = number(value, 4) if exists else "open"
-            self._write(span, y, text, faint=True, ha="right" if side < 0 else "left")
+    def _mark(self, x: float, y: float, cluster: int, fill: str) -> None:
+        mark, ink = self.style.marker(cluster), self.style.ink
+        self.ax.plot(x, y, mark, ms=7, mfc=fill, mec=ink, mew=1.2, zorder=5)
 
     def _key(self) -> None:
         """Explain the marks, once, below."""
-        y, style, x = self.height - 0.2, self.style, 0.02
-        card = self.card
-        items: list[tuple[dict[str, Any], str]] = [
-            ({"marker": style.marker(card.source), "mfc": style.paper, "mec": style.ink}, "before"),
-            (
-                {
-                    "marker": style.marker(card.target),
-                    "mfc": style.color(card.target),
-                    "mec": style.ink,
-                },
-                "after",
-            ),
-            (
-                {"marker": "s", "mfc": style.tint(style.color(card.target), 0.42), "mec": "none"},
-                f"may lie here and stay in cluster {card.target}, the other columns held",
-            ),
-        ]
-        if not any(change.is_number for change in card.changes):
+        if not any(change.is_number for change in self.card.changes):
             return
-        for how, text in items:
-            self.ax.plot(x + 0.006, y, ms=6.5, mew=1.2, ls="none", **how)
+        y, style, x = self.height - 0.2, self.style, 0.02
+        source, target = self.card.source, self.card.target
+        color = style.color(target)
+        held = f"may lie here and stay in cluster {target}, the other columns held"
+        for marker, fill, edge, text in (
+            (style.marker(source), style.paper, style.ink, "before"),
+            (style.marker(target), color, style.ink, "after"),
+            ("s", style.tint(color, 0.42), "none", held),
+        ):
+            self.ax.plot(x + 0.006, y, marker, ms=6.5, mew=1.2, mfc=fill, mec=edge)
             made = self._write((x + 0.018, 0.985), y, text, faint=True)
-            x += 0.018 + made.get_window_extent().width / self.width + 0.022
+            x += 0.018 + width_of(made) / self.width + 0.022
 
 
-def _digits(low: float, high: float) -> int:
-    """Return how many digits tell two numbers apart: four, or up to six."""
-    size, apart = max(abs(low), abs(high)), abs(high - low)
-    if not (np.isfinite(size) and apart > 1e-6 * size):
-        return 4
-    return max(4, min(6, 2 + int(np.ceil(np.log10(size / apart)))))
+@dataclass(frozen=True)
+class Scale:
+    """The scale of one track, from the least to the largest of what is drawn on it."""
 
+    low: float
+    high: float
 
-def track_ends(change: Change) -> tuple[float, float]:
-    """Return the ends of a track: the observed range, widened where a value lies outside."""
-    values = np.array([change.before, change.after, *change.observed], dtype=np.float64)
-    if not np.isfinite(change.observed).all():
-        values = np.append(values, [change.low, change.high])
-    values = values[np.isfinite(values)]
-    low, high = float(values.min()), float(values.max())
-    if not np.isfinite(change.observed).any():  # open on both sides: leave room to see that
-        low, high = low - 0.2 * (high - low), high + 0.2 * (high - low)
-    return (low, high) if high > low else (low - 1.0, high + 1.0)
+    @classmethod
+    def of(cls, change: Change) -> Scale:
+        """Return the scale that holds the observed range, both values and the tolerance."""
+        told = [change.before, change.after, *change.observed, change.low, change.high]
+        values = np.array(told, dtype=np.float64)
+        values = values[np.isfinite(values)]
+        low, high = float(values.min()), float(values.max())
+        if not high > low:
+            low, high = low - 1.0, high + 1.0
+        room = 0.2 * (high - low)  # on an open side, to see that it goes on
+        open_ = np.isinf(change.observed)
+        return cls(low - room * bool(open_[0]), high + room * bool(open_[1]))
+
+    def place(self, value: float) -> float:
+        """Return where a value is on the track; the end of it if it is infinite."""
+        share = (np.clip(value, self.low, self.high) - self.low) / (self.high - self.low)
+        return float(TRACK[0] + share * (TRACK[1] - TRACK[0]))
