@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from app_tables import fitted, people, with_gaps
-from voicecf.app.answers import alternatives, answer, obstacle
+from voicecf.app.answers import alternatives, answer, difference, obstacle
 from voicecf.app.preparing import Method, Missing
 from voicecf.app.question import Allowed, Objective, Question, Range
 from voicecf.app.segments import usual_names
@@ -70,6 +70,15 @@ def test_alternatives_each_leave_something_alone_that_the_others_change() -> Non
     assert len(sets) > 2
     for i, some in enumerate(sets):
         assert all(not earlier <= some for earlier in sets[:i])
+
+
+def test_another_way_says_what_it_leaves_alone_or_does_instead() -> None:
+    segments = fitted()
+    first = answer(segments, Question(0, other(segments, 0)), NAMES)
+    for one in alternatives(first):
+        said = difference(first, one)
+        assert all(change.column in said for change in one.changes if len(one.changes) < 5)
+        assert "cost" in said
 
 
 def impossible(segments):

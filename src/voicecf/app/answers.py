@@ -124,14 +124,6 @@ class Answer:
         return f"{self.called} cannot move from {self.source} to {where} by what may change."
 
     @property
-    def summary(self) -> str:
-        """What changes, without the row and the segments."""
-        phrases = [change.phrase for change in self.changes[:NAMED]]
-        if len(self.changes) > NAMED:
-            phrases.append(counted(len(self.changes) - NAMED, "smaller change"))
-        return f"If {joined(phrases)}"
-
-    @property
     def remark(self) -> str:
         """How sure it is, and how far it can be overdone."""
         if not self.possible or self.status is Status.ALREADY:
@@ -177,6 +169,23 @@ def alternatives(first: Answer) -> list[Answer]:
         replace(first, question=asked, found=found[i], changes=changes[i])
         for i in range(1, len(found))
     ]
+
+
+def difference(first: Answer, other: Answer) -> str:
+    """Say in a line what another way is: all of it if it is short, else what it leaves alone."""
+    first_cost, cost = float(first.found.cost[0]), float(other.found.cost[0])
+    price = f" (cost {figure(cost)} instead of {figure(first_cost)})"
+    if len(other.changes) < NAMED:
+        return f"If {joined([change.phrase for change in other.changes])}{price}"
+    left = [change.column for change in first.changes if change.column not in _columns(other)]
+    new = [change.column for change in other.changes if change.column not in _columns(first)]
+    what = [f"leave {joined(left[:NAMED])} alone"] if left else []
+    what += [f"change {joined(new[:NAMED])}"] if new else []
+    return f"{_sentence(joined(what))}{price}"
+
+
+def _columns(answer: Answer) -> set[str]:
+    return {change.column for change in answer.changes}
 
 
 def _explained(segments: Segments, question: Question, **more: Any) -> Counterfactuals:

@@ -25,7 +25,7 @@ def main() -> None:
         "row": ("One row", row.show, "solver"),
         "everyone": ("Everyone", everyone.show, "solver"),
         "compare": ("Compare", compare.show, "solver"),
-        "paper": ("Paper", paper.show, "free"),
+        "paper": ("Paper", paper.show, "compiled"),
         "takeaway": ("Take away", takeaway.show, "solver"),
     }
     pages = {

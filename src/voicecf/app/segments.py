@@ -28,7 +28,7 @@ FEWEST, SUGGESTED, MOST = 2, 8, 12
 # Rows that a suggestion is made from.
 SAMPLE = 1_000
 # How much further apart more segments have to be to be worth it.
-AS_GOOD = 0.02
+AS_GOOD = 0.005
 # Effective share of the columns below which weights are concentrated.
 CONCENTRATED = 0.35
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"

@@ -233,7 +233,7 @@ def page(show: Callable[[Work], None], needs: str = "table") -> Callable[[], Non
     ----------
     show : callable
         Draws the page.
-    needs : "", "table", "solver" (and a table) or "free"
+    needs : "", "table", "compiled" (code) or "solver" (both)
     """
 
     @wraps(show)
@@ -242,7 +242,7 @@ def page(show: Callable[[Work], None], needs: str = "table") -> Callable[[], Non
         if needs in ("table", "solver") and now.table is None:
             st.html(blocks.notice("There is no table yet. Choose one on the page “Data”."))
             return
-        if needs == "solver" and not WARMING.ready.is_set():
+        if needs in ("solver", "compiled") and not WARMING.ready.is_set():
             _wait()
             return
         try:

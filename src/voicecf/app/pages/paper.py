@@ -44,14 +44,13 @@ def show(now: Work) -> None:
         )
     )
     names, tables = _choices()
-    if st.button("Recompute", type="primary", disabled=not names):
+    asked = st.button("Recompute", type="primary", disabled=not names)
+    if asked or "reproduction" not in st.session_state:
         bar = st.progress(0.0)
         found = reproduce(Request(tables=tables or TABLES, datasets=names), Bar(bar))
         bar.empty()
         st.session_state["reproduction"] = found
-    result: Reproduction | None = st.session_state.get("reproduction")
-    if result is not None:
-        _result(result)
+    _result(st.session_state["reproduction"])
 
 
 def _choices() -> tuple[list[str], list[str]]:

@@ -10,7 +10,7 @@ import numpy as np
 import streamlit as st
 
 from voicecf.app import blocks, charts, finding, mapping, session
-from voicecf.app.answers import Answer, Way
+from voicecf.app.answers import Answer, Way, difference
 from voicecf.app.preparing import Prepared
 from voicecf.app.question import Allowed, Objective, Range
 from voicecf.app.segments import Segments
@@ -293,7 +293,7 @@ def _others(now: Work, answer: Answer) -> None:
         return
     st.subheader("Other ways")
     for one in others:
-        with st.expander(literal(one.summary)):
+        with st.expander(literal(difference(answer, one))):
             st.html(blocks.change_card(one))
 
 
