@@ -159,6 +159,7 @@ class Visit:
         aside = self.page.locator('[data-testid="stSidebarCollapseButton"] button')
         if aside.count() and aside.first.is_visible():
             aside.first.click()
+        self.page.evaluate("document.activeElement?.blur()")
         tall = self.page.evaluate("document.querySelector('[data-testid=stMain]').scrollHeight")
         width = self.page.viewport_size["width"]
         self.page.set_viewport_size({"width": width, "height": max(900, min(int(tall), 2600))})

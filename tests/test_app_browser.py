@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import io
 import os
 import subprocess
@@ -16,10 +17,12 @@ import pytest
 
 from app_server import ARGUMENTS, COMPILING, SIZE, Visit, browser_path, running_app
 
-sync_api = pytest.importorskip("playwright.sync_api")
+IN_CI = bool(os.environ.get("CI"))
+find = importlib.import_module if IN_CI else pytest.importorskip
+sync_api = find("playwright.sync_api")
 
 BROWSER = browser_path()
-if BROWSER is None and not os.environ.get("CI"):
+if BROWSER is None and not IN_CI:
     pytest.skip(
         "NOT RUN: the app's end-to-end tests, for there is no Chromium here. Install it, or name "
         "one in VOICECF_BROWSER.",
