@@ -40,6 +40,19 @@ def test_the_sentence_says_what_the_table_of_changes_says() -> None:
     assert found.target in found.sentence
 
 
+@pytest.mark.parametrize("method", list(Method))
+@pytest.mark.parametrize("gaps", [False, True])
+def test_changes_are_those_of_the_library_in_its_order(method: Method, gaps: bool) -> None:
+    frame = people().drop(columns="job") if method is Method.SHARK else people()
+    if gaps:
+        frame = with_gaps(people())[list(frame)]
+    segments = fitted(frame, method=method, missing=Missing.FILL_IN)
+    for row in range(12):
+        found = answer(segments, Question(row, other(segments, row)), NAMES)
+        for one in [found, *alternatives(found)]:
+            assert [c.column for c in one.changes] == one.found.changes()["feature"].tolist()
+
+
 def test_rules_hold() -> None:
     segments = fitted()
     frame = segments.prepared.frame

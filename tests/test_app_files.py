@@ -39,6 +39,12 @@ def answered(table: Table, question: Question, method: Method, missing: Missing)
 
 QUESTIONS = [
     (people(), Question(4), Method.KMEANS, Missing.LEAVE_OUT),
+    (
+        people().rename(columns={"income": "Ellipsis", "job": 'it\'s\n"x" {y}'}),
+        Question(2, allowed=Allowed(ranges=(Range("Ellipsis", high=2600.0),))),
+        Method.KMEANS,
+        Missing.LEAVE_OUT,
+    ),
     (people(), Question(4, 2, Objective.PREFIX, 20), Method.KMEANS, Missing.LEAVE_OUT),
     (
         people().drop(columns="job"),

@@ -7,16 +7,18 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-import pandas as pd
+from numpy.typing import NDArray
 
 from voicecf import Counterfactuals, Status
 from voicecf.app.question import ALTERNATIVES, LIMIT, Allowed, Objective, Question
-from voicecf.app.segments import Segments
+from voicecf.app.segments import Segments, blocks_of
 from voicecf.app.words import counted, figure, joined, pair, percent
 from voicecf.reasons import Member, Reason, Relaxation
 
 # Changes that a sentence names before it counts the rest.
 NAMED = 5
+# Share of a column's range that counts as a change, as in `Counterfactuals.n_changed`.
+LEAST = 1e-9
 
 
 @dataclass(frozen=True)
@@ -196,35 +198,50 @@ def _explained(segments: Segments, question: Question, **more: Any) -> Counterfa
 
 
 def changes_of(segments: Segments, found: Counterfactuals) -> list[tuple[Change, ...]]:
-    """Describe what each answer changes, in the user's units; nothing where there is none."""
-    lines = iter(found[found.feasible].changes().itertuples(index=False))
-    counts = np.where(found.feasible, found.n_changed, 0)
-    return [tuple(_change(segments, next(lines)) for _ in range(n)) for n in counts.tolist()]
+    """Describe what each answer changes, the costliest first; nothing where there is none.
+
+    The same as `Counterfactuals.changes`, with words for reading, and quick for a row or two.
+    """
+    if not found.feasible.any():
+        return [()] * len(found)
+    before, after = found.factual, found.to_frame()
+    order = np.argsort(-_prices(segments, found), axis=1, kind="stable")
+    names = segments.prepared.names
+    values = [(before[n].to_numpy()[found.row], after[n].to_numpy()) for n in names]
+    made = []
+    for i, ranked in enumerate(order.tolist() if len(found) else ()):
+        told = [_change(segments, names[c], *(some[i] for some in values[c])) for c in ranked]
+        kept = told if found.feasible[i] else []
+        made.append(tuple(change for change in kept if change is not None))
+    return made
 
 
-def _change(segments: Segments, line: Any) -> Change:
-    name, before, after = str(line.feature), line[3], line[4]
+def _prices(segments: Segments, found: Counterfactuals) -> NDArray[np.float64]:
+    """Return what each answer's change of each column costs, shape (answers, columns)."""
+    moves = found.weights * (found.points - found.given.points[found.row]) ** 2
+    places = blocks_of(segments.prepared, segments.model)
+    return np.array([moves[:, places[name]].sum(axis=1) for name in segments.prepared.names]).T
+
+
+def _change(segments: Segments, name: str, before: Any, after: Any) -> Change | None:
+    """Describe a change; None if there is none to speak of."""
     if name in segments.prepared.categories:
         was, is_ = ("missing" if _gone(v) else str(v) for v in (before, after))
-        return Change(name, was, is_, np.nan, np.nan, "changes")
-    values = segments.prepared.frame[name]
-    return _number_change(name, float(before), float(after), float(line.delta), values)
+        return None if was == is_ else Change(name, was, is_, np.nan, np.nan, "changes")
+    low, high = segments.spans[name]
+    start, end = float(before), float(after)
+    if _gone(end) or abs(end - start) <= LEAST * (high - low):
+        return None
+    first, last = ((v - low) / ((high - low) or 1.0) for v in (start, end))
+    whole = name in segments.prepared.whole
+    verb, sign = ("rises", "+") if end > start else ("falls", "\N{MINUS SIGN}")
+    amount = "" if _gone(start) else f"{sign}{figure(abs(end - start), whole)}"
+    was, is_ = pair(start, end, whole)
+    return Change(name, was, is_, first, last, verb, amount)
 
 
 def _gone(value: Any) -> bool:
     return value is None or value != value
-
-
-def _number_change(
-    name: str, before: float, after: float, delta: float, values: pd.Series
-) -> Change:
-    low, high = float(values.min()), float(values.max())
-    start, end = ((v - low) / ((high - low) or 1.0) for v in (before, after))
-    texts = pair(before, after, whole=values.dtype.kind == "i")
-    verb = "rises" if after > before else "falls"
-    sign = "+" if delta > 0 else "\N{MINUS SIGN}"
-    amount = "" if np.isnan(delta) else f"{sign}{figure(abs(delta), values.dtype.kind == 'i')}"
-    return Change(name, *texts, float(start), float(end), verb, amount)
 
 
 # Where there is no answer

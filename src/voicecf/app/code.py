@@ -147,7 +147,22 @@ def _naming(names: tuple[str, ...]) -> str:
     ])  # fmt: skip
 
 
+class _Dots:
+    """Is written as an ellipsis is in Python."""
+
+    def __repr__(self) -> str:
+        return "..."
+
+
 def _literal(value: Any, indent: int) -> str:
     """Write a value as Python, in lines of at most a hundred characters."""
-    text = pprint.pformat(value, width=96 - indent, compact=True, sort_dicts=False)
-    return text.replace("\n", "\n" + " " * indent).replace("Ellipsis", "...")
+    text = pprint.pformat(_dotted(value), width=96 - indent, compact=True, sort_dicts=False)
+    return text.replace("\n", "\n" + " " * indent)
+
+
+def _dotted(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _dotted(one) for key, one in value.items()}
+    if isinstance(value, tuple):
+        return tuple(_dotted(one) for one in value)
+    return _Dots() if value is ... else value

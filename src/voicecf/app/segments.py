@@ -127,6 +127,15 @@ class Segments:
         return np.bincount(self.labels, minlength=self.k)
 
     @cached_property
+    def spans(self) -> dict[str, tuple[float, float]]:
+        """The observed range of each column of numbers."""
+        numbers = self.prepared.frame[list(self.prepared.numbers)]
+        ends = zip(numbers.min().tolist(), numbers.max().tolist(), strict=True)
+        return {
+            name: (float(low), float(high)) for name, (low, high) in zip(numbers, ends, strict=True)
+        }
+
+    @cached_property
     def profiles(self) -> tuple[Profile, ...]:
         """What is typical of each."""
         return profiles(self.prepared, self.labels, self.k)
@@ -139,10 +148,18 @@ class Segments:
         """
         if margin == 0:
             return self.voice
-        firm = copy(self.voice)
-        firm.contraction = (100 - margin) / 100
-        firm.alpha_ = np.full(self.k, firm.contraction)
+        firm = self._firm.get(margin)
+        if firm is None:
+            firm = copy(self.voice)
+            firm.contraction = (100 - margin) / 100
+            firm.alpha_ = np.full(self.k, firm.contraction)
+            self._firm.clear()  # the visitor looks at one margin at a time
+            self._firm[margin] = firm
         return firm
+
+    @cached_property
+    def _firm(self) -> dict[int, VoICE]:
+        return {}
 
 
 def fit_segments(prepared: Prepared, k: int, method: Method) -> Segments:

@@ -36,7 +36,7 @@ def show(now: Work) -> None:
     if going:
         run = _go(now, key, run, found, place)
     if run.parts:
-        _results(now, run)
+        _results(now, run, key)
     else:
         _overview(now, plan, names)
 
@@ -93,7 +93,7 @@ def _go(now: Work, key: str, run: Everyone, found: Segments, place: object) -> E
     return run
 
 
-def _results(now: Work, run: Everyone) -> None:
+def _results(now: Work, run: Everyone, key: str) -> None:
     table, possible = run.table, run.possible
     changes = table.loc[possible, "columns changed"]
     st.html(
@@ -103,7 +103,7 @@ def _results(now: Work, run: Everyone) -> None:
             (figure(float(changes.median())) if len(changes) else "0", "columns change, usually"),
         ])
     )  # fmt: skip
-    _downloads(now, run)
+    _downloads(now, run, key)
     left, right = st.columns(2, gap="large")
     with left:
         st.subheader("From where to where")
@@ -161,13 +161,13 @@ def _transitions(run: Everyone) -> None:
 
 
 @st.cache_resource(max_entries=2, show_spinner=False)
-def _files(key: int, _run: Everyone) -> tuple[bytes, bytes]:
+def _files(key: str, done: int, _run: Everyone) -> tuple[bytes, bytes]:
     return _run.csv(), _run.parquet()
 
 
-def _downloads(now: Work, run: Everyone) -> None:
+def _downloads(now: Work, run: Everyone, key: str) -> None:
     assert now.table is not None
-    csv, parquet = _files(id(run), run)
+    csv, parquet = _files(key, run.done, run)
     stem = now.table.name.rsplit(".", 1)[0]
     first, second, _ = st.columns([1, 1, 2])
     first.download_button(
