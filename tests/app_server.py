@@ -114,11 +114,13 @@ class Visit:
         self.ready()
 
     def ready(self) -> None:
-        """Wait until the solver is compiled."""
-        self.page.wait_for_function(
-            "() => !document.body.innerText.includes('Getting ready')", timeout=COMPILING
-        )
-        self.settle(COMPILING)
+        """Wait until the solver is compiled, if the page says that it waits for that."""
+        self.settle()
+        while "Getting ready" in self.text():
+            self.page.wait_for_function(
+                "() => !document.body.innerText.includes('Getting ready')", timeout=COMPILING
+            )
+            self.settle(COMPILING)
 
     def upload(self, name: str, content: bytes) -> None:
         self.page.locator('input[type="file"]').set_input_files(

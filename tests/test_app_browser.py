@@ -114,6 +114,7 @@ def test_from_upload_to_download(visit: Visit, tmp_path: Path) -> None:
     visit.open("Take away")
     report = visit.download("Download report").decode()
     assert sentence in report.replace("&#x27;", "'")
+    (visit.shots / "report.html").write_text(report)
     (tmp_path / "shoppers.csv").write_bytes(as_csv(frame))
     (tmp_path / "same.py").write_bytes(visit.download("Download script"))
     printed = subprocess.run(
@@ -224,6 +225,9 @@ def test_a_search_finds_a_row(visit: Visit) -> None:
     visit.settle()
     visit.see("1 row. Tick one")
     visit.shoot("search")
+    line = {"x": 18, "y": 38 + 17}  # the box at the beginning of the first line
+    visit.page.locator('[data-testid="stDataFrame"]').first.click(position=line)
+    visit.see("Row 234 (1234) moves from")
 
 
 def test_what_a_column_is_used_as_can_be_changed(visit: Visit) -> None:
