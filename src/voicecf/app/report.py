@@ -7,7 +7,7 @@ from html import escape
 
 from voicecf import __version__
 from voicecf.app import blocks
-from voicecf.app.answers import Answer, Obstacle
+from voicecf.app.answers import Answer, Obstacle, difference
 from voicecf.app.question import Objective
 from voicecf.app.reading import Table
 from voicecf.app.style import BLOCKS, REPORT, colour
@@ -60,7 +60,7 @@ def html_report(
         _why_not(obstacle),
         _section("What changes", blocks.change_card(answer)),
         _picture(picture, answer),
-        _other_ways(others),
+        _other_ways(answer, others),
         _section("What was asked", _asked(answer)),
         _section("The segments", _segments(answer)),
         _section("The same in Python", f"<pre>{escape(script)}</pre>"),
@@ -97,8 +97,8 @@ def _picture(picture: SegmentMap | None, answer: Answer) -> str:
     return _section("On the map", f"<figure>{drawn}{blocks.paragraph(picture.note)}</figure>")
 
 
-def _other_ways(others: Sequence[Answer]) -> str:
-    items = "".join(f"<li>{escape(one.sentence)}</li>" for one in others)
+def _other_ways(answer: Answer, others: Sequence[Answer]) -> str:
+    items = "".join(f"<li>{escape(difference(answer, one))}.</li>" for one in others)
     return _section("Other ways", f"<ul>{items}</ul>") if items else ""
 
 

@@ -14,7 +14,9 @@ from voicecf.app.words import figure
 from voicecf.plots import SegmentMap
 
 WIDTH, HEIGHT = 760, 440
-LEFT, RIGHT, TOP, BOTTOM = 64, 14, 34, 48
+LEFT, RIGHT, TOP, BOTTOM = 78, 14, 34, 48
+# How many ticks an axis has, at most.
+TICKS = 6
 
 
 def map_svg(found: SegmentMap, names: Sequence[str]) -> str:
@@ -87,11 +89,12 @@ class _Paper:
 
     def axes(self) -> str:
         parts = []
-        for share in np.linspace(0.0, 1.0, 5):
-            value = self.low + share * self.size
-            x, y = self.at(value)
-            parts.append(_text(x, HEIGHT - BOTTOM + 18, figure(float(value[0])), "middle"))
-            parts.append(_text(LEFT - 8, y + 4, figure(float(value[1])), "end"))
+        for value in ticks(self.low[0], self.low[0] + self.size[0]):
+            x, _ = self.at([value, self.low[1]])
+            parts.append(_text(x, HEIGHT - BOTTOM + 18, figure(value), "middle"))
+        for value in ticks(self.low[1], self.low[1] + self.size[1]):
+            _, y = self.at([self.low[0], value])
+            parts.append(_text(LEFT - 8, y + 4, figure(value), "end"))
         first, second = (short(label, 80) for label in self.found.axis_labels)
         middle = (LEFT + WIDTH - RIGHT) / 2
         parts.append(_text(middle, HEIGHT - 8, first, "middle", 1.0))
@@ -101,6 +104,22 @@ class _Paper:
             f'fill="currentColor">{escape(second)}</text>'
         )
         return "".join(parts)
+
+
+def ticks(low: float, high: float) -> list[float]:
+    """Return round numbers within a range, a few.
+
+    Examples
+    --------
+    >>> from voicecf.app.svg import ticks
+    >>> ticks(-0.74, 3.03)
+    [0.0, 1.0, 2.0, 3.0]
+    """
+    rough = (high - low) / TICKS
+    power = 10.0 ** np.floor(np.log10(rough))
+    step = power * next(factor for factor in (1, 2, 5, 10) if factor * power >= rough)
+    first, last = np.ceil(low / step), np.floor(high / step)
+    return [float(k * step) + 0.0 for k in np.arange(first, last + 1)]
 
 
 def _text(x: float, y: float, text: str, anchor: str, opacity: float = 0.7) -> str:
