@@ -18,7 +18,8 @@ from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
 from voicecf._compile import cores
-from voicecf.shark import FLOOR, _restart, _Rows
+from voicecf.passes import Batches, Rows, together
+from voicecf.shark import FLOOR, restart
 
 N_ROWS, N_FEATURES, K = 253_680, 20, 3
 ROUNDS = 7
@@ -68,7 +69,7 @@ def _per_pass(run: Callable[[int], int]) -> float:
 
 def measure(X: np.ndarray) -> dict[str, float]:
     """Seconds a pass: the median of rounds that visit each contestant in turn."""
-    weighed = _Rows(X, np.ones(len(X)))
+    batches = Batches([Rows(X, np.ones(len(X)))])
     centers = X[np.random.default_rng(1).choice(len(X), size=K, replace=False)]
     equal = np.full(X.shape[1], 1 / X.shape[1])
 
@@ -76,8 +77,11 @@ def measure(X: np.ndarray) -> dict[str, float]:
         model = KMeans(K, init=centers, n_init=1, algorithm="lloyd", tol=0, max_iter=passes)
         return int(model.fit(X).n_iter_)
 
+    def shark(passes: int) -> int:
+        return together([restart(centers, passes, 0.0)], batches)[0].n_iter
+
     contestants: dict[str, Callable[[], float]] = {
-        "SHARK": lambda: _per_pass(lambda passes: _restart(weighed, centers, passes, 0.0).n_iter),
+        "SHARK": lambda: _per_pass(shark),
         "KMeans": lambda: _per_pass(kmeans),
         "numpy": lambda: _timed(lambda: len(broadcast_pass(X, centers, equal)))[0],
     }

@@ -17,6 +17,8 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
 from functools import partial
 from multiprocessing import get_context
@@ -194,8 +196,19 @@ def reports(spans: list[tuple[int, int]], processes: int, **options: Any) -> Ite
         return
     # Each process is one core: a kernel that shares a batch over cores must not oversubscribe.
     os.environ.update(NUMBA_NUM_THREADS="1", OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
-    with get_context("spawn").Pool(processes, maxtasksperchild=1000) as pool:
-        yield from pool.imap_unordered(work, spans)
+    # A pool of `multiprocessing` waits for ever for the task of a process that died.
+    pool = ProcessPoolExecutor(processes, mp_context=get_context("spawn"))
+    with pool:
+        tasks = {pool.submit(work, span): span for span in spans}
+        try:
+            for task in as_completed(tasks):
+                yield task.result()
+        except BrokenProcessPool:
+            left = [span for task, span in tasks.items() if task.cancelled() or task.exception()]
+            first = ", ".join(f"{start} to {stop}" for start, stop in left[: 2 * processes])
+            raise RuntimeError(
+                f"a process died; it was at one of these problems: {first}."
+            ) from None
 
 
 def table(report: Report) -> str:

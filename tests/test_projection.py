@@ -119,3 +119,15 @@ def test_a_row_that_a_fixed_point_just_meets_is_no_proof():
     )
     assert found.status[0] == Status.OPTIMAL
     np.testing.assert_array_equal(found.points, [[-48, -16, -3]])
+
+
+@pytest.mark.parametrize(
+    ("seed", "index"), [(51, 3165), (51, 29957), (51, 60593), (51, 53326), (3, 928)]
+)
+def test_a_long_step_to_a_single_point_or_vertex_ends_on_it(seed, index):
+    task = problem(seed, index)
+    region = Region(rows=task.G, offsets=task.h, lo=task.lo, hi=task.hi, origin=task.origin)
+    found = project(task.points, region, metric=task.q)
+    for i in range(len(task.points)):
+        kkt = judges.optimality(task, i, found.points[i], found.multipliers[i])
+        assert kkt <= 1e-10

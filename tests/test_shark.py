@@ -27,7 +27,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from voicecf import _compile
-from voicecf.shark import CHUNK, FLOOR, SHARK, WeightCollapseWarning, _Rows
+from voicecf.passes import CHUNK, Rows
+from voicecf.shark import FLOOR, SHARK, WeightCollapseWarning
 
 ROOT = Path(__file__).resolve().parents[1]
 DATA = Path(os.environ.get("VOICECF_DATA", ROOT.parent / "shared" / "data"))
@@ -337,7 +338,7 @@ def test_k_means_plus_plus_starts_do_as_well():
 
 
 def distinct_rows(X):
-    distinct = _Rows(X, np.ones(len(X))).distinct()
+    distinct = Rows(X, np.ones(len(X))).distinct()
     np.testing.assert_array_equal(distinct.mass, np.unique(X, axis=0, return_counts=True)[1])
     return distinct.X
 

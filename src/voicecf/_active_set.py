@@ -37,6 +37,8 @@ FREE, AT_LOW, AT_HIGH, FROZEN = 0, 1, 2, 3
 # `tol` has an entry a row and, behind them, one a coordinate: what rounding of the input explains.
 LOOSE, DEPENDENT = TOLERANCE.loose, TOLERANCE.dependent
 FIRST = 16 * np.finfo(np.float64).eps
+# A step so many times as long as its answer's distance from the origin is worth another look.
+NEAR = 16.0
 
 
 @part
@@ -385,6 +387,36 @@ def gap_of(u, b, low, high, mu, y, r, g, terms):
     return gap
 
 
+@part
+def polish(u, offset, origin, scale, asked, mu, y, low_of, high_of, z, work, state, frame, tri):
+    """Bring active rows to what is asked of them at z itself, by a step so short that it is exact.
+
+    A long step is off by its own rounding, and where it ends close to the origin that is seen.
+    """
+    m, d = u.shape
+    rank, size = tri.shape[1], np.int64(0)
+    e, c = frame[rank + 2], tri[rank]
+    for j in range(m):
+        if mu[j] > 0.0 and size < rank:
+            work[size] = j
+            size += 1
+    for i in range(d):
+        state[i] = FREE if y[i] != 0.0 and low_of[i] < z[i] < high_of[i] else FROZEN
+    rebuild(u, work, state, frame, tri, size)
+    for i in range(d):
+        e[i] = scale[i] * (z[i] - origin[i])
+    for p in range(size):
+        value = slack_of(u, work[p], offset, e) - asked[work[p]]
+        for t in range(p):
+            value -= tri[t, p] * c[t]
+        c[p] = value / tri[p, p] if tri[p, p] > DEPENDENT else 0.0
+    for p in range(size):
+        for i in range(d):
+            z[i] += c[p] * frame[p, i] / scale[i]
+    for i in range(d):
+        z[i] = min(max(z[i], low_of[i]), high_of[i])
+
+
 @compiled
 def settle_chunk(
     start, stop, hard, rows, places, points, lo, hi, offset, origin, u, scale, guard,
@@ -402,7 +434,7 @@ def settle_chunk(
         p = hard[k]
         at, to = rows[p], places[p]
         low_of, high_of = lo[at if lo.shape[0] > 1 else 0], hi[at if hi.shape[0] > 1 else 0]
-        status, gap = INFEASIBLE, 0.0
+        status, gap, step, square = INFEASIBLE, 0.0, 0.0, 0.0
         some = enter(points[at], low_of, high_of, origin, scale, x, low, high)
         for i in range(d):
             tol[m + i] = LOOSE * (abs(x[i]) + abs(scale[i] * points[at, i]))
@@ -432,3 +464,10 @@ def settle_chunk(
             gap_out[to] = gap
             reach_out[to] = reach_of(b, r, y, low, high)
             leave(points[at], low_of, high_of, scale, y, low, high, out[to])
+            if step > NEAR * np.sqrt(square):
+                for j in range(m):
+                    tol[j] = base[j] - b[j]
+                polish(
+                    u, offset, origin, scale, tol, mu, y, low_of, high_of, out[to],
+                    work, state, frame, tri,
+                )  # fmt: skip

@@ -16,12 +16,12 @@ import numpy as np
 from voicecf._compile import compiled, step
 from voicecf._kernel import (
     FLAT,
-    HUGE,
     OPTIMAL,
     PUSHES,
     TIGHT,
     UNRESOLVED,
     enter,
+    is_sound,
     leave,
     need_of,
     newton,
@@ -265,7 +265,8 @@ def cuts_chunk(
                 price(u, b, mu, cut, count, y, res, 0.0)
                 pushes += 1
                 if not push(b, base, res, cut, count, size, step, square, guard):
-                    status_out[to] = OPTIMAL if count < few and size < HUGE else UNRESOLVED
+                    sound = count < few and is_sound(size, step, square)
+                    status_out[to] = OPTIMAL if sound else UNRESOLVED
                     break
                 if pushes == PUSHES:
                     break

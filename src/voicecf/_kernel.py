@@ -24,9 +24,10 @@ import numpy as np
 from voicecf._compile import compiled, step
 from voicecf.tolerance import TOLERANCE
 
-OPTIMAL, INFEASIBLE, UNRESOLVED = 0, 1, 2
+OPTIMAL, INFEASIBLE, UNRESOLVED, ALREADY = 0, 1, 2, 3
 
 TIGHT, CLOSED, SINGULAR = TOLERANCE.tight, TOLERANCE.closed, TOLERANCE.singular
+LONG = TOLERANCE.long
 NEWTON_STEPS = 24
 # Beyond this no answer is one: its squares overflow.
 HUGE = 1e150
@@ -247,6 +248,12 @@ def sizes_of(y, x, point, scale):
 
 
 @step
+def is_sound(size, step, square):
+    """Whether an answer can be squared, and is no rest of a step so long that it cancels."""
+    return size < HUGE and step * step <= LONG * LONG * square
+
+
+@step
 def room_for(constant, of_size, of_square, of_step, size, step, square):
     """Slack that makes up for the model's rounding, from the four parts of a row's guard."""
     return constant + of_size * size + of_square * square + of_step * step
@@ -361,7 +368,7 @@ def project_chunk(
             snap(u, b, low, high, mu, cut, m, y, r, free)
             size, step, square = sizes_of(y, x, points[at], scale)
             if not push(b, base, r, cut, m, size, step, square, guard):
-                status_out[to] = OPTIMAL if size < HUGE else UNRESOLVED
+                status_out[to] = OPTIMAL if is_sound(size, step, square) else UNRESOLVED
                 break
         if status_out[to] != OPTIMAL:
             continue

@@ -53,11 +53,10 @@ def _keep_nearer(j, distance, closest, label):
 
 @exact
 def nearest(X, centers, weights, start, stop, labels, closest):
-    """Write label and distance of rows start to stop; return how many labels changed."""
+    """Write label and distance of rows start to stop."""
     block = np.zeros((X.shape[1], BLOCK))
     distance, least = np.empty(BLOCK), np.empty(BLOCK)
     label = np.empty(BLOCK, np.int64)
-    changed = 0
     for first in range(start, stop, BLOCK):
         last = min(first + BLOCK, stop)
         _turn(X, first, last, block)
@@ -67,10 +66,8 @@ def nearest(X, centers, weights, start, stop, labels, closest):
             _to_center(block, centers[j], weights, distance)
             _keep_nearer(j, distance, least, label)
         for i in range(last - first):
-            changed += labels[first + i] != label[i]
             labels[first + i] = label[i]
             closest[first + i] = least[i]
-    return changed
 
 
 @exact
@@ -112,12 +109,10 @@ def spread(X, mass, labels, start, stop, means, out):
 @exact
 def nearest_and_spread(X, mass, centers, weights, start, stop, labels, closest, out):
     """Run `nearest`, then `spread` around `centers`, while the rows are still in the cache."""
-    changed = 0
     for first in range(start, stop, STRIP):
         last = min(first + STRIP, stop)
-        changed += nearest(X, centers, weights, first, last, labels, closest)
+        nearest(X, centers, weights, first, last, labels, closest)
         spread(X, mass, labels, first, last, centers, out)
-    return changed
 
 
 @exact

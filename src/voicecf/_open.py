@@ -1,13 +1,16 @@
-"""The compiled kernel before all else: points whose box does not bind, a block of them at a time.
+"""The compiled kernel before all else: points whose box does not bind, in one pass over memory.
 
 Where the box does not bind, the step is y = -U' mu, and U y - b = -(U U') mu - b: the multipliers
 are a problem in the Gram matrix of the rows, which a whole target shares. A point then costs a dot
-product a row, a tiny problem, and one sum of rows. A block of points is turned, so that the
-innermost loops run over points: they vectorise whatever the number of coordinates is, and each
-point has its sums in the written order, whoever its neighbours are.
+product a row, a tiny problem, and one sum of rows. Points of a span are sorted by target, and a
+block of one target is turned, so that the innermost loops run over points: they vectorise whatever
+the number of coordinates is, and each point has its sums in the written order, whoever its
+neighbours are. While a block is at hand, its points are assigned to their own clusters, copied and
+measured, too, if that is asked for: reading them again would take longer.
 
 What is accepted satisfies the conditions of `_kernel`, box included; all else is left to it. Same
-problem in steps.
+problem as there, with coordinates as they are: `across` holds the rows for these, and `along` what
+a multiplier does to them.
 """
 
 from __future__ import annotations
@@ -16,79 +19,146 @@ import numpy as np
 
 from voicecf._compile import compiled, step
 from voicecf._kernel import (
+    ALREADY,
     CLOSED,
     DUST,
     FLAT,
-    HUGE,
     NEWTON_STEPS,
     OPTIMAL,
     TIGHT,
     UNRESOLVED,
     cholesky_solve,
+    is_sound,
     room_for,
 )
 
 # Points in flight: blocks of 20 coordinates stay in an L1 cache, and a loop is long enough to pay
 # for its check that arrays do not overlap.
 LANES = 32
-# Up to so many rows a step is their sum for a whole block; of more rows, few are in it.
-DENSE = 4
+# Points that are sorted by target at a time, at least, and for each target: they and their answers
+# stay in an L2 cache where targets are few, and blocks are full.
+SPAN = 512
+SPREAD = 256
 
 
 @step
-def products(a, block, out):
-    """Set out = A block; columns of A come by fours, the last ones zero."""
-    lanes = block.shape[1]
-    for j in range(a.shape[0]):
-        for k in range(lanes):
-            out[j, k] = 0.0
-        for i in range(0, a.shape[1], 4):
-            a0, a1, a2, a3 = a[j, i], a[j, i + 1], a[j, i + 2], a[j, i + 3]
-            for k in range(lanes):
-                out[j, k] += (
-                    (a0 * block[i, k] + a1 * block[i + 1, k])
-                    + (a2 * block[i + 2, k] + a3 * block[i + 3, k])
-                )  # fmt: skip
+def sort_span(start, stop, targets, order, starts):
+    """Sort problems start to stop by target, keeping their order; where each target starts."""
+    single = targets.size == 0
+    for t in range(starts.size):
+        starts[t] = 0
+    for p in range(start, stop):
+        starts[(0 if single else targets[p]) + 1] += 1
+    for t in range(1, starts.size):
+        starts[t] += starts[t - 1]
+    for p in range(start, stop):
+        t = 0 if single else targets[p]
+        order[starts[t]] = p
+        starts[t] += 1
+    for t in range(starts.size - 1, 0, -1):
+        starts[t] = starts[t - 1]
+    starts[0] = 0
 
 
 @step
-def enter_block(points, rows, first, last, origin, scale, raw, x, far):
-    """Turn points first to last, and more of the last, into columns: as they are, and in steps.
+def enter_block(points, rows, order, first, last, origin, metric, raw, x, far):
+    """Turn points first to last, and more of the last, into columns: as they are, and from origin.
 
     `far` is their squared distance from the origin, in the metric.
     """
-    lanes = far.size
-    for k in range(lanes):
-        at = rows[min(first + k, last - 1)]
+    for k in range(LANES):
+        at = rows[order[min(first + k, last - 1)]]
         far[k] = 0.0
         for i in range(origin.size):
             raw[i, k] = points[at, i]
     for i in range(origin.size):
-        o, s = origin[i], scale[i]
-        for k in range(lanes):
-            t = s * (raw[i, k] - o)
-            far[k] += t * t
+        o, q = origin[i], metric[i]
+        for k in range(LANES):
+            t = raw[i, k] - o
+            far[k] += q * t * t
             x[i, k] = t
 
 
 @step
-def ask_block(offset, guard, out, base, b, far, step):
+def products(a, block, out):
+    """Set out = A block; rows of A come by twos, columns by fours, the last ones zero."""
+    for j in range(0, a.shape[0], 2):
+        for k in range(LANES):
+            out[j, k], out[j + 1, k] = 0.0, 0.0
+        for i in range(0, a.shape[1], 4):
+            a0, a1, a2, a3 = a[j, i], a[j, i + 1], a[j, i + 2], a[j, i + 3]
+            b0, b1, b2, b3 = a[j + 1, i], a[j + 1, i + 1], a[j + 1, i + 2], a[j + 1, i + 3]
+            for k in range(LANES):
+                x0, x1, x2, x3 = block[i, k], block[i + 1, k], block[i + 2, k], block[i + 3, k]
+                out[j, k] += (a0 * x0 + a1 * x1) + (a2 * x2 + a3 * x3)
+                out[j + 1, k] += (b0 * x0 + b1 * x1) + (b2 * x2 + b3 * x3)
+
+
+@step
+def ask_block(offset, guard, away, base, b, far, step, size):
     """Turn products into slacks `base`, and into those asked for, as `_kernel.keep_off` does."""
-    lanes = far.size
-    for k in range(lanes):
+    for k in range(LANES):
         step[k] = 0.0
+        size[k] = away + np.sqrt(far[k])
     for j in range(offset.size):
         h = offset[j]
-        for k in range(lanes):
+        for k in range(LANES):
             base[j, k] = h - base[j, k]
             step[k] = max(step[k], -base[j, k])
     for j in range(offset.size):
         behind, g1, g2, g3, g4 = guard[0, j], guard[1, j], guard[2, j], guard[3, j], guard[4, j]
         farthest = 4.0 * offset[j] * offset[j]
-        for k in range(lanes):
-            size = out + np.sqrt(far[k])
-            need = 2.0 * room_for(g1, g2, g3, g4, size, step[k], min(far[k], farthest))
+        for k in range(LANES):
+            need = 2.0 * room_for(g1, g2, g3, g4, size[k], step[k], min(far[k], farthest))
             b[j, k] = base[j, k] - max(need - behind, 0.0)
+
+
+@step
+def assign_block(target, norms, guard, base, far, reach, growth, own, clear, nearest, second):
+    """Nearest centroid of each point, and whether the model's rounding sees no other.
+
+    Twice the slack to the boundary with a rival is by how much the rival is further. The terms
+    of a slack are no larger than 2 D_j + 2.5 D_t, which bounds its rounding. `reach` is how far
+    centroids and origin are from zero, if that adds to the model's own rounding, else negative.
+    """
+    for k in range(LANES):
+        nearest[k], second[k], own[k] = 0.0, np.inf, target
+    for j in range(norms.size):
+        norm, behind = 2.0 * norms[j], guard[0, j]
+        rival = float(j if j < target else j + 1)
+        for k in range(LANES):
+            t = norm * (base[j, k] + behind)
+            nearer = t < nearest[k]
+            second[k] = nearest[k] if nearer else min(second[k], t)
+            nearest[k] = t if nearer else nearest[k]
+            own[k] = rival if nearer else own[k]
+    for k in range(LANES):
+        error = 5.0 * (nearest[k] + second[k]) + 20.0 * far[k]
+        error += (reach + np.sqrt(far[k])) ** 2 if reach >= 0.0 else 0.0
+        clear[k] = second[k] - nearest[k] - growth * error
+
+
+@step
+def one_row_block(gram, b, pick, mu, more, r):
+    """Find the multiplier that the most violated row alone asks for, and U y of its step.
+
+    `pick` is that row; `more` is positive where another row is then violated.
+    """
+    for k in range(LANES):
+        mu[k], pick[k], more[k] = 0.0, 0, 0.0
+    for j in range(b.shape[0]):
+        for k in range(LANES):
+            worse = -b[j, k] > mu[k]
+            mu[k] = -b[j, k] if worse else mu[k]
+            pick[k] = j if worse else pick[k]
+    for k in range(LANES):
+        mu[k] /= gram[pick[k], pick[k]]
+    for j in range(b.shape[0]):
+        for k in range(LANES):
+            most, rise = b[j, k], -gram[j, pick[k]] * mu[k]
+            r[j, k] = rise
+            unmet = rise - most - TIGHT * (abs(most) + abs(rise))
+            more[k] = max(more[k], 0.0 if pick[k] == j else unmet)
 
 
 @step
@@ -146,117 +216,147 @@ def multipliers_of(gram, b, k, mu, act, h, rhs):
 
 
 @step
-def step_of_lane(u, mu, act, count, k, y):
-    """Set column k to y = -U' mu; what moved by rounding alone did not move."""
-    if count == 1:
-        row, weight = u[act[0]], -mu[act[0]]
-        for i in range(row.size):
-            y[i, k] = weight * row[i]
-        return
-    for i in range(u.shape[1]):
+def move_lane(across, along, mu, act, count, k, y, r):
+    """Set column k to the step of several rows; what moved by rounding alone did not move."""
+    for j in range(r.shape[0]):
+        r[j, k] = 0.0
+    for i in range(along.shape[1]):
         s, terms = 0.0, 0.0
         for p in range(count):
-            t = mu[act[p]] * u[act[p], i]
-            s -= t
+            t = mu[act[p]] * along[act[p], i]
+            s += t
             terms += abs(t)
-        y[i, k] = s if abs(s) > DUST * terms else 0.0
+        s = s if abs(s) > DUST * terms else 0.0
+        y[i, k] = s
+        for j in range(r.shape[0]):
+            r[j, k] += across[j, i] * s
 
 
 @step
-def take_dust_back(u, weights, y):
-    """Take back what moved by rounding alone, where several rows act on a point."""
-    m, d = u.shape
-    for k in range(y.shape[1]):
-        count = 0
-        for j in range(m):
-            count += weights[j, k] > 0.0
-        for i in range(d if count > 1 else 0):
-            terms = 0.0
-            for j in range(m):
-                terms += abs(weights[j, k] * u[j, i])
-            if abs(y[i, k]) <= DUST * terms:
-                y[i, k] = 0.0
-
-
-@step
-def sizes_of_block(offset, base, mu, rise, far, step, square):
-    """Set the lengths of steps, and the squared distance of answers from the origin.
+def judge_lane(k, j, mu, offset, base, b, r, gap, step, square, off):
+    """Take row j, which has a multiplier, into the sizes and the gap of a step: it must be tight.
 
     y = -U' mu, so |y|^2 = -mu . U y and x . y = -mu . U x.
     """
-    lanes = far.size
-    for k in range(lanes):
-        step[k], square[k] = 0.0, far[k]
-    for j in range(offset.size):
-        h = offset[j]
-        for k in range(lanes):
-            step[k] -= mu[j, k] * rise[j, k]
-            square[k] -= 2.0 * mu[j, k] * (h - base[j, k])
-    for k in range(lanes):
-        square[k] = max(square[k] + step[k], 0.0)
-        step[k] = np.sqrt(max(step[k], 0.0))
+    s = r[j, k] - b[j, k]
+    gap[k] -= mu * s
+    step[k] -= mu * r[j, k]
+    square[k] -= 2.0 * mu * (offset[j] - base[j, k])
+    if mu > 0.0:
+        off[k] = max(off[k], abs(s) - TIGHT * (abs(b[j, k]) + abs(r[j, k])))
 
 
 @step
-def judge_rows(guard, out, base, b, r, mu, step, square, off, gap, room, pace):
-    """Turn r from U y into U y - b; gap, and the nearest end as a fraction of `room` and `pace`.
+def move_block(
+    gram, across, along, offset, base, b, pick, one, more, far, away,
+    y, r, gap, step, square, size, off, weights, mu, act, h, rhs,
+):  # fmt: skip
+    """Set steps, r = U y, duality gaps, and the sizes of steps and answers; weights if asked for.
+
+    `off` is positive where no multipliers were found, or where their rows are not tight.
+    """
+    for k in range(LANES):
+        gap[k], step[k], square[k], off[k] = 0.0, 0.0, far[k], 0.0
+        if more[k] <= 0.0:  # most points need no more than one row
+            row, weight = along[pick[k]], one[k]
+            for i in range(row.size):
+                y[i, k] = weight * row[i]
+            for j in range(weights.shape[0]):
+                weights[j, k] = weight if j == pick[k] else 0.0
+            judge_lane(k, pick[k], weight, offset, base, b, r, gap, step, square, off)
+            continue
+        count = multipliers_of(gram, b, k, mu, act, h, rhs)
+        off[k] = 1.0 if count < 0 else 0.0
+        move_lane(across, along, mu, act, count, k, y, r)
+        for j in range(weights.shape[0]):
+            weights[j, k] = mu[j]
+        for p in range(count):
+            judge_lane(k, act[p], mu[act[p]], offset, base, b, r, gap, step, square, off)
+    for k in range(LANES):
+        square[k] = max(square[k] + step[k], 0.0)
+        closed = abs(gap[k]) <= CLOSED * 0.5 * step[k]
+        step[k] = np.sqrt(max(step[k], 0.0))
+        size[k] = away + np.sqrt(square[k])
+        sound = closed and is_sound(size[k], step[k], square[k])
+        off[k] = off[k] if sound else 1.0
+
+
+@step
+def judge_rows(guard, base, b, r, step, square, size, off, room, pace):
+    """Judge r = U y, and set the nearest end as a fraction of `room` and `pace`.
 
     `off` is positive where a row is not as it must be. No row's terms are smaller than their sum,
-    so what is tight here is tight in `_kernel`.
+    so what holds here holds in `_kernel`.
     """
-    lanes = off.size
+    for k in range(LANES):
+        room[k], pace[k] = np.inf, 1.0
     for j in range(b.shape[0]):
         behind, g1, g2, g3, g4 = guard[0, j], guard[1, j], guard[2, j], guard[3, j], guard[4, j]
-        for k in range(lanes):
+        guarded = g1 + g2 + g3 + g4 > 0.0
+        for k in range(LANES):
             rise, most = r[j, k], b[j, k]
-            s = rise - most
-            r[j, k] = s
-            gap[k] -= mu[j, k] * s
-            excess = (abs(s) if mu[j, k] > 0.0 else s) - TIGHT * (abs(most) + abs(rise))
-            need = room_for(g1, g2, g3, g4, out + np.sqrt(square[k]), step[k], square[k])
-            missing = need - (behind + base[j, k] - most - s) if need > 0.0 else 0.0
-            off[k] = max(off[k], max(excess, missing))
+            off[k] = max(off[k], rise - most - TIGHT * (abs(most) + abs(rise)))
             nearer = rise > FLAT * step[k] and most * pace[k] < room[k] * rise
             room[k], pace[k] = most if nearer else room[k], rise if nearer else pace[k]
+        for k in range(LANES if guarded else 0):
+            need = room_for(g1, g2, g3, g4, size[k], step[k], square[k])
+            off[k] = max(off[k], need - (behind + base[j, k] - r[j, k]))
 
 
 @step
-def judge_box(raw, y, lo, hi, scale, off, room, pace):
+def box_of_block(lo, hi, rows, order, first, last, low, high):
+    """Turn the boxes of points first to last into columns."""
+    for k in range(LANES):
+        at = rows[order[min(first + k, last - 1)]]
+        low_of, high_of = lo[at if lo.shape[0] > 1 else 0], hi[at if hi.shape[0] > 1 else 0]
+        for i in range(low_of.size):
+            low[i, k], high[i, k] = low_of[i], high_of[i]
+
+
+@step
+def judge_box(raw, y, low, high, off, room, pace):
     """Set `off` where a step leaves the box, and the nearest end as `judge_rows` does.
 
     A step that ends on a bound but for its rounding is for `_kernel` to bring there.
     """
-    lanes = off.size
-    for i in range(lo.size):
-        least, most, s = lo[i], hi[i], scale[i]
-        for k in range(lanes):
-            t = y[i, k]
-            low, high = s * (least - raw[i, k]), s * (most - raw[i, k])
-            side, t = high if t > 0.0 else -low, abs(t)
-            off[k] = max(off[k], max(low, -high))
-            off[k] = max(off[k], t + DUST * t - side)
+    for i in range(low.shape[0]):
+        for k in range(LANES):
+            p, t = raw[i, k], y[i, k]
+            below, above = p - low[i, k], high[i, k] - p
+            beyond = t + DUST * t
+            off[k] = max(off[k], -min(min(below, above), min(above - beyond, below + beyond)))
+            side, t = above if t > 0.0 else below, abs(t)
             nearer = side * pace[k] < room[k] * t
             room[k], pace[k] = side if nearer else room[k], t if nearer else pace[k]
 
 
 @step
-def judge_own_box(k, raw, y, lo, hi, scale, off, room, pace):
-    """Do as `judge_box` does for one point that has a box of its own."""
-    for i in range(lo.size):
-        t = y[i, k]
-        low, high = scale[i] * (lo[i] - raw[i, k]), scale[i] * (hi[i] - raw[i, k])
-        side, t = high if t > 0.0 else -low, abs(t)
-        if low > 0.0 or high < 0.0 or t + DUST * t > side:
-            off[k] = 1.0
-        if side * pace[k] < room[k] * t:
-            room[k], pace[k] = side, t
+def leave_block(raw, y, d):
+    """Turn steps into points, in place: unmoved coordinates keep their bits."""
+    for i in range(d):
+        for k in range(LANES):
+            y[i, k] = raw[i, k] + y[i, k] if y[i, k] != 0.0 else raw[i, k]
 
 
 @step
-def all_shut(lo, hi, rows, first, last):
+def measure_block(points, answers, weights, least, cost, changed):
+    """Cost in the weights, and number of changed coordinates of answers."""
+    for k in range(LANES):
+        cost[k], changed[k] = 0.0, 0.0
+    for i in range(0, weights.size, 2):
+        w0, w1, least0, least1 = weights[i], weights[i + 1], least[i], least[i + 1]
+        for k in range(LANES):
+            t0 = answers[i, k] - points[i, k]
+            t1 = answers[i + 1, k] - points[i + 1, k]
+            cost[k] += w0 * t0 * t0 + w1 * t1 * t1
+            changed[k] += (1.0 if abs(t0) > least0 else 0.0) + (1.0 if abs(t1) > least1 else 0.0)
+
+
+@step
+def all_shut(lo, hi, rows, order, first, last):
     """Whether every point of a block has a coordinate that its box fixes: no answer is free."""
-    for p in range(first, last):
-        at = rows[p]
+    for p in range(first, last if lo.shape[0] > 1 or hi.shape[0] > 1 else first + 1):
+        at = rows[order[p]]
         low_of, high_of = lo[at if lo.shape[0] > 1 else 0], hi[at if hi.shape[0] > 1 else 0]
         shut = False
         for i in range(low_of.size):
@@ -267,78 +367,115 @@ def all_shut(lo, hi, rows, first, last):
 
 
 @step
-def leave_block(raw, y, scale):
-    """Turn steps into points, in place: unmoved coordinates keep their bits."""
-    lanes = raw.shape[1]
-    for i in range(scale.size):
-        s = scale[i]
-        for k in range(lanes):
-            t = raw[i, k]
-            raw[i, k] = t + y[i, k] / s if y[i, k] != 0.0 else t
+def copy_span(start, stop, points, own_out):
+    """Copy points in their order, which also brings them near."""
+    for p in range(start, stop):
+        for i in range(points.shape[1]):
+            own_out[p, i] = points[p, i]
+
+
+@step
+def keep_block(order, first, last, start, y, pool):
+    """Turn the answers of a block back into rows of `pool`."""
+    for p in range(first, last):
+        k, row = p - first, pool[order[p] - start]
+        for i in range(row.size):
+            row[i] = y[i, k]
+
+
+@step
+def stay(k, to, raw, answer, status_out, gap_out, reach_out):
+    """Leave a point where it is, for it is in its target already."""
+    status_out[to], gap_out[to], reach_out[to] = ALREADY, 0.0, np.inf
+    for i in range(answer.size):
+        answer[i] = raw[i, k]
+
+
+@step
+def leave_span(start, stop, places, pool, out):
+    """Write answers in their order: memory takes them faster than one here and one there."""
+    for p in range(start, stop):
+        row, to = pool[p - start], places[p]
+        for i in range(row.size):
+            out[to, i] = row[i]
 
 
 @compiled
 def open_chunk(
-    start, stop, rows, places, points, lo, hi, offset, origin, u, scale, guard,
-    out, mu_out, gap_out, reach_out, status_out, gram, across, along,
+    begin, end, rows, places, points, lo, hi, out, mu_out, gap_out, reach_out, status_out,
+    targets, offsets, origins, guards, grams, across, along, metric, aways,
+    norms, growth, sizes, weights_of, least, own_out, source_out, cost_out, changed_out,
 ):  # fmt: skip
-    """Project problems start to stop where their box does not bind; the rest is unresolved.
+    """Project problems begin to end where their box does not bind; the rest is unresolved.
 
-    `across` is U and `along` is -U', with columns of zeros up to the next multiple of four.
+    Geometry has an entry a target; `targets` has one a problem, or none at all. Where `source_out`
+    has room, problem p is point p, and points are also assigned, copied and measured: the gap is
+    relative to half the energy, and -1 as source says that the model has to be asked.
     """
-    m, d = u.shape
-    wide, tall = (across.shape[1], LANES), (m, LANES)
-    raw, x, y = np.zeros(wide), np.zeros(wide), np.zeros(wide)
-    b, base, r = np.empty(tall), np.empty(tall), np.empty(tall)
-    weights = np.zeros((along.shape[1], LANES))
-    far, step, square, off = np.empty(LANES), np.empty(LANES), np.empty(LANES), np.empty(LANES)
-    gap, room, pace = np.empty(LANES), np.empty(LANES), np.empty(LANES)
+    m, d = along.shape[1:]
+    tall, wide = (across.shape[1], LANES), (across.shape[2], LANES)
+    raw, y, low, high = np.zeros(wide), np.zeros(wide), np.empty((d, LANES)), np.empty((d, LANES))
+    b, base, r = np.empty((m, LANES)), np.empty(tall), np.empty((m, LANES))
+    far, step, square, size = np.empty(LANES), np.empty(LANES), np.empty(LANES), np.empty(LANES)
+    off, gap, room, pace = np.empty(LANES), np.empty(LANES), np.empty(LANES), np.empty(LANES)
+    own, clear, one, more = np.empty(LANES), np.empty(LANES), np.empty(LANES), np.empty(LANES)
+    pick, weights = np.empty(LANES, np.int64), np.empty((mu_out.shape[1], LANES))
     rank = min(m, d)
     act, h, rhs, mu = np.empty(rank, np.int64), np.empty((rank, rank)), np.empty(rank), np.empty(m)
-    shared, bounded, away = lo.shape[0] == 1 and hi.shape[0] == 1, False, 0.0
+    span = min(max(SPAN, SPREAD * offsets.shape[0]), end - begin)
+    order, starts = np.empty(span, np.int64), np.empty(offsets.shape[0] + 1, np.int64)
+    pool = np.empty((span, d))
+    shared, bounded, telling = lo.shape[0] == 1 and hi.shape[0] == 1, False, source_out.size > 0
     for i in range(d):
         bounded = bounded or not shared or lo[0, i] > -np.inf or hi[0, i] < np.inf
-        away += (scale[i] * origin[i]) ** 2
-    away = np.sqrt(away)
-    for first in range(start, stop, LANES):
-        last = min(first + LANES, stop)
-        if bounded and all_shut(lo, hi, rows, first, first + 1 if shared else last):
-            for p in range(first, last):
-                status_out[places[p]] = UNRESOLVED
-            continue
-        enter_block(points, rows, first, last, origin, scale, raw, x, far)
-        products(across, x, base)
-        ask_block(offset, guard, away, base, b, far, step)
-        for k in range(LANES):
-            count = multipliers_of(gram, b, k, mu, act, h, rhs)
-            off[k], gap[k], room[k], pace[k] = 0.0 if count >= 0 else 1.0, 0.0, np.inf, 1.0
-            for j in range(m):
-                weights[j, k] = mu[j]
-            if m > DENSE:
-                step_of_lane(u, mu, act, count, k, y)
-        if m <= DENSE:
-            products(along, weights, y)
-            take_dust_back(u, weights, y)
-        products(across, y, r)
-        sizes_of_block(offset, base, weights, r, far, step, square)
-        judge_rows(guard, away, base, b, r, weights, step, square, off, gap, room, pace)
-        if bounded and shared:
-            judge_box(raw, y, lo[0], hi[0], scale, off, room, pace)
-        for p in range(first, first if shared else last):
-            at = rows[p]
-            low_of, high_of = lo[at if lo.shape[0] > 1 else 0], hi[at if hi.shape[0] > 1 else 0]
-            judge_own_box(p - first, raw, y, low_of, high_of, scale, off, room, pace)
-        leave_block(raw, y, scale)
-        for p in range(first, last):
-            k, at, to = p - first, rows[p], places[p]
-            closed = abs(gap[k]) <= CLOSED * 0.5 * step[k] * step[k]
-            if not (off[k] <= 0.0 and closed and away + np.sqrt(square[k]) < HUGE):
-                status_out[to] = UNRESOLVED
-                continue
-            status_out[to] = OPTIMAL
-            gap_out[to], reach_out[to] = gap[k], max(room[k] / pace[k], 1.0)
-            for j in range(mu_out.shape[1]):
-                mu_out[to, j] = weights[j, k]
-            low_of, high_of = lo[at if lo.shape[0] > 1 else 0], hi[at if hi.shape[0] > 1 else 0]
-            for i in range(d):
-                out[to, i] = min(max(raw[i, k], low_of[i]), high_of[i])
+    for start in range(begin, end, span):
+        stop = min(start + span, end)
+        sort_span(start, stop, targets, order, starts)
+        if telling:
+            copy_span(start, stop, points, own_out)
+        if shared and bounded:
+            box_of_block(lo, hi, rows, order, 0, 1, low, high)
+        for t in range(offsets.shape[0]):
+            offset, guard, gram, away = offsets[t], guards[t], grams[t], aways[t]
+            for first in range(starts[t], starts[t + 1], LANES):
+                last = min(first + LANES, starts[t + 1])
+                if bounded and not telling and all_shut(lo, hi, rows, order, first, last):
+                    for p in range(first, last):
+                        status_out[places[order[p]]] = UNRESOLVED
+                    continue
+                enter_block(points, rows, order, first, last, origins[t], metric, raw, y, far)
+                products(across[t], y, base)
+                ask_block(offset, guard, away, base, b, far, step, size)
+                if telling:
+                    reach = sizes + away if sizes >= 0.0 else -1.0
+                    assign_block(
+                        t, norms[t], guard, base, far, reach, growth, own, clear, room, pace
+                    )  # fmt: skip
+                one_row_block(gram, b, pick, one, more, r)
+                move_block(
+                    gram, across[t], along[t], offset, base, b, pick, one, more, far, away,
+                    y, r, gap, step, square, size, off, weights, mu, act, h, rhs,
+                )  # fmt: skip
+                judge_rows(guard, base, b, r, step, square, size, off, room, pace)
+                if not shared:
+                    box_of_block(lo, hi, rows, order, first, last, low, high)
+                if bounded:
+                    judge_box(raw, y, low, high, off, room, pace)
+                leave_block(raw, y, d)
+                if telling:
+                    measure_block(raw, y, weights_of, least, far, size)
+                keep_block(order, first, last, start, y, pool)
+                for p in range(first, last):
+                    k, to = p - first, places[order[p]]
+                    status_out[to] = OPTIMAL if off[k] <= 0.0 else UNRESOLVED
+                    gap_out[to], reach_out[to] = gap[k], max(room[k] / pace[k], 1.0)
+                    for j in range(mu_out.shape[1]):
+                        mu_out[to, j] = weights[j, k]
+                    if telling:
+                        cost_out[to], changed_out[to] = far[k], np.int64(size[k])
+                        gap_out[to] *= 2.0 / (step[k] * step[k]) if step[k] > 0.0 else 2.0
+                        source_out[to] = np.int64(own[k]) if clear[k] > 0.0 else -1
+                        if source_out[to] == t:
+                            stay(k, to, raw, pool[order[p] - start], status_out, gap_out, reach_out)
+                            cost_out[to], changed_out[to] = 0.0, 0
+        leave_span(start, stop, places, pool, out)

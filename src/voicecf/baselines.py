@@ -53,7 +53,7 @@ class CFCLUST(Explainer):
         """Read the model and the columns; fits the model unless it is fitted."""
         if not (isinstance(self.epsilon, (int, float)) and 0 <= self.epsilon <= 1):
             raise OptionError(f"epsilon={self.epsilon!r} must be a number in [0, 1].")
-        points = self._read_model(X).points
+        self._read_model(X)
         if self.space_.mixing is not None:
             raise ModelError(
                 "CFCLUST projects what the model itself sees; a step that mixes columns (PCA, a "
@@ -62,7 +62,6 @@ class CFCLUST(Explainer):
         weights = self.clustering_.weights
         if not np.allclose(weights, weights[0], rtol=1e-12, atol=0):
             raise ModelError("CFCLUST knows no feature weights; use VoICE for a weighted model.")
-        self.spread_ = np.ptp(points, axis=0)
         self.alpha_ = np.ones(self.clustering_.n_clusters)
         return self
 

@@ -1,4 +1,4 @@
-"""The command line: ``voicecf app``, ``voicecf reproduce``. Thin: it reads, calls, prints."""
+"""The command line: ``voicecf explain | app | reproduce``. Thin: it reads words, calls, prints."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from voicecf import __version__, datasets
+from voicecf.cli_explain import add_explain
 from voicecf.paper.published import TABLES
 
 
@@ -50,6 +51,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"voicecf {__version__}")
     parser.set_defaults(run=None)
     commands = parser.add_subparsers(title="commands", metavar="")
+    add_explain(commands)
     _add_app(commands)
     _add_reproduce(commands)
     return parser

@@ -175,21 +175,26 @@ def _numbers(given: Any) -> Array:
         return np.full((1,), np.nan)  # refused by whoever asked, with the shape that is wanted
 
 
-def fitted(model: Any, X: Any) -> Any:
-    """Return the model, fitted on X unless it is fitted already."""
+def is_fitted(model: Any) -> bool:
+    """Tell whether a model is fitted; raise where it is none."""
     if isinstance(model, type):
         raise ModelError(f"{model.__name__} is a class; pass an instance: {model.__name__}().")
     try:
         check_is_fitted(model)
     except NotFittedError:
-        return model.fit(X)
+        return False
     except TypeError:
         if hasattr(model, "cluster_centers_"):  # no scikit-learn estimator, but all that is needed
-            return model
+            return True
         raise ModelError(
             f"{type(model).__name__} is no clustering model: it needs fit or cluster_centers_."
         ) from None
-    return model
+    return True
+
+
+def fitted(model: Any, X: Any) -> Any:
+    """Return the model, fitted on X unless it is fitted already."""
+    return model if is_fitted(model) else model.fit(X)
 
 
 def divided(model: Any) -> tuple[Pipeline | None, Any]:

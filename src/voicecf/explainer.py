@@ -13,13 +13,14 @@ from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import Pipeline
 
 from voicecf._compile import in_parallel
+from voicecf.blocks import Stream
 from voicecf.box import Box
 from voicecf.choices import Choices
 from voicecf.clustering import Clustering, divided, fitted
 from voicecf.constraints import Constraint, pull_back
 from voicecf.counterfactuals import Counterfactuals
 from voicecf.errors import DataError, ModelError, TargetError
-from voicecf.frames import any_array, as_frame
+from voicecf.learning import Givens
 from voicecf.pullback import origins
 from voicecf.region import Array
 from voicecf.rules import Rules
@@ -27,6 +28,7 @@ from voicecf.saving import LIMIT, load, save
 from voicecf.search import Answers, Rows
 from voicecf.space import Given, Space
 from voicecf.status import Status
+from voicecf.summing import like
 from voicecf.tolerance import TOLERANCE
 
 # By how much the guard grows, turn by turn, where a pipeline sees an answer outside its target.
@@ -55,6 +57,8 @@ class Question:
         Factor on the guard against rounding.
     terms : Terms, optional
         What rules ask beyond a box.
+    binding : bool
+        Whether it is known that the answers without a box are none.
     """
 
     points: Array
@@ -65,6 +69,7 @@ class Question:
     bounds: tuple[Array, Array] | None = None
     caution: float = 1.0
     terms: Terms | None = None
+    binding: bool = False
 
     @property
     def multiples(self) -> Any:
@@ -132,44 +137,54 @@ class Explainer(BaseEstimator):  # type: ignore[misc]
     alpha_: Array
     spread_: Array
 
-    def _read_model(self, X: Any, categories: Any = None) -> Given:
+    def _read_model(self, X: Any, categories: Any = None) -> Givens:
         """Learn clustering and columns; the data as coordinates and as the model sees them."""
-        self._check_rows(X)
-        steps, model = divided(fitted(self.model, X))
+        stream = X if isinstance(X, Stream) else self._table(X)
+        steps, model = divided(self.model if isinstance(X, Stream) else fitted(self.model, X))
         clustering = Clustering.of(model)
         known = getattr(model, "feature_names_in_", None)
-        space = Space.of(steps, X, clustering.dtype, categories, known)
-        given = space.read(X)
-        width, wanted = given.seen.shape[1], clustering.centers.shape[1]
-        if width != wanted:
-            raise DataError(f"X has {width} columns; the model was fitted on {wanted}.")
+        space = Space.of(steps, stream, clustering.dtype, categories, known)
         self.__dict__.pop("_kept", None)
         self.clustering_, self.space_ = clustering, space
         self.weights_, self.origins_ = clustering.weights, clustering.centers
+        data = Givens(space, stream)
+        middle = self._survey(data)
         if space.mixing is not None:
             self.weights_ = np.full(space.n_coordinates, 1.0 / space.n_coordinates)
-            middle = given.points.mean(axis=0)
             self.origins_ = origins(space.mixing, clustering.centers, middle)
-        self._check_nearest(given)
-        return given
+        return data
 
-    def _check_rows(self, X: Any) -> None:
+    def _table(self, X: Any) -> Stream:
         """Refuse what cannot be read before the model sees it: our words are clearer."""
         if not isinstance(self.model, Pipeline):
             Space.of(None, X)
-        frame = as_frame(X)
-        if len(any_array(X) if frame is None else frame) == 0:
+        stream = Stream.table(X)
+        if stream.n_rows == 0:
             raise DataError("X has no rows; bounds and contraction are learned from data.")
+        return stream
 
-    def _check_nearest(self, given: Given) -> None:
-        nearest, doubtful = self.clustering_.nearest(given.seen)
-        off = (self._labels(given) != nearest) & ~doubtful
-        if off.any():
+    def _survey(self, data: Givens) -> Array:
+        """Check all rows, learn how far they spread, and return their mean."""
+        low, high, off, total = np.inf, -np.inf, 0, None
+        for given in data:
+            width, wanted = given.seen.shape[1], self.clustering_.centers.shape[1]
+            if width != wanted:
+                raise DataError(f"X has {width} columns; the model was fitted on {wanted}.")
+            nearest, doubtful = self.clustering_.nearest(given.seen)
+            off += int(((self._labels(given) != nearest) & ~doubtful).sum())
+            low = np.minimum(low, given.points.min(axis=0))
+            high = np.maximum(high, given.points.max(axis=0))
+            total = total or like(given.points, data.n_rows)
+            total.add(given.points)
+        if off:
             raise ModelError(
-                f"{type(self.clustering_.model).__name__}.predict puts {off.sum()} of {len(off)} "
+                f"{type(self.clustering_.model).__name__}.predict puts {off} of {data.n_rows} "
                 "rows into another cluster than that of the nearest centroid; only "
                 "nearest-centroid models have Voronoi cells. Use KMeans or SHARK."
             )
+        assert total is not None
+        self.spread_ = np.asarray(high - low)
+        return np.asarray(total.total() / data.n_rows)
 
     def _labels(self, given: Given) -> Rows:
         """Assign rows as the model's own predict does, of what its own steps hand to it."""
@@ -379,18 +394,26 @@ class Explainer(BaseEstimator):  # type: ignore[misc]
         if not self.space_.is_plain:
             moves = doubles - question.points[rows]
             changed = self.space_.changed(moves, least).sum(axis=1)
-        np.copyto(energy, 1.0, where=~(energy > 0))
-        gap = answers.gap / energy
-        gap *= 2.0
+        measured = cost, relative(answers.gap, energy), changed
+        return self._told_as(
+            question, rows, targets, replace(answers, points=answered), measured, written
+        )
+
+    def _told_as(
+        self, question: Question, rows: Rows, targets: Rows, answers: Answers, measured: Any,
+        written: Given | None = None,
+    ) -> Counterfactuals:  # fmt: skip
+        """Hand over answers with their cost, relative gap and number of changes."""
+        cost, gap, changed = measured
         return Counterfactuals(
             space=self.space_,
             given=question.given,
             written=written,
             place=np.arange(len(rows)),
             weights=self._weights(question),
-            least=least,
+            least=TOLERANCE.changed * self.spread_,
             row=rows,
-            points=answered,
+            points=answers.points,
             source=question.source[rows],
             target=targets,
             status=answers.status,
@@ -423,6 +446,11 @@ class Certifier:
     def __call__(self, rows: Rows, targets: Rows, cardinality: Rows) -> Array:
         """Return multipliers, a column a cluster."""
         return self.explainer._multipliers(self.question, rows, targets, cardinality)
+
+
+def relative(gap: Array, energy: Array) -> Array:
+    """Return a duality gap relative to half the energy, where there is any."""
+    return np.asarray(2.0 * gap / np.where(energy > 0, energy, 1.0))
 
 
 def every_other(source: Rows, k: int) -> tuple[Rows, Rows]:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from voicecf.blocks import Stream
 from voicecf.errors import ColumnError, DataError, ModelError, OptionError, known_column, listed
-from voicecf.frames import Cells, any_array, as_frame, is_whole, number_array
+from voicecf.frames import Cells, Rows, any_array, as_frame, is_whole, number_array
 from voicecf.keptrow import KeptRow, plain_row
 from voicecf.pipeline import Steps, dense, fed_names
 from voicecf.region import Array
@@ -28,32 +29,90 @@ UNDONE = 1e-6
 SAMPLED = 20_000
 
 
-def bare(X: Any, dtype: Any, order: Any) -> Space:
+class Givens:
+    """Rows to learn from, as a space reads them: block by block, as often as wanted.
+
+    Of a table in memory what was read is kept.
+    """
+
+    def __init__(self, space: Space, stream: Stream) -> None:
+        self._space = space
+        self._stream = stream
+        self._kept: list[Given] = []
+
+    def __iter__(self) -> Iterator[Given]:
+        """Yield the blocks."""
+        if self._kept:
+            yield from self._kept
+            return
+        kept = []
+        for block in self._stream:
+            given = self._space.read(block)
+            if self._stream.in_memory:
+                kept.append(given)
+            yield given
+        self._kept = kept
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return self._stream.n_rows
+
+    def spans(self) -> Iterator[tuple[int, Given]]:
+        """Yield the blocks, and the number of rows before each."""
+        before = 0
+        for given in self:
+            yield before, given
+            before += len(given.points)
+
+
+def bare(stream: Stream, dtype: Any, order: Any) -> Space:
     """Learn the columns of a bare model's data."""
-    frame = as_frame(X)
+    first = stream.first()
+    frame = as_frame(first)
     if frame is None:
-        values = number_array(X)
+        values = number_array(first)
         space = Space.plain([f"x{i}" for i in range(values.shape[1])], False, dtype)
     else:
         space = Space.plain(list(frame.columns) if order is None else list(order), True, dtype)
-    points = space.read(X).points
-    for c, column in enumerate(space.columns if len(points) else ()):
-        ends = float(points[:, c].min()), float(points[:, c].max())
-        # An array has one type for all its columns, so it says nothing of any of them.
-        whole = frame is not None and is_whole(frame, column.name)
-        space.columns[c] = replace(column, observed=ends, whole=whole)
+    learned: list[Column] = []
+    for given in Givens(space, stream):
+        if len(given.points):
+            here = [_seen_bare(given, c, column) for c, column in enumerate(space.columns)]
+            learned = _widened(learned, here)
+    space.columns = learned or space.columns
     return space
 
 
-def traced(pipeline: Any, X: Any, dtype: Any) -> Space:
+def _seen_bare(given: Given, c: int, column: Column) -> Column:
+    ends = float(given.points[:, c].min()), float(given.points[:, c].max())
+    # An array has one type for all its columns, so it says nothing of any of them.
+    whole = given.frame is not None and is_whole(given.frame, column.name)
+    return replace(column, observed=ends, whole=whole)
+
+
+def _widened(columns: list[Column], others: list[Column]) -> list[Column]:
+    """Join what two blocks tell of columns: ranges, and whether both hold whole numbers."""
+    if not columns:
+        return others
+    joined = []
+    for one, other in zip(columns, others, strict=True):
+        low, high = zip(one.observed, other.observed, strict=True)
+        whole = one.whole and other.whole
+        joined.append(replace(one, observed=(min(low), max(high)), whole=whole))
+    return joined
+
+
+def traced(pipeline: Any, stream: Stream, dtype: Any) -> Space:
     """Learn the columns of a pipeline's data from its fitted steps."""
-    frame, known = as_frame(X), fed_names(pipeline)
+    first = stream.first()
+    frame, known = as_frame(first), fed_names(pipeline)
     if known is not None:
         names = list(known)
     elif frame is not None:
         names = list(frame.columns)
     else:
-        names = [f"x{i}" for i in range(any_array(X).shape[1])]
+        names = [f"x{i}" for i in range(any_array(first).shape[1])]
     steps = Steps.of(pipeline, names)
     positions = sorted({wire.source for wire in steps.wires})
     columns = [
@@ -68,11 +127,7 @@ def traced(pipeline: Any, X: Any, dtype: Any) -> Space:
     space.feeds_frame = known is not None or (frame is not None and not textual)
     space.coordinate_names = [wire.label for wire in steps.wires]
     space.slop = np.zeros(len(steps.wires))
-    given = space.read(X)
-    if len(given.points) == 0:
-        raise DataError("X has no rows; bounds and contraction are learned from data.")
-    _check_trace(space, given)
-    _learn(space, given, positions)
+    _learn(space, Givens(space, stream), positions)
     return space
 
 
@@ -96,26 +151,49 @@ def _check_trace(space: Space, given: Given) -> None:
         )
 
 
-def _learn(space: Space, given: Given, sources: list[int]) -> None:
+def _learn(space: Space, data: Givens, sources: list[int]) -> None:
     """Fill in what only the data tell: kinds, levels, ranges, where maps can be undone."""
-    assert space.steps is not None
-    space._template = _kept_row(space, given, sources)
-    for c, source in enumerate(sources):
-        coding = space.steps.codings.get(source)
-        if coding is None:
-            space.columns[c] = _number(space, given, space.columns[c])
-        else:
-            space.columns[c] = replace(
-                space.columns[c], kind="category", levels=coding.levels, ordered=coding.ordered
-            )
+    learned: list[Column] = []
+    values: dict[int, Array] = {}
+    for before, given in data.spans():
+        if len(given.points) == 0:
+            raise DataError("X has no rows; bounds and contraction are learned from data.")
+        _check_trace(space, given)
+        if before == 0:
+            space._template = _kept_row(space, given, sources)
+        learned = _widened(learned, [_described(space, given, c) for c in range(len(sources))])
+        values = _distinct_values(space, given, learned, values)
+    space.columns = learned
     _learn_options(space)
     sides = {c: np.array(o.observed) for c, o in enumerate(space.columns) if o.kind == "number"}
     ends = space._corners(sides)
     for c in sides:
         at = space.columns[c].places[0]
         space.columns[c] = replace(space.columns[c], rising=bool(ends[1, at] >= ends[0, at]))
-    _learn_slop(space, given)
-    _learn_curves(space, given)
+    _learn_slop(space, data)
+    _learn_curves(space, data, values)
+
+
+def _described(space: Space, given: Given, c: int) -> Column:
+    """Return what the steps, and a block of the data, tell of a column."""
+    assert space.steps is not None
+    column = space.columns[c]
+    coding = space.steps.codings.get(space.sources.index(column.name))
+    if coding is None:
+        return _number(space, given, column)
+    return replace(column, kind="category", levels=coding.levels, ordered=coding.ordered)
+
+
+def _distinct_values(
+    space: Space, given: Given, columns: list[Column], known: dict[int, Array]
+) -> dict[int, Array]:
+    """Add the distinct values of columns whose maps are not affine to those that are known."""
+    for c, column in enumerate(columns):
+        if column.kind == "number" and not column.affine:
+            values = user_values(space, given, column)[0]
+            held = known.get(c, np.empty(0))
+            known[c] = np.unique(np.concatenate([held, values[~np.isnan(values)]]))
+    return known
 
 
 def _kept_row(space: Space, given: Given, needed: list[int]) -> Given:
@@ -143,18 +221,26 @@ def _learn_options(space: Space) -> None:
             space.columns[c] = replace(column, options=made[np.ix_(rows, column.places)])
 
 
-def _learn_slop(space: Space, given: Given) -> None:
+def _learn_slop(space: Space, data: Givens) -> None:
     """Send the data to the user's units and back, and see how far coordinates move."""
-    rows = np.unique(np.linspace(0, len(given.points) - 1, SAMPLED).astype(np.int64))
-    found, every = space._numbers(given.points[rows]), np.arange(len(rows))
     affine = [c for c in space.columns if c.kind == "number" and c.affine]
+    places = np.array([c.places[0] for c in affine], dtype=np.int64)
+    sampled = np.unique(np.linspace(0, data.n_rows - 1, SAMPLED).astype(np.int64))
+    for before, given in data.spans():
+        here = (sampled >= before) & (sampled < before + len(given.points))
+        if here.any():
+            moved = _moved(space, given, sampled[here] - before, affine)[:, places]
+            space.slop[places] = np.maximum(space.slop[places], 2.0 * moved.max(axis=0))
+
+
+def _moved(space: Space, given: Given, rows: Rows, affine: list[Column]) -> Array:
+    """Return how far coordinates of some rows move on the way to the user's units and back."""
+    found, every = space._numbers(given.points[rows]), np.arange(len(rows))
     cells = {c.sources[0]: Cells(every, found[c.sources[0]]) for c in affine}
     made = space._changed(given, rows, cells, np.zeros(len(rows), dtype=bool))
     assert space.steps is not None
     again = dense(space.steps.forward(space._fed(*made)))
-    places = np.array([c.places[0] for c in affine], dtype=np.int64)
-    moved = np.abs(again - given.points[rows])[:, places]
-    space.slop[places] = 2.0 * moved.max(axis=0)
+    return np.asarray(np.abs(again - given.points[rows]))
 
 
 def _number(space: Space, given: Given, column: Column) -> Column:
@@ -175,25 +261,24 @@ def _number(space: Space, given: Given, column: Column) -> Column:
     return replace(column, observed=ends, whole=whole, affine=affine)
 
 
-def _learn_curves(space: Space, given: Given) -> None:
+def _learn_curves(space: Space, data: Givens, values: dict[int, Array]) -> None:
     """Learn how well maps that are not affine can be undone, and how far they can be followed."""
-    curves = [c for c, o in enumerate(space.columns) if o.kind == "number" and not o.affine]
-    data = {c: user_values(space, given, space.columns[c])[0] for c in curves}
-    values = {c: np.unique(v[~np.isnan(v)]) for c, v in data.items()}
     made = _coordinates_of(space, values)
     between = {c: np.concatenate([m, 0.5 * (m[1:] + m[:-1])]) for c, m in made.items()}
     back = {c: space.values(c, z) for c, z in between.items()}
     again = _coordinates_of(
         space, {c: np.where(np.isfinite(v), v, values[c][0]) for c, v in back.items()}
     )
-    for c in curves:
-        _check_alone(space, given, c, data[c], values[c], made[c])
+    for given in data if values else ():
+        for c in values:
+            _check_alone(space, given, c, values[c], made[c])
+    for c in values:
         lost = np.where(np.isfinite(back[c]), np.abs(again[c] - between[c]), np.inf)
         if not _strict(made[c]) or (lost > INVERTIBLE * _size(made[c])).any():
             space.columns[c] = replace(space.columns[c], listed=tuple(values[c].tolist()))
         else:
             space.slop[space.columns[c].places] = 2.0 * lost.max()
-    for c, limits in _limits(space, [c for c in curves if space.columns[c].free]).items():
+    for c, limits in _limits(space, [c for c in values if space.columns[c].free]).items():
         space.columns[c] = replace(space.columns[c], limits=limits)
 
 
@@ -221,10 +306,9 @@ def _size(made: Array) -> float:
     return float(np.ptp(made)) + 1e-3 * float(np.abs(made).max())
 
 
-def _check_alone(
-    space: Space, given: Given, c: int, data: Array, values: Array, made: Array
-) -> None:
+def _check_alone(space: Space, given: Given, c: int, values: Array, made: Array) -> None:
     """Refuse a map whose coordinate depends on more than its own column."""
+    data = user_values(space, given, space.columns[c])[0]
     known = np.flatnonzero(~np.isnan(data))
     seen = given.points[known, space.columns[c].places[0]]
     expected = made[np.searchsorted(values, data[known])]
@@ -280,22 +364,24 @@ def _followed_alone(space: Space, c: int, values: Array) -> Array:
     return made
 
 
-def with_categories(space: Space, X: Any, categories: Any) -> Space:
+def with_categories(space: Space, stream: Stream, categories: Any) -> Space:
     """Join columns that the user declares to code one category."""
     if not isinstance(categories, Mapping):
         raise OptionError('categories must be a dict such as {"job": ["job_admin", "job_other"]}.')
-    given, block_of = space.read(X), {}
-    blocks: dict[Any, Column] = {}
-    for name, members in categories.items():
+    block_of: dict[int, Any] = {}
+    members: dict[Any, list[Column]] = {}
+    for name, declared in categories.items():
         where = f"categories[{name!r}]"
-        found = [known_column(member, space.names, where) for member in _several(members, where)]
+        found = [known_column(member, space.names, where) for member in _several(declared, where)]
         for at in found:
             if at in block_of or found.count(at) > 1:
                 raise ColumnError(f"column {space.names[at]!r} is declared twice in categories.")
         if name in space.names:
             raise ColumnError(f"{where} has the name of a column; give the block another name.")
         block_of.update(dict.fromkeys(found, name))
-        blocks[name] = _block(space, given, name, [space.columns[at] for at in found])
+        members[name] = [space.columns[at] for at in found]
+    none_on = _check_blocks(Givens(space, stream), space, members)
+    blocks = {name: _block(space, name, some, name in none_on) for name, some in members.items()}
     columns = [
         blocks[block_of[c]] if c in block_of else column for c, column in enumerate(space.columns)
     ]
@@ -305,22 +391,35 @@ def with_categories(space: Space, X: Any, categories: Any) -> Space:
     return space
 
 
+def _check_blocks(data: Givens, space: Space, blocks: dict[Any, list[Column]]) -> set[Any]:
+    """Check the values of declared blocks; return those that some row has no column of on."""
+    none_on = set()
+    for name, members in blocks.items():
+        for member in members:
+            if member.kind != "number":
+                raise ColumnError(
+                    f"column {member.name!r} of categories[{name!r}] is no 0/1 column."
+                )
+    for before, given in data.spans():
+        for name, members in blocks.items():
+            values = np.column_stack([user_values(space, given, m)[0] for m in members])
+            _check_block(name, tuple(member.sources[0] for member in members), values, before)
+            if (values.sum(axis=1) == 0).any():
+                none_on.add(name)
+    return none_on
+
+
 def _several(members: Any, where: str) -> list[Any]:
     if isinstance(members, str) or not hasattr(members, "__iter__"):
         raise OptionError(f"{where} must be a list of the columns that code it.")
     return list(members)
 
 
-def _block(space: Space, given: Given, name: Any, members: list[Column]) -> Column:
+def _block(space: Space, name: Any, members: list[Column], none_on: bool) -> Column:
     """Return the category that columns of zeros and ones code."""
-    for member in members:
-        if member.kind != "number":
-            raise ColumnError(f"column {member.name!r} of categories[{name!r}] is no 0/1 column.")
     sources = tuple(member.sources[0] for member in members)
-    values = np.column_stack([user_values(space, given, member)[0] for member in members])
-    _check_block(name, sources, values)
     codes, levels = np.eye(len(sources)), sources
-    if (values.sum(axis=1) == 0).any():
+    if none_on:
         codes, levels = np.vstack([codes, np.zeros(len(sources))]), (*sources, NONE_ON)
     places = np.concatenate([member.places for member in members])
     order = np.argsort(places)
@@ -334,18 +433,18 @@ def _block(space: Space, given: Given, name: Any, members: list[Column]) -> Colu
     return Column(name, sources, places[order], "category", levels, options=options)
 
 
-def _check_block(name: Any, sources: tuple[Any, ...], values: Array) -> None:
+def _check_block(name: Any, sources: tuple[Any, ...], values: Array, before: int) -> None:
     odd = ~np.isin(values, (0.0, 1.0))
     if odd.any():
         row, at = np.argwhere(odd)[0]
         raise DataError(
-            f"categories[{name!r}]: row {row} has {values[row, at]:g} in {sources[at]!r}; a column "
-            "of a block holds 0 or 1."
+            f"categories[{name!r}]: row {before + row} has {values[row, at]:g} in {sources[at]!r}; "
+            "a column of a block holds 0 or 1."
         )
     crowded = np.flatnonzero(values.sum(axis=1) > 1)
     if crowded.size:
         on = [source for source, v in zip(sources, values[crowded[0]], strict=True) if v]
         raise DataError(
-            f"categories[{name!r}]: row {crowded[0]} has {listed(on)} on; in a block one column at "
-            "most is 1."
+            f"categories[{name!r}]: row {before + crowded[0]} has {listed(on)} on; in a block one "
+            "column at most is 1."
         )

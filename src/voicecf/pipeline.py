@@ -140,7 +140,7 @@ class Trace:
         names = list(getattr(columns, "feature_names_in_", range(len(takes))))
         gives: list[int] = []
         for name, step, chosen in columns.transformers_:
-            some = [takes[i] for i in _positions(chosen, names)]
+            some = [takes[i] for i in chosen_columns(chosen, names)]
             if some and not (isinstance(step, str) and step == "drop"):
                 gives += self.through(f"{path}.{name}", step, some)
         return gives
@@ -331,7 +331,7 @@ def _flat(steps: Any, path: str = "") -> Iterator[tuple[str, Any]]:
             yield f"{path}{name}", step
 
 
-def _positions(chosen: Any, names: list[Any]) -> list[int]:
+def chosen_columns(chosen: Any, names: list[Any]) -> list[int]:
     """Return positions of the columns that a ColumnTransformer's step chose, however it did."""
     if isinstance(chosen, slice):
         start, stop = chosen.start, chosen.stop

@@ -55,8 +55,9 @@ class UnitRows:
     """A region's rows, scaled so that a slack is a distance in the metric.
 
     Where there are many, `single` holds them transposed, in single precision and in the row's own
-    `unit`, about one over its offset. Where there are few, `gram` holds their products,
-    `across` the rows again and `along` what they do to a step, by fours: see `_open`.
+    `unit`, about one over its offset. Where there are few, `gram` holds their products, `across`
+    the rows for coordinates as they are (by twos, columns by fours) and `along` what their
+    multipliers do to these: see `_open`.
     """
 
     u: Array
@@ -102,9 +103,52 @@ class UnitRows:
             origin=np.array(region.origin),
             guard=np.ascontiguousarray(guard / norms),
             gram=u[:0] if many else np.einsum("ji,ki->jk", u, u),
-            across=_by_fours(u[:0] if many else u),
-            along=_by_fours(u[:0].T if many else -u.T),
+            across=padded(u[:0] if many else u * scale, 2, 4),
+            along=u[:0] if many else -(u / scale),
         )
+
+
+@dataclass(frozen=True)
+class Stack:
+    """Rows of several regions that differ in nothing but these, as `_open` reads them.
+
+    Every array but `metric` has an entry a region.
+    """
+
+    offsets: Array
+    origins: Array
+    guards: Array
+    grams: Array
+    across: Array
+    along: Array
+    metric: Array
+    aways: Array
+    norms: Array
+
+    @classmethod
+    def of(cls, units: list[UnitRows]) -> Stack:
+        """Stack rows that were scaled for the same metric."""
+        scale = units[0].scale
+
+        def stacked(name: str) -> Array:
+            return np.stack([getattr(unit, name) for unit in units])
+
+        return cls(
+            offsets=stacked("offsets"),
+            origins=stacked("origin"),
+            guards=stacked("guard"),
+            grams=stacked("gram"),
+            across=stacked("across"),
+            along=stacked("along"),
+            metric=scale**2,
+            aways=np.sqrt(((scale * stacked("origin")) ** 2).sum(axis=1)),
+            norms=stacked("norms"),
+        )
+
+    @property
+    def geometry(self) -> tuple[Array, ...]:
+        """What the compiled loop takes, in its order."""
+        return tuple(vars(self).values())
 
 
 def project(
@@ -117,6 +161,7 @@ def project(
     certify: bool = True,
     into: Projection | None = None,
     places: NDArray[np.int64] | None = None,
+    binding: bool = False,
 ) -> Projection:
     """Find the nearest point of a region for each of a batch of points.
 
@@ -137,6 +182,8 @@ def project(
     into, places : Projection, array of int, optional
         Where to write the answers, and at which positions, instead of a new Projection. The
         caller then vouches for points, rows and boxes.
+    binding : bool
+        Whether it is known that the answers without a box are none.
 
     Returns
     -------
@@ -149,7 +196,7 @@ def project(
     >>> project([[2.0, 0.5]], Region([[1.0, 0.0]], [0.5], lo=0.0, hi=1.0)).points
     array([[0.5, 0.5]])
     """
-    points = _writable(np.atleast_2d(np.asarray(points, dtype=np.float64)))
+    points = writable(np.atleast_2d(np.asarray(points, dtype=np.float64)))
     unit = UnitRows.of(region, metric) if unit is None else unit
     rows = np.arange(len(points)) if rows is None else np.asarray(rows, dtype=np.int64)
     m, d = unit.u.shape
@@ -157,11 +204,13 @@ def project(
         _check(points, rows, region, d)
         into, places = Projection.blank(len(rows), d, m if certify else 0), np.arange(len(rows))
     problem = (
-        rows, places, points, _writable(np.atleast_2d(region.lo)),
-        _writable(np.atleast_2d(region.hi)), unit.offsets, unit.origin, unit.u, unit.scale,
+        rows, places, points, writable(np.atleast_2d(region.lo)),
+        writable(np.atleast_2d(region.hi)), unit.offsets, unit.origin, unit.u, unit.scale,
         unit.guard, into.points, into.multipliers, into.gap, into.reach, into.status,
     )  # fmt: skip
-    _solve(problem, unit, len(rows), lambda: into.status[places])
+    if binding or not m:
+        into.status[places] = Status.UNRESOLVED
+    _solve(problem, unit, len(rows), lambda: into.status[places], binding or not m)
     missed = places[into.status[places] != Status.OPTIMAL]
     into.points[missed], into.gap[missed], into.reach[missed] = np.nan, np.nan, np.nan
     if certify:
@@ -170,14 +219,15 @@ def project(
     return into
 
 
-def _by_fours(a: Array) -> Array:
-    """Add columns of zeros up to a multiple of four."""
-    wide = np.zeros((a.shape[0], -(-a.shape[1] // 4) * 4))
-    wide[:, : a.shape[1]] = a
+def padded(a: Array, *multiples: int) -> Array:
+    """Add zeros up to a multiple of some number in each direction."""
+    shape = [-(-size // by) * by for size, by in zip(a.shape, multiples, strict=True)]
+    wide = np.zeros(shape)
+    wide[tuple(map(slice, a.shape))] = a
     return wide
 
 
-def _writable(values: Array) -> Array:
+def writable(values: Array) -> Array:
     """Return values as compiled code knows them: for read-only ones it would compile anew."""
     return np.require(values, requirements=["C", "W", "O"] if not values.flags.writeable else ["C"])
 
@@ -194,8 +244,20 @@ def _check(points: Array, rows: NDArray[np.int64], region: Region, d: int) -> No
         raise ValueError("points must be finite numbers.")
 
 
+def _alone(unit: UnitRows) -> tuple[Any, ...]:
+    """One region for `_open.open_chunk`, and nothing to tell but its answers."""
+    none, nowhere = np.empty(0), np.empty(0, dtype=np.int64)
+    stack = Stack.of([unit])
+    nothing = (0.0, -1.0, none, none, np.empty((0, 0)), nowhere, none, nowhere)
+    return nowhere, *stack.geometry, *nothing
+
+
 def _solve(
-    problem: tuple[Any, ...], unit: UnitRows, n: int, status: Callable[[], NDArray[np.int8]]
+    problem: tuple[Any, ...],
+    unit: UnitRows,
+    n: int,
+    status: Callable[[], NDArray[np.int8]],
+    binding: bool,
 ) -> None:
     """Answer as if there were no box, what that misses by Newton, the rest by the safe phase."""
     m, d = unit.u.shape
@@ -207,11 +269,12 @@ def _solve(
         many = (*problem, unit.single, unit.unit)
         in_parallel(lambda a, b: _cuts.cuts_chunk(a, b, *many), n, chunk=chunk)
     else:
-        from voicecf import _open
+        if not binding:
+            from voicecf import _open
 
-        announce(_open.__file__, _open.open_chunk)
-        free = (*problem, unit.gram, unit.across, unit.along)
-        in_parallel(lambda a, b: _open.open_chunk(a, b, *free), n, chunk=chunk)
+            announce(_open.__file__, _open.open_chunk)
+            free = (*problem[:5], *problem[10:], *_alone(unit))
+            in_parallel(lambda a, b: _open.open_chunk(a, b, *free), n, chunk=chunk)
         left = np.flatnonzero(status() == Status.UNRESOLVED)
         if left.size:
             from voicecf import _kernel

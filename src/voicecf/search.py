@@ -42,6 +42,8 @@ class Aim:
         Whether the model puts points into the target.
     doubted : bool
         Whether every answer has to be put to it, for nothing is known of its arithmetic.
+    binding : bool
+        Whether it is known that the answers without a box are none.
     """
 
     region: Region
@@ -49,6 +51,7 @@ class Aim:
     order: Rows
     agrees: Callable[[Array], NDArray[np.bool_]]
     doubted: bool = False
+    binding: bool = False
 
     def project(
         self,
@@ -64,7 +67,7 @@ class Aim:
         found = project(
             points, self.region, rows=rows, unit=self.unit, certify=certify,
             into=into or Projection.blank(len(rows), points.shape[1], len(self.unit.u) * certify),
-            places=places,
+            places=places, binding=self.binding,
         )  # fmt: skip
         self._ease(points, rows, found, places, certify)
         if self.doubted:

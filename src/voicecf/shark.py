@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator
 from dataclasses import dataclass
-from functools import cache
 from numbers import Integral, Real
-from threading import Event
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -27,19 +25,29 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from voicecf._compile import announce, in_parallel
+from voicecf._compile import in_parallel
+from voicecf.frames import in_partitions
+from voicecf.passes import (
+    CHUNK,
+    Batches,
+    Contest,
+    Data,
+    Floats,
+    Labels,
+    Rows,
+    Spread,
+    Sweep,
+    Varying,
+    loops,
+    together,
+)
 
 __all__ = ["SHARK", "WeightCollapseWarning"]
-
-Floats = npt.NDArray[np.float64]
-Labels = npt.NDArray[np.int32]
 
 # The least within-cluster spread that a weight is computed from: w = 1 / max(phi, FLOOR).
 FLOOR = 1e-12
 # A spread so far below the floor that its own rounding is of no account.
 NEGLIGIBLE = 1e-6 * FLOOR
-# Rows in a job. Part of the result beyond this many rows, for spreads are added job by job.
-CHUNK = 32_768
 
 
 class WeightCollapseWarning(UserWarning):
@@ -149,7 +157,7 @@ class SHARK(
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Numbers, none missing.
+            Numbers, none missing; or a Dask DataFrame of them, and then there are no `labels_`.
         y : ignored
             Present for scikit-learn's sake.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -160,26 +168,35 @@ class SHARK(
         self : SHARK
             The fitted estimator.
         """
+        if in_partitions(X) and sample_weight is None:
+            from voicecf.distributed import fit
+
+            return fit(self, X)
         self._check_parameters()
         X = validate_data(self, X, dtype=np.float64, order="C")
-        if len(X) < self.n_clusters:
-            raise ValueError(
-                f"n_samples={len(X)} should be >= n_clusters={self.n_clusters}. Ask for fewer "
-                f"clusters."
-            )
-        every = _Rows(_writable(X), _check_mass(sample_weight, X))
+        self._check_count(len(X))
+        every = Rows(_writable(X), _check_mass(sample_weight, X))
         rows = every.present()
-        distinct = rows.distinct()
-        best = self._best_restart(rows, distinct)
+        self._learn(Batches([rows]), len(rows.X), DistinctRows(rows.distinct()))
+        self.labels_ = self._label(every.X)
+        return self
+
+    def _learn(self, data: Data, n_rows: int, distinct: Distinct) -> None:
+        """Learn the model from rows that can be passed over, `n_rows` in all."""
+        starts = self._starts(distinct)
+        ends = together([restart(s, self.max_iter, self.tol) for s in starts], data)
+        contest = Contest([(end.centers, end.weights) for end in ends], n_rows)
+        (contest,) = data.answer([contest])
+        winner = contest.winner(full=True)
+        best = ends[winner]
         self.cluster_centers_ = best.centers
         self.feature_weights_ = best.weights
-        self.inertia_ = best.inertia
+        self.inertia_ = contest.inertia(winner)
         self.n_iter_ = best.n_iter
-        self.labels_ = best.labels if rows is every else self._label(every.X)
         self._n_features_out = len(best.centers)
-        self._warn_of_empty_clusters(distinct, best)
-        self._warn_of_collapse(rows, best)
-        return self
+        self._warn_of_empty_clusters(distinct, contest.n_empty(winner))
+        (varying,) = data.answer([Varying(best.centers, best.weights)])
+        self._warn_of_collapse(best, varying.varies)
 
     def predict(self, X: Any) -> Labels:
         """Name the nearest center of each row.
@@ -215,18 +232,24 @@ class SHARK(
         X = self._check_rows(X)
         out = np.empty((len(X), len(self.cluster_centers_)))
         fixed = _writable(self.cluster_centers_), _writable(self.feature_weights_)
-        loop = _loops().distances
+        loop = loops().distances
         in_parallel(lambda start, stop: loop(X, *fixed, start, stop, out), len(X), chunk=CHUNK)
         return out
+
+    def _check_count(self, n_rows: int) -> None:
+        if n_rows < self.n_clusters:
+            raise ValueError(
+                f"n_samples={n_rows} should be >= n_clusters={self.n_clusters}. Ask for fewer "
+                f"clusters."
+            )
 
     def _check_rows(self, X: Any) -> Floats:
         check_is_fitted(self)
         return _writable(validate_data(self, X, reset=False, dtype=np.float64, order="C"))
 
     def _label(self, X: Floats) -> Labels:
-        state = _Assignment.of(X)
-        state.renew(X, _writable(self.cluster_centers_), _writable(self.feature_weights_))
-        return state.labels
+        rows = Rows(X, np.empty(0))
+        return rows.assign(_writable(self.cluster_centers_), _writable(self.feature_weights_))[0]
 
     def _check_parameters(self) -> None:
         for name in ("n_clusters", "n_init", "max_iter"):
@@ -240,49 +263,35 @@ class SHARK(
                 f"init={self.init!r} must be 'random', 'k-means++' or an array of centers."
             )
 
-    def _best_restart(self, rows: _Rows, distinct: _Rows) -> _Restart:
-        best: _Restart | None = None
-        for centers in self._starts(distinct):
-            ended = _restart(rows, centers, self.max_iter, self.tol)
-            if best is None or ended.improves_on(best):
-                best = ended
-        assert best is not None  # there is at least one start
-        return best
-
-    def _starts(self, distinct: _Rows) -> Iterator[Floats]:
-        k, n = self.n_clusters, len(distinct.X)
+    def _starts(self, distinct: Distinct) -> list[Floats]:
+        k, d = self.n_clusters, self.n_features_in_
         if not isinstance(self.init, str):
-            yield _check_init(self.init, (k, distinct.X.shape[1]))
-        elif n < k:  # a center on every row, and the rest on top of them
-            yield np.resize(distinct.X, (k, distinct.X.shape[1]))
-        else:
-            master = _generator(self.random_state)
-            for _ in range(self.n_init):
-                yield self._draw(distinct, seed=int(master.integers(0, 2**32 - 1)))
+            return [check_init(self.init, (k, d))]
+        if distinct.count < k:  # a center on every row, and the rest on top of them
+            return [np.resize(distinct.take(np.arange(distinct.count)), (k, d))]
+        master = _generator(self.random_state)
+        seeds = [int(master.integers(0, 2**32 - 1)) for _ in range(self.n_init)]
+        if self.init == "k-means++":
+            return distinct.spread_out(k, seeds)
+        drawn = [
+            np.random.default_rng(seed).choice(distinct.count, size=k, replace=False)
+            for seed in seeds
+        ]
+        return list(distinct.take(np.concatenate(drawn)).reshape(len(seeds), k, d))
 
-    def _draw(self, distinct: _Rows, seed: int) -> Floats:
-        if self.init == "random":
-            rng = np.random.default_rng(seed)
-            return distinct.X[rng.choice(len(distinct.X), size=self.n_clusters, replace=False)]
-        centers: Floats
-        centers, _ = kmeans_plusplus(
-            distinct.X, self.n_clusters, sample_weight=distinct.mass, random_state=seed
-        )
-        return centers
-
-    def _warn_of_empty_clusters(self, distinct: _Rows, best: _Restart) -> None:
-        if best.n_empty == 0:
+    def _warn_of_empty_clusters(self, distinct: Distinct, n_empty: int) -> None:
+        if n_empty == 0:
             return
         warnings.warn(
-            f"{best.n_empty} of n_clusters={self.n_clusters} clusters have no rows, in every "
-            f"restart; the data have {len(distinct.X)} distinct rows. Ask for fewer clusters, or "
+            f"{n_empty} of n_clusters={self.n_clusters} clusters have no rows, in every "
+            f"restart; the data have {distinct.count} distinct rows. Ask for fewer clusters, or "
             f"try other starts: a larger n_init, another random_state or init='k-means++'.",
             ConvergenceWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
 
-    def _warn_of_collapse(self, rows: _Rows, best: _Restart) -> None:
-        stuck = (best.phi <= FLOOR) | ~rows.varies_within(best.labels)
+    def _warn_of_collapse(self, best: End, varies: npt.NDArray[np.bool_]) -> None:
+        stuck = (best.phi <= FLOOR) | ~varies
         if not stuck.any() or stuck.all():
             return
         names = getattr(self, "feature_names_in_", np.arange(len(stuck)))[stuck].tolist()
@@ -294,211 +303,94 @@ class SHARK(
             f"{effective:.2f}). Leave such columns out, merge them (the dummies of one category), "
             f"or use KMeans.",
             WeightCollapseWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
 
 
-@cache
-def _loops() -> Any:
-    """Import the compiled loops, and numba with them, when something must run."""
-    from voicecf import _lloyd
+class Distinct(Protocol):
+    """The distinct rows among those to cluster, sorted; starting centers are drawn from them."""
 
-    announce(_lloyd.__file__, _lloyd.nearest)
-    return _lloyd
+    @property
+    def count(self) -> int:
+        """How many there are."""
 
+    def take(self, positions: npt.NDArray[np.int64]) -> Floats:
+        """Return some of them."""
 
-@dataclass(frozen=True)
-class _Assignment:
-    """The nearest center of each row and its weighted squared distance, in buffers for reuse."""
-
-    labels: Labels
-    closest: Floats
-
-    @classmethod
-    def of(cls, X: Floats) -> _Assignment:
-        return cls(np.full(len(X), -1, np.int32), np.empty(len(X)))
-
-    def renew(self, X: Floats, centers: Floats, weights: Floats) -> None:
-        """Assign every row anew."""
-        loop = _loops().nearest
-
-        def work(start: int, stop: int) -> None:
-            loop(X, centers, weights, start, stop, self.labels, self.closest)
-
-        in_parallel(work, len(X), chunk=CHUNK)
-
-
-class _Queue:
-    """Makes jobs take their turn in order, and lets everyone through if one of them fails."""
-
-    def __init__(self, n: int) -> None:
-        self._left = [Event() for _ in range(n)]
-
-    def __enter__(self) -> None: ...
-
-    def __exit__(self, failure: type[BaseException] | None, *_: object) -> None:
-        if failure is not None:
-            for event in self._left:
-                event.set()
-
-    def wait_for_turn(self, place: int) -> None:
-        if place > 0:
-            self._left[place - 1].wait()
-
-    def leave(self, place: int) -> None:
-        self._left[place].set()
+    def spread_out(self, k: int, seeds: list[int]) -> list[Floats]:
+        """Draw centers far from one another (k-means++), k for each seed."""
 
 
 @dataclass(frozen=True)
-class _Rows:
-    """The rows to cluster, and the mass of each."""
+class DistinctRows:
+    """Distinct rows in memory."""
 
-    X: Floats
-    mass: Floats
+    rows: Rows
 
-    def present(self) -> _Rows:
-        """Leave out the rows without mass."""
-        there = self.mass > 0
-        return self if there.all() else _Rows(self.X[there], self.mass[there])
+    @property
+    def count(self) -> int:
+        """How many there are."""
+        return len(self.rows.X)
 
-    def distinct(self) -> _Rows:
-        """Sort and deduplicate the rows, adding up their mass: numpy.unique(X, axis=0), faster.
+    def take(self, positions: npt.NDArray[np.int64]) -> Floats:
+        """Return some of them."""
+        return self.rows.X[positions]
 
-        Each column becomes the ranks of its values. A row is then one integer, its ranks being
-        the digits, as long as that fits; when it no longer does, the integers are ranked too.
-        """
-        key, n_keys = np.zeros(len(self.X), np.int64), 1
-        for column in self.X.T:
-            values = np.unique(column)
-            if n_keys * len(values) >= 2**63:
-                known = np.unique(key)
-                key, n_keys = np.searchsorted(known, key), len(known)
-            key = key * len(values) + np.searchsorted(values, column)
-            n_keys *= len(values)
-        _, first, of_row = np.unique(key, return_index=True, return_inverse=True)
-        mass = np.bincount(of_row, weights=self.mass).astype(np.float64, copy=False)
-        return _Rows(self.X[first], mass)
-
-    def spread(self, labels: Labels, means: Floats) -> Floats:
-        """Sum squared deviations from the cluster means, a row for each cluster."""
-        loop = _loops().spread
-
-        def work(start: int, stop: int) -> Floats:
-            out = np.zeros_like(means)
-            loop(self.X, self.mass, labels, start, stop, means, out)
-            return out
-
-        return _add_in_order(in_parallel(work, len(self.X), chunk=CHUNK))
-
-    def varies_within(self, labels: Labels) -> npt.NDArray[np.bool_]:
-        """Tell for each feature whether some cluster holds two values of it."""
-        present, first = np.unique(labels, return_index=True)
-        sample = np.empty((present[-1] + 1, self.X.shape[1]))
-        sample[present] = self.X[first]
-        varies = np.zeros(self.X.shape[1], np.bool_)
-        _loops().mark_varying(self.X, labels, sample, varies)
-        return varies
+    def spread_out(self, k: int, seeds: list[int]) -> list[Floats]:
+        """Draw centers far from one another (k-means++), k for each seed."""
+        mass = self.rows.mass
+        return [
+            kmeans_plusplus(self.rows.X, k, sample_weight=mass, random_state=seed)[0]
+            for seed in seeds
+        ]
 
 
 @dataclass(frozen=True)
-class _Restart:
+class End:
     """Where a restart ended."""
 
     centers: Floats
     weights: Floats
     phi: Floats
-    labels: Labels
-    inertia: float
     n_iter: int
 
-    @property
-    def n_empty(self) -> int:
-        return len(self.centers) - int(np.count_nonzero(np.bincount(self.labels)))
 
-    def improves_on(self, other: _Restart) -> bool:
-        """Compare empty clusters, then inertia; the same partition again is no improvement.
+def restart(centers: Floats, max_iter: int, tol: float) -> Generator[Any, Any, End]:
+    """Ask for Lloyd's passes from `centers` and equal weights until nothing moves.
 
-        Its inertia differs in the last bits only, and these should not decide how the clusters
-        are numbered.
-        """
-        if self.n_empty != other.n_empty:
-            return self.n_empty < other.n_empty
-        return self.inertia < other.inertia and not self._same_partition(other)
-
-    def _same_partition(self, other: _Restart) -> bool:
-        k = len(self.centers)
-        pairs = np.bincount(self.labels.astype(np.int64) * k + other.labels)
-        return int(np.count_nonzero(pairs)) == k - self.n_empty
-
-
-@np.errstate(over="ignore", invalid="ignore")  # `_weights` tells of an overflow
-def _restart(rows: _Rows, centers: Floats, max_iter: int, tol: float) -> _Restart:
-    """Run Lloyd's passes from `centers` and equal weights until nothing moves."""
-    phi = np.ones(rows.X.shape[1])
+    Centers that do not move are those of labels that do not change, for sums have a fixed order.
+    """
+    phi = np.ones(centers.shape[1])
     weights = _weights(phi)
-    state = _Assignment.of(rows.X)
     n_iter, settled = 0, False
     while n_iter < max_iter and not settled:
-        means, phi, changed = _pass(rows, state, centers, weights)
+        sweep = yield Sweep(centers, weights)
+        means = sweep.means()
+        spread = _spared(sweep, means)
+        if spread is None:
+            spread = (yield Spread(centers, weights, means)).total
+        with np.errstate(over="ignore", invalid="ignore"):  # `_weights` tells of an overflow
+            phi = spread.sum(axis=0)
+            settled = bool(np.linalg.norm(means - centers) <= tol)
         weights = _weights(phi)
-        settled = changed == 0 or bool(np.linalg.norm(means - centers) <= tol)
         centers = means
         n_iter += 1
-    state.renew(rows.X, centers, weights)
-    inertia = float(np.sum(rows.mass * state.closest))
-    return _Restart(centers, weights, phi, state.labels, inertia, n_iter)
+    return End(centers, weights, phi, n_iter)
 
 
-def _pass(
-    rows: _Rows, state: _Assignment, centers: Floats, weights: Floats
-) -> tuple[Floats, Floats, int]:
-    """Assign every row; return the new means, their spread phi and the count of new labels."""
-    sums, totals, around, changed = _sweep(rows, state, centers, weights)
-    filled = totals > 0
-    means = centers.copy()  # an empty cluster stays where it is
-    means[filled] = sums[filled] / totals[filled, None]
-    # Steiner: sum (x - m)^2 = sum (x - c)^2 - n (m - c)^2. It spares a second sweep where it does
-    # not cancel. Few rows take the sweep in any case, and so give the bits of the plain formula.
-    shift = totals[:, None] * (means - centers) ** 2
-    safe = (shift <= around / 2) | (around <= NEGLIGIBLE)
-    if len(rows.X) > CHUNK and safe.all():
-        spread = around - shift
-    else:
-        spread = rows.spread(state.labels, means)
-    return means, spread.sum(axis=0), changed
+@np.errstate(over="ignore", invalid="ignore")
+def _spared(sweep: Sweep, means: Floats) -> Floats | None:
+    """Return the spread around the means without a pass of its own; None where that is not safe.
 
-
-def _sweep(
-    rows: _Rows, state: _Assignment, centers: Floats, weights: Floats
-) -> tuple[Floats, Floats, Floats, int]:
-    """Assign every row; return sums, masses and squares around `centers`, and new labels."""
-    X, mass, labels = rows.X, rows.mass, state.labels
-    sums, totals = np.zeros_like(centers), np.zeros(len(centers))
-    loops, queue = _loops(), _Queue(-(-len(X) // CHUNK))
-
-    def work(start: int, stop: int) -> tuple[int, Floats]:
-        around = np.zeros_like(centers)
-        with queue:
-            changed = loops.nearest_and_spread(
-                X, mass, centers, weights, start, stop, labels, state.closest, around
-            )
-            # Rows are added one by one in their order, as numpy adds them: where weights collapse,
-            # the rounding of these sums is all that tells one restart from another.
-            queue.wait_for_turn(start // CHUNK)
-            loops.add_up(X, mass, labels, start, stop, sums, totals)
-            queue.leave(start // CHUNK)
-        return changed, around
-
-    changes, parts = zip(*in_parallel(work, len(X), chunk=CHUNK), strict=True)
-    return sums, totals, _add_in_order(parts), sum(changes)
-
-
-def _add_in_order(parts: Sequence[Floats]) -> Floats:
-    """Add up what the jobs returned, from first to last, whoever ran them."""
-    total = parts[0]
-    for part in parts[1:]:
-        total += part
-    return total
+    Steiner: sum (x - m)^2 = sum (x - c)^2 - n (m - c)^2, where it does not cancel. Few rows take
+    the pass in any case, and so give the bits of the plain formula.
+    """
+    if sweep.n_rows <= CHUNK:
+        return None
+    assert sweep.around is not None
+    shift = sweep.totals[:, None] * (means - sweep.centers) ** 2
+    safe = (shift <= sweep.around / 2) | (sweep.around <= NEGLIGIBLE)
+    return sweep.around - shift if safe.all() else None
 
 
 def _weights(phi: Floats) -> Floats:
@@ -526,7 +418,8 @@ def _generator(random_state: Any) -> np.random.Generator:
         ) from error
 
 
-def _check_init(init: Any, shape: tuple[int, int]) -> Floats:
+def check_init(init: Any, shape: tuple[int, int]) -> Floats:
+    """Return starting centers of the user's own as an array, or raise."""
     centers: Floats = check_array(init, dtype=np.float64, order="C", copy=True, input_name="init")
     if centers.shape != shape:
         raise ValueError(

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from voicecf._compile import in_parallel
+from voicecf.blocks import Stream
 from voicecf.errors import ColumnError, DataError, listed
 from voicecf.frames import (
     Cells,
@@ -206,7 +207,7 @@ class Space:
         ----------
         steps : Pipeline or None
             The fitted steps before the model; None for a bare one.
-        X : array or frame
+        X : array, frame or Stream
         dtype : numpy dtype
             What the model computes with.
         categories : dict, optional
@@ -225,8 +226,9 @@ class Space:
         """
         from voicecf.learning import bare, traced, with_categories
 
-        space = bare(X, dtype, order) if steps is None else traced(steps, X, dtype)
-        return with_categories(space, X, categories) if categories else space
+        stream = X if isinstance(X, Stream) else Stream.table(X)
+        space = bare(stream, dtype, order) if steps is None else traced(steps, stream, dtype)
+        return with_categories(space, stream, categories) if categories else space
 
     @property
     def n_coordinates(self) -> int:

@@ -23,6 +23,9 @@ class Tolerance:
         A pivot below this share of its diagonal sends a point to the safe phase.
     closed : float
         Of the cost: a duality gap this small is closed.
+    long : float
+        A step so many times as long as its answer's distance from the origin is off by rounding
+        that matters there.
     changed : float
         Of a column's spread: a smaller move is no change.
     """
@@ -32,6 +35,7 @@ class Tolerance:
     dependent: float = 1e-12
     singular: float = 1e-4
     closed: float = 1e-10
+    long: float = 1e4
     changed: float = 1e-9
 
 

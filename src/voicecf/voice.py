@@ -20,8 +20,11 @@ from voicecf.cell import Cell
 from voicecf.clustering import Clustering
 from voicecf.counterfactuals import Counterfactuals
 from voicecf.errors import DataError, EmptyClusterWarning, OptionError, known_option
-from voicecf.explainer import Explainer, Question, Terms, check_target
-from voicecf.projection import Projection, UnitRows
+from voicecf.explainer import Explainer, Question, Terms, check_target, relative
+from voicecf.frames import in_partitions
+from voicecf.learning import Givens
+from voicecf.onepass import Passed, fits, one_pass
+from voicecf.projection import Projection, Stack, UnitRows
 from voicecf.pullback import loosened, pulled_back
 from voicecf.region import Array, Region
 from voicecf.rules import Rules
@@ -139,14 +142,17 @@ class VoICE(Explainer):
         Parameters
         ----------
         X : array or frame of shape (n, d)
-            The data that was clustered.
+            The data that was clustered; a Dask DataFrame is learned from partition by partition.
         y : ignored
         """
         self._check_options()
-        given = self._read_model(X, self.categories)
-        self.spread_ = np.ptp(given.points, axis=0)
-        self._set_box(given.points)
-        self._set_contraction(given)
+        if in_partitions(X):
+            from voicecf.distributed import fit
+
+            return fit(self, X)
+        data = self._read_model(X, self.categories)
+        self._set_box(data)
+        self._set_contraction(data)
         self._set_order()
         return self
 
@@ -216,8 +222,8 @@ class VoICE(Explainer):
         if not (_is_number(self.margin) and 0 <= self.margin < 1):
             raise OptionError(f"margin={self.margin!r} must be in [0, 1).")
 
-    def _set_box(self, points: Array | None) -> None:
-        """Learn bounds of columns, and of coordinates; `points` are the data."""
+    def _set_box(self, data: Givens | None) -> None:
+        """Learn bounds of columns, and of coordinates."""
         columns = self.space_.columns
         d = len(columns)
         if self.bounds is None:
@@ -228,8 +234,10 @@ class VoICE(Explainer):
         else:
             self.lo_, self.hi_ = check_sides(self.bounds, d)
         self.box_ = self.space_.box(self.lo_, self.hi_)
-        if points is not None and not self.space_.is_plain:
-            self.box_ = _around(points, *self.box_)
+        if data is not None and not self.space_.is_plain:
+            around = [_around(given.points, *self.box_) for given in data]
+            lows, highs = zip(*around, strict=True)
+            self.box_ = np.min(lows, axis=0), np.max(highs, axis=0)
         self.box_ = self.space_.inward(*self.box_)
 
     def _box(self, lo: Array, hi: Array) -> tuple[Array, Array]:
@@ -244,31 +252,35 @@ class VoICE(Explainer):
                     side[column.places] = learned[column.places]
         return sides
 
-    def _set_contraction(self, given: Given) -> None:
+    def _set_contraction(self, data: Givens) -> None:
         k = self.clustering_.n_clusters
         self.alpha_ = np.ones(k)
         if self.contraction != "retain":
             self.alpha_[:] = self.contraction
             return
-        labels = self._labels(given)
-        empty = []
-        for t in range(k):
-            members = labels == t
-            if not members.any():
-                empty.append(t)
-                continue
-            scores = self.clustering_.cell(t).scores(given.seen[members])
-            if self.contract_bounds:
-                scores = np.maximum(scores, self._box_scores(t, given.points[members]))
-            scores = np.sort(scores)
-            kept = scores[max(int(np.ceil(self.retain * len(scores) - 1e-9)), 1) - 1]
+        scores: list[list[Array]] = [[] for _ in range(k)]
+        for given in data:
+            labels = self._labels(given)
+            for t in np.unique(labels):
+                found = self._scores(int(t), given, labels == t)
+                scores[t].append(found if self.retain < 1 else found.max(keepdims=True))
+        for t in np.flatnonzero([len(found) > 0 for found in scores]):
+            found = np.sort(np.concatenate(scores[t]))
+            kept = found[max(int(np.ceil(self.retain * len(found) - 1e-9)), 1) - 1]
             self.alpha_[t] = max(kept, LEAST_ALPHA)
-        if empty:
+        if empty := [t for t in range(k) if not scores[t]]:
             warn(
                 f"clusters {empty} have no rows in X; their cells are not contracted.",
                 EmptyClusterWarning,
                 stacklevel=3,
             )
+
+    def _scores(self, target: int, given: Given, members: NDArray[np.bool_]) -> Array:
+        """How much of its cell each member of a cluster needs, 0 to 1."""
+        scores = self.clustering_.cell(target).scores(given.seen[members])
+        if self.contract_bounds:
+            scores = np.maximum(scores, self._box_scores(target, given.points[members]))
+        return scores
 
     def _box_scores(self, target: int, points: Array) -> Array:
         """How much of the box each point needs if it shrinks towards the origin, 0 to 1."""
@@ -311,12 +323,28 @@ class VoICE(Explainer):
 
     def _prepared(self, target: int) -> tuple[Region, UnitRows]:
         """Region and scaled rows of a target, kept for later calls."""
-        kept: dict[int, tuple[Region, UnitRows]] = self.__dict__.setdefault("_kept", {})
+        kept: dict[Any, Any] = self.__dict__.setdefault("_kept", {})
         if target not in kept:
             if len(kept) * self.clustering_.centers.size > TABLE:
                 kept.clear()
             kept[target] = self._prepare(target)
-        return kept[target]
+        prepared: tuple[Region, UnitRows] = kept[target]
+        return prepared
+
+    def _stack(self) -> Stack | None:
+        """Scaled rows of all targets, for one pass over memory; None where that does not fit."""
+        kept: dict[Any, Any] = self.__dict__.setdefault("_kept", {})
+        if "stack" not in kept:
+            clustering, space = self.clustering_, self.space_
+            plain = space.continuous and space.is_plain and space.dtype == np.float64
+            plain = plain and space.steps is None and not self.contract_bounds
+            stack = None
+            if plain and fits(clustering, TABLE):
+                targets = range(clustering.n_clusters)
+                stack = Stack.of([self._prepared(target)[1] for target in targets])
+            self.__dict__["_kept"]["stack"] = stack
+        found: Stack | None = self.__dict__["_kept"]["stack"]
+        return found
 
     def _prepare(self, target: int) -> tuple[Region, UnitRows]:
         alpha = min(float(self.alpha_[target]), 1.0 - self.margin)
@@ -360,6 +388,7 @@ class VoICE(Explainer):
         Parameters
         ----------
         X : array or frame of shape (n, d)
+            A Dask DataFrame is answered by one: see `voicecf.distributed.explain`.
         target : int, array of int, "nearest" or "each"
             A cluster for all rows, one for each row, the cheapest other cluster, or every other
             cluster (an answer a pair, targets ascending).
@@ -389,10 +418,62 @@ class VoICE(Explainer):
         known_option(objective, OBJECTIVES, "objective")
         _check_count(alternatives, "alternatives", 0)
         _check_count(limit, "limit", 1)
+        if in_partitions(X):
+            from voicecf import distributed
+
+            said = {"objective": objective, "deepen": deepen, "rules": rules, "limit": limit}
+            said |= {"target": target, "alternatives": alternatives, **words}
+            return distributed.explain(self, X, **said)  # type: ignore[no-any-return]
         several = alternatives > 0
+        plain = objective == "cost" and not (several or deepen or words or isinstance(target, str))
+        self._fitted_space()
+        if plain and rules is None and self._stack() is not None:
+            return self._in_one_pass(X, target)
         question = self._question(X, objective, rules, words, limit, choosing=several)
         first = self._explain(question, target, deepen)
         return self._with_alternatives(question, first, alternatives) if several else first
+
+    def _in_one_pass(self, X: Any, target: Any) -> Counterfactuals:
+        """Answer the plainest question: numbers, a target a row, the box as it was learned."""
+        space, clustering, stack = self.space_, self.clustering_, self._stack()
+        assert stack is not None
+        if type(X) is np.ndarray and X.dtype == np.float64 and X.ndim == 2:
+            space._check_width(X.shape[1])
+            values, own = X, np.empty(X.shape)
+            given = Given(None, own, own, array=own)
+        else:
+            given = space.read(X)
+            values = own = given.points
+        targets = check_target(target, len(values), clustering.n_clusters)
+        least = TOLERANCE.changed * self.spread_
+        told = one_pass(values, own, targets, stack, self.box_, clustering, least)
+        self._ask_the_model(told, targets)
+        found = told.found
+        box = Box(*self.box_, np.zeros(space.n_coordinates, dtype=np.bool_))
+        question = Question(own, told.source, box, given, "cost", (self.lo_, self.hi_))
+        cardinality = np.full(len(own), space.n_coordinates)
+        cardinality[found.status == Status.ALREADY] = 0
+        answers = Answers.of(found, cardinality)
+        left = np.flatnonzero(found.status == Status.UNRESOLVED)
+        if left.size:
+            rest = self._answer(replace(question, binding=True), left, targets[left])
+            answers.put(left, rest)
+            cost, energy, changed = self._measure(question, left, rest.points)
+            told.cost[left], told.n_changed[left] = cost, changed
+            found.gap[left] = relative(rest.gap, energy)
+        measured = told.cost, found.gap, told.n_changed
+        return self._told_as(question, np.arange(len(own)), targets, answers, measured)
+
+    def _ask_the_model(self, told: Passed, targets: Rows) -> None:
+        """Settle the clusters that rounding leaves in doubt."""
+        asked = np.flatnonzero(told.source < 0)
+        if asked.size == 0:
+            return
+        if not np.isfinite(told.points[asked]).all():
+            self.space_._check_finite(told.points)
+        told.source[asked] = self.clustering_.labels(told.points[asked])
+        there = asked[told.source[asked] == targets[asked]]
+        told.stay(there)
 
     def tradeoff(
         self,
@@ -532,8 +613,8 @@ class VoICE(Explainer):
             doubted = not self.clustering_.trusted
             placed = region if learned else region.within(*box), unit, ranked, agrees, doubted
             if terms is not None:
-                return target, Choosing(*placed, terms.choices, terms.limit)
-            return target, Aim(*placed)
+                return target, Choosing(*placed, choices=terms.choices, limit=terms.limit)
+            return target, Aim(*placed, binding=question.binding)
 
         if len(targets) and (targets == targets[0]).all():
             yield np.arange(len(targets)), partial(aim, int(targets[0]))

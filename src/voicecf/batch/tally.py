@@ -1,0 +1,140 @@
+"""What became of all rows so far: counts, costs, and which columns did the work."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+
+from voicecf.counterfactuals import Counterfactuals
+from voicecf.status import Status
+
+__all__ = ["Tally"]
+
+# Costs are counted in bins, each this much wider than the one before: so a median is known to half
+# a per cent, however many rows there are, and two tallies can be added.
+WIDTH = 0.01
+# Columns that the summary names.
+NAMED = 8
+
+
+@dataclass
+class Tally:
+    """Counts of answers, of a size that does not grow with them.
+
+    Attributes
+    ----------
+    rows, bad : int
+        Rows that were answered, and that could not be read.
+    outcomes : dict of str to int
+        Answers by status.
+    costs : dict of int to int
+        Answers that change something, by the logarithm of their cost.
+    changed, share : dict of str to number
+        By column: answers that change it, and what of their cost falls to it.
+    """
+
+    rows: int = 0
+    bad: int = 0
+    outcomes: dict[str, int] = field(default_factory=dict)
+    costs: dict[str, int] = field(default_factory=dict)
+    changed: dict[str, int] = field(default_factory=dict)
+    share: dict[str, float] = field(default_factory=dict)
+
+    def add(self, answers: Counterfactuals, rows: int, bad: int) -> None:
+        """Count answers to some rows, beside which others were bad."""
+        self.rows += rows
+        self.bad += bad
+        codes, counts = np.unique(answers.status, return_counts=True)
+        for code, count in zip(codes.tolist(), counts.tolist(), strict=True):
+            _count(self.outcomes, Status(code).name.lower(), count)
+        moved = answers.feasible & (answers.status != Status.ALREADY)
+        self._add_costs(answers.cost[moved])
+        self._add_columns(answers, moved)
+
+    def plus(self, more: Tally) -> Tally:
+        """Return both together."""
+        both = Tally(self.rows + more.rows, self.bad + more.bad)
+        for name in ("outcomes", "costs", "changed", "share"):
+            counts = getattr(both, name)
+            for part in (self, more):
+                for key, count in getattr(part, name).items():
+                    _count(counts, key, count)
+        return both
+
+    def _add_costs(self, costs: Any) -> None:
+        bins = np.rint(np.log(costs[costs > 0]) / WIDTH).astype(np.int64)
+        found, counts = np.unique(bins, return_counts=True)
+        for at, count in zip(found.tolist(), counts.tolist(), strict=True):
+            _count(self.costs, str(at), count)
+
+    def _add_columns(self, answers: Counterfactuals, moved: Any) -> None:
+        moves = answers.points - answers.given.points[answers.row]
+        moves[~moved] = 0.0
+        changed = answers.space.changed(moves, answers.least).sum(axis=0)
+        np.square(moves, out=moves)
+        price = moves.sum(axis=0) * answers.weights
+        for column, count in zip(answers.space.columns, changed.tolist(), strict=True):
+            _count(self.changed, str(column.name), count)
+            _count(self.share, str(column.name), float(price[column.places].sum()))
+
+    @property
+    def answers(self) -> int:
+        """Number of answers."""
+        return sum(self.outcomes.values())
+
+    @property
+    def feasible(self) -> int:
+        """Number of answers that there are."""
+        return sum(self.outcomes.get(name, 0) for name in ("optimal", "already", "stopped"))
+
+    @property
+    def median_cost(self) -> float | None:
+        """Median cost of the answers that change something, to half a per cent."""
+        total, seen = sum(self.costs.values()), 0
+        for at in sorted(self.costs, key=int):
+            seen += self.costs[at]
+            if 2 * seen >= total:
+                return float(np.exp(int(at) * WIDTH))
+        return None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        return asdict(self)
+
+    def text(self) -> str:
+        """Say it in a few lines."""
+        lines = [f"{self.rows:,} rows, {self.answers:,} answers: {self._told_outcomes()}"]
+        if self.bad:
+            lines.append(f"{self.bad:,} rows could not be read and were left out")
+        if self.answers:
+            lines.append(f"feasible: {self.feasible / self.answers:.1%}")
+        if self.median_cost is not None:
+            lines.append(f"median cost: {self.median_cost:.3g}")
+            lines += self._told_columns()
+        return "\n".join(lines) + "\n"
+
+    def _told_outcomes(self) -> str:
+        told = sorted(self.outcomes.items(), key=lambda item: -item[1])
+        return ", ".join(f"{count:,} {name}" for name, count in told) or "none"
+
+    def _told_columns(self) -> list[str]:
+        """Tell which columns do the work: how often they change, and what of the cost is theirs."""
+        moved = sum(self.costs.values())
+        total = sum(self.share.values()) or 1.0
+        names = sorted(self.changed, key=lambda name: (-self.share[name], -self.changed[name]))
+        names = [name for name in names if self.changed[name]]
+        shown = names[:NAMED]
+        width = max((len(name) for name in shown), default=0)
+        lines = ["columns that do the work:"] if shown else []
+        for name in shown:
+            often, part = self.changed[name] / moved, self.share[name] / total
+            lines.append(f"  {name:<{width}}  in {often:4.0%} of the answers, {part:4.0%} of cost")
+        if len(names) > NAMED:
+            lines.append(f"  and {len(names) - NAMED} more")
+        return lines
+
+
+def _count(counts: dict[str, Any], name: str, more: Any) -> None:
+    counts[name] = counts.get(name, 0) + more

@@ -1,0 +1,94 @@
+"""The door: what can be learned from a stream, and who learns it."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+from sklearn.cluster import KMeans
+from sklearn.pipeline import Pipeline
+
+from voicecf.blocks import Progress, Stream
+from voicecf.clustering import is_fitted
+from voicecf.errors import ModelError
+from voicecf.shark import SHARK
+from voicecf.streaming.clusters import fit_kmeans, fit_shark
+from voicecf.streaming.steps import learn, transformed
+from voicecf.voice import VoICE
+
+Estimator = TypeVar("Estimator")
+
+
+def fit(estimator: Estimator, source: Any, *, progress: Progress | None = None) -> Estimator:
+    """Fit a model, or an explainer of one, on tables that come one after the other.
+
+    What is learned is what `estimator.fit` would learn of all rows in memory, however the source
+    divides them: SHARK, ranges and contractions to the last bit, KMeans up to the order of sums.
+
+    Parameters
+    ----------
+    estimator : SHARK, KMeans, a Pipeline that ends in one, or a VoICE around one
+        Fitted in place. The steps of a pipeline may be StandardScaler, MinMaxScaler, MaxAbsScaler,
+        OneHotEncoder, OrdinalEncoder, SimpleImputer, FunctionTransformer, a ColumnTransformer of
+        these, or pipelines of them; other steps that are fitted already are used as they are.
+        A VoICE fits its model unless that is fitted.
+    source : iterable of tables, or callable that returns one
+        Read several times: a list of frames or arrays, a pyarrow Dataset, or
+        ``lambda: pandas.read_csv(path, chunksize=100_000)``. Tables are frames of pandas, polars
+        or pyarrow, record batches or arrays.
+    progress : callable, optional
+        Called as ``progress(pass, rows)``: the number of the pass, from 1, and of its rows so far.
+
+    Returns
+    -------
+    estimator
+        Fitted. `labels_` is left out, for it grows with the rows: `predict` tells, table by table.
+
+    Notes
+    -----
+    Memory holds a block of rows, not more, but for: distinct rows that SHARK draws its starts from
+    (sorted on disk beyond half a gigabyte); levels of categories; distinct values of columns whose
+    gaps are filled with a median or the most frequent one; and 8 bytes a row for VoICE with
+    retain < 1. KMeans(init="random") takes 24 bytes a row while it draws.
+
+    All restarts of a model go on in the same passes. KMeans starts where scikit-learn would start
+    with the same `random_state`, and stops by its rule; `algorithm` is taken as "lloyd".
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from voicecf import SHARK, streaming
+    >>> X = np.random.default_rng(0).normal(size=(1000, 3)) + np.repeat([[0], [5]], 500, axis=0)
+    >>> whole = SHARK(2, random_state=0).fit(X)
+    >>> parts = streaming.fit(SHARK(2, random_state=0), np.array_split(X, 7))
+    >>> bool((parts.cluster_centers_ == whole.cluster_centers_).all())
+    True
+    """
+    return fit_stream(estimator, Stream.of(source, progress))
+
+
+def fit_stream(estimator: Estimator, stream: Stream) -> Estimator:
+    """Fit an estimator on a stream."""
+    if isinstance(estimator, VoICE):
+        if not is_fitted(estimator.model):
+            fit_model(estimator.model, stream)
+        return estimator.fit(stream)
+    fit_model(estimator, stream)
+    return estimator
+
+
+def fit_model(model: Any, stream: Stream) -> None:
+    """Fit a clustering, or a pipeline that ends in one."""
+    if isinstance(model, Pipeline):
+        for at, (name, step) in enumerate(model.steps[:-1]):
+            model.steps[at] = (name, learn(step, stream, name))
+            stream = transformed(model.steps[at][1], stream)
+        fit_model(model.steps[-1][1], stream)
+    elif isinstance(model, SHARK):
+        fit_shark(model, stream)
+    elif isinstance(model, KMeans):
+        fit_kmeans(model, stream)
+    else:
+        raise ModelError(
+            f"{type(model).__name__} cannot be learned from a stream; SHARK and KMeans can, by "
+            "themselves or last in a Pipeline, and VoICE around them."
+        )

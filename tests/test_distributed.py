@@ -1,0 +1,226 @@
+"""Dask: the same answers and models as in memory, on a real cluster, whatever happens to it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.cluster import KMeans
+from sklearn.compose import make_column_transformer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+from voicecf import CFCLUST, SHARK, VoICE, distributed
+from voicecf.errors import ColumnError, OptionError
+from voicecf.passes import BATCH
+from voicecf.status import Status
+
+dd = pytest.importorskip("dask.dataframe")
+cluster = pytest.importorskip("distributed")
+
+pytestmark = [
+    # Of a cluster that comes and goes: sockets and loops that the collector finds first.
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+    pytest.mark.filterwarnings("ignore:Port 8787:UserWarning"),
+    pytest.mark.filterwarnings("ignore:Sending large graph:UserWarning"),
+]
+OWN = ["source", "target", "status", "feasible", "cost", "n_changed", "rho", "tau", "gap"]
+
+
+@pytest.fixture(scope="module")
+def client(explained):
+    with (
+        cluster.LocalCluster(
+            n_workers=2, threads_per_worker=2, processes=True, dashboard_address=None
+        ) as workers,
+        cluster.Client(workers) as client,
+    ):
+        yield client
+
+
+def customers(n=600, seed=0):
+    rng = np.random.default_rng(seed)
+    return pd.DataFrame(
+        {
+            "age": rng.integers(18, 90, n),
+            "income": rng.gamma(4.0, 500.0, n).round(2),
+            "job": rng.choice(["clerk", "chef", "pilot"], n),
+            "note": [f"row {i}" for i in range(n)],
+        },
+        index=pd.Index(np.arange(n) * 10, name="id"),
+    )
+
+
+def numbers(n, d=4, k=3, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d)) + 4.0 * rng.normal(size=(k, d))[rng.integers(k, size=n)]
+    return pd.DataFrame(X, columns=[f"c{i}" for i in range(d)])
+
+
+@pytest.fixture(scope="module")
+def explained():
+    """An explainer in the user's own columns, its rows and its answers in memory."""
+    frame = customers()
+    encode = make_column_transformer(
+        (StandardScaler(), ["age", "income"]), (OneHotEncoder(), ["job"])
+    )
+    voice = VoICE(make_pipeline(encode, KMeans(3, n_init=2, random_state=0)))
+    voice.fit(frame.drop(columns="note"))
+    voice.explain(frame.head(2))  # compiled here, and not in every worker at the same time
+    return voice, frame
+
+
+def assert_told(answers, cf, frame):
+    """Compare answers of Dask with those of memory, value by value."""
+    assert answers.index.tolist() == frame.index[cf.row].tolist()
+    for name in ("source", "target", "feasible"):
+        np.testing.assert_array_equal(answers[name], getattr(cf, name))
+    assert answers["status"].tolist() == [Status(s).name.lower() for s in cf.status.tolist()]
+    found = cf.feasible
+    for name in ("cost", "n_changed", "rho", "tau", "gap"):
+        told = answers[name].to_numpy(dtype=float, na_value=np.nan)
+        np.testing.assert_array_equal(told[found], getattr(cf, name)[found])
+        assert np.isnan(told[~found]).all()
+    table = cf.to_frame()
+    for name in cf.space.sources:
+        assert answers[name][found].tolist() == table[name][found].tolist()
+
+
+@pytest.mark.parametrize("npartitions", [1, 7])
+@pytest.mark.parametrize(
+    "question",
+    [
+        {},
+        {"target": "each", "immutable": ["age"]},
+        {"target": 2, "objective": "fewest", "bounds": {"income": ("-1%", "+1%")}},
+    ],
+    ids=["nearest", "each", "fewest"],
+)
+def test_answers_are_those_of_memory_whatever_the_partitions(
+    npartitions, question, explained, client
+):
+    voice, frame = explained
+    frame = frame.head(60)
+    answers = voice.explain(dd.from_pandas(frame, npartitions=npartitions), **question).compute()
+    cf = voice.explain(frame, **question)
+    assert_told(answers, cf, frame)
+    assert answers["note"].tolist() == frame["note"].iloc[cf.row].tolist()
+    there = answers[answers["feasible"]]
+    assert (voice.model.predict(there[voice.space_.sources]) == there["target"]).all()
+
+
+def test_what_is_announced_is_what_comes(explained):
+    voice, frame = explained
+    for question in ({"target": 0}, {"target": 0, "immutable": ["age", "income", "job"]}):
+        lazy = distributed.explain(voice, dd.from_pandas(frame, npartitions=3), **question)
+        assert lazy.columns.tolist() == [*frame.columns, *OWN]
+        answers = lazy.compute(scheduler="sync")
+        pd.testing.assert_series_equal(lazy.dtypes, answers.dtypes)
+        for part in lazy.partitions:
+            pd.testing.assert_series_equal(lazy.dtypes, part.compute(scheduler="sync").dtypes)
+    assert answers["age"].dtype == "Int64"
+    assert not answers["feasible"].all()
+
+
+def test_empty_partitions_are_no_trouble(explained):
+    voice, frame = explained
+    lazy = dd.from_pandas(frame.head(50), npartitions=5)
+    few = lazy[lazy["age"] > 85]
+    answers = voice.explain(few, target=1).compute(scheduler="sync")
+    assert len(answers) == (frame.head(50)["age"] > 85).sum()
+    assert answers.columns.tolist() == [*frame.columns, *OWN]
+
+
+def test_a_baseline_explains_partitions_too():
+    frame = numbers(200)
+    rival = CFCLUST(KMeans(3, n_init=1, random_state=0)).fit(frame)
+    answers = distributed.explain(rival, dd.from_pandas(frame, npartitions=3), target="each")
+    cf = rival.explain(frame, target="each")
+    told = answers.compute(scheduler="sync")
+    np.testing.assert_array_equal(told["feasible"], cf.feasible)
+    np.testing.assert_array_equal(told["cost"][cf.feasible], cf.cost[cf.feasible])
+
+
+def test_questions_are_checked_before_anything_runs(explained):
+    voice, frame = explained
+    lazy = dd.from_pandas(frame, npartitions=2)
+    with pytest.raises(ColumnError, match="did you mean 'age'"):
+        voice.explain(lazy, immutable=["agee"])
+    with pytest.raises(OptionError, match="takes one cluster for all rows"):
+        voice.explain(lazy, target=[0] * len(frame))
+
+
+def test_threads_of_one_worker_may_answer_at_once(client):
+    frame = numbers(50_000)
+    voice = VoICE(KMeans(3, n_init=1, random_state=0)).fit(frame)
+    answers = voice.explain(dd.from_pandas(frame, npartitions=16)).compute(scheduler="threads")
+    np.testing.assert_array_equal(answers["cost"], voice.explain(frame).cost)
+
+
+@pytest.mark.parametrize("npartitions", [1, 5])
+def test_models_are_the_same_to_the_bit_whatever_the_partitions(npartitions, client):
+    frame = numbers(BATCH + 40_000)
+    lazy = dd.from_pandas(frame, npartitions=npartitions)
+    whole = SHARK(3, n_init=3, random_state=0).fit(frame)
+    parts = SHARK(3, n_init=3, random_state=0).fit(lazy)
+    for name in ("cluster_centers_", "feature_weights_", "inertia_", "n_iter_"):
+        np.testing.assert_array_equal(getattr(parts, name), getattr(whole, name), name)
+    assert parts.feature_names_in_.tolist() == frame.columns.tolist()
+
+
+def test_an_explainer_of_a_pipeline_learns_the_same_without_a_cluster():
+    frame = customers(3_000).drop(columns="note")
+    encode = make_column_transformer(
+        (StandardScaler(), ["age", "income"]), (OneHotEncoder(), ["job"])
+    )
+    model = make_pipeline(encode, KMeans(3, n_init=1, random_state=0))
+    parts = VoICE(model).fit(dd.from_pandas(frame, npartitions=4))
+    whole = VoICE(model).fit(frame)
+    for name in ("alpha_", "lo_", "hi_", "spread_"):
+        np.testing.assert_array_equal(getattr(parts, name), getattr(whole, name), name)
+
+
+def kill_one(client):
+    """Kill a worker's process, once it is at work."""
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline:
+        busy = [address for address, keys in client.processing().items() if keys]
+        if busy:
+            break
+        time.sleep(0.01)
+    pids = client.run(os.getpid)
+    os.kill(pids[busy[0]], signal.SIGKILL)
+    return pids[busy[0]]
+
+
+def test_answers_are_right_though_a_worker_is_killed(client):
+    frame = numbers(60_000)
+    voice = VoICE(KMeans(3, n_init=1, random_state=0)).fit(frame)
+    expected = voice.explain(frame, target="each")
+    lazy = dd.from_pandas(frame, npartitions=60)
+    running = client.compute(voice.explain(lazy, target="each"))
+    killed = kill_one(client)
+    answers = running.result(timeout=120)
+    np.testing.assert_array_equal(answers["cost"], expected.cost)
+    np.testing.assert_array_equal(answers["target"], expected.target)
+    assert killed not in client.run(os.getpid).values()
+
+
+def test_a_model_is_right_though_a_worker_is_killed(client):
+    from threading import Thread
+
+    frame = numbers(BATCH + 10_000, d=2)
+    whole = SHARK(4, n_init=2, max_iter=10, random_state=1).fit(frame)
+    found = SHARK(4, n_init=2, max_iter=10, random_state=1)
+    learning = Thread(target=found.fit, args=(dd.from_pandas(frame, npartitions=6),))
+    learning.start()
+    killed = kill_one(client)
+    learning.join(timeout=120)
+    assert killed not in client.run(os.getpid).values()
+    np.testing.assert_array_equal(found.cluster_centers_, whole.cluster_centers_)
+    np.testing.assert_array_equal(found.feature_weights_, whole.feature_weights_)
