@@ -1,5 +1,6 @@
 # make demo    explain an embedded dataset, print the answer, write demo.png
-# make test    everything that CI runs
+# make test    everything that CI runs; the app in a browser where there is one (chromium)
+# make app     open the app
 # make lint    ruff and mypy
 # make bench   speed, side by side with the alternatives
 # make dice    the same rows answered by DiCE, in an environment of its own
@@ -11,10 +12,13 @@ VENV ?= .venv
 RUN = $(VENV)/bin/python
 COUNT ?= 1000000
 
-.PHONY: demo test lint bench dice sweep paper clean
+.PHONY: demo app test lint bench dice sweep paper clean
 
 demo: $(VENV)/demo
 	$(RUN) examples/demo.py
+
+app: $(VENV)/app
+	$(RUN) -m voicecf app
 
 test: $(VENV)/test
 	$(RUN) -m ruff check src tests benchmarks examples
@@ -47,8 +51,12 @@ $(VENV)/demo: $(VENV)/bin/pip pyproject.toml
 	$(VENV)/bin/pip install --quiet --editable ".[plot]"
 	touch $@
 
+$(VENV)/app: $(VENV)/bin/pip pyproject.toml
+	$(VENV)/bin/pip install --quiet --editable ".[app]"
+	touch $@
+
 $(VENV)/test: $(VENV)/bin/pip pyproject.toml
-	$(VENV)/bin/pip install --quiet --editable ".[plot,test,judges,dev]"
+	$(VENV)/bin/pip install --quiet --editable ".[plot,app,test,judges,dev]"
 	touch $@
 
 # quadprog is GPL: measured against here, neither shipped nor required.

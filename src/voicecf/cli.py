@@ -1,4 +1,4 @@
-"""The command line: ``voicecf explain | reproduce``. Thin: it reads words, calls, prints."""
+"""The command line: ``voicecf explain | app | reproduce``. Thin: it reads words, calls, prints."""
 
 from __future__ import annotations
 
@@ -52,8 +52,30 @@ def _parser() -> argparse.ArgumentParser:
     parser.set_defaults(run=None)
     commands = parser.add_subparsers(title="commands", metavar="")
     add_explain(commands)
+    _add_app(commands)
     _add_reproduce(commands)
     return parser
+
+
+def _add_app(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser(
+        "app",
+        help="open the app in a browser",
+        description="Open the app in a browser. It listens on this machine only.",
+    )
+    parser.add_argument(
+        "--port", type=int, metavar="N", help="where to listen (default: a free one)"
+    )
+    parser.add_argument("--no-browser", action="store_true", help="do not open a browser window")
+    parser.set_defaults(run=_app, parser=parser)
+
+
+def _app(chosen: argparse.Namespace) -> int:
+    from voicecf.app.launch import launch
+
+    if chosen.port is not None and not 1 <= chosen.port <= 65_535:
+        chosen.parser.error(f"--port {chosen.port}: ports are 1 to 65535.")
+    return launch(chosen.port, browser=not chosen.no_browser)
 
 
 def _add_reproduce(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

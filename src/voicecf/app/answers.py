@@ -1,0 +1,333 @@
+"""Answers about one row: found, put into words, and taken apart where there is none."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from voicecf import Counterfactuals, Status
+from voicecf.app.question import ALTERNATIVES, LIMIT, Allowed, Objective, Question
+from voicecf.app.segments import Segments, blocks_of
+from voicecf.app.words import counted, figure, joined, pair, percent
+from voicecf.reasons import Member, Reason, Relaxation
+
+# Changes that a sentence names before it counts the rest.
+NAMED = 5
+# Share of a column's range that counts as a change, as in `Counterfactuals.n_changed`.
+LEAST = 1e-9
+
+
+@dataclass(frozen=True)
+class Change:
+    """One column that an answer changes.
+
+    Attributes
+    ----------
+    column : str
+    before, after : str
+        In the user's units, for reading.
+    start, end : float
+        The same as places in the observed range of the column, 0 to 1; NaN for a category.
+    verb : str
+        "rises", "falls" or "changes".
+    delta : str
+        How much more or less; empty for a category.
+    """
+
+    column: str
+    before: str
+    after: str
+    start: float
+    end: float
+    verb: str
+    delta: str = ""
+
+    @property
+    def phrase(self) -> str:
+        """Say it."""
+        if self.before == "missing":
+            return f"{self.column}, which is missing, becomes {self.after}"
+        return f"{self.column} {self.verb} from {self.before} to {self.after}"
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """The answer to a question about one row.
+
+    Attributes
+    ----------
+    segments : Segments
+    question : Question
+    names : tuple of str
+        Of the segments.
+    found : Counterfactuals
+        One.
+    changes : tuple of Change
+        What changes, the costliest first.
+    """
+
+    segments: Segments = field(repr=False)
+    question: Question
+    names: tuple[str, ...]
+    found: Counterfactuals
+    changes: tuple[Change, ...] = ()
+
+    @property
+    def possible(self) -> bool:
+        """Whether there is a change that leads into the target."""
+        return bool(self.found.feasible[0])
+
+    @property
+    def status(self) -> Status:
+        """How the search ended."""
+        return Status(int(self.found.status[0]))
+
+    @property
+    def source(self) -> str:
+        """The segment that the row is in."""
+        return self.names[int(self.found.source[0])]
+
+    @property
+    def target(self) -> str:
+        """The segment that it is to be in."""
+        return self.names[int(self.found.target[0])]
+
+    @property
+    def called(self) -> str:
+        """What the row is called."""
+        return self.segments.prepared.called(self.question.row)
+
+    @property
+    def sentence(self) -> str:
+        """The answer in a sentence."""
+        if self.status is Status.ALREADY:
+            return f"{self.called} is in {self.target} already; nothing has to change."
+        if not self.possible:
+            return self._impossible
+        if not self.changes:
+            return f"{self.called} lies on the border of {self.source} and {self.target}."
+        phrases = [change.phrase for change in self.changes[:NAMED]]
+        if len(self.changes) > NAMED:
+            phrases.append(counted(len(self.changes) - NAMED, "smaller change"))
+        return f"{self.called} moves from {self.source} to {self.target} if {joined(phrases)}."
+
+    @property
+    def _impossible(self) -> str:
+        if self.status is Status.UNRESOLVED:
+            return (
+                f"No way for {self.called} into {self.target} was found in the time that an answer "
+                "may take. Allow more, or ask for the least change."
+            )
+        where = "any other segment" if self.question.target is None else self.target
+        return f"{self.called} cannot move from {self.source} to {where} by what may change."
+
+    @property
+    def remark(self) -> str:
+        """How sure it is, and how far it can be overdone."""
+        if not self.possible or self.status is Status.ALREADY:
+            return ""
+        rho = float(self.found.rho[0])
+        reach = "The same change may go any distance further and it stays there."
+        if rho < 1.05:
+            reach = "Hardly more of the same change would lead out again."
+        elif rho < 1e3:
+            reach = f"The same change may be {rho:.2g} times as large before it leads out again."
+        if self.status is Status.STOPPED:
+            gap = percent(min(max(float(self.found.gap[0]), 0.0), 1.0))
+            return f"The search was cut short: another answer may be up to {gap} cheaper. {reach}"
+        return f"No allowed change is {self._better}. {reach}"
+
+    @property
+    def _better(self) -> str:
+        better = {
+            Objective.COST: "smaller overall",
+            Objective.FEWEST: "in fewer columns",
+            Objective.PREFIX: "in fewer of the most telling columns",
+        }
+        return better[self.question.objective]
+
+
+def answer(segments: Segments, question: Question, names: Sequence[str]) -> Answer:
+    """Answer a question about one row."""
+    found = _explained(segments, question)
+    return Answer(segments, question, tuple(names), found, changes_of(segments, found)[0])
+
+
+def alternatives(first: Answer) -> list[Answer]:
+    """Find other ways into the same target, each leaving alone something that the others change."""
+    if not first.possible or first.status is Status.ALREADY:
+        return []
+    objective = first.question.objective
+    if objective is Objective.PREFIX:
+        objective = Objective.FEWEST
+    asked = replace(first.question, target=int(first.found.target[0]), objective=objective)
+    found = _explained(first.segments, asked, alternatives=ALTERNATIVES)
+    changes = changes_of(first.segments, found)
+    return [
+        replace(first, question=asked, found=found[i], changes=changes[i])
+        for i in range(1, len(found))
+    ]
+
+
+def difference(first: Answer, other: Answer) -> str:
+    """Say in a line what another way is: all of it if it is short, else what it leaves alone."""
+    first_cost, cost = float(first.found.cost[0]), float(other.found.cost[0])
+    price = f" (cost {figure(cost)} instead of {figure(first_cost)})"
+    if len(other.changes) < NAMED:
+        return f"If {joined([change.phrase for change in other.changes])}{price}"
+    left = [change.column for change in first.changes if change.column not in _columns(other)]
+    new = [change.column for change in other.changes if change.column not in _columns(first)]
+    what = [f"leave {joined(left[:NAMED])} alone"] if left else []
+    what += [f"change {joined(new[:NAMED])}"] if new else []
+    return f"{_sentence(joined(what))}{price}"
+
+
+def _columns(answer: Answer) -> set[str]:
+    return {change.column for change in answer.changes}
+
+
+def _explained(segments: Segments, question: Question, **more: Any) -> Counterfactuals:
+    prepared = segments.prepared
+    voice = segments.firmly(question.margin)
+    row = prepared.frame.iloc[[question.row]]
+    return voice.explain(row, **question.options(prepared, limit=LIMIT, **more))
+
+
+def changes_of(segments: Segments, found: Counterfactuals) -> list[tuple[Change, ...]]:
+    """Describe what each answer changes, the costliest first; nothing where there is none.
+
+    The same as `Counterfactuals.changes`, with words for reading, and quick for a row or two.
+    """
+    if not found.feasible.any():
+        return [()] * len(found)
+    before, after = found.factual, found.to_frame()
+    order = np.argsort(-_prices(segments, found), axis=1, kind="stable")
+    names = segments.prepared.names
+    values = [(before[n].to_numpy()[found.row], after[n].to_numpy()) for n in names]
+    made = []
+    for i, ranked in enumerate(order.tolist() if len(found) else ()):
+        told = [_change(segments, names[c], *(some[i] for some in values[c])) for c in ranked]
+        kept = told if found.feasible[i] else []
+        made.append(tuple(change for change in kept if change is not None))
+    return made
+
+
+def _prices(segments: Segments, found: Counterfactuals) -> NDArray[np.float64]:
+    """Return what each answer's change of each column costs, shape (answers, columns)."""
+    moves = found.weights * (found.points - found.given.points[found.row]) ** 2
+    places = blocks_of(segments.prepared, segments.model)
+    return np.array([moves[:, places[name]].sum(axis=1) for name in segments.prepared.names]).T
+
+
+def _change(segments: Segments, name: str, before: Any, after: Any) -> Change | None:
+    """Describe a change; None if there is none to speak of."""
+    if name in segments.prepared.categories:
+        was, is_ = ("missing" if _gone(v) else str(v) for v in (before, after))
+        return None if was == is_ else Change(name, was, is_, np.nan, np.nan, "changes")
+    low, high = segments.spans[name]
+    start, end = float(before), float(after)
+    if _gone(end) or abs(end - start) <= LEAST * (high - low):
+        return None
+    first, last = ((v - low) / ((high - low) or 1.0) for v in (start, end))
+    whole = name in segments.prepared.whole
+    verb, sign = ("rises", "+") if end > start else ("falls", "\N{MINUS SIGN}")
+    amount = "" if _gone(start) else f"{sign}{figure(abs(end - start), whole)}"
+    was, is_ = pair(start, end, whole)
+    return Change(name, was, is_, first, last, verb, amount)
+
+
+def _gone(value: Any) -> bool:
+    return value is None or value != value
+
+
+# Where there is no answer
+
+
+@dataclass(frozen=True)
+class Way:
+    """What could be allowed so that there is an answer.
+
+    Attributes
+    ----------
+    text : str
+        What to do, for a button.
+    question : Question
+        What is asked then; it has an answer.
+    """
+
+    text: str
+    question: Question
+
+
+@dataclass(frozen=True)
+class Obstacle:
+    """Why there is no answer, in words, and the ways out."""
+
+    because: tuple[str, ...]
+    ways: tuple[Way, ...]
+
+    @property
+    def sentence(self) -> str:
+        """The reason in a sentence."""
+        return f"In the way: {joined(self.because)}."
+
+
+def obstacle(given: Answer) -> Obstacle:
+    """Find out why an answer is impossible, and what would make it possible."""
+    reason = given.found.reason(0)
+    ways = [way for one in reason.relaxations if (way := _way(given, reason, one)) is not None]
+    because = _phrases(reason.conflict, given) or [reason.sentence]
+    return Obstacle(tuple(because), tuple(ways[:4]))
+
+
+def _phrases(conflict: list[Member], given: Answer) -> list[str]:
+    still = [str(m.column) for m in conflict if m.kind == "immutable"]
+    close = [given.names[m.cluster] for m in conflict if m.cluster is not None]
+    said = []
+    if still:
+        shown = still[:NAMED] + ([f"{len(still) - NAMED} more"] if len(still) > NAMED else [])
+        said.append(f"{joined(shown)} may not change")
+    said += [_text(m, given) for m in conflict if m.kind not in ("immutable", "cluster")]
+    if close:
+        said.append(f"{joined(close)} {'are' if len(close) > 1 else 'is'} too close")
+    return said
+
+
+def _text(member: Member, given: Answer) -> str:
+    if member.kind == "contraction":
+        return f"the safety margin is {given.question.margin} %"
+    return member.text
+
+
+def _way(given: Answer, reason: Reason, one: Relaxation) -> Way | None:
+    """Turn a relaxation into a question; that its target is reached has been seen."""
+    asked, text = given.question, one.text
+    target = asked.target if asked.target is not None else reason.target
+    allowed, margin = asked.allowed, asked.margin
+    if one.words is not None:
+        allowed = Allowed.from_words(_own(one.words, given))
+    if one.contraction is not None:
+        margin = int(np.floor(100 * (1 - one.contraction) + 1e-9))
+        text = f"lower the safety margin to {margin} %"
+        if margin >= asked.margin:
+            return None
+    changed = replace(asked, target=target, allowed=allowed, margin=margin)
+    return None if changed == asked else Way(_sentence(text), changed)
+
+
+def _own(words: dict[str, Any], given: Answer) -> dict[str, Any]:
+    """Leave out the steps that the app itself adds for whole numbers with gaps."""
+    said = {r.column: r.step for r in given.question.allowed.ranges}
+    steps = {
+        name: step for name, step in words.get("steps", {}).items()
+        if name not in given.segments.prepared.stepped or said.get(name) is not None
+    }  # fmt: skip
+    return {**words, "steps": steps}
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:]

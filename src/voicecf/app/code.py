@@ -1,0 +1,168 @@
+"""The Python that gives the same answer: a script that its reader can run and change."""
+
+from __future__ import annotations
+
+import pprint
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from voicecf.app.preparing import SEED, Method, Prepared, starts
+from voicecf.app.question import LIMIT, Question
+from voicecf.app.reading import Table
+from voicecf.app.segments import Segments
+
+
+def script(table: Table, segments: Segments, question: Question, names: tuple[str, ...]) -> str:
+    """Write the script for one answer.
+
+    Parameters
+    ----------
+    table : Table
+        Where the rows come from.
+    segments : Segments
+    question : Question
+    names : tuple of str
+        What the segments are called.
+    """
+    prepared = segments.prepared
+    reading = _reading(table, prepared)
+    parts = [
+        '"""What would have to change for this row to be in that segment?"""',
+        _imports(table, reading, prepared, segments.method),
+        reading,
+        _model(prepared, segments),
+        _asking(prepared, segments, question),
+        _naming(names),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _imports(table: Table, reading: str, prepared: Prepared, method: Method) -> str:
+    bundled = table.source.startswith("examples.")
+    lines = ["import pandas as pd"] * ("pd." in reading)
+    if method is Method.KMEANS:
+        lines.append("from sklearn.cluster import KMeans")
+    lines.append("from sklearn.compose import make_column_transformer")
+    if prepared.filled:
+        lines.append("from sklearn.impute import SimpleImputer")
+    lines.append("from sklearn.pipeline import make_pipeline")
+    scalers = ["OneHotEncoder"] * bool(prepared.categories)
+    scalers += ["StandardScaler"] * bool(prepared.numbers)
+    lines.append(f"from sklearn.preprocessing import {', '.join(scalers)}")
+    names = "SHARK, VoICE" if method is Method.SHARK else "VoICE"
+    ours = ["from voicecf.app import examples"] * bundled
+    return "\n".join([*lines, "", f"from voicecf import {names}", *ours])
+
+
+def _reading(table: Table, prepared: Prepared) -> str:
+    """Read the rows; only what this table needs is said."""
+    frame, numbers, categories = table.frame, list(prepared.numbers), list(prepared.categories)
+    lines = [f"table = {table.source}"]
+    if table.renamed:
+        lines.append(f"table.columns = {_literal(list(frame), 16)}")
+    lines += [f"numbers = {_literal(numbers, 10)}"] if numbers else []
+    lines += [f"categories = {_literal(categories, 13)}"] if categories else []
+    if prepared.names == numbers or prepared.names == categories:
+        used = "numbers" if numbers else "categories"
+    elif prepared.names == numbers + categories:
+        used = "numbers + categories"
+    else:
+        used = _literal(prepared.names, 13)
+    lines.append(f"rows = table[{used}]")
+    lines += _retyped(frame, prepared)
+    if prepared.left_out:
+        how = "all" if prepared.filled else "any"
+        lines.append(f'rows = rows.dropna(how="{how}").reset_index(drop=True)')
+    whole = [name for name in prepared.whole if name not in prepared.stepped]
+    if any(frame[name].dtype != np.int64 for name in whole):
+        lines.append(f"rows = rows.astype(dict.fromkeys({_literal(whole, 33)}, int))")
+    return "\n".join(lines)
+
+
+def _retyped(frame: pd.DataFrame, prepared: Prepared) -> list[str]:
+    """Bring columns to the types that they are used as, where they are not."""
+    lines = []
+    fraction = [name for name in prepared.numbers if name not in prepared.whole]
+    odd = [name for name in fraction if frame[name].dtype != np.float64]
+    if odd:
+        lines.append(f"rows = rows.astype(dict.fromkeys({_literal(odd, 33)}, float))")
+    values = [frame[name].to_numpy(dtype=np.float64) for name in prepared.numbers]
+    if any(np.isinf(column).any() for column in values):
+        lines.append('rows = rows.replace([float("inf"), -float("inf")], float("nan"))')
+    odd = [name for name in prepared.categories if not _is_text(frame[name], prepared)]
+    if odd:
+        lines.append(
+            "rows = rows.assign(**{\n"
+            "    name: rows[name].map(str, na_action='ignore').astype(object)\n"
+            f"    for name in {_literal(odd, 16)}\n"
+            "})"
+        )
+    return lines
+
+
+def _is_text(values: pd.Series, prepared: Prepared) -> bool:
+    """Whether a category needs no change: texts, of which none is missing or all such rows go."""
+    texts = all(isinstance(value, str) for value in values.dropna().unique())
+    return texts and not (prepared.filled and values.isna().any())
+
+
+def _model(prepared: Prepared, segments: Segments) -> str:
+    scale, encode = "StandardScaler()", "OneHotEncoder(sparse_output=False)"
+    if prepared.filled:
+        scale = f'make_pipeline(SimpleImputer(strategy="median"), {scale})'
+        encode = f'make_pipeline(SimpleImputer(strategy="most_frequent"), {encode})'
+    parts = [f"    ({scale}, numbers),"] if prepared.numbers else []
+    parts += [f"    ({encode}, categories),"] if prepared.categories else []
+    often = starts(len(prepared.frame), segments.method)
+    name = "KMeans" if segments.method is Method.KMEANS else "SHARK"
+    made = f"{name}({segments.k}, n_init={often}, random_state={SEED})"
+    return "\n".join([
+        "prepare = make_column_transformer(",
+        *parts,
+        ")",
+        f"segments = make_pipeline(prepare, {made})",
+    ])  # fmt: skip
+
+
+def _asking(prepared: Prepared, segments: Segments, question: Question) -> str:
+    ranking = segments.voice.ranking
+    options = question.options(prepared, limit=LIMIT)
+    contraction = (100 - question.margin) / 100 if question.margin else 1.0
+    lines = ["voice = VoICE(", "    segments,", f"    contraction={contraction!r},"]
+    if not isinstance(ranking, str):
+        lines.append(f"    ranking={_literal(ranking, 12)},")
+    lines += [").fit(rows)", "", "answer = voice.explain(", f"    rows.iloc[[{question.row}]],"]
+    lines += [f"    {word}={_literal(value, 5 + len(word))}," for word, value in options.items()]
+    return "\n".join([*lines, ")"])
+
+
+def _naming(names: tuple[str, ...]) -> str:
+    return "\n".join([
+        f"names = {_literal(list(names), 8)}",
+        "print(answer.text(0))",
+        'print("From", names[answer.source[0]], "to", names[answer.target[0]])',
+        "print(answer.to_frame() if answer.feasible[0] else answer.reason(0))",
+    ])  # fmt: skip
+
+
+class _Dots:
+    """Is written as an ellipsis is in Python."""
+
+    def __repr__(self) -> str:
+        return "..."
+
+
+def _literal(value: Any, indent: int) -> str:
+    """Write a value as Python, in lines of at most a hundred characters."""
+    text = pprint.pformat(_dotted(value), width=96 - indent, compact=True, sort_dicts=False)
+    return text.replace("\n", "\n" + " " * indent)
+
+
+def _dotted(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _dotted(one) for key, one in value.items()}
+    if isinstance(value, tuple):
+        return tuple(_dotted(one) for one in value)
+    return _Dots() if value is ... else value

@@ -1,0 +1,95 @@
+"""Compare: how often the pairwise answer (CFCLUST) misses its target on this table."""
+
+from __future__ import annotations
+
+import numpy as np
+import streamlit as st
+
+from voicecf.app import blocks, charts, mapping, session
+from voicecf.app.pairwise import Comparison
+from voicecf.app.preparing import Method
+from voicecf.app.session import Work
+from voicecf.app.words import counted, percent
+
+SHOWN = 50
+
+
+def show(now: Work) -> None:
+    """Draw the page."""
+    st.title("Compare")
+    st.html(
+        blocks.paragraph(
+            "CFCLUST moves a row across the border between its own segment and the target, and "
+            "looks at no other. With three segments or more it may end in a third one. VoICE "
+            "looks at all."
+        )
+    )
+    names = session.names(now)
+    if now.method is not Method.KMEANS:
+        st.html(
+            blocks.paragraph(
+                "CFCLUST knows no weights, so that this compares plain k-means with as many "
+                "segments; its segments are not those of SHARK."
+            )
+        )
+        names = tuple(f"k-means segment {t + 1}" for t in range(len(names)))
+    found = session.comparison(now)
+    _figures(found)
+    if len(names) == 2:
+        st.html(blocks.notice("With two segments there is no third to end in: both agree."))
+        return
+    table, picture = st.columns([2, 3], gap="large")
+    with table:
+        st.subheader("Where it misses")
+        _by_pair(found, names)
+    with picture:
+        st.subheader("A miss on the map")
+        _miss(found, names)
+
+
+def _figures(found: Comparison) -> None:
+    st.html(
+        blocks.facts([
+            (f"{len(found.missed):,}", f"answers compared, {counted(len(found.rows), 'row')}"),
+            (percent(found.share), "pairwise answers miss their target"),
+            (percent(found.exact_share), "VoICE answers are in it"),
+            (percent(found.underestimation), "of the true cost left out by a miss, on average"),
+        ])
+    )  # fmt: skip
+
+
+def _by_pair(found: Comparison, names: tuple[str, ...]) -> None:
+    share, count = found.by_pair()
+    texts = [
+        [(percent(share[i, j]), f"of {count[i, j]:,}") if count[i, j] else ("", "")
+         for j in range(len(share))]
+        for i in range(len(share))
+    ]  # fmt: skip
+    st.html(blocks.matrix(names, np.nan_to_num(share), texts, corner="from, to", tint="#c2571a"))
+    st.html(blocks.paragraph("Share of pairwise answers that end in a third segment."))
+
+
+def _miss(found: Comparison, names: tuple[str, ...]) -> None:
+    misses = found.clearest()[:SHOWN]
+    if not len(misses):
+        st.html(blocks.paragraph("None: on this table the pairwise answers all land."))
+        return
+
+    def told(i: int) -> str:
+        pair = found.pairwise
+        row = int(found.rows[pair.row[i]]) + 1
+        source, target = names[pair.source[i]], names[pair.target[i]]
+        return f"Row {row:,}: {source} to {target}, ends in {names[found.landed[i]]}"
+
+    i = int(st.selectbox("Which", misses.tolist(), format_func=told))
+    picture, pairwise = mapping.miss_map(found, i, names)
+    st.vega_lite_chart(
+        charts.segment_map(picture, names, [("pairwise", pairwise)], dark=session.is_dark()),
+        theme="streamlit",
+    )
+    st.html(
+        blocks.paragraph(
+            "The plane holds the row, its exact answer and the pairwise one, so that what is seen "
+            "is exact; the other rows may lie off it."
+        )
+    )

@@ -1,0 +1,101 @@
+"""Paper: its tables recomputed here and now, beside what was printed."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import streamlit as st
+
+from voicecf import datasets
+from voicecf.app import blocks
+from voicecf.app.session import Work
+from voicecf.app.words import counted
+from voicecf.paper.progress import Silent
+from voicecf.paper.published import TABLES
+from voicecf.paper.report import DIFFERENT, Grid, grids, summary
+from voicecf.paper.reproduction import Reproduction, Request, reproduce
+
+# Datasets that come with scikit-learn.
+AT_HAND = ("iris", "wine", "breast_cancer")
+
+
+class Bar(Silent):
+    """Shows on the page how far a reproduction is."""
+
+    def __init__(self, bar: Any) -> None:
+        super().__init__()
+        self.bar = bar
+
+    def draw(self) -> None:
+        """Draw the bar over the last one."""
+        share = (self.done + self.inside) / (sum(self.work.values()) or 1.0)
+        self.bar.progress(min(share, 1.0), text=self.text)
+
+
+def show(now: Work) -> None:
+    """Draw the page."""
+    st.title("The paper's tables")
+    st.html(
+        blocks.paragraph(
+            "“Counterfactuals for Feature-Weighted Clustering” (VoICE), recomputed on this "
+            "machine: in each cell ours, then what was printed; = where they are the same, ≠ where "
+            "not, ~ where nothing is compared."
+        )
+    )
+    names, tables = _choices()
+    asked = st.button("Recompute", type="primary", disabled=not names)
+    if asked or "reproduction" not in st.session_state:
+        bar = st.progress(0.0)
+        found = reproduce(Request(tables=tables or TABLES, datasets=names), Bar(bar))
+        bar.empty()
+        st.session_state["reproduction"] = found
+    _result(st.session_state["reproduction"])
+
+
+def _choices() -> tuple[list[str], list[str]]:
+    there = bool(os.environ.get("VOICECF_DATA"))
+    options = datasets.names() if there else [n for n in datasets.names() if n in AT_HAND]
+    left, right = st.columns(2, gap="large")
+    names = left.multiselect(
+        "Datasets", options, default=["iris"], key="paper datasets",
+        format_func=lambda name: datasets.CATALOGUE[name].title,
+    )  # fmt: skip
+    tables = right.multiselect(
+        "Tables", list(TABLES), placeholder="All of them", key="paper tables",
+        format_func=lambda name: name.replace("_", " "),
+    )  # fmt: skip
+    if not there:
+        st.html(
+            blocks.paragraph(
+                f"{counted(len(datasets.names()) - len(options), 'more dataset')} of the paper can "
+                "be recomputed where their files are: start the app with VOICECF_DATA set to their "
+                "folder."
+            )
+        )
+    return names, tables
+
+
+def _result(result: Reproduction) -> None:
+    same = sum(entry.agrees for entry in result.compared)
+    st.html(
+        blocks.facts([
+            (f"{same:,} of {len(result.compared):,}", "compared cells are the same"),
+            (f"{len(result.differing):,}", "differ"),
+            (f"{result.seconds:.0f} s", "taken"),
+        ])
+    )  # fmt: skip
+    for name, why in result.not_run.items():
+        st.html(blocks.notice(f"{datasets.CATALOGUE[name].title} was not run: {why}"))
+    for grid in grids(result):
+        _grid(grid)
+    with st.expander("Summary"):
+        for line in summary(result):
+            st.html(blocks.paragraph(line))
+
+
+def _grid(grid: Grid) -> None:
+    st.subheader(grid.title)
+    header = [text.replace("_", " ") for text in grid.header]
+    notes = "".join(blocks.paragraph(note) for note in grid.notes)
+    st.html(blocks.table(header, grid.rows, differs=DIFFERENT) + notes)

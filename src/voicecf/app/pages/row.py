@@ -1,0 +1,312 @@
+"""One row: pick it, say where to and what may change; the answer comes at once."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+import streamlit as st
+
+from voicecf.app import blocks, charts, finding, mapping, session
+from voicecf.app.answers import Answer, Way, difference
+from voicecf.app.preparing import Prepared
+from voicecf.app.question import Allowed, Objective, Range
+from voicecf.app.segments import Segments
+from voicecf.app.session import Work
+from voicecf.app.words import counted, figure, literal
+
+GOALS = {
+    Objective.COST: "Least change overall",
+    Objective.FEWEST: "Fewest columns",
+    Objective.PREFIX: "Most telling columns first",
+}
+NEAREST, ANY = "Nearest other segment", -1
+MOST_MARGIN = 90
+
+
+def show(now: Work) -> None:
+    """Draw the page."""
+    asked = session.settled(now)
+    found = session.segments(now)
+    controls, results = st.columns([1, 2.3], gap="large")
+    with controls:
+        _row(now, found)
+        _target(now, found)
+        _goal(now)
+        _allowed(now, found.prepared, asked.allowed)
+    with results:
+        answer = session.answer(now)
+        st.html(blocks.answer_card(answer))
+        reason = st.container()
+        if answer.changes:
+            st.html(blocks.change_card(answer))
+        _pictures(now, answer)
+        others = st.container()
+    # What takes longer comes last, so that the answer itself is there at once.
+    with others:
+        _others(now, answer)
+    with reason:
+        if not answer.possible:
+            _obstacle(now, answer)
+
+
+# Controls
+
+
+def _row(now: Work, found: Segments) -> None:
+    rows = found.prepared.rows
+
+    def pick(number: float | None) -> None:
+        if number is not None:
+            place = int(np.searchsorted(rows, int(number) - 1))
+            now.ask(row=min(place, len(rows) - 1))
+
+    st.number_input(
+        f"Row, 1 to {int(rows[-1]) + 1:,}", int(rows[0]) + 1, int(rows[-1]) + 1,
+        **session.tied("row", int(rows[now.question.row]) + 1, pick),
+    )  # fmt: skip
+
+
+def _target(now: Work, found: Segments) -> None:
+    names = session.names(now)
+    own = int(found.labels[now.question.row])
+    options = [ANY, *(t for t in range(found.k) if t != own)]
+    chosen = now.question.target
+    if chosen not in options:
+        chosen = None
+        now.ask(target=None)
+    st.selectbox(
+        "Should be in", options,
+        format_func=lambda t: NEAREST if t == ANY else names[t],
+        **session.tied(
+            "target", ANY if chosen is None else chosen,
+            lambda t: now.ask(target=None if t == ANY else t),
+        ),
+    )  # fmt: skip
+
+
+def _goal(now: Work) -> None:
+    st.radio(
+        "Look for", list(GOALS), format_func=lambda goal: GOALS[goal],
+        **session.tied("goal", now.question.objective, lambda goal: now.ask(objective=goal)),
+    )  # fmt: skip
+    st.slider(
+        "Safety margin", 0, MOST_MARGIN, format="%d %%",
+        help="How firmly inside the segment the answer lies: 0 % is just over the border, 100 % "
+        "would be its centre.",
+        **session.tied("margin", now.question.margin, lambda margin: now.ask(margin=int(margin))),
+    )  # fmt: skip
+
+
+def _allowed(now: Work, prepared: Prepared, allowed: Allowed) -> None:
+    st.subheader("What may change")
+
+    def say(word: str, names: list[str]) -> None:
+        """Put columns into one of the lists, and take them out of the others."""
+        before = now.question.allowed
+        told: dict[str, Any] = {
+            other: tuple(n for n in getattr(before, other) if n not in names)
+            for other in ("locked", "rising", "falling")
+        }
+        now.ask(allowed=replace(before, **(told | {word: tuple(names)})))
+
+    for word, label, options in (
+        ("locked", "Must stay as it is", prepared.names),
+        ("rising", "May only rise", list(prepared.numbers)),
+        ("falling", "May only fall", list(prepared.numbers)),
+    ):
+        st.multiselect(
+            label, options, placeholder="No column",
+            **session.tied(word, list(getattr(allowed, word)), partial(say, word)),
+        )  # fmt: skip
+    _limits(now, prepared, allowed)
+    if allowed.count:
+        st.button("Allow everything again", on_click=lambda: now.ask(allowed=Allowed()))
+
+
+def _limits(now: Work, prepared: Prepared, allowed: Allowed) -> None:
+    limited = [r.column for r in allowed.ranges] + [name for name, _ in allowed.levels]
+    with st.expander("Ranges, steps and levels", expanded=bool(limited or allowed.most)):
+        st.multiselect(
+            "Limit", prepared.names, placeholder="No column",
+            **session.tied("limited", limited, partial(_choose_limits, now, prepared)),
+        )  # fmt: skip
+        for limit in allowed.ranges:
+            _range(now, prepared, limit)
+        for name, levels in allowed.levels:
+            every = sorted(prepared.frame[name].dropna().unique())
+            st.multiselect(
+                f"{literal(name)} may become", every,
+                **session.tied(f"levels {name}", list(levels), partial(_set_levels, now, name)),
+            )  # fmt: skip
+        st.number_input(
+            "Most columns that may change", 1, len(prepared.names), placeholder="Any number",
+            **session.tied("most", allowed.most, partial(_set_most, now)),
+        )  # fmt: skip
+
+
+def _choose_limits(now: Work, prepared: Prepared, chosen: list[str]) -> None:
+    before = now.question.allowed
+    ranges = {r.column: r for r in before.ranges}
+    levels = dict(before.levels)
+    numbers = [name for name in chosen if name in prepared.numbers]
+    categories = [name for name in chosen if name in prepared.categories]
+    now.ask(
+        allowed=replace(
+            before,
+            ranges=tuple(ranges.get(name, Range(name)) for name in numbers),
+            levels=tuple(
+                (n, levels.get(n, tuple(sorted(prepared.frame[n].dropna().unique()))))
+                for n in categories
+            ),
+        )
+    )
+
+
+def _range(now: Work, prepared: Prepared, limit: Range) -> None:
+    values = prepared.frame[limit.column]
+    whole = limit.column in prepared.whole
+    st.html(blocks.paragraph(limit.column))
+    places = st.columns(3)
+    for place, side, label, seen in (
+        (places[0], "low", "At least", figure(float(values.min()), whole)),
+        (places[1], "high", "At most", figure(float(values.max()), whole)),
+        (places[2], "step", "In steps of", "1" if whole else "any"),
+    ):
+        with place:
+            st.number_input(
+                label, placeholder=seen, format="%g", step=1.0 if whole else None,
+                min_value=1e-9 if side == "step" else None,
+                **session.tied(
+                    f"{side} {limit.column}", getattr(limit, side), partial(_set, now, limit, side)
+                ),
+            )  # fmt: skip
+
+
+def _set(now: Work, limit: Range, side: str, value: float | None) -> None:
+    changed = replace(limit, **{side: value})  # type: ignore[arg-type]
+    if changed.low is not None and changed.high is not None and changed.low > changed.high:
+        other = "high" if side == "low" else "low"
+        changed = replace(changed, **{other: value})  # type: ignore[arg-type]
+    before = now.question.allowed
+    ranges = tuple(changed if r.column == limit.column else r for r in before.ranges)
+    now.ask(allowed=replace(before, ranges=ranges))
+
+
+def _set_levels(now: Work, name: str, levels: list[str]) -> None:
+    before = now.question.allowed
+    kept = tuple((n, tuple(levels) if n == name else old) for n, old in before.levels)
+    now.ask(allowed=replace(before, levels=tuple((n, some) for n, some in kept if some)))
+
+
+def _set_most(now: Work, most: int | None) -> None:
+    now.ask(allowed=replace(now.question.allowed, most=most))
+
+
+# Results
+
+
+def _pictures(now: Work, answer: Answer) -> None:
+    drawn, listed = st.tabs(["Map", "Find a row in the table"])
+    with drawn:
+        _map(now, answer)
+    with listed:
+        _table(now, answer.segments)
+
+
+def _map(now: Work, answer: Answer) -> None:
+    columns = mapping.drawable(answer.segments)
+    if len(columns) > 1:
+        _axes(now, columns)
+    picture = mapping.answer_map(answer, now.axes)
+
+    def pick() -> None:
+        picked = st.session_state["map"]["selection"].get(charts.PICK, [])
+        if picked:
+            now.ask(row=int(picked[0]["row"]))
+
+    st.vega_lite_chart(
+        charts.segment_map(picture, answer.names, dark=session.is_dark()), theme="streamlit",
+        key="map",
+        on_select=pick, selection_mode=charts.PICK,
+    )  # fmt: skip
+    st.html(blocks.paragraph(f"{picture.note} Click a point to ask about its row."))
+
+
+def _axes(now: Work, columns: list[str]) -> None:
+    """Let the visitor choose between the best view and two columns."""
+    across, up = st.columns(2)
+    best = "Best view"
+    axes = now.axes if now.axes and set(now.axes) <= set(columns) else None
+    now.axes = axes
+
+    def first(name: str) -> None:
+        other = next(c for c in columns if c != name)
+        now.axes = None if name == best else (name, other)
+
+    def second(name: str) -> None:
+        if now.axes is not None:
+            now.axes = (now.axes[0], name)
+
+    across.selectbox(
+        "Map across", [best, *columns], **session.tied("x", axes[0] if axes else best, first)
+    )
+    if axes is not None:
+        options = [c for c in columns if c != axes[0]]
+        chosen = axes[1] if axes[1] in options else options[0]
+        now.axes = (axes[0], chosen)
+        up.selectbox("Map up", options, **session.tied("y", chosen, second))
+
+
+def _table(now: Work, found: Segments) -> None:
+    text = st.text_input("Search", placeholder="A name, an id, a category, a row number")
+    rows = finding.find_rows(found.prepared, text)
+    if not len(rows):
+        st.html(blocks.paragraph("No row holds that."))
+        return
+    key = f"pick {hash(tuple(rows.tolist()))}"
+
+    def pick() -> None:
+        chosen = st.session_state[key]["selection"]["rows"]
+        if chosen:
+            now.ask(row=int(rows[chosen[0]]))
+
+    table = finding.shown_rows(found.prepared, found.labels, session.names(now), rows)
+    st.dataframe(
+        table,
+        hide_index=True,
+        height=min(38 + 35 * len(rows), 380),
+        key=key,
+        on_select=pick,
+        selection_mode="single-row",
+    )
+    st.html(blocks.paragraph(f"{counted(len(rows), 'row')}. Tick one to ask about it."))
+
+
+def _others(now: Work, answer: Answer) -> None:
+    if not answer.possible or not answer.changes:
+        return
+    others = session.alternatives(now, answer)
+    if not others:
+        return
+    st.subheader("Other ways")
+    for one in others:
+        with st.expander(literal(difference(answer, one))):
+            st.html(blocks.change_card(one))
+
+
+def _obstacle(now: Work, answer: Answer) -> None:
+    with st.spinner("Finding out what stands in the way ..."):
+        found = session.obstacle(now, answer)
+    st.html(blocks.obstacle_text(found))
+    if found.ways:
+        st.html(blocks.paragraph("It becomes possible if you"))
+
+    def take(way: Way) -> None:
+        now.question = way.question
+
+    with st.container(horizontal=True):
+        for i, way in enumerate(found.ways):
+            st.button(literal(way.text), key=f"way {i} {way.text}", on_click=partial(take, way))

@@ -1,0 +1,221 @@
+"""From a table and its columns to rows that can be clustered, and the pipeline for them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.cluster import KMeans
+from sklearn.compose import make_column_transformer
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+from voicecf import SHARK
+from voicecf.app.columns import Column, Role
+from voicecf.errors import VoiceError
+
+# Share of the rows that may be left out without being asked.
+BEARABLE = 0.2
+# One-hot columns and numbers together that answers still come at once for.
+MOST_COORDINATES = 600
+SEED = 0
+
+
+# Rows from which on a clustering is begun anew less often.
+MANY = 3_000
+
+
+class Missing(StrEnum):
+    """What happens to rows with a missing value."""
+
+    LEAVE_OUT = "leave out"
+    FILL_IN = "fill in"
+
+
+class Method(StrEnum):
+    """How segments are found."""
+
+    KMEANS = "k-means"
+    SHARK = "SHARK"
+
+
+class PreparingError(VoiceError):
+    """There is nothing to cluster; the message says why and what to do."""
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """Rows that can be clustered.
+
+    Attributes
+    ----------
+    frame : pandas.DataFrame
+        The columns in use, a row a row.
+    numbers, whole, categories : tuple of str
+        Its columns by what they are; `whole` are among the numbers.
+    rows : array of int
+        Where each row stands in the table that was read, counted from 0.
+    aside : pandas.DataFrame
+        The columns that are not in use, of the same rows.
+    identity : str or None
+        The column set aside that names rows.
+    filled : bool
+        Whether missing values are filled in by the pipeline.
+    left_out : int
+        Rows that were left out.
+    """
+
+    frame: pd.DataFrame = field(repr=False)
+    numbers: tuple[str, ...]
+    whole: tuple[str, ...]
+    categories: tuple[str, ...]
+    rows: Any = field(repr=False)
+    aside: pd.DataFrame = field(repr=False)
+    identity: str | None
+    filled: bool
+    left_out: int
+
+    @property
+    def names(self) -> list[str]:
+        """Columns in use, in the order of the table."""
+        return list(self.frame)
+
+    @property
+    def stepped(self) -> tuple[str, ...]:
+        """Whole numbers that are stored with fractions, because some of them are missing."""
+        return tuple(name for name in self.whole if self.frame[name].dtype.kind == "f")
+
+    def called(self, row: int) -> str:
+        """Name a row the way that its owner does: by its number in the file, and its identity."""
+        text = f"Row {int(self.rows[row]) + 1:,}"
+        if self.identity is None:
+            return text
+        return f"{text} ({self.aside[self.identity].iloc[row]})"
+
+
+def usual_missing(frame: pd.DataFrame, columns: tuple[Column, ...]) -> Missing:
+    """Choose what to do about missing values: leave out rows, unless that would lose many."""
+    used = [column.name for column in columns if column.role is not Role.ASIDE]
+    lost = frame[used].isna().any(axis=1).mean() if used else 0.0
+    return Missing.FILL_IN if lost > BEARABLE else Missing.LEAVE_OUT
+
+
+def rows_with_gaps(frame: pd.DataFrame, columns: tuple[Column, ...]) -> int:
+    """Count rows that miss a value of a column in use."""
+    used = [c.name for c in columns if c.role is not Role.ASIDE and c.missing]
+    return int(frame[used].isna().any(axis=1).sum()) if used else 0
+
+
+def prepare(
+    frame: pd.DataFrame, columns: tuple[Column, ...], missing: Missing = Missing.LEAVE_OUT
+) -> Prepared:
+    """Bring a table into the form that is clustered.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from voicecf.app.columns import guess_columns
+    >>> from voicecf.app.preparing import prepare
+    >>> frame = pd.DataFrame({"age": [31, 45, None], "job": ["chef", "clerk", "chef"]})
+    >>> prepared = prepare(frame, guess_columns(frame))
+    >>> len(prepared.frame), prepared.left_out, prepared.whole
+    (2, 1, ('age',))
+    """
+    used = {column.name: column.role for column in columns if column.role is not Role.ASIDE}
+    if len(frame) < 2:
+        raise PreparingError(
+            "This table has one row. Segments need several: two at the very least."
+        )
+    if not used:
+        raise PreparingError(
+            "No column is left to compare rows by: all are set aside. Use at least one as a number "
+            "or a category."
+        )
+    made = pd.DataFrame({name: _as_role(frame[name], role) for name, role in used.items()})
+    whole_rows = made.notna().all(axis=1).to_numpy()
+    filled = missing is Missing.FILL_IN and not whole_rows.all()
+    kept = ~made.isna().all(axis=1).to_numpy() if filled else whole_rows
+    made = made[kept].reset_index(drop=True)
+    if len(made) < 2:
+        raise PreparingError(_too_few(len(frame), len(made)))
+    made = _typed(made, used)
+    _check_width(made, used)
+    names = {role: tuple(n for n, r in used.items() if r is role) for role in Role}
+    numbers = tuple(n for n, r in used.items() if r in (Role.NUMBER, Role.WHOLE))
+    return Prepared(
+        made, numbers, names[Role.WHOLE], names[Role.CATEGORY], np.flatnonzero(kept),
+        frame[[n for n in frame if n not in used]][kept].reset_index(drop=True),
+        _identity(columns), filled, int((~kept).sum()),
+    )  # fmt: skip
+
+
+def _identity(columns: tuple[Column, ...]) -> str | None:
+    return next((c.name for c in columns if c.identity and c.role is Role.ASIDE), None)
+
+
+def _too_few(n: int, left: int) -> str:
+    rows = "no row" if left == 0 else "only one row"
+    return (
+        f"Of {n:,} rows, {rows} has a value in every column in use. Fill in missing values, or set "
+        "the columns aside that miss most."
+    )
+
+
+def _as_role(values: pd.Series, role: Role) -> pd.Series:
+    if role is Role.CATEGORY:
+        text = values.astype(object).where(values.notna(), np.nan)
+        return text.map(str, na_action="ignore").astype(object)
+    numbers = pd.to_numeric(values, errors="coerce").astype("float64")
+    return numbers.where(np.isfinite(numbers))
+
+
+def _typed(frame: pd.DataFrame, roles: Mapping[str, Role]) -> pd.DataFrame:
+    """Give whole numbers a whole type where nothing is missing; text its own."""
+    kinds: dict[str, Any] = {}
+    for name, role in roles.items():
+        if role is Role.WHOLE and frame[name].notna().all():
+            kinds[name] = np.int64
+    return frame.astype(kinds)
+
+
+def _check_width(frame: pd.DataFrame, roles: Mapping[str, Role]) -> None:
+    categories = [name for name, role in roles.items() if role is Role.CATEGORY]
+    width = len(roles) - len(categories) + sum(frame[name].nunique() for name in categories)
+    if width > MOST_COORDINATES:
+        raise PreparingError(
+            f"These {len(roles):,} columns, with a coordinate for each level of a category, make "
+            f"{width:,}; the app takes up to {MOST_COORDINATES}. Set aside those that matter least."
+        )
+
+
+def starts(rows: int, method: Method) -> int:
+    """Return how often the clustering is begun anew: seldom with many rows, for speed.
+
+    k-means chooses its beginnings with care (k-means++), so that one is enough; SHARK draws them.
+    """
+    return 10 if rows <= MANY else 1 if method is Method.KMEANS else 3
+
+
+def pipeline(prepared: Prepared, k: int, method: Method) -> Pipeline:
+    """Build what scales, encodes and clusters the rows; not fitted yet."""
+    parts: list[tuple[Any, list[str]]] = []
+    if prepared.numbers:
+        scale: Any = StandardScaler()
+        if prepared.filled:
+            scale = make_pipeline(SimpleImputer(strategy="median"), scale)
+        parts.append((scale, list(prepared.numbers)))
+    if prepared.categories:
+        encode: Any = OneHotEncoder(sparse_output=False)
+        if prepared.filled:
+            encode = make_pipeline(SimpleImputer(strategy="most_frequent"), encode)
+        parts.append((encode, list(prepared.categories)))
+    model = {Method.KMEANS: KMeans, Method.SHARK: SHARK}[method]
+    return make_pipeline(
+        make_column_transformer(*parts),
+        model(k, n_init=starts(len(prepared.frame), method), random_state=SEED),
+    )

@@ -1,0 +1,166 @@
+"""What is asked about a row: one frozen value, from which the answer and the code are both made."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from enum import StrEnum
+from types import EllipsisType
+from typing import Any
+
+from voicecf.app.preparing import Prepared
+
+# Boxes that a search looks at: what it has not proven by then is said to be close.
+LIMIT = 2_000
+# Further answers that are shown.
+ALTERNATIVES = 3
+
+Side = float | None
+
+
+class Objective(StrEnum):
+    """What makes an answer a good one; the names are those of `VoICE.explain`."""
+
+    COST = "cost"
+    FEWEST = "fewest"
+    PREFIX = "prefix"
+
+
+@dataclass(frozen=True)
+class Range:
+    """How far a column may go: at least, at most, in multiples of; None where nothing is said."""
+
+    column: str
+    low: Side = None
+    high: Side = None
+    step: float | None = None
+
+
+@dataclass(frozen=True)
+class Allowed:
+    """What may change, and how.
+
+    Attributes
+    ----------
+    locked, rising, falling : tuple of str
+        Columns that keep their value, that may only rise, that may only fall.
+    ranges : tuple of Range
+    levels : tuple of (str, tuple of str)
+        Categories, and the levels that each may change to.
+    most : int or None
+        Most columns that may change.
+
+    Examples
+    --------
+    >>> from voicecf.app.question import Allowed, Range
+    >>> allowed = Allowed(locked=("age",), ranges=(Range("income", high=60_000.0),))
+    >>> allowed.words()
+    {'immutable': ['age'], 'bounds': {'income': (Ellipsis, 60000.0)}}
+    >>> Allowed.from_words(allowed.words()) == allowed
+    True
+    """
+
+    locked: tuple[str, ...] = ()
+    rising: tuple[str, ...] = ()
+    falling: tuple[str, ...] = ()
+    ranges: tuple[Range, ...] = ()
+    levels: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    most: int | None = None
+
+    def words(self) -> dict[str, Any]:
+        """Return the rules as `VoICE.explain` takes them; what is not said is left out."""
+        bounded = [r for r in self.ranges if r.low is not None or r.high is not None]
+        said = {
+            "immutable": list(self.locked),
+            "increase_only": list(self.rising),
+            "decrease_only": list(self.falling),
+            "bounds": {r.column: (_open(r.low), _open(r.high)) for r in bounded},
+            "steps": {r.column: r.step for r in self.ranges if r.step is not None},
+            "levels": {name: list(levels) for name, levels in self.levels},
+            "max_changes": self.most,
+        }
+        return {word: value for word, value in said.items() if value not in ([], {}, None)}
+
+    @classmethod
+    def from_words(cls, words: Mapping[str, Any]) -> Allowed:
+        """Read rules, such as a relaxation proposes them."""
+        bounds, steps = words.get("bounds", {}), words.get("steps", {})
+        ranges = []
+        for name in dict.fromkeys([*bounds, *steps]):
+            low, high = (_said(side) for side in bounds.get(name, (..., ...)))
+            step = steps.get(name)
+            if low is not None or high is not None or isinstance(step, (int, float)):
+                ranges.append(Range(name, low, high, _number(step)))
+        return cls(
+            tuple(words.get("immutable", ())),
+            tuple(words.get("increase_only", ())),
+            tuple(words.get("decrease_only", ())),
+            tuple(ranges),
+            tuple((name, tuple(levels)) for name, levels in words.get("levels", {}).items()),
+            words.get("max_changes"),
+        )
+
+    def within(self, names: list[str]) -> Allowed:
+        """Leave out what is said of columns that are no longer in use."""
+        known = set(names)
+        kept: dict[str, Any] = {
+            field.name: tuple(c for c in getattr(self, field.name) if c in known)
+            for field in fields(self)[:3]
+        }
+        ranges = tuple(r for r in self.ranges if r.column in known)
+        levels = tuple((name, some) for name, some in self.levels if name in known)
+        return replace(self, **kept, ranges=ranges, levels=levels)
+
+    @property
+    def count(self) -> int:
+        """How many things are said."""
+        parts = (self.locked, self.rising, self.falling, self.ranges, self.levels)
+        return sum(map(len, parts)) + (self.most is not None)
+
+
+def _open(side: Side) -> float | EllipsisType:
+    """Where nothing is said the data's own range holds."""
+    return ... if side is None else side
+
+
+def _said(side: Any) -> Side:
+    return None if isinstance(side, EllipsisType | str) or side is None else float(side)
+
+
+def _number(step: Any) -> float | None:
+    return float(step) if isinstance(step, (int, float)) else None
+
+
+@dataclass(frozen=True)
+class Question:
+    """All that is asked about a row.
+
+    Attributes
+    ----------
+    row : int
+        Which of the prepared rows.
+    target : int or None
+        A segment; None for whichever is nearest.
+    objective : Objective
+    margin : int
+        How firmly inside the target the answer is to lie: per cent of the way to its centre.
+    allowed : Allowed
+    """
+
+    row: int = 0
+    target: int | None = None
+    objective: Objective = Objective.COST
+    margin: int = 0
+    allowed: Allowed = Allowed()
+
+    def options(self, prepared: Prepared, **more: Any) -> dict[str, Any]:
+        """Return what `VoICE.explain` is given besides the row.
+
+        Whole numbers with gaps are stored with fractions, so that they are told to stay whole.
+        """
+        words = self.allowed.words()
+        steps = dict.fromkeys(prepared.stepped, 1.0) | words.pop("steps", {})
+        if steps:
+            words["steps"] = steps
+        target = "nearest" if self.target is None else self.target
+        return {"target": target, "objective": str(self.objective), **words, **more}

@@ -1,0 +1,135 @@
+"""The current answer as one HTML file that needs nothing else: to keep, to print, to send."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+
+from voicecf import __version__
+from voicecf.app import blocks
+from voicecf.app.answers import Answer, Obstacle, difference
+from voicecf.app.question import Objective
+from voicecf.app.reading import Table
+from voicecf.app.style import BLOCKS, REPORT, colour
+from voicecf.app.svg import map_svg
+from voicecf.app.words import counted, figure
+from voicecf.plots import SegmentMap
+
+GOALS = {
+    Objective.COST: "the least change overall",
+    Objective.FEWEST: "the fewest columns, then the least change",
+    Objective.PREFIX: "as few of the most telling columns as will do",
+}
+
+
+def html_report(
+    table: Table,
+    answer: Answer,
+    picture: SegmentMap | None,
+    script: str,
+    *,
+    others: Sequence[Answer] = (),
+    obstacle: Obstacle | None = None,
+) -> str:
+    """Write the report.
+
+    Parameters
+    ----------
+    table : Table
+    answer : Answer
+    picture : SegmentMap or None
+        The map.
+    script : str
+        The Python that gives the same answer.
+    others : sequence of Answer
+        Other ways.
+    obstacle : Obstacle, optional
+        Why there is no answer, if there is none.
+
+    Returns
+    -------
+    str
+        One HTML document; it loads nothing and runs nothing.
+    """
+    rows = len(answer.segments.prepared.frame)
+    parts = [
+        "<h1>What would have to change?</h1>",
+        blocks.paragraph(f"{table.name}: {counted(rows, 'row')}, {answer.segments.k} segments."),
+        "<h2>The answer</h2>",
+        blocks.answer_card(answer),
+        _why_not(obstacle),
+        _section("What changes", blocks.change_card(answer)),
+        _picture(picture, answer),
+        _other_ways(answer, others),
+        _section("What was asked", _asked(answer)),
+        _section("The segments", _segments(answer)),
+        _section("The same in Python", f"<pre>{escape(script)}</pre>"),
+        f'<footer class="v-soft">Made by voicecf {escape(__version__)}. Nothing in this file is '
+        "loaded from elsewhere.</footer>",
+    ]
+    title = f"{answer.called}: {answer.source} to {answer.target}"
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; '
+        "style-src 'unsafe-inline'; img-src data:\">"
+        f"<title>{escape(title)}</title><style>{REPORT}{BLOCKS}</style></head>"
+        f"<body>{''.join(parts)}</body></html>\n"
+    )
+
+
+def _section(title: str, content: str) -> str:
+    return f"<h2>{escape(title)}</h2>{content}" if content else ""
+
+
+def _why_not(obstacle: Obstacle | None) -> str:
+    if obstacle is None:
+        return ""
+    ways = "".join(f"<li>{escape(way.text)}</li>" for way in obstacle.ways)
+    text = blocks.obstacle_text(obstacle)
+    return text + (f"<p>It would be possible to:</p><ul>{ways}</ul>" if ways else "")
+
+
+def _picture(picture: SegmentMap | None, answer: Answer) -> str:
+    if picture is None:
+        return ""
+    drawn = map_svg(picture, answer.names)
+    return _section("On the map", f"<figure>{drawn}{blocks.paragraph(picture.note)}</figure>")
+
+
+def _other_ways(answer: Answer, others: Sequence[Answer]) -> str:
+    items = "".join(f"<li>{escape(difference(answer, one))}.</li>" for one in others)
+    return _section("Other ways", f"<ul>{items}</ul>") if items else ""
+
+
+def _asked(answer: Answer) -> str:
+    asked, allowed = answer.question, answer.question.allowed
+    lines = [f"Looked for: {GOALS[asked.objective]}."]
+    if asked.margin:
+        lines.append(f"Safety margin: {asked.margin} % of the way to the segment's centre.")
+    for names, what in (
+        (allowed.locked, "may not change"),
+        (allowed.rising, "may only rise"),
+        (allowed.falling, "may only fall"),
+    ):
+        lines += [f"{name} {what}." for name in names]
+    for limit in allowed.ranges:
+        sides = [f"at least {figure(limit.low)}"] if limit.low is not None else []
+        sides += [f"at most {figure(limit.high)}"] if limit.high is not None else []
+        sides += [f"in steps of {figure(limit.step)}"] if limit.step is not None else []
+        lines.append(f"{limit.column}: {', '.join(sides)}.")
+    lines += [f"{name} may become {', '.join(levels)}." for name, levels in allowed.levels]
+    if allowed.most is not None:
+        lines.append(f"At most {counted(allowed.most, 'column')} may change.")
+    return f"<ul>{''.join(f'<li>{escape(line)}</li>' for line in lines)}</ul>"
+
+
+def _segments(answer: Answer) -> str:
+    cards = "".join(
+        f'<div class="v-card" style="--c:{colour(t)}">{blocks.chip(name, t)}'
+        f"{blocks.profile_card(profile, t)}</div>"
+        for t, (name, profile) in enumerate(
+            zip(answer.names, answer.segments.profiles, strict=True)
+        )
+    )
+    return f'<div class="v-segments">{cards}</div>'

@@ -1,0 +1,97 @@
+"""Numbers and lists as people write them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import floor, isfinite, log10
+
+
+def figure(value: float, whole: bool = False) -> str:
+    """Write a number for reading: thousands apart, three or four telling digits.
+
+    Examples
+    --------
+    >>> from voicecf.app.words import figure
+    >>> figure(1234567.0), figure(0.0312345), figure(12.5), figure(3.0, whole=True)
+    ('1,234,567', '0.0312', '12.5', '3')
+    """
+    if not isfinite(value):
+        return "missing" if value != value else "any"
+    if whole and value == round(value):
+        return f"{value:,.0f}"
+    return _written(value, max(0, 2 - _size(value)))
+
+
+def pair(before: float, after: float, whole: bool = False) -> tuple[str, str]:
+    """Write two numbers with as many digits as show how they differ.
+
+    Examples
+    --------
+    >>> from voicecf.app.words import pair
+    >>> pair(1065.0, 949.97), pair(0.5, 0.5004)
+    (('1,065', '950'), ('0.5000', '0.5004'))
+    """
+    if not (isfinite(before) and isfinite(after)) or before == after:
+        return figure(before, whole), figure(after, whole)
+    size = max(_size(before), _size(after))
+    digits = max(0, 2 - size, 1 - _size(after - before) if _size(after - before) < size - 1 else 0)
+    if whole and before == round(before) and after == round(after):
+        digits = 0
+    first, second = (_written(v, min(digits, 15), keep=True) for v in (before, after))
+    if all("." in text for text in (first, second)):
+        while first[-1] == second[-1] == "0" and first[-2] != "." and second[-2] != ".":
+            first, second = first[:-1], second[:-1]
+        if first.endswith(".0") and second.endswith(".0"):
+            first, second = first[:-2], second[:-2]
+    return first, second
+
+
+def _size(value: float) -> int:
+    return floor(log10(abs(value))) if value else 0
+
+
+def _written(value: float, digits: int, keep: bool = False) -> str:
+    if abs(value) >= 1e15 or (0 < abs(value) < 1e-6):
+        return f"{value:.3g}"
+    text = f"{value:,.{digits}f}"
+    if "." in text and not keep:
+        text = text.rstrip("0").rstrip(".")
+    return "0" if text in ("-0", "") else text
+
+
+def percent(share: float) -> str:
+    """Write a share: '12 %', '0.3 %', 'under 0.1 %'."""
+    if 0 < share < 0.001:
+        return "under 0.1 %"
+    if 0.999 < share < 1:
+        return "over 99.9 %"
+    digits = 1 if 0 < share < 0.0995 or 0.99 < share < 1 else 0
+    text = f"{100 * share:.{digits}f}"
+    return f"{text.removesuffix('.0')} %"
+
+
+def joined(texts: Sequence[str], last: str = "and") -> str:
+    """Write a list: 'a, b and c'."""
+    if len(texts) < 2:
+        return "".join(texts)
+    return f"{', '.join(texts[:-1])} {last} {texts[-1]}"
+
+
+def counted(n: int, one: str, many: str | None = None) -> str:
+    """Write a number of things: '1 row', '2,000 rows'."""
+    return f"{n:,} {one if n == 1 else many or one + 's'}"
+
+
+def literal(text: str) -> str:
+    r"""Write a text so that Markdown shows it as it is: no links, no pictures, no formatting.
+
+    Examples
+    --------
+    >>> from voicecf.app.words import literal
+    >>> print(literal("a*b* [x]"))
+    a\*b\* \[x\]
+    """
+    flat = " ".join(text.split())
+    for linked in ("://", "www.", "@"):  # what becomes a link even without brackets
+        flat = flat.replace(linked, f"{linked[0]}\u200b{linked[1:]}")
+    return "".join(f"\\{c}" if c in "\\`*_{}[]<>#|~$:!-" else c for c in flat)

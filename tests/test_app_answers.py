@@ -1,0 +1,174 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from app_tables import fitted, people, with_gaps
+from voicecf.app.answers import alternatives, answer, difference, obstacle
+from voicecf.app.preparing import Method, Missing
+from voicecf.app.question import Allowed, Objective, Question, Range
+from voicecf.app.segments import usual_names
+
+NAMES = ("Students", "Clerks", "Retired <b>")
+
+
+def other(segments, row: int) -> int:
+    return int((segments.labels[row] + 1) % 3)
+
+
+@pytest.mark.parametrize("objective", list(Objective))
+@pytest.mark.parametrize("method", list(Method))
+def test_the_model_itself_puts_the_answer_into_the_target(objective, method) -> None:
+    segments = fitted(method=method)
+    for row in range(5):
+        found = answer(segments, Question(row, other(segments, row), objective), NAMES)
+        assert found.possible
+        assert segments.model.predict(found.found.to_frame())[0] == other(segments, row)
+
+
+def test_the_sentence_says_what_the_table_of_changes_says() -> None:
+    segments = fitted()
+    found = answer(segments, Question(0, other(segments, 0), Objective.FEWEST), NAMES)
+    table = found.found.changes()
+    assert [change.column for change in found.changes] == table["feature"].tolist()
+    for change, delta in zip(found.changes, table["delta"], strict=True):
+        assert change.phrase in found.sentence
+        assert change.verb == ("rises" if delta > 0 else "falls" if delta < 0 else "changes")
+    assert found.source in found.sentence
+    assert found.target in found.sentence
+
+
+@pytest.mark.parametrize("method", list(Method))
+@pytest.mark.parametrize("gaps", [False, True])
+def test_changes_are_those_of_the_library_in_its_order(method: Method, gaps: bool) -> None:
+    frame = people().drop(columns="job") if method is Method.SHARK else people()
+    if gaps:
+        frame = with_gaps(people())[list(frame)]
+    segments = fitted(frame, method=method, missing=Missing.FILL_IN)
+    for row in range(12):
+        found = answer(segments, Question(row, other(segments, row)), NAMES)
+        for one in [found, *alternatives(found)]:
+            assert [c.column for c in one.changes] == one.found.changes()["feature"].tolist()
+
+
+def test_rules_hold() -> None:
+    segments = fitted()
+    frame = segments.prepared.frame
+    allowed = Allowed(locked=("age",), rising=("visits",), ranges=(Range("income", step=50.0),))
+    for row in range(8):
+        found = answer(segments, Question(row, other(segments, row), allowed=allowed), NAMES)
+        if found.possible:
+            after = found.found.to_frame().iloc[0]
+            assert after["age"] == frame["age"][row]
+            assert after["visits"] >= frame["visits"][row]
+            assert after["income"] == frame["income"][row] or after["income"] % 50 == 0
+
+
+def test_whole_numbers_with_gaps_stay_whole() -> None:
+    segments = fitted(with_gaps(people()), missing=Missing.FILL_IN)
+    assert segments.prepared.stepped
+    for row in range(6):
+        found = answer(segments, Question(row, other(segments, row)), NAMES)
+        after = found.found.to_frame().iloc[0]
+        for name in segments.prepared.stepped:
+            assert np.isnan(after[name]) or after[name] == round(after[name])
+
+
+def test_alternatives_each_leave_something_alone_that_the_others_change() -> None:
+    segments = fitted()
+    first = answer(segments, Question(0, other(segments, 0)), NAMES)
+    sets = [{c.column for c in one.changes} for one in [first, *alternatives(first)]]
+    assert len(sets) > 2
+    for i, some in enumerate(sets):
+        assert all(not earlier <= some for earlier in sets[:i])
+
+
+def test_another_way_says_what_it_leaves_alone_or_does_instead() -> None:
+    segments = fitted()
+    first = answer(segments, Question(0, other(segments, 0)), NAMES)
+    for one in alternatives(first):
+        said = difference(first, one)
+        assert all(change.column in said for change in one.changes if len(one.changes) < 5)
+        assert "cost" in said
+
+
+def impossible(segments):
+    """Lock all but one column until there is no answer."""
+    for row in range(len(segments.labels)):
+        names = segments.prepared.names
+        for free in names:
+            locked = tuple(name for name in names if name != free)
+            asked = Question(row, other(segments, row), allowed=Allowed(locked=locked))
+            found = answer(segments, asked, NAMES)
+            if not found.possible:
+                return found
+    raise AssertionError("everything is possible")
+
+
+def test_every_way_out_has_an_answer() -> None:
+    found = impossible(fitted())
+    why = obstacle(found)
+    assert why.because
+    assert why.ways
+    for way in why.ways:
+        assert way.question != found.question
+        assert answer(found.segments, way.question, NAMES).possible
+
+
+def test_a_margin_that_is_too_wide_is_lowered_by_its_way_out() -> None:
+    segments = fitted()
+    names = segments.prepared.names
+    for row in range(60):
+        for free in names:
+            locked = tuple(name for name in names if name != free)
+            asked = Question(row, other(segments, row), allowed=Allowed(locked=locked))
+            if not answer(segments, asked, NAMES).possible:
+                continue
+            firm = replace(asked, margin=90)
+            stuck = answer(segments, firm, NAMES)
+            if stuck.possible:
+                continue
+            ways = [w for w in obstacle(stuck).ways if w.question.margin < 90]
+            assert ways
+            assert "safety margin" in ways[0].text
+            assert all(answer(segments, way.question, NAMES).possible for way in ways)
+            return
+    raise AssertionError("no such row")
+
+
+def test_the_reason_names_segments_as_the_user_does() -> None:
+    found = impossible(fitted())
+    said = obstacle(found).sentence
+    assert "cluster" not in said
+    assert any(name in said for name in NAMES)
+
+
+@pytest.mark.parametrize(
+    "allowed",
+    [
+        Allowed(),
+        Allowed(("a",), ("b",), ("c",)),
+        Allowed(ranges=(Range("a", 1.0, None, 0.5), Range("b", None, 4.0))),
+        Allowed(levels=(("job", ("chef", "clerk")),), most=2),
+    ],
+)
+def test_rules_survive_the_way_into_words_and_back(allowed: Allowed) -> None:
+    assert Allowed.from_words(allowed.words()) == allowed
+
+
+def test_rules_of_columns_that_are_gone_are_left_out() -> None:
+    allowed = Allowed(("a", "x"), (), ("x",), (Range("x", 1.0),), (("x", ("u",)),), 3)
+    assert allowed.within(["a"]) == Allowed(("a",), most=3)
+
+
+def test_a_nearest_question_names_the_segment_it_found() -> None:
+    segments = fitted()
+    found = answer(segments, Question(3), usual_names(3))
+    costs = [
+        answer(segments, Question(3, t), usual_names(3)).found.cost[0]
+        for t in range(3)
+        if t != segments.labels[3]
+    ]
+    assert found.found.cost[0] == min(costs)

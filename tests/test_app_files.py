@@ -1,0 +1,248 @@
+"""What people take away: code, reports, tables; and words and blocks that they are made of."""
+
+from __future__ import annotations
+
+import io
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from app_tables import fitted, people, prepared, with_gaps
+from voicecf.app import examples
+from voicecf.app.answers import alternatives, answer, obstacle
+from voicecf.app.code import script
+from voicecf.app.columns import guess_columns
+from voicecf.app.everyone import Everyone, Plan
+from voicecf.app.finding import find_rows
+from voicecf.app.mapping import answer_map, miss_map
+from voicecf.app.pairwise import compare
+from voicecf.app.preparing import Method, Missing, prepare
+from voicecf.app.question import Allowed, Objective, Question, Range
+from voicecf.app.reading import Table, read_table
+from voicecf.app.report import html_report
+from voicecf.app.segments import fit_segments, usual_names
+from voicecf.app.words import figure, literal, pair, percent
+
+SCRIPT = "<script>alert(1)</script>"
+
+
+def answered(table: Table, question: Question, method: Method, missing: Missing):
+    columns = guess_columns(table.frame)
+    segments = fit_segments(prepare(table.frame, columns, missing), 3, method)
+    return answer(segments, question, usual_names(3))
+
+
+QUESTIONS = [
+    (people(), Question(4), Method.KMEANS, Missing.LEAVE_OUT),
+    (
+        people().rename(columns={"income": "Ellipsis", "job": 'it\'s\n"x" {y}'}),
+        Question(2, allowed=Allowed(ranges=(Range("Ellipsis", high=2600.0),))),
+        Method.KMEANS,
+        Missing.LEAVE_OUT,
+    ),
+    (people(), Question(4, 2, Objective.PREFIX, 20), Method.KMEANS, Missing.LEAVE_OUT),
+    (
+        people().drop(columns="job"),
+        Question(9, 1, Objective.FEWEST),
+        Method.SHARK,
+        Missing.LEAVE_OUT,
+    ),
+    (with_gaps(people()), Question(7, margin=15), Method.KMEANS, Missing.FILL_IN),
+    (
+        with_gaps(people()),
+        Question(
+            3,
+            allowed=Allowed(("age",), ("visits",), (), (Range("income", 0.0, 5e3, 10.0),), (), 3),
+        ),
+        Method.KMEANS,
+        Missing.LEAVE_OUT,
+    ),
+]
+
+
+@pytest.mark.parametrize(("frame", "question", "method", "missing"), QUESTIONS)
+def test_the_code_gives_the_same_answer(
+    frame: pd.DataFrame, question: Question, method: Method, missing: Missing, tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    content = frame.to_csv(index=False).encode()
+    (tmp_path / "people.csv").write_bytes(content)
+    monkeypatch.chdir(tmp_path)
+    table = read_table(content, "people.csv")
+    ours = answered(table, question, method, missing)
+    made: dict[str, object] = {}
+    exec(script(table, ours.segments, ours.question, ours.names), made)
+    theirs = made["answer"]
+    assert np.array_equal(theirs.points, ours.found.points, equal_nan=True)
+    assert theirs.target[0] == ours.found.target[0]
+    assert theirs.status[0] == ours.found.status[0]
+    assert ours.names[int(ours.found.target[0])] in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("example", examples.EXAMPLES, ids=lambda example: example.name)
+def test_the_code_of_an_example_runs_by_itself(example: examples.Example, tmp_path: Path) -> None:
+    table = example.make()
+    ours = answered(table, Question(0), Method.KMEANS, Missing.LEAVE_OUT)
+    (tmp_path / "same.py").write_text(script(table, ours.segments, ours.question, ours.names))
+    done = subprocess.run(
+        [sys.executable, "same.py"], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert f"to {ours.target}" in done.stdout
+
+
+def hostile() -> Table:
+    frame = people().rename(columns={"age": SCRIPT, "job": '"><img src=x onerror=alert(1)>'})
+    frame[list(frame)[2]] = frame[list(frame)[2]].replace({"clerk": SCRIPT})
+    frame["person_id"] = [f"{SCRIPT}{i}" for i in range(len(frame))]
+    return read_table(frame.to_csv(index=False).encode(), f"{SCRIPT}.csv")
+
+
+class Tags(HTMLParser):
+    """Collects elements, attributes and text."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: set[str] = set()
+        self.attributes: set[str] = set()
+        self.text = ""
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        self.attributes |= {name for name, _ in attrs}
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+@pytest.mark.parametrize("locked", [False, True])
+def test_a_report_holds_hostile_data_as_text(locked: bool) -> None:
+    table = hostile()
+    names = tuple(f"{SCRIPT}{t}" for t in range(3))
+    segments = fit_segments(prepare(table.frame, guess_columns(table.frame)), 3, Method.KMEANS)
+    allowed = Allowed(tuple(segments.prepared.names)) if locked else Allowed()
+    target = int((segments.labels[0] + 1) % 3)
+    found = answer(segments, Question(0, target, allowed=allowed), names)
+    report = html_report(
+        table, found, answer_map(found), script(table, segments, found.question, names),
+        others=alternatives(found), obstacle=None if found.possible else obstacle(found),
+    )  # fmt: skip
+    tags = Tags()
+    tags.feed(report)
+    assert "script" not in tags.tags
+    assert "img" not in tags.tags
+    assert not {name for name in tags.attributes if name.startswith("on") or name == "src"}
+    assert found.sentence in tags.text
+    assert "http" not in report.replace("http-equiv", "").replace("http://www.w3.org/2000/svg", "")
+
+
+def test_everyone_is_answered_part_by_part_as_at_once() -> None:
+    segments = fitted(people(1200))
+    run = Everyone(Plan(Question()), usual_names(3), 1200)
+    while not run.finished:
+        run = run.advanced(segments)
+    assert len(run.parts) > 1
+    whole = segments.voice.explain(segments.prepared.frame, **Question().options(segments.prepared))
+    assert np.array_equal(run.table["cost"], whole.cost)
+    found = run.table[segments.prepared.names]
+    landed = segments.model.predict(found.astype(segments.prepared.frame.dtypes.to_dict()))
+    assert [usual_names(3)[t] for t in landed] == run.table["to segment"].tolist()
+
+
+def test_tables_come_back_from_their_files() -> None:
+    segments = fitted()
+    run = Everyone(Plan(Question(), each=True), usual_names(3), 150).advanced(segments)
+    csv = pd.read_csv(io.BytesIO(run.csv()))
+    parquet = pd.read_parquet(io.BytesIO(run.parquet()))
+    for found in (csv, parquet):
+        assert len(found) == 300
+        assert found["age"].tolist() == run.table["age"].tolist()
+        assert found["to segment"].tolist() == run.table["to segment"].tolist()
+    count, _ = run.transitions()
+    assert count.sum() == run.possible.sum()
+
+
+def test_columns_called_like_ours_are_kept_apart() -> None:
+    frame = people().rename(columns={"income": "cost", "person_id": "row"})
+    run = Everyone(Plan(Question()), usual_names(3), 150).advanced(fitted(frame))
+    assert run.table.columns.is_unique
+    assert run.table["cost (table)"].max() > 100
+
+
+def test_pairwise_misses_are_those_that_the_model_puts_elsewhere() -> None:
+    rng = np.random.default_rng(5)
+    centres = np.array([[0.0, 0.0], [3.0, 0.5], [6.0, 0.0], [3.0, 4.0]])
+    values = centres[np.arange(200) % 4] + rng.normal(0, 0.5, (200, 2))
+    found = compare(fitted(pd.DataFrame(values, columns=["a", "b"]), k=4))
+    landed = found.voice.model.predict(found.pairwise.points)
+    assert 0 < found.missed.sum() < len(found.missed)
+    assert (landed != found.pairwise.target)[found.missed].all()
+    assert found.exact_share == 1.0
+    assert (found.exact.cost[found.missed] > found.pairwise.cost[found.missed]).all()
+    share, count = found.by_pair()
+    assert np.nansum(share * count) == pytest.approx(found.missed.sum())
+
+
+def test_the_map_of_a_miss_shows_it_in_the_cell_that_it_lands_in() -> None:
+    rng = np.random.default_rng(5)
+    values = rng.normal(size=(120, 4)) + 3 * np.eye(4)[np.arange(120) % 4]
+    found = compare(fitted(pd.DataFrame(values, columns=list("abcd")), k=4))
+    names = usual_names(4)
+    for i in found.clearest()[:5].tolist():
+        picture, place = miss_map(found, i, names)
+        inside = [t for t, corners in picture.cells if _holds(corners, place)]
+        assert found.landed[i] in inside
+        assert found.pairwise.target[i] not in inside
+
+
+def _holds(corners: np.ndarray, point: np.ndarray) -> bool:
+    """Whether a convex polygon holds a point."""
+    edges = np.roll(corners, -1, axis=0) - corners
+    away = point - corners
+    cross = edges[:, 0] * away[:, 1] - edges[:, 1] * away[:, 0]
+    return bool((cross >= -1e-9).all() or (cross <= 1e-9).all())
+
+
+def test_rows_are_found_by_id_level_and_number() -> None:
+    found = prepared()
+    number = str(found.aside["person_id"][40])
+    assert 40 in find_rows(found, number)
+    assert find_rows(found, "STUD").tolist() == [
+        i for i, job in enumerate(found.frame["job"]) if job == "student"
+    ]
+    assert 11 in find_rows(found, "12")
+    assert len(find_rows(found, "nobody")) == 0
+    assert len(find_rows(found, "", most=20)) == 20
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0.0, "0"), (1234.5678, "1,235"), (-0.00123, "-0.00123"), (1e20, "1e+20"), (12.0, "12"),
+     (float("nan"), "missing")],
+)  # fmt: skip
+def test_figures_are_for_reading(value: float, text: str) -> None:
+    assert figure(value) == text
+
+
+@pytest.mark.parametrize(
+    ("before", "after"), [(1.0, 1.0000001), (1e6, 1e6 + 1), (0.1, 0.10001), (-5.0, 5.0), (0, 3)]
+)
+def test_two_figures_differ_if_their_numbers_do(before: float, after: float) -> None:
+    first, second = pair(before, after)
+    assert first != second
+    assert float(first.replace(",", "")) == pytest.approx(before, abs=abs(after - before))
+
+
+def test_shares_are_never_rounded_to_nothing_or_all() -> None:
+    assert percent(1e-5) == "under 0.1 %"
+    assert percent(0.99999) == "over 99.9 %"
+    assert percent(1.0) == "100 %"
+
+
+def test_markdown_in_a_name_stays_text() -> None:
+    assert "http://" not in literal("http://evil.example")
+    assert literal("![x](y)").startswith("\\!\\[x\\]")
