@@ -20,7 +20,7 @@ def _drop_stale_code() -> None:
     """
     folder = Path(voicecf.__file__).parent
     digest = hashlib.sha256()
-    for source in sorted(folder.rglob("*.py")):
+    for source in sorted(folder.glob("*.py")):  # all compiled code stands at the top
         digest.update(source.read_bytes())
     cache = folder / "__pycache__"
     stamp = cache / "sources.sha256"
