@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from app_tables import fitted, people, with_gaps
-from voicecf.app.answers import alternatives, answer, difference, obstacle
+from voicecf.app.answers import alternatives, answer, difference, obstacle, reaches
 from voicecf.app.preparing import Method, Missing
 from voicecf.app.question import Allowed, Objective, Question, Range
 from voicecf.app.segments import usual_names
@@ -92,6 +92,26 @@ def test_another_way_says_what_it_leaves_alone_or_does_instead() -> None:
         said = difference(first, one)
         assert all(change.column in said for change in one.changes if len(one.changes) < 5)
         assert "cost" in said
+
+
+def test_a_column_may_go_to_either_end_of_its_reach_and_no_step_further() -> None:
+    segments = fitted()
+    found = answer(segments, Question(0, other(segments, 0)), NAMES)
+    told = {reach.column: reach for reach in reaches(found)}
+    assert list(told) == [change.column for change in found.changes]
+    for name in set(told) & set(segments.prepared.whole):
+        reach = told[name]
+        low, high = (int(side.replace(",", "")) for side in (reach.low, reach.high))
+        moved = found.found.to_frame()
+        for value, stays in ((low, True), (high, True), (low - 1, False), (high + 1, False)):
+            moved[name] = value
+            inside = segments.model.predict(moved)[0] == other(segments, 0)
+            side = reach.below if value < high else reach.above
+            assert inside == stays or (inside and side == "none seen beyond")
+        assert any(
+            side in (reach.below, reach.above)
+            for side in ("none seen beyond", *(f"then {name}" for name in NAMES))
+        )
 
 
 def impossible(segments):

@@ -244,6 +244,49 @@ def _gone(value: Any) -> bool:
     return value is None or value != value
 
 
+# How far it may go
+
+
+@dataclass(frozen=True)
+class Reach:
+    """How far a changed column may go while the others stay as in the answer, in words."""
+
+    column: str
+    low: str
+    high: str
+    below: str
+    above: str
+
+
+def reaches(given: Answer) -> list[Reach]:
+    """Tell for each column that an answer changes between which values it may lie."""
+    if not given.possible or not given.changes:
+        return []
+    told = given.found.ranges(0).to_dict("records")
+    return [_reach(given, line) for line in told]
+
+
+def _reach(given: Answer, line: dict[str, Any]) -> Reach:
+    name = str(line["column"])
+    if name in given.segments.prepared.categories:
+        levels = str(line["other_levels"] or "")
+        return Reach(
+            name, f"{line['to']}, {levels}" if levels else f"only {line['to']}", "", "", ""
+        )
+    whole = name in given.segments.prepared.whole
+    low, high = (figure(float(line[side]), whole) for side in ("low", "high"))
+    below, above = (_in_the_way(str(line[side]), given) for side in ("binds_low", "binds_high"))
+    return Reach(name, low, high, below, above)
+
+
+def _in_the_way(what: str, given: Answer) -> str:
+    """Say what ends a range; clusters by their names."""
+    if what.startswith("cluster "):
+        return f"then {given.names[int(what.removeprefix('cluster '))]}"
+    said = {"data range": "none seen beyond", "bound": "as limited", "open": "without end"}
+    return said.get(what, f"by a {what}")
+
+
 # Where there is no answer
 
 

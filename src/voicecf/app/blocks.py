@@ -7,7 +7,7 @@ from html import escape
 from math import isnan
 from typing import Any
 
-from voicecf.app.answers import Answer, Change, Obstacle
+from voicecf.app.answers import Answer, Change, Obstacle, Reach
 from voicecf.app.columns import short
 from voicecf.app.segments import Profile
 from voicecf.app.style import ACCENT, colour
@@ -54,6 +54,16 @@ def change_card(answer: Answer) -> str:
     lines = "".join(_change_line(change) for change in answer.changes)
     target = colour(int(answer.found.target[0]))
     return f'<div class="v-changes" style="--c:{target}">{head}{lines}</div>'
+
+
+def reach_table(reaches: Sequence[Reach]) -> str:
+    """Write between which values each changed column may lie, and what comes beyond."""
+    rows = []
+    for reach in reaches:
+        sides = [(reach.low, reach.below), (reach.high, reach.above)]
+        told = [f"{value} ({why})" if why else value for value, why in sides]
+        rows.append([short(reach.column, 60), *told])
+    return table(("Column", "From", "To"), rows)
 
 
 def _change_line(change: Change) -> str:

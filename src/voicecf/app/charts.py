@@ -139,10 +139,12 @@ def _move(found: SegmentMap, marks: Sequence[tuple[str, NDArray[Any]]], ink: Ink
     layers = []
     if found.end is not None:
         ends.append(("answer", found.end, "answer"))
+        if found.beyond is not None:
+            layers.append(_line(found, found.end, found.beyond, ink[0], dash=[1, 4]))
         layers.append(_line(found, found.start, found.end, ink[0]))
     for name, place in marks:
         ends.append((name, place, "mark"))
-        layers.append(_line(found, found.start, place, ink[2], dashed=True))
+        layers.append(_line(found, found.start, place, ink[2], dash=[6, 4]))
     values = [
         {"x": float(at[0]), "y": float(at[1]), "name": name, "kind": kind}
         for name, at, kind in ends
@@ -172,10 +174,10 @@ def _move(found: SegmentMap, marks: Sequence[tuple[str, NDArray[Any]]], ink: Ink
     return layers
 
 
-def _line(found: SegmentMap, start: Any, end: Any, tint: str, dashed: bool = False) -> Spec:
+def _line(found: SegmentMap, start: Any, end: Any, tint: str, dash: Sequence[int] = (1, 0)) -> Spec:
     values = [{"x": float(p[0]), "y": float(p[1]), "at": i} for i, p in enumerate((start, end))]
     mark = {"type": "line", "color": tint, "strokeWidth": 2.2,
-            "clip": True, "strokeDash": [6, 4] if dashed else [1, 0]}  # fmt: skip
+            "clip": True, "strokeDash": list(dash)}  # fmt: skip
     return {
         "data": {"values": values}, "mark": mark,
         "encoding": {**_axes(found), "order": {"field": "at", "type": "quantitative"}},

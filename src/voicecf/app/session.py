@@ -192,6 +192,19 @@ def alternatives(now: Work, found: answers.Answer) -> list[answers.Answer]:
     return [replace(one, names=found.names) for one in made]
 
 
+@st.cache_resource(max_entries=64, show_spinner="Finding out how far each may go ...")
+def _reaches(key: str, question: str, names: tuple[str, ...], _answer: answers.Answer) -> Any:
+    return answers.reaches(_answer)
+
+
+def reaches(now: Work, found: answers.Answer) -> list[answers.Reach]:
+    """Return how far each changed column may go."""
+    made: list[answers.Reach] = _reaches(
+        segments_key(now), repr(found.question), found.names, found
+    )
+    return made
+
+
 @st.cache_resource(max_entries=64, show_spinner=False)
 def _obstacle(key: str, question: str, names: tuple[str, ...], _answer: answers.Answer) -> Any:
     return answers.obstacle(_answer)

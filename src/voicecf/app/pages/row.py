@@ -42,6 +42,7 @@ def show(now: Work) -> None:
         reason = st.container()
         if answer.changes:
             st.html(blocks.change_card(answer))
+            _reach(now, answer)
         _pictures(now, answer)
         others = st.container()
     # What takes longer comes last, so that the answer itself is there at once.
@@ -206,6 +207,12 @@ def _set_most(now: Work, most: int | None) -> None:
 
 
 # Results
+
+
+def _reach(now: Work, answer: Answer) -> None:
+    """Tell how far each column may go, if that is asked for: it takes a while."""
+    if st.toggle("How far each may go", help="One column at a time, the others as in the answer."):
+        st.html(blocks.reach_table(session.reaches(now, answer)))
 
 
 def _pictures(now: Work, answer: Answer) -> None:
