@@ -24,7 +24,7 @@ test: $(VENV)/test
 	$(RUN) -m ruff check src tests benchmarks examples
 	$(RUN) -m ruff format --check src tests benchmarks examples
 	$(RUN) -m mypy
-	$(RUN) -m pytest
+	$(RUN) -m pytest --numprocesses 2 --dist loadfile
 
 lint: $(VENV)/test
 	$(RUN) -m ruff check --fix src tests benchmarks examples
