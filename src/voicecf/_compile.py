@@ -24,6 +24,7 @@ def compiled(function: Callable[..., Any], fastmath: Any = FAST_SUMS) -> Any:
     import numba
 
     options: dict[str, Any] = {"nogil": True, "fastmath": fastmath, "error_model": "numpy"}
+    options |= {"no_cfunc_wrapper": True}  # nothing calls it from C
     try:
         return numba.njit(cache=True, **options)(function)
     except RuntimeError:  # nowhere to write a cache: compile in every process instead

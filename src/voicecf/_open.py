@@ -32,6 +32,8 @@ from voicecf._kernel import (
     room_for,
 )
 
+# Assignments here take three values at most: of four, Python makes a tuple, which compiles slowly.
+
 # Points in flight: blocks of 20 coordinates stay in an L1 cache, and a loop is long enough to pay
 # for its check that arrays do not overlap.
 LANES = 32
@@ -42,20 +44,20 @@ SPREAD = 256
 
 
 @step
-def sort_span(start, stop, targets, order, starts):
+def sort_span(start, stop, targets, count, order, starts):
     """Sort problems start to stop by target, keeping their order; where each target starts."""
     single = targets.size == 0
-    for t in range(starts.size):
+    for t in range(count + 1):
         starts[t] = 0
     for p in range(start, stop):
         starts[(0 if single else targets[p]) + 1] += 1
-    for t in range(1, starts.size):
-        starts[t] += starts[t - 1]
+    for t in range(count):
+        starts[t + 1] += starts[t]
     for p in range(start, stop):
         t = 0 if single else targets[p]
         order[starts[t]] = p
         starts[t] += 1
-    for t in range(starts.size - 1, 0, -1):
+    for t in range(count, 0, -1):
         starts[t] = starts[t - 1]
     starts[0] = 0
 
@@ -67,7 +69,7 @@ def enter_block(points, rows, order, first, last, origin, metric, raw, x, far):
     `far` is their squared distance from the origin, in the metric.
     """
     for k in range(LANES):
-        at = rows[order[min(first + k, last - 1)]]
+        at = rows[order[first + k if first + k < last else last - 1]]
         far[k] = 0.0
         for i in range(origin.size):
             raw[i, k] = points[at, i]
@@ -86,27 +88,32 @@ def products(a, block, out):
         for k in range(LANES):
             out[j, k], out[j + 1, k] = 0.0, 0.0
         for i in range(0, a.shape[1], 4):
-            a0, a1, a2, a3 = a[j, i], a[j, i + 1], a[j, i + 2], a[j, i + 3]
-            b0, b1, b2, b3 = a[j + 1, i], a[j + 1, i + 1], a[j + 1, i + 2], a[j + 1, i + 3]
+            a0, a1 = a[j, i], a[j, i + 1]
+            a2, a3 = a[j, i + 2], a[j, i + 3]
+            b0, b1 = a[j + 1, i], a[j + 1, i + 1]
+            b2, b3 = a[j + 1, i + 2], a[j + 1, i + 3]
             for k in range(LANES):
-                x0, x1, x2, x3 = block[i, k], block[i + 1, k], block[i + 2, k], block[i + 3, k]
+                x0, x1 = block[i, k], block[i + 1, k]
+                x2, x3 = block[i + 2, k], block[i + 3, k]
                 out[j, k] += (a0 * x0 + a1 * x1) + (a2 * x2 + a3 * x3)
                 out[j + 1, k] += (b0 * x0 + b1 * x1) + (b2 * x2 + b3 * x3)
 
 
 @step
-def ask_block(offset, guard, away, base, b, far, step, size):
+def ask_block(offset, guard, away, base, b, far, step, size, own):
     """Turn products into slacks `base`, and into those asked for, as `_kernel.keep_off` does."""
     for k in range(LANES):
-        step[k] = 0.0
+        step[k], own[k] = 0.0, -1.0
         size[k] = away + np.sqrt(far[k])
     for j in range(offset.size):
         h = offset[j]
         for k in range(LANES):
-            base[j, k] = h - base[j, k]
-            step[k] = max(step[k], -base[j, k])
+            slack = h - base[j, k]
+            base[j, k] = slack
+            step[k] = max(step[k], -slack)
     for j in range(offset.size):
-        behind, g1, g2, g3, g4 = guard[0, j], guard[1, j], guard[2, j], guard[3, j], guard[4, j]
+        behind, g1, g2 = guard[0, j], guard[1, j], guard[2, j]
+        g3, g4 = guard[3, j], guard[4, j]
         farthest = 4.0 * offset[j] * offset[j]
         for k in range(LANES):
             need = 2.0 * room_for(g1, g2, g3, g4, size[k], step[k], min(far[k], farthest))
@@ -114,8 +121,8 @@ def ask_block(offset, guard, away, base, b, far, step, size):
 
 
 @step
-def assign_block(target, norms, guard, base, far, reach, growth, own, clear, nearest, second):
-    """Nearest centroid of each point, and whether the model's rounding sees no other.
+def assign_block(target, norms, guard, base, far, reach, growth, own, nearest, second):
+    """Nearest centroid of each point; -1 where the model's rounding may see another.
 
     Twice the slack to the boundary with a rival is by how much the rival is further. The terms
     of a slack are no larger than 2 D_j + 2.5 D_t, which bounds its rounding. `reach` is how far
@@ -127,15 +134,17 @@ def assign_block(target, norms, guard, base, far, reach, growth, own, clear, nea
         norm, behind = 2.0 * norms[j], guard[0, j]
         rival = float(j if j < target else j + 1)
         for k in range(LANES):
-            t = norm * (base[j, k] + behind)
-            nearer = t < nearest[k]
-            second[k] = nearest[k] if nearer else min(second[k], t)
-            nearest[k] = t if nearer else nearest[k]
+            t, best = norm * (base[j, k] + behind), nearest[k]
+            nearer = t < best
+            second[k] = best if nearer else min(second[k], t)
+            nearest[k] = t if nearer else best
             own[k] = rival if nearer else own[k]
     for k in range(LANES):
-        error = 5.0 * (nearest[k] + second[k]) + 20.0 * far[k]
-        error += (reach + np.sqrt(far[k])) ** 2 if reach >= 0.0 else 0.0
-        clear[k] = second[k] - nearest[k] - growth * error
+        best, next_best, square = nearest[k], second[k], far[k]
+        error = 5.0 * (best + next_best) + 20.0 * square
+        spread = reach + np.sqrt(square) if reach >= 0.0 else 0.0
+        error += spread * spread
+        own[k] = own[k] if next_best - best - growth * error > 0.0 else -1.0
 
 
 @step
@@ -146,19 +155,20 @@ def one_row_block(gram, b, pick, mu, more, r):
     """
     for k in range(LANES):
         mu[k], pick[k], more[k] = 0.0, 0, 0.0
-    for j in range(b.shape[0]):
+    for j in range(gram.shape[0]):
         for k in range(LANES):
-            worse = -b[j, k] > mu[k]
-            mu[k] = -b[j, k] if worse else mu[k]
-            pick[k] = j if worse else pick[k]
+            lack, most = -b[j, k], mu[k]
+            mu[k] = lack if lack > most else most
+            pick[k] = j if lack > most else pick[k]
     for k in range(LANES):
         mu[k] /= gram[pick[k], pick[k]]
-    for j in range(b.shape[0]):
+    for j in range(gram.shape[0]):
         for k in range(LANES):
-            most, rise = b[j, k], -gram[j, pick[k]] * mu[k]
+            most, row = b[j, k], pick[k]
+            rise = -gram[j, row] * mu[k]
             r[j, k] = rise
             unmet = rise - most - TIGHT * (abs(most) + abs(rise))
-            more[k] = max(more[k], 0.0 if pick[k] == j else unmet)
+            more[k] = max(more[k], 0.0 if row == j else unmet)
 
 
 @step
@@ -218,7 +228,8 @@ def multipliers_of(gram, b, k, mu, act, h, rhs):
 @step
 def move_lane(across, along, mu, act, count, k, y, r):
     """Set column k to the step of several rows; what moved by rounding alone did not move."""
-    for j in range(r.shape[0]):
+    m = along.shape[0]
+    for j in range(m):
         r[j, k] = 0.0
     for i in range(along.shape[1]):
         s, terms = 0.0, 0.0
@@ -228,56 +239,50 @@ def move_lane(across, along, mu, act, count, k, y, r):
             terms += abs(t)
         s = s if abs(s) > DUST * terms else 0.0
         y[i, k] = s
-        for j in range(r.shape[0]):
+        for j in range(m):
             r[j, k] += across[j, i] * s
 
 
 @step
-def judge_lane(k, j, mu, offset, base, b, r, gap, step, square, off):
-    """Take row j, which has a multiplier, into the sizes and the gap of a step: it must be tight.
-
-    y = -U' mu, so |y|^2 = -mu . U y and x . y = -mu . U x.
-    """
-    s = r[j, k] - b[j, k]
-    gap[k] -= mu * s
-    step[k] -= mu * r[j, k]
-    square[k] -= 2.0 * mu * (offset[j] - base[j, k])
-    if mu > 0.0:
-        off[k] = max(off[k], abs(s) - TIGHT * (abs(b[j, k]) + abs(r[j, k])))
-
-
-@step
 def move_block(
-    gram, across, along, offset, base, b, pick, one, more, far, away,
-    y, r, gap, step, square, size, off, weights, mu, act, h, rhs,
+    target, gram, across, along, offset, base, b, pick, one, more, own, far, away,
+    y, r, gap, step, square, size, off, kept, weights, mu, act, h, rhs,
 ):  # fmt: skip
-    """Set steps, r = U y, duality gaps, and the sizes of steps and answers; weights if asked for.
+    """Set steps, r = U y, duality gaps, sizes of steps and answers, and `kept` rows of weights.
 
-    `off` is positive where no multipliers were found, or where their rows are not tight.
+    `off` is positive where no multipliers were found, or where their rows are not tight. Points
+    of the target itself stay. y = -U' mu, so |y|^2 = -mu . U y and x . y = -mu . U x.
     """
     for k in range(LANES):
-        gap[k], step[k], square[k], off[k] = 0.0, 0.0, far[k], 0.0
-        if more[k] <= 0.0:  # most points need no more than one row
-            row, weight = along[pick[k]], one[k]
-            for i in range(row.size):
-                y[i, k] = weight * row[i]
-            for j in range(weights.shape[0]):
-                weights[j, k] = weight if j == pick[k] else 0.0
-            judge_lane(k, pick[k], weight, offset, base, b, r, gap, step, square, off)
-            continue
-        count = multipliers_of(gram, b, k, mu, act, h, rhs)
-        off[k] = 1.0 if count < 0 else 0.0
-        move_lane(across, along, mu, act, count, k, y, r)
-        for j in range(weights.shape[0]):
-            weights[j, k] = mu[j]
+        row, count = pick[k], np.int64(1)
+        weight, bad = 0.0 if own[k] == target else one[k], 0.0
+        act[0], mu[row] = row, weight
+        if weight == 0.0 or more[k] <= 0.0:  # most points need no more than one row
+            for i in range(along.shape[1]):
+                y[i, k] = weight * along[row, i]
+        else:
+            count = multipliers_of(gram, b, k, mu, act, h, rhs)
+            bad = 1.0 if count < 0 else 0.0
+            move_lane(across, along, mu, act, count, k, y, r)
+        for j in range(kept):
+            weights[j, k] = 0.0
+        lost, moved, beyond = 0.0, 0.0, far[k]
         for p in range(count):
-            judge_lane(k, act[p], mu[act[p]], offset, base, b, r, gap, step, square, off)
+            j = act[p]
+            weight, rise, most = mu[j], r[j, k], b[j, k]
+            weights[j, k] = weight
+            lost -= weight * (rise - most)
+            moved -= weight * rise
+            beyond -= 2.0 * weight * (offset[j] - base[j, k])
+            if weight > 0.0:
+                bad = max(bad, abs(rise - most) - TIGHT * (abs(most) + abs(rise)))
+        gap[k], step[k] = lost, moved
+        square[k], off[k] = beyond, bad
     for k in range(LANES):
-        square[k] = max(square[k] + step[k], 0.0)
-        closed = abs(gap[k]) <= CLOSED * 0.5 * step[k]
-        step[k] = np.sqrt(max(step[k], 0.0))
-        size[k] = away + np.sqrt(square[k])
-        sound = closed and is_sound(size[k], step[k], square[k])
+        energy = step[k]
+        beyond, length = max(square[k] + energy, 0.0), np.sqrt(max(energy, 0.0))
+        square[k], step[k], size[k] = beyond, length, away + np.sqrt(beyond)
+        sound = abs(gap[k]) <= CLOSED * 0.5 * energy and is_sound(size[k], length, beyond)
         off[k] = off[k] if sound else 1.0
 
 
@@ -290,8 +295,9 @@ def judge_rows(guard, base, b, r, step, square, size, off, room, pace):
     """
     for k in range(LANES):
         room[k], pace[k] = np.inf, 1.0
-    for j in range(b.shape[0]):
-        behind, g1, g2, g3, g4 = guard[0, j], guard[1, j], guard[2, j], guard[3, j], guard[4, j]
+    for j in range(guard.shape[1]):
+        behind, g1, g2 = guard[0, j], guard[1, j], guard[2, j]
+        g3, g4 = guard[3, j], guard[4, j]
         guarded = g1 + g2 + g3 + g4 > 0.0
         for k in range(LANES):
             rise, most = r[j, k], b[j, k]
@@ -305,21 +311,25 @@ def judge_rows(guard, base, b, r, step, square, size, off, room, pace):
 
 @step
 def box_of_block(lo, hi, rows, order, first, last, low, high):
-    """Turn the boxes of points first to last into columns."""
+    """Turn the boxes of points first to last into columns; whether all fix some coordinate."""
+    all_shut = True
     for k in range(LANES):
-        at = rows[order[min(first + k, last - 1)]]
-        low_of, high_of = lo[at if lo.shape[0] > 1 else 0], hi[at if hi.shape[0] > 1 else 0]
-        for i in range(low_of.size):
-            low[i, k], high[i, k] = low_of[i], high_of[i]
+        at = rows[order[first + k if first + k < last else last - 1]]
+        of_lo, of_hi, shut = at if lo.shape[0] > 1 else 0, at if hi.shape[0] > 1 else 0, False
+        for i in range(lo.shape[1]):
+            low[i, k], high[i, k] = lo[of_lo, i], hi[of_hi, i]
+            shut = shut or not lo[of_lo, i] < hi[of_hi, i]
+        all_shut = all_shut and shut
+    return all_shut
 
 
 @step
-def judge_box(raw, y, low, high, off, room, pace):
+def judge_box(d, raw, y, low, high, off, room, pace):
     """Set `off` where a step leaves the box, and the nearest end as `judge_rows` does.
 
     A step that ends on a bound but for its rounding is for `_kernel` to bring there.
     """
-    for i in range(low.shape[0]):
+    for i in range(d):
         for k in range(LANES):
             p, t = raw[i, k], y[i, k]
             below, above = p - low[i, k], high[i, k] - p
@@ -331,39 +341,24 @@ def judge_box(raw, y, low, high, off, room, pace):
 
 
 @step
-def leave_block(raw, y, d):
-    """Turn steps into points, in place: unmoved coordinates keep their bits."""
+def leave_block(d, points, y, weights, least, cost, changed):
+    """Turn steps into answers, in place: unmoved coordinates keep their bits.
+
+    Where there are weights: cost in these, and number of changed coordinates.
+    """
     for i in range(d):
         for k in range(LANES):
-            y[i, k] = raw[i, k] + y[i, k] if y[i, k] != 0.0 else raw[i, k]
-
-
-@step
-def measure_block(points, answers, weights, least, cost, changed):
-    """Cost in the weights, and number of changed coordinates of answers."""
+            p, t = points[i, k], y[i, k]
+            y[i, k] = p + t if t != 0.0 else p
     for k in range(LANES):
         cost[k], changed[k] = 0.0, 0.0
     for i in range(0, weights.size, 2):
-        w0, w1, least0, least1 = weights[i], weights[i + 1], least[i], least[i + 1]
+        w0, w1 = weights[i], weights[i + 1]
+        least0, least1 = least[i], least[i + 1]
         for k in range(LANES):
-            t0 = answers[i, k] - points[i, k]
-            t1 = answers[i + 1, k] - points[i + 1, k]
+            t0, t1 = y[i, k] - points[i, k], y[i + 1, k] - points[i + 1, k]
             cost[k] += w0 * t0 * t0 + w1 * t1 * t1
             changed[k] += (1.0 if abs(t0) > least0 else 0.0) + (1.0 if abs(t1) > least1 else 0.0)
-
-
-@step
-def all_shut(lo, hi, rows, order, first, last):
-    """Whether every point of a block has a coordinate that its box fixes: no answer is free."""
-    for p in range(first, last if lo.shape[0] > 1 or hi.shape[0] > 1 else first + 1):
-        at = rows[order[p]]
-        low_of, high_of = lo[at if lo.shape[0] > 1 else 0], hi[at if hi.shape[0] > 1 else 0]
-        shut = False
-        for i in range(low_of.size):
-            shut = shut or not low_of[i] < high_of[i]
-        if not shut:
-            return False
-    return True
 
 
 @step
@@ -375,29 +370,21 @@ def copy_span(start, stop, points, own_out):
 
 
 @step
-def keep_block(order, first, last, start, y, pool):
+def keep_block(order, first, last, start, d, y, pool):
     """Turn the answers of a block back into rows of `pool`."""
     for p in range(first, last):
-        k, row = p - first, pool[order[p] - start]
-        for i in range(row.size):
-            row[i] = y[i, k]
-
-
-@step
-def stay(k, to, raw, answer, status_out, gap_out, reach_out):
-    """Leave a point where it is, for it is in its target already."""
-    status_out[to], gap_out[to], reach_out[to] = ALREADY, 0.0, np.inf
-    for i in range(answer.size):
-        answer[i] = raw[i, k]
+        k, row = p - first, order[p] - start
+        for i in range(d):
+            pool[row, i] = y[i, k]
 
 
 @step
 def leave_span(start, stop, places, pool, out):
     """Write answers in their order: memory takes them faster than one here and one there."""
     for p in range(start, stop):
-        row, to = pool[p - start], places[p]
-        for i in range(row.size):
-            out[to, i] = row[i]
+        row, to = p - start, places[p]
+        for i in range(pool.shape[1]):
+            out[to, i] = pool[row, i]
 
 
 @compiled
@@ -412,70 +399,77 @@ def open_chunk(
     has room, problem p is point p, and points are also assigned, copied and measured: the gap is
     relative to half the energy, and -1 as source says that the model has to be asked.
     """
-    m, d = along.shape[1:]
-    tall, wide = (across.shape[1], LANES), (across.shape[2], LANES)
-    raw, y, low, high = np.zeros(wide), np.zeros(wide), np.empty((d, LANES)), np.empty((d, LANES))
-    b, base, r = np.empty((m, LANES)), np.empty(tall), np.empty((m, LANES))
-    far, step, square, size = np.empty(LANES), np.empty(LANES), np.empty(LANES), np.empty(LANES)
-    off, gap, room, pace = np.empty(LANES), np.empty(LANES), np.empty(LANES), np.empty(LANES)
-    own, clear, one, more = np.empty(LANES), np.empty(LANES), np.empty(LANES), np.empty(LANES)
-    pick, weights = np.empty(LANES, np.int64), np.empty((mu_out.shape[1], LANES))
-    rank = min(m, d)
-    act, h, rhs, mu = np.empty(rank, np.int64), np.empty((rank, rank)), np.empty(rank), np.empty(m)
-    span = min(max(SPAN, SPREAD * offsets.shape[0]), end - begin)
-    order, starts = np.empty(span, np.int64), np.empty(offsets.shape[0] + 1, np.int64)
-    pool = np.empty((span, d))
+    (count, m, d), (_, tall, wide) = along.shape, across.shape
+    rank = m if m < d else d
+    span = SPREAD * count if SPREAD * count > SPAN else SPAN
+    span = span if span < end - begin else end - begin
+    # Few buffers of one kind: each is compiled into this function.
+    blocks = np.empty((9, 11 + tall + wide, LANES))
+    raw, y = blocks[0], blocks[1]
+    low, high = blocks[2], blocks[3]
+    base, b, r = blocks[4], blocks[5, :m], blocks[6]
+    weights, lanes = blocks[7], blocks[8]
+    far, step, square = lanes[0], lanes[1], lanes[2]
+    size, off, gap = lanes[3], lanes[4], lanes[5]
+    room, pace = lanes[6], lanes[7]
+    own, one, more = lanes[8], lanes[9], lanes[10]
+    pool, h = np.empty((1, span, d))[0], np.empty((1, rank + 2, m))[0]
+    rhs, mu = h[rank, :rank], h[rank + 1]
+    whole = np.empty((4, span + count + m + LANES), np.int64)
+    order, starts = whole[0], whole[1]
+    pick, act = whole[2], whole[3]
     shared, bounded, telling = lo.shape[0] == 1 and hi.shape[0] == 1, False, source_out.size > 0
     for i in range(d):
         bounded = bounded or not shared or lo[0, i] > -np.inf or hi[0, i] < np.inf
+    for i in range(d, wide):
+        for k in range(LANES):
+            raw[i, k], y[i, k] = 0.0, 0.0
+    shut, kept = False, mu_out.shape[1]
     for start in range(begin, end, span):
-        stop = min(start + span, end)
-        sort_span(start, stop, targets, order, starts)
+        stop = start + span if start + span < end else end
+        sort_span(start, stop, targets, count, order, starts)
         if telling:
             copy_span(start, stop, points, own_out)
         if shared and bounded:
-            box_of_block(lo, hi, rows, order, 0, 1, low, high)
-        for t in range(offsets.shape[0]):
-            offset, guard, gram, away = offsets[t], guards[t], grams[t], aways[t]
+            shut = box_of_block(lo, hi, rows, order, starts[0], stop - start, low, high)
+        for t in range(count):
+            offset, guard = offsets[t], guards[t]
+            gram, away = grams[t], aways[t]
             for first in range(starts[t], starts[t + 1], LANES):
-                last = min(first + LANES, starts[t + 1])
-                if bounded and not telling and all_shut(lo, hi, rows, order, first, last):
+                last = first + LANES if first + LANES < starts[t + 1] else starts[t + 1]
+                if not shared:
+                    shut = box_of_block(lo, hi, rows, order, first, last, low, high)
+                if shut and not telling:  # no answer is free
                     for p in range(first, last):
                         status_out[places[order[p]]] = UNRESOLVED
                     continue
                 enter_block(points, rows, order, first, last, origins[t], metric, raw, y, far)
                 products(across[t], y, base)
-                ask_block(offset, guard, away, base, b, far, step, size)
+                ask_block(offset, guard, away, base, b, far, step, size, own)
                 if telling:
                     reach = sizes + away if sizes >= 0.0 else -1.0
-                    assign_block(
-                        t, norms[t], guard, base, far, reach, growth, own, clear, room, pace
-                    )  # fmt: skip
+                    assign_block(t, norms[t], guard, base, far, reach, growth, own, room, pace)
                 one_row_block(gram, b, pick, one, more, r)
                 move_block(
-                    gram, across[t], along[t], offset, base, b, pick, one, more, far, away,
-                    y, r, gap, step, square, size, off, weights, mu, act, h, rhs,
+                    t, gram, across[t], along[t], offset, base, b, pick, one, more, own, far, away,
+                    y, r, gap, step, square, size, off, kept, weights, mu, act, h, rhs,
                 )  # fmt: skip
                 judge_rows(guard, base, b, r, step, square, size, off, room, pace)
-                if not shared:
-                    box_of_block(lo, hi, rows, order, first, last, low, high)
                 if bounded:
-                    judge_box(raw, y, low, high, off, room, pace)
-                leave_block(raw, y, d)
-                if telling:
-                    measure_block(raw, y, weights_of, least, far, size)
-                keep_block(order, first, last, start, y, pool)
+                    judge_box(d, raw, y, low, high, off, room, pace)
+                leave_block(d, raw, y, weights_of, least, far, size)
+                keep_block(order, first, last, start, d, y, pool)
                 for p in range(first, last):
                     k, to = p - first, places[order[p]]
-                    status_out[to] = OPTIMAL if off[k] <= 0.0 else UNRESOLVED
-                    gap_out[to], reach_out[to] = gap[k], max(room[k] / pace[k], 1.0)
-                    for j in range(mu_out.shape[1]):
+                    status, reach = OPTIMAL if off[k] <= 0.0 else UNRESOLVED, room[k] / pace[k]
+                    loss, length = gap[k], step[k]
+                    for j in range(kept):
                         mu_out[to, j] = weights[j, k]
                     if telling:
+                        loss *= 2.0 / (length * length) if length > 0.0 else 2.0
                         cost_out[to], changed_out[to] = far[k], np.int64(size[k])
-                        gap_out[to] *= 2.0 / (step[k] * step[k]) if step[k] > 0.0 else 2.0
-                        source_out[to] = np.int64(own[k]) if clear[k] > 0.0 else -1
-                        if source_out[to] == t:
-                            stay(k, to, raw, pool[order[p] - start], status_out, gap_out, reach_out)
-                            cost_out[to], changed_out[to] = 0.0, 0
+                        source_out[to] = np.int64(own[k])
+                        if own[k] == t:
+                            status, reach = ALREADY, np.inf
+                    status_out[to], gap_out[to], reach_out[to] = status, loss, max(reach, 1.0)
         leave_span(start, stop, places, pool, out)
