@@ -54,7 +54,6 @@ def all_neighbors(voice: VoICE) -> list[list[int]]:
 def test_in_the_plane_neighbors_are_the_ridges_of_the_voronoi_diagram(k):
     centers = np.random.default_rng(k).normal(size=(k, 2))
     ridges = Voronoi(centers).ridge_points
-    # With three centroids there is one vertex, and the diagram is still that of qhull.
     assert all_neighbors(VoICE.from_centers(centers)) == joined(ridges, k)
 
 
@@ -198,7 +197,7 @@ def test_answers_of_a_model_with_many_clusters_are_in_their_target():
         voice = VoICE(model).fit(data)
         targets = np.random.default_rng(1).integers(520, size=200)
         cf = voice.explain(data[:200], target=targets)
-        assert (cf.status <= Status.ALREADY).all() or cf.feasible.all()
+        assert cf.feasible.all()
         assert (model.predict(cf.points.astype(dtype)) == targets).all()
 
 
