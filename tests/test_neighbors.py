@@ -190,6 +190,19 @@ def test_neighbors_alone_give_the_answers_of_all_rows(asked, contraction, monkey
     np.testing.assert_allclose(certified[optimal], every[0].multipliers[optimal], atol=1e-9)
 
 
+def test_rows_that_only_touch_a_cell_of_a_grid_are_looked_at_too(monkeypatch):
+    centers = np.array(list(product(range(9), repeat=3)), dtype=float)
+    points = np.random.default_rng(7).uniform(-1, 9, size=(60, 3)).round(1)
+    points[:20] = 8.0 * (points[:20] > 4)  # straight for the corners, where eight cells meet
+    voice = VoICE.from_centers(centers)
+    target = 4 * 81 + 4 * 9 + 4
+    few = voice.explain(points, target=target)
+    assert (voice.predict(few.points) == target).all()
+    all_rows(monkeypatch)
+    every = VoICE.from_centers(centers).explain(points, target=target)
+    np.testing.assert_allclose(few.points, every.points, atol=1e-12)
+
+
 def test_answers_of_a_model_with_many_clusters_are_in_their_target():
     data = np.random.default_rng(0).normal(size=(3000, 2))
     for dtype in (np.float64, np.float32):
@@ -210,6 +223,16 @@ def test_answers_do_not_depend_on_the_batch():
         assert one.points.tobytes() == together.points[i : i + 1].tobytes()
 
 
+def test_behind_a_pca_answers_are_those_of_all_rows(monkeypatch):
+    data = np.random.default_rng(8).normal(size=(2500, 4)) * [3, 2, 1, 1]
+    pipeline = make_pipeline(PCA(2), KMeans(510, n_init=1, max_iter=5, random_state=0)).fit(data)
+    few = VoICE(pipeline).fit(data).explain(data[:60], target=11)
+    assert (pipeline.predict(few.points) == 11).all()
+    all_rows(monkeypatch)
+    every = VoICE(pipeline).fit(data).explain(data[:60], target=11)
+    np.testing.assert_allclose(few.cost, every.cost, rtol=1e-9)
+
+
 def test_a_cluster_that_coincides_with_an_earlier_one_stays_out_of_reach():
     centers, points = many(3)
     centers[9] = centers[4]
@@ -228,5 +251,6 @@ def test_what_the_model_refuses_is_asked_again_with_all_rows(monkeypatch):
     assert (voice.predict(short.points) == 3).all()
     monkeypatch.undo()
     whole = VoICE.from_centers(centers).explain(points, target=3)
+    assert (whole.multipliers[:, found.facets[:2]] > 1e-6).any()
     np.testing.assert_allclose(short.points, whole.points, atol=1e-12)
     np.testing.assert_allclose(short.multipliers, whole.multipliers, atol=1e-9)
