@@ -208,15 +208,15 @@ def test_answers_of_a_model_with_many_clusters_are_in_their_target():
     for dtype in (np.float64, np.float32):
         model = KMeans(520, n_init=1, max_iter=5, random_state=0).fit(data.astype(dtype))
         voice = VoICE(model).fit(data)
-        targets = np.random.default_rng(1).integers(520, size=200)
-        cf = voice.explain(data[:200], target=targets)
-        assert cf.feasible.all()
-        assert (model.predict(cf.points.astype(dtype)) == targets).all()
+        for target in (0, 100, 519):
+            cf = voice.explain(data[:200], target=target)
+            assert cf.feasible.all()
+            assert (model.predict(cf.points.astype(dtype)) == target).all()
 
 
 def test_answers_do_not_depend_on_the_batch():
     centers, points = many(2)
-    together = VoICE.from_centers(centers).explain(points, target=5)
+    together = VoICE.from_centers(centers).explain(points, target=np.int64(5))
     alone = VoICE.from_centers(centers)
     for i in range(0, 80, 9):
         one = alone.explain(points[i : i + 1], target=5)
@@ -231,6 +231,26 @@ def test_behind_a_pca_answers_are_those_of_all_rows(monkeypatch):
     all_rows(monkeypatch)
     every = VoICE(pipeline).fit(data).explain(data[:60], target=11)
     np.testing.assert_allclose(few.cost, every.cost, rtol=1e-9)
+
+
+def test_neighbors_are_looked_for_only_where_that_pays(monkeypatch):
+    asked = []
+
+    def watched(cell):
+        asked.append(cell.target)
+        return neighbors.neighborhood(cell)
+
+    monkeypatch.setattr("voicecf.voice.neighborhood", watched)
+    centers, points = many(9)
+    voice = VoICE.from_centers(centers)
+    voice.explain(points[:3])
+    voice.explain(points[:3], target=[4, 5, 6])
+    VoICE.from_centers(centers[:400]).explain(points[:3], target=2)
+    VoICE.from_centers(many(9, d=4)[0]).explain(many(9, d=4)[1][:3], target=2)
+    assert asked == []
+    voice.explain(points[:3], target=2)
+    voice.explain(points[3:6], target=2)
+    assert asked == [2]
 
 
 def test_a_cluster_that_coincides_with_an_earlier_one_stays_out_of_reach():
