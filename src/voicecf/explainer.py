@@ -59,6 +59,8 @@ class Question:
         What rules ask beyond a box.
     binding : bool
         Whether it is known that the answers without a box are none.
+    one_target : bool
+        Whether one cluster was named for all rows. Then it is worth while to learn its neighbours.
     """
 
     points: Array
@@ -70,6 +72,7 @@ class Question:
     caution: float = 1.0
     terms: Terms | None = None
     binding: bool = False
+    one_target: bool = False
 
     @property
     def multiples(self) -> Any:

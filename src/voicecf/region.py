@@ -75,6 +75,12 @@ class Region:
             object.__setattr__(region, name, _box_side(name, side, self.n_features))
         return region
 
+    def taking(self, which: NDArray[np.int64]) -> Region:
+        """Return the region of only some of the rows."""
+        guard = None if self.guard is None else self.guard[:, which]
+        rows, offsets = self.rows[which], self.offsets[which]
+        return Region(rows, offsets, self.lo, self.hi, self.origin, guard)
+
     def contains(self, points: Any, slack: float = 0.0) -> NDArray[np.bool_]:
         """Tell which points satisfy rows and box; `slack` loosens the rows."""
         points = np.atleast_2d(np.asarray(points, dtype=np.float64))

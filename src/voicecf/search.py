@@ -7,7 +7,7 @@ stride and then halves it, from a lower bound that the single rows give.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -172,6 +172,64 @@ class Answers:
         """Copy `others[which]` into place."""
         for name in self.__dataclass_fields__:
             getattr(self, name)[at] = getattr(others, name)[which]
+
+
+@dataclass(frozen=True)
+class Local(Aim):
+    """An aim with only those rows that make up a cell.
+
+    Every answer is put to the model, for the rows left out may need more room for its rounding.
+    What it refuses, and what stays open, is asked again with all rows.
+
+    Attributes
+    ----------
+    kept : array of int
+        Which rows these are; multipliers are told for all rows.
+    whole : callable
+        The aim with all rows.
+    """
+
+    kept: Rows = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    whole: Callable[[], Aim] | None = None
+
+    def project(
+        self,
+        points: Array,
+        rows: Rows,
+        *,
+        certify: bool = False,
+        into: Projection | None = None,
+        places: Rows | None = None,
+    ) -> Projection:
+        """Project onto the rows that were kept, and onto all where that is not enough."""
+        if not certify:
+            places = np.arange(len(rows)) if places is None else places
+            into = into or Projection.blank(len(rows), points.shape[1])
+            super().project(points, rows, into=into, places=places)
+            self._ask_all_rows(points, rows, into, places, certify)
+            return into
+        found = super().project(points, rows, certify=True)
+        assert self.whole is not None
+        table = np.zeros((len(rows), len(self.whole().unit.u)))
+        table[:, self.kept] = found.multipliers
+        found = replace(found, multipliers=table)
+        self._ask_all_rows(points, rows, found, np.arange(len(rows)), certify)
+        return found
+
+    def _ask_all_rows(
+        self, points: Array, rows: Rows, found: Projection, places: Rows, certify: bool
+    ) -> None:
+        """Answer again what the model does not agree with."""
+        lost = found.status[places] == Status.UNRESOLVED
+        hits = np.flatnonzero(found.status[places] == Status.OPTIMAL)
+        lost[hits] = ~self.agrees(found.points[places[hits]])
+        if not lost.any():
+            return
+        assert self.whole is not None
+        whole = self.whole()
+        again = replace(whole, region=whole.region.within(self.region.lo, self.region.hi))
+        found.multipliers[places[lost]] = 0.0
+        again.project(points, rows[lost], certify=certify, into=found, places=places[lost])
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ from voicecf.errors import DataError, EmptyClusterWarning, OptionError, known_op
 from voicecf.explainer import Explainer, Question, Terms, check_target, relative
 from voicecf.frames import in_partitions
 from voicecf.learning import Givens
+from voicecf.neighbors import Neighborhood, neighborhood, pays
 from voicecf.onepass import Passed, fits, one_pass
 from voicecf.projection import Projection, Stack, UnitRows
 from voicecf.pullback import loosened, pulled_back
@@ -32,6 +33,7 @@ from voicecf.search import (
     Aim,
     Answers,
     Choosing,
+    Local,
     Rows,
     fewest_changes,
     least_cost,
@@ -316,6 +318,41 @@ class VoICE(Explainer):
         self._fitted_space()
         return self.clustering_.cell(int(check_target(target, 1, self.clustering_.n_clusters)[0]))
 
+    def neighbors(self, target: int) -> Rows:
+        """Return the clusters whose cells share a facet with a cluster's cell, ascending.
+
+        Cells are those of the model, in its weighted metric and in the space that it sees: behind
+        a scaler, a PCA. Bounds and contraction play no part.
+
+        A rival is a neighbour if the cell without its row would reach past it, along some ray from
+        the centroid, by more than 1e-9 of the way. Cells that meet in less than a facet, as
+        diagonal ones of a grid do, are no neighbours. Of clusters whose centroids coincide only the
+        first has a cell, as ties go to the lowest index: the others have no neighbours and are
+        nobody's.
+
+        In few dimensions a cell has few neighbours, whatever the number of clusters: about 6 in
+        two, 15 in three. From 500 clusters on in up to three dimensions, `explain` with one
+        cluster as target finds them first, and then looks at no other rows. In 20 dimensions
+        nearly all clusters are neighbours, and finding them takes a second with 1,000 clusters,
+        half a minute or more with 5,000.
+
+        Examples
+        --------
+        >>> from voicecf import VoICE
+        >>> voice = VoICE.from_centers([[0.0, 0.0], [2.0, 0.0], [4.0, 0.0], [1.0, 3.0]])
+        >>> voice.neighbors(0)
+        array([1, 3])
+        """
+        return self._neighborhood(self.cell(target).target).facets.copy()
+
+    def _neighborhood(self, target: int) -> Neighborhood:
+        """Find what surrounds a cell, and keep it for later calls."""
+        kept: dict[Any, Any] = self.__dict__.setdefault("_kept", {})
+        around: dict[int, Neighborhood] = kept.setdefault("around", {})
+        if target not in around:
+            around[target] = neighborhood(self.clustering_.cell(target))
+        return around[target]
+
     def region(self, target: int) -> Region:
         """Return what an answer has to lie in: cell, contraction and box together."""
         region, _ = self._prepared(self.cell(target).target)
@@ -326,10 +363,24 @@ class VoICE(Explainer):
         kept: dict[Any, Any] = self.__dict__.setdefault("_kept", {})
         if target not in kept:
             if len(kept) * self.clustering_.centers.size > TABLE:
+                around = kept.get("around", {})  # small, and dear to find
                 kept.clear()
+                kept["around"] = around
             kept[target] = self._prepare(target)
         prepared: tuple[Region, UnitRows] = kept[target]
         return prepared
+
+    def _prepared_around(self, target: int) -> tuple[Rows, Region, UnitRows]:
+        """Which rows make up a target's cell, and region and scaled rows with only these."""
+        region, _ = self._prepared(target)
+        kept: dict[Any, Any] = self.__dict__["_kept"]
+        found: tuple[Rows, Region, UnitRows] | None = kept.get(("around", target))
+        if found is None:
+            rivals = self._neighborhood(target).rivals
+            rows = np.searchsorted(self.clustering_.cell(target).rivals, rivals)
+            few = region.taking(rows)
+            found = kept["around", target] = rows, few, UnitRows.of(few, self.weights_ + self.delta)
+        return found
 
     def _stack(self) -> Stack | None:
         """Scaled rows of all targets, for one pass over memory; None where that does not fit."""
@@ -430,6 +481,7 @@ class VoICE(Explainer):
         if plain and rules is None and self._stack() is not None:
             return self._in_one_pass(X, target)
         question = self._question(X, objective, rules, words, limit, choosing=several)
+        question = replace(question, one_target=isinstance(target, Integral))
         first = self._explain(question, target, deepen)
         return self._with_alternatives(question, first, alternatives) if several else first
 
@@ -596,12 +648,7 @@ class VoICE(Explainer):
         # The box that was learned is in the region already, checked.
         learned = shared[0] is self.box_[0] and shared[1] is self.box_[1]
 
-        def aim(target: int) -> tuple[int, Aim]:
-            region, unit = self._prepared(target)
-            if terms is not None:
-                region, unit = self._with_terms(
-                    region, unit, terms, question.points, question.caution
-                )
+        def placed(target: int, region: Region, unit: UnitRows) -> Aim:
             if question.caution != 1.0:
                 guard = unit.guard.copy()
                 guard[1:] *= question.caution
@@ -610,11 +657,28 @@ class VoICE(Explainer):
             if self.contract_bounds:
                 box = rules.box(question.points, *self._contract_box(target, rules.lo, rules.hi))
             agrees = partial(self._agrees, target)
-            doubted = not self.clustering_.trusted
-            placed = region if learned else region.within(*box), unit, ranked, agrees, doubted
-            if terms is not None:
-                return target, Choosing(*placed, choices=terms.choices, limit=terms.limit)
-            return target, Aim(*placed, binding=question.binding)
+            doubted, binding = not self.clustering_.trusted, question.binding
+            return Aim(
+                region if learned else region.within(*box), unit, ranked, agrees, doubted, binding
+            )
+
+        def whole(target: int) -> Aim:
+            region, unit = self._prepared(target)
+            if terms is None:
+                return placed(target, region, unit)
+            region, unit = self._with_terms(region, unit, terms, question.points, question.caution)
+            plain = placed(target, region, unit)
+            return Choosing(**vars(plain), choices=terms.choices, limit=terms.limit)
+
+        def aim(target: int) -> tuple[int, Aim]:
+            plain = question.one_target and terms is None
+            if not (plain and pays(self.clustering_.cell(target))):
+                return target, whole(target)
+            kept, region, unit = self._prepared_around(target)
+            if not len(kept):  # a cluster that coincides with another has no cell
+                return target, whole(target)
+            near = replace(placed(target, region, unit), doubted=False)
+            return target, Local(**vars(near), kept=kept, whole=partial(whole, target))
 
         if len(targets) and (targets == targets[0]).all():
             yield np.arange(len(targets)), partial(aim, int(targets[0]))
