@@ -3,6 +3,7 @@
 # make app     open the app
 # make lint    ruff and mypy
 # make bench   speed, side by side with the alternatives
+# make scale   files, Dask, many clusters and the app, beside what there is to compare them with
 # make dice    the same rows answered by DiCE, in an environment of its own
 # make sweep   judge a million random projections (COUNT=...)
 # make paper   recompute the paper's tables and compare every cell
@@ -12,7 +13,7 @@ VENV ?= .venv
 RUN = $(VENV)/bin/python
 COUNT ?= 1000000
 
-.PHONY: demo app test lint bench dice sweep paper clean
+.PHONY: demo app test lint bench scale dice sweep paper clean
 
 demo: $(VENV)/demo
 	$(RUN) examples/demo.py
@@ -33,6 +34,12 @@ lint: $(VENV)/test
 
 bench: $(VENV)/bench
 	$(RUN) benchmarks/run.py
+
+scale: $(VENV)/test
+	$(RUN) benchmarks/bench_app.py
+	$(RUN) benchmarks/bench_dask.py
+	$(RUN) benchmarks/bench_neighbors.py
+	$(RUN) benchmarks/bench_files.py
 
 dice: $(VENV)/test
 	$(RUN) benchmarks/bench_dice.py $(VENV)-dice
