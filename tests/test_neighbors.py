@@ -240,7 +240,7 @@ def test_neighbors_are_looked_for_only_where_that_pays(monkeypatch):
         asked.append(cell.target)
         return neighbors.neighborhood(cell)
 
-    monkeypatch.setattr("voicecf.voice.neighborhood", watched)
+    monkeypatch.setattr("voicecf.learned.neighborhood", watched)
     centers, points = many(9)
     voice = VoICE.from_centers(centers)
     voice.explain(points[:3])
@@ -266,7 +266,7 @@ def test_what_the_model_refuses_is_asked_again_with_all_rows(monkeypatch):
     voice = VoICE.from_centers(centers)
     found = neighbors.neighborhood(voice.cell(3))
     lacking = neighbors.Neighborhood(found.facets[2:], found.touching)
-    monkeypatch.setattr("voicecf.voice.neighborhood", lambda cell: lacking)
+    monkeypatch.setattr("voicecf.learned.neighborhood", lambda cell: lacking)
     short = voice.explain(points, target=3)
     assert (voice.predict(short.points) == 3).all()
     monkeypatch.undo()
