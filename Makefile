@@ -55,7 +55,7 @@ $(VENV)/bin/pip:
 	$(VENV)/bin/pip install --quiet --upgrade pip
 
 $(VENV)/demo: $(VENV)/bin/pip pyproject.toml
-	$(VENV)/bin/pip install --quiet --editable ".[plot]"
+	$(VENV)/bin/pip install --quiet --editable ".[plot]" pandas
 	touch $@
 
 $(VENV)/app: $(VENV)/bin/pip pyproject.toml
@@ -72,4 +72,4 @@ $(VENV)/bench: $(VENV)/test
 	touch $@
 
 clean:
-	rm -rf $(VENV) $(VENV)-dice build dist demo.png
+	rm -rf $(VENV) $(VENV)-dice $(VENV)-demo build dist demo.png

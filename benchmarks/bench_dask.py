@@ -22,9 +22,9 @@ from sklearn.cluster import KMeans
 from voicecf import SHARK, VoICE
 from voicecf.batch import explain_batches
 
-N_ROWS, N_FEATURES, K = 3_000_000, 13, 5
+N_ROWS, N_FEATURES, K = 1_000_000, 13, 5
 PARTITION = 125_000
-ROUNDS = 5
+ROUNDS = 3
 
 
 def data(n: int) -> pd.DataFrame:
@@ -66,7 +66,7 @@ def rows(n: int = N_ROWS) -> list[tuple[str, float, float, str]]:
     """Measure; return (what, seconds, ratio to the run in one process, goal for the ratio)."""
     frame = data(n)
     voice = VoICE(KMeans(K, n_init=1, random_state=0)).fit(frame.head(100_000))
-    shark = SHARK(K, init=frame.to_numpy()[:K], max_iter=10, tol=0.0)
+    shark = SHARK(K, init=frame.to_numpy()[:K], max_iter=3, tol=0.0)
     with (
         LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
         Client(cluster) as client,
