@@ -43,7 +43,7 @@ def part(function: Callable[..., Any], **options: Any) -> Any:
     """
     import numba
 
-    options |= {"fastmath": FAST_SUMS, "error_model": "numpy"}
+    options = {"fastmath": FAST_SUMS, "error_model": "numpy", **options}
     options |= {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
     return numba.njit(**options)(function)
 

@@ -81,7 +81,9 @@ def price(u, b, mu, cut, size, y, r, length):
         most = TIGHT * (abs(b[j]) + length)  # rows have length 1, so no terms are larger
         if mu[j] > 0.0:
             gap -= mu[j] * s
-            settled = settled and abs(s) <= most and abs(s) <= slip_of(u, j, b, y)
+            least = TIGHT * (abs(b[j]) + abs(s + b[j]))  # nor are they smaller than their sum
+            tight = abs(s) <= least or (abs(s) <= most and abs(s) <= slip_of(u, j, b, y))
+            settled = settled and tight
         elif s > violation and (s > most or s > slip_of(u, j, b, y)):
             worst, violation = j, s
     return worst, settled, gap
@@ -193,7 +195,7 @@ def snap(u, b, low, high, mu, cut, size, y, r, terms):
 
     A row of whole numbers, say of categories, would else leave them off by the last digit.
     """
-    moved = False
+    moved, close = False, 0
     for i in range(y.size):
         terms[i] = 0.0
     for p in range(size):
@@ -202,6 +204,9 @@ def snap(u, b, low, high, mu, cut, size, y, r, terms):
             for i in range(y.size):
                 terms[i] += abs(weight * u[cut[p], i])
     for i in range(y.size):
+        off = min(abs(y[i]), min(abs(y[i] - low[i]), abs(y[i] - high[i])))
+        close += off <= terms[i]
+    for i in range(y.size if close > 0 else 0):
         for end in (0.0, low[i], high[i]):
             if y[i] != end and low[i] <= end <= high[i] and abs(y[i] - end) <= terms[i]:
                 y[i] = end

@@ -8,8 +8,10 @@ from warnings import warn
 import numpy as np
 from numpy.typing import NDArray
 
+from voicecf import crowd
 from voicecf.box import check_sides
 from voicecf.cell import Cell
+from voicecf.crowd import Crowd
 from voicecf.errors import EmptyClusterWarning, OptionError
 from voicecf.explainer import Explainer, check_target
 from voicecf.learning import Givens
@@ -180,9 +182,9 @@ class Learned(Explainer):
         kept: dict[Any, Any] = self.__dict__.setdefault("_kept", {})
         if target not in kept:
             if len(kept) * self.clustering_.centers.size > TABLE:
-                around = kept.get("around", {})  # small, and dear to find
+                dear = {name: kept[name] for name in ("around", "stack") if name in kept}
                 kept.clear()
-                kept["around"] = around
+                kept.update(dear)
             kept[target] = self._prepare(target)
         prepared: tuple[Region, UnitRows] = kept[target]
         return prepared
@@ -199,20 +201,26 @@ class Learned(Explainer):
             found = kept["around", target] = rows, few, UnitRows.of(few, self.weights_ + self.delta)
         return found
 
-    def _stack(self) -> Stack | None:
-        """Scaled rows of all targets, for one pass over memory; None where that does not fit."""
+    def _stack(self) -> Stack | Crowd | None:
+        """Rows of all targets, for one pass over memory; None where that does not fit."""
         kept: dict[Any, Any] = self.__dict__.setdefault("_kept", {})
         if "stack" not in kept:
-            clustering, space = self.clustering_, self.space_
-            plain = space.continuous and space.is_plain and space.dtype == np.float64
-            plain = plain and space.steps is None and not self.contract_bounds
-            stack = None
-            if plain and fits(clustering, TABLE):
-                targets = range(clustering.n_clusters)
-                stack = Stack.of([self._prepared(target)[1] for target in targets])
+            stack = self._make_stack()
             self.__dict__["_kept"]["stack"] = stack
-        found: Stack | None = self.__dict__["_kept"]["stack"]
+        found: Stack | Crowd | None = self.__dict__["_kept"]["stack"]
         return found
+
+    def _make_stack(self) -> Stack | Crowd | None:
+        clustering, space = self.clustering_, self.space_
+        plain = space.continuous and space.is_plain and space.dtype == np.float64
+        if not plain or space.steps is not None or self.contract_bounds:
+            return None
+        if crowd.fits(clustering):
+            return Crowd.of(clustering, np.minimum(self.alpha_, 1.0 - self.margin), self.delta)
+        if not fits(clustering, TABLE):
+            return None
+        targets = range(clustering.n_clusters)
+        return Stack.of([self._prepared(target)[1] for target in targets])
 
     def _prepare(self, target: int) -> tuple[Region, UnitRows]:
         alpha = min(float(self.alpha_[target]), 1.0 - self.margin)

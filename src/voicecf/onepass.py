@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from voicecf._compile import announce, in_parallel
 from voicecf.clustering import Clustering
+from voicecf.crowd import Crowd
 from voicecf.projection import FEW_ROWS, Projection, Stack, padded, writable
 from voicecf.region import Array
 from voicecf.status import Status
@@ -54,7 +55,7 @@ class Passed:
 
 
 def fits(clustering: Clustering, most: int) -> bool:
-    """Tell whether a clustering is for one pass: few clusters, apart, of known arithmetic.
+    """Tell whether clusters are for a stack of all rows: few, apart, of known arithmetic.
 
     `most` is how many numbers the rows of all targets may have.
     """
@@ -69,7 +70,7 @@ def one_pass(
     values: Array,
     own: Array,
     targets: Rows,
-    stack: Stack,
+    stack: Stack | Crowd,
     box: tuple[Array, Array],
     clustering: Clustering,
     least: Array,
@@ -78,12 +79,25 @@ def one_pass(
 
     A column that moves by no more than its entry in `least` has not changed.
     """
-    from voicecf import _open
-
-    values = writable(values)
-    (n, d), every = values.shape, np.arange(len(values))
+    (n, d), values = values.shape, writable(values)
     found = Projection.blank(n, d)
     told = Passed(own, np.empty(n, np.int64), found, np.empty(n), np.empty(n, np.int64))
+    if isinstance(stack, Stack):
+        _few(values, targets, stack, box, clustering, least, told)
+    else:
+        np.copyto(own, values)
+        room = (least, told.source, told.cost, told.n_changed)
+        stack.answer(values, np.arange(n), targets, box, found, room)
+    return told
+
+
+def _few(
+    values: Array, targets: Rows, stack: Stack, box: tuple[Array, Array], clustering: Clustering,
+    least: Array, told: Passed,
+) -> None:  # fmt: skip
+    from voicecf import _open
+
+    every, found = np.arange(len(values)), told.found
     arithmetic, weights = clustering.arithmetic, clustering.weights
     sizes = -1.0
     if arithmetic.formula == "expanded":
@@ -91,9 +105,8 @@ def one_pass(
     problem = (
         every, every, values, np.atleast_2d(box[0]), np.atleast_2d(box[1]), found.points,
         found.multipliers, found.gap, found.reach, found.status, targets, *stack.geometry,
-        arithmetic.growth(d), sizes, padded(weights, 2), padded(least, 2), told.points,
-        told.source, told.cost, told.n_changed,
+        arithmetic.growth(values.shape[1]), sizes, padded(weights, 2), padded(least, 2),
+        told.points, told.source, told.cost, told.n_changed,
     )  # fmt: skip
     announce(_open.__file__, _open.open_chunk)
-    in_parallel(lambda a, b: _open.open_chunk(a, b, *problem), n, chunk=CHUNK)
-    return told
+    in_parallel(lambda a, b: _open.open_chunk(a, b, *problem), len(values), chunk=CHUNK)

@@ -13,6 +13,7 @@ from scipy.spatial.distance import cdist
 
 from voicecf._compile import in_parallel
 from voicecf.clustering import Clustering
+from voicecf.crowd import Crowd
 from voicecf.explainer import Question, Terms
 from voicecf.learned import TABLE, Learned
 from voicecf.neighbors import pays
@@ -72,7 +73,7 @@ class Solving(Learned):
 
         def aim(target: int) -> tuple[int, Aim]:
             plain = question.one_target and terms is None
-            if not (plain and pays(self.clustering_.cell(target))):
+            if not (plain and self._is_local()):
                 return target, whole(target)
             kept, region, unit = self._prepared_around(target)
             if not len(kept):  # a cluster that coincides with another has no cell
@@ -125,6 +126,9 @@ class Solving(Learned):
         return self.clustering_.agrees(target, points if mixing is None else mixing(points))
 
     def _answer(self, question: Question, rows: Rows, targets: Rows, locked: Any = None) -> Answers:
+        crowd = self._crowd_for(question)
+        if crowd is not None:
+            return self._answer_crowd(crowd, question, rows, targets)
         solve = OBJECTIVES[question.objective]
         groups = list(self._aims(question, targets))
         if locked is not None:  # columns that each problem may not change, of one target
@@ -155,6 +159,32 @@ class Solving(Learned):
                 answer_group(at, at + 1)
         else:
             in_parallel(answer_group, len(groups), chunk=1)
+        return answers
+
+    def _crowd_for(self, question: Question) -> Crowd | None:
+        """All pairs of many clusters, for a question that asks for no more than least cost."""
+        plain = question.objective == "cost" and question.terms is None
+        plain = plain and question.caution == 1.0 and not question.binding
+        plain = plain and not (question.one_target and self._is_local())
+        learned = question.box.lo is self.box_[0] and question.box.hi is self.box_[1]
+        if not (plain and learned and not question.box.immutable.any()):
+            return None
+        stack = self._stack()
+        return stack if isinstance(stack, Crowd) else None
+
+    def _is_local(self) -> bool:
+        """Tell whether one target is answered sooner by the rows around its cell alone."""
+        return pays(self.clustering_.cell(0))
+
+    def _answer_crowd(self, crowd: Crowd, question: Question, rows: Rows, targets: Rows) -> Answers:
+        """Answer problems of many targets in one pass; group by group what that leaves open."""
+        found = Projection.blank(len(rows), question.points.shape[1])
+        crowd.answer(question.points, rows, targets, self.box_, found)
+        answers = Answers.of(found, np.full(len(rows), question.points.shape[1]))
+        left = np.flatnonzero(found.status == Status.UNRESOLVED)
+        if left.size:
+            rest = self._answer(replace(question, binding=True), rows[left], targets[left])
+            answers.put(left, rest)
         return answers
 
     def _multipliers(

@@ -255,10 +255,11 @@ class VoICE(Solving):
         several = alternatives > 0
         plain = objective == "cost" and not (several or deepen or words or isinstance(target, str))
         self._fitted_space()
-        if plain and rules is None and self._stack() is not None:
+        one = isinstance(target, Integral)
+        if plain and rules is None and not (one and self._is_local()) and self._stack():
             return self._in_one_pass(X, target)
         question = self._question(X, objective, rules, words, limit, choosing=several)
-        question = replace(question, one_target=isinstance(target, Integral))
+        question = replace(question, one_target=one)
         first = self._explain(question, target, deepen)
         return self._with_alternatives(question, first, alternatives) if several else first
 

@@ -1,0 +1,505 @@
+"""The compiled kernel for many clusters: points whose box does not bind, in one pass over memory.
+
+The row of a rival j in a target's cell is a difference, e_j - e_t, of vectors that each cluster
+has once. So the products of a point with all e_j are its slacks for any target, and tell its
+nearest centroid, too; and where the box does not bind, the step is a sum of rows, so what it does
+to all slacks is a sum of few rows of one table, e e', whatever the number of coordinates is. Once
+the products of a point are taken, no coordinates of rivals are looked at but of those few that
+matter.
+
+All rivals are looked at in single precision, in units in which the longest e has length 1, and
+whatever is close is judged in double precision, as in `_cuts`. What is accepted satisfies the
+conditions of `_kernel`, box included; all else is left to it. Same problem in steps as there.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from voicecf._compile import compiled, step
+from voicecf._cuts import CHOSEN, SINGLE, STRETCH
+from voicecf._kernel import (
+    ALREADY,
+    DUST,
+    FLAT,
+    NEWTON_STEPS,
+    OPTIMAL,
+    PUSHES,
+    TIGHT,
+    UNRESOLVED,
+    cholesky_solve,
+    is_sound,
+    need_of,
+    newton,
+    push,
+    reach_in_box,
+    room_for,
+    sizes_of,
+    snap,
+)
+from voicecf._open import most_violated, multipliers_of
+
+# Points in flight, so that what is read of the clusters serves both: see `products_of`.
+LANES = 2
+# Violated rows that are added at a time, if violated by at least this share of the worst.
+CUTS = 6
+CUT_SHARE = 0.5
+ROUNDS = 32
+# Violations that single precision is sure of, in units of its error.
+CLEAR = 8.0
+# Points further from the centroids, in units of the longest e, may overflow in single precision.
+FURTHEST = 1e15
+EPS = np.finfo(np.float64).eps
+
+
+@step
+def enter_block(points, rows, order, first, end, middle, scale, unit, block, spans):
+    """Take points into single precision, around the middle of all centroids; their lengths."""
+    for q in range(LANES):
+        at = rows[order[first + q if first + q < end else end - 1]]
+        s = 0.0
+        for i in range(scale.size):
+            t = unit * scale[i] * (points[at, i] - middle[i])
+            s += t * t
+            block[q, i] = t
+        spans[q] = np.sqrt(s)
+
+
+@step
+def products_of(single, x, out):
+    """Set out[q, j] = x[q] . e_j; coordinates come by fours, the last ones zero."""
+    p, q = out[0], out[1]
+    for j in range(out.shape[1]):
+        p[j], q[j] = 0.0, 0.0
+    for i in range(0, single.shape[0], 4):
+        a0, a1 = x[0, i], x[0, i + 1]
+        a2, a3 = x[0, i + 2], x[0, i + 3]
+        b0, b1 = x[1, i], x[1, i + 1]
+        b2, b3 = x[1, i + 2], x[1, i + 3]
+        s0, s1 = single[i], single[i + 1]
+        s2, s3 = single[i + 2], single[i + 3]
+        for j in range(out.shape[1]):
+            e0, e1 = s0[j], s1[j]
+            e2, e3 = s2[j], s3[j]
+            p[j] += (a0 * e0 + a1 * e1) + (a2 * e2 + a3 * e3)
+            q[j] += (b0 * e0 + b1 * e1) + (b2 * e2 + b3 * e3)
+
+
+@step
+def peaks_of(bits, peaks):
+    """Set the largest positive entry of each stretch, or 0.
+
+    Positive numbers are ordered as their bits are, and a maximum of integers vectorises.
+    """
+    for s in range(peaks.size):
+        peak, start = np.int32(0), s * STRETCH
+        for j in range(start, start + STRETCH):
+            peak = bits[j] if bits[j] > peak else peak
+        peaks[s] = peak
+
+
+@step
+def highest(peaks):
+    """Return the largest of all peaks."""
+    most = peaks[0]
+    for s in range(peaks.size):
+        most = max(most, peaks[s])
+    return most
+
+
+@step
+def above(r, peaks, bar, found):
+    """Collect the positions of entries above a bar, stretch by stretch; their number."""
+    count, bar = np.int64(0), np.float32(bar)
+    for s in range(peaks.size):
+        if peaks[s] > bar:
+            start = s * STRETCH
+            for j in range(start, start + STRETCH):
+                found[count] = j
+                count += r[j] > bar
+    return count
+
+
+@step
+def worst_of(r, peaks, bar, most, found):
+    """Collect where the highest stretches have their peaks, if above a bar; how many."""
+    count = np.int64(0)
+    while count < most:
+        top = 0
+        for s in range(peaks.size):
+            top = s if peaks[s] > peaks[top] else top
+        if not peaks[top] > bar:
+            break
+        j = top * STRETCH
+        while r[j] != peaks[top]:
+            j += 1
+        found[count], peaks[top] = j, 0.0
+        count += 1
+    return count
+
+
+@step
+def nearest_of(point, centers, weights, scores, halves, slop, r, bits, peaks, tops, found):
+    """Distance of the nearest centroid by the direct formula, of the next, and which it is.
+
+    A score less half a squared length is larger by half of what a squared distance is smaller.
+    """
+    for j in range(r.size):
+        r[j] = scores[j] - halves[j]
+    peaks_of(bits, tops)
+    best, second, label = np.inf, np.inf, np.int64(0)
+    for q in range(above(r, peaks, highest(peaks) - slop, found)):
+        j = found[q]
+        s = 0.0
+        for i in range(point.size):
+            v = point[i] - centers[j, i]
+            s += weights[i] * v * v
+        if s < best:
+            best, second, label = s, best, j
+        elif s < second:
+            second = s
+    return best, second, label
+
+
+@step
+def add_row(
+    j, c, target, alpha, centers, weights, pull, lengths, growth, eps, expanded,
+    x, size, far, u, gram, b, base, norms, guard, ids,
+):  # fmt: skip
+    """Make the row of rival j row c of the choice, in double precision; guard as in `Cell`."""
+    square, spread, s = 0.0, 0.0, 0.0
+    for i in range(x.size):
+        t = centers[j, i] - centers[target, i]
+        a = pull[i] * t
+        u[c, i] = a
+        square += a * a
+        spread += weights[i] * t * t
+        s += a * x[i]
+    inverse = 1.0 / np.sqrt(square)
+    for i in range(x.size):
+        u[c, i] *= inverse
+    for p in range(c + 1):
+        dot = 0.0
+        for i in range(x.size):
+            dot += u[c, i] * u[p, i]
+        gram[c, p] = gram[p, c] = dot
+    half, mine, theirs = 0.5 * spread * inverse, lengths[target], lengths[j]
+    ids[c], norms[c], base[c] = j, inverse, alpha * half - s * inverse
+    guard[0, c] = (1.0 - alpha) * half
+    guard[1, c] = 0.5 * growth * (mine * mine + theirs * theirs) * inverse if expanded else 0.0
+    guard[2, c] = 2.0 * eps + (growth * (mine + theirs) * inverse if expanded else 0.0)
+    guard[3, c], guard[4, c] = growth * inverse, 32.0 * EPS
+    near = min(far, 4.0 * alpha * alpha * half * half)
+    need = 2.0 * need_of(guard, c, size, max(-base[c], 0.0), near)
+    b[c, 0] = base[c] - max(need - guard[0, c], 0.0)
+
+
+@step
+def warm_multipliers(gram, b, mu, known, act, h, rhs):
+    """Find the multipliers of the choice from those that its first `known` rows had; False if lost.
+
+    All new rows come in at once; what turns negative goes, and then the most violated comes in.
+    Rows that depend on each other must come in one by one: False.
+    """
+    active = np.int64(0)
+    for p in range(b.shape[0]):
+        mu[p] = 1.0 if p >= known else mu[p]
+        if mu[p] > 0.0:
+            act[active] = p
+            active += 1
+            if active > rhs.size:
+                return False
+    for _ in range(NEWTON_STEPS):
+        for p in range(active):
+            rhs[p] = -b[act[p], 0]
+            for t in range(p + 1):
+                h[p, t] = gram[act[p], act[t]]
+        if not cholesky_solve(h, rhs, active):
+            return False
+        largest, kept = 0.0, np.int64(0)
+        for p in range(active):
+            largest = max(largest, rhs[p])
+        for p in range(active):
+            positive = rhs[p] > DUST * largest
+            mu[act[p]] = rhs[p] if positive else 0.0
+            act[kept] = act[p]
+            kept += positive
+        if kept == active:
+            worst = most_violated(gram, b, 0, mu, act, active)
+            if worst < 0 or active == rhs.size:
+                return worst < 0
+            act[active] = worst
+            kept += 1
+        active = kept
+    return False
+
+
+@step
+def price_all(table, levels, scores, target, ids, shares, count, lift, r):
+    """Set r = U (x + y) - h of all rivals, and `lift`, where y takes `shares` of rows of `ids`."""
+    own, level, last = table[target], levels[target], max(count - 1, 0)
+    total, here = np.float32(0.0), np.float32(lift) - scores[target]
+    for p in range(count):
+        total += shares[p]
+        here += shares[p] * own[ids[p]]
+    here -= total * own[target]
+    t0, t1 = table[ids[0]], table[ids[min(1, last)]]
+    t2, t3 = table[ids[min(2, last)]], table[ids[min(3, last)]]
+    s0, s1 = shares[0], shares[1]
+    s2, s3 = shares[2], shares[3]
+    for j in range(r.size):
+        held = (scores[j] - level[j]) + (here + total * own[j])
+        r[j] = held - ((s0 * t0[j] + s1 * t1[j]) + (s2 * t2[j] + s3 * t3[j]))
+    for p in range(4, count, 4):
+        t0, t1 = table[ids[p]], table[ids[min(p + 1, last)]]
+        t2, t3 = table[ids[min(p + 2, last)]], table[ids[min(p + 3, last)]]
+        s0, s1 = shares[p], shares[p + 1]
+        s2, s3 = shares[p + 2], shares[p + 3]
+        for j in range(r.size):
+            r[j] -= (s0 * t0[j] + s1 * t1[j]) + (s2 * t2[j] + s3 * t3[j])
+
+
+@step
+def shares_of(mu, norms, ids, count, among, shares):
+    """Collect rows with a multiplier, and what the step takes of them; how many, and their sum."""
+    kept, total = np.int64(0), 0.0
+    among[0] = 0
+    for p in range(count):
+        if mu[p] > 0.0:
+            among[kept], shares[kept] = ids[p], mu[p] * norms[p]
+            total += mu[p] * norms[p]
+            kept += 1
+    for p in range(kept, kept + 4):
+        shares[p] = 0.0
+    return kept, total
+
+
+@step
+def keeps_in_box(y, point, scale, lo, hi, low, high):
+    """Set the box in steps; whether point and step keep to it, with room for rounding."""
+    keeps = True
+    for i in range(y.size):
+        low[i], high[i] = scale[i] * (lo[i] - point[i]), scale[i] * (hi[i] - point[i])
+        t = y[i] + DUST * y[i]
+        keeps = keeps and low[i] <= min(t, 0.0) and max(t, 0.0) <= high[i]
+    return keeps
+
+
+@step
+def has_room(c, base, guard, u, y, size, step, square):
+    """Whether row c of the choice holds, and is as far off as the model's rounding needs."""
+    rise, terms = 0.0, 0.0
+    for i in range(y.size):
+        rise += u[c, i] * y[i]
+        terms += abs(u[c, i] * y[i])
+    slack = base[c] - rise
+    need = need_of(guard, c, size, step, square)
+    return -slack <= TIGHT * (abs(base[c]) + terms) and guard[0, c] + slack >= need
+
+
+@step
+def room_of_all(size, step, far, unit, growth, eps, expanded, longest):
+    """Most room that the row of any rival may need, in the units of the table: see `Cell`."""
+    grown = growth * longest if expanded else 0.0
+    farther = np.sqrt(far) + step
+    need = room_for(
+        grown * longest, 4.0 * eps / unit + 2.0 * grown, growth, 64.0 * EPS / unit,
+        size + step, step, farther * farther,
+    )  # fmt: skip
+    return unit * unit * need
+
+
+@step
+def reach_of_row(centers, weights, pull, j, target, alpha, x, y, flat):
+    """Largest multiple of the step that keeps to the row of rival j."""
+    spread, here, rise, square = 0.0, 0.0, 0.0, 0.0
+    for i in range(x.size):
+        t = centers[j, i] - centers[target, i]
+        a = pull[i] * t
+        spread += weights[i] * t * t
+        here += a * x[i]
+        rise += a * y[i]
+        square += a * a
+    return (0.5 * alpha * spread - here) / rise if rise > flat * np.sqrt(square) else np.inf
+
+
+@step
+def reach_of_all(
+    centers, weights, pull, target, alpha, x, y, reach, score, level, lift, error,
+    r, bits, peaks, tops, found,
+):  # fmt: skip
+    """Largest multiple of the step that keeps to all rows, at most `reach`; close calls in double.
+
+    A row of slack s that rises by v binds where s < reach v.
+    """
+    slant, error = np.float32(min(reach, 1e6)), np.float32(error)
+    above_zero, here = np.float32(lift) - error, score[target]
+    for j in range(r.size):
+        rest = (score[j] - here) - level[j]
+        r[j] = (rest + error) + slant * ((r[j] - above_zero) - rest)
+    peaks_of(bits, tops)
+    square = 0.0
+    for i in range(y.size):
+        square += y[i] * y[i]
+    flat = FLAT * np.sqrt(square)
+    for p in range(above(r, peaks, 0.0, found)):
+        one = reach_of_row(centers, weights, pull, found[p], target, alpha, x, y, flat)
+        reach = min(reach, one)
+    return max(reach, 1.0)
+
+
+@step
+def leave_point(point, y, scale, lo, hi, weights, least, out):
+    """Turn a step into a point; its cost in the weights, and how many coordinates changed."""
+    cost, changed = 0.0, np.int64(0)
+    for i in range(y.size):
+        t = point[i] + y[i] / scale[i] if y[i] != 0.0 else point[i]
+        out[i] = min(max(t, lo[i]), hi[i])
+    for i in range(least.size):
+        t = out[i] - point[i]
+        cost += weights[i] * t * t
+        changed += abs(t) > least[i]
+    return cost, changed
+
+
+@step
+def enter_point(point, center, scale, weights, x):
+    """Turn a point into steps from a centroid; its sizes in weights and metric, its distance."""
+    weighty, size, far = 0.0, 0.0, 0.0
+    for i in range(x.size):
+        t = scale[i] * point[i]
+        x[i] = scale[i] * (point[i] - center[i])
+        weighty += weights[i] * point[i] * point[i]
+        size += t * t
+        far += x[i] * x[i]
+    return np.sqrt(weighty), np.sqrt(size), far
+
+
+@compiled
+def crowd_chunk(
+    begin, end, order, rows, points, targets, lo, hi, out, gap_out, reach_out, status_out,
+    centers, weights, alphas, lengths, middle, pull, scale, single, table, levels, halves, unit,
+    growth, eps, expanded, least, source_out, cost_out, changed_out,
+):  # fmt: skip
+    """Answer problems begin to end of an order, each a point with its target.
+
+    Where `source_out` has room, points are also assigned and measured, and the gap is relative to
+    half the energy; -1 as source says that the model has to be asked.
+    """
+    (k, d), (wide, long) = centers.shape, single.shape
+    few = 2 * d + 16 if 2 * d + 16 < k - 1 else k - 1
+    # Few buffers of one kind: each is compiled into this function.
+    block, scores = np.zeros((LANES, wide), np.float32), np.empty((LANES, long), np.float32)
+    singles = np.empty((3, long + few + 4), np.float32)
+    r, bits = singles[0, :long], singles.view(np.int32)[0, :long]
+    peaks, tops = singles[1, : long // STRETCH], singles.view(np.int32)[1, : long // STRETCH]
+    shares, whole = singles[2], np.empty((5, k + few + d + 1), np.int64)
+    found, ids = whole[0], whole[1]
+    among, act, cut = whole[2], whole[3], whole[4]
+    lines = np.empty((9, d + LANES))
+    x, y = lines[0, :d], lines[1, :d]
+    low, high = lines[2, :d], lines[3, :d]
+    minus, plus = lines[4, :d], lines[5, :d]
+    free, rhs, spans = lines[6, :d], lines[7, :d], lines[8]
+    choice = np.empty((few + 10, few))
+    base, mu = choice[0], choice[1]
+    res, norms, b = choice[2], choice[3], choice[4]
+    guard, gram, column = choice[5:10], choice[10:], b.reshape(few, 1)
+    u, h = np.empty((few, d)), np.empty((d, d))
+    telling, longest = source_out.size > 0, 0.0
+    for j in range(k):
+        longest = max(longest, lengths[j])
+    for p in range(few):
+        cut[p] = p
+    for i in range(d):
+        minus[i], plus[i] = -np.inf, np.inf
+    for first in range(begin, end, LANES):
+        enter_block(points, rows, order, first, end, middle, scale, unit, block, spans)
+        products_of(single, block, scores)
+        for q in range(min(LANES, end - first)):
+            at = order[first + q]
+            target, point, score = targets[at], points[rows[at]], scores[q]
+            status_out[at] = UNRESOLVED
+            if telling:
+                source_out[at] = -1
+            if not spans[q] < FURTHEST:
+                continue
+            weighty, size, far = enter_point(point, centers[target], scale, weights, x)
+            slop = 2.0 * (d + 8) * SINGLE * (spans[q] + 1.0)
+            best, second, label = nearest_of(
+                point, centers, weights, score, halves, 2.0 * slop, r, bits, peaks, tops, found
+            )
+            second = min(second, best + 2.0 * slop / (unit * unit))  # of those not looked at
+            doubt = best + second + ((weighty + longest) ** 2 if expanded else 0.0)
+            if telling and second - best > growth * doubt:
+                source_out[at] = label
+                if label == target:
+                    status_out[at], gap_out[at], reach_out[at] = ALREADY, 0.0, np.inf
+                    cost_out[at], changed_out[at] = 0.0, 0
+                    for i in range(d):
+                        out[at, i] = point[i]
+                    continue
+            # At the point itself, the row of its own cluster is the worst.
+            found[0], added, checking = label, np.int64(label != target), False
+            count, known, pushes = np.int64(0), np.int64(0), 0
+            alpha, lift, error = alphas[target], 0.0, 0.0
+            large, step, square = 0.0, 0.0, 0.0
+            for _ in range(ROUNDS):
+                if count + added > few:
+                    break
+                for p in range(added):
+                    add_row(
+                        found[p], count, target, alpha, centers, weights, pull, lengths, growth,
+                        eps, expanded, x, size, far, u, gram, column, base, norms, guard, ids,
+                    )  # fmt: skip
+                    held = checking and has_room(count, base, guard, u, y, large, step, square)
+                    count += not held
+                if checking and count == known:
+                    if not push(b, base, res, cut, count, large, step, square, guard):
+                        kept_in = keeps_in_box(y, point, scale, lo, hi, low, high)
+                        if kept_in and is_sound(large, step, square):
+                            status_out[at] = OPTIMAL
+                        break
+                    pushes += 1
+                    if pushes == PUSHES:
+                        break
+                some = column[:count]
+                found_all = warm_multipliers(gram, some, mu, known, act, h, rhs)
+                if not found_all and multipliers_of(gram, some, 0, mu, act, h, rhs) < 0:
+                    break
+                known = count
+                kept, total = shares_of(mu, norms, ids, count, among, shares)
+                error, step = slop + 4.0 * (kept + 8) * SINGLE * total, 2.0 * total / unit
+                room = room_of_all(size, step, far, unit, growth, eps, expanded, longest)
+                lift = error + room
+                price_all(table, levels, score, target, among, shares, kept, lift, r)
+                for p in range(count):
+                    r[ids[p]] = CHOSEN
+                peaks_of(bits, tops)
+                worst = highest(peaks) - lift
+                checking = worst <= CLEAR * error
+                if not checking:
+                    added = worst_of(r, peaks, lift + CUT_SHARE * worst, CUTS, found)
+                    continue
+                if not newton(u, b, minus, plus, mu, cut, count, y, res, act, h, rhs, free):
+                    break
+                snap(u, b, minus, plus, mu, cut, count, y, res, free)
+                large, step, square = sizes_of(y, x, point, scale)
+                added = above(r, peaks, 0.0, found)
+            if status_out[at] == OPTIMAL:
+                gap, reach = 0.0, reach_in_box(y, low, high)
+                for p in range(count):
+                    gap -= mu[p] * res[p]
+                    rise = res[p] + b[p]
+                    if rise > FLAT * step and base[p] < reach * rise:
+                        reach = base[p] / rise
+                if telling:
+                    gap *= 2.0 / (step * step) if step > 0.0 else 2.0
+                gap_out[at] = gap
+                reach_out[at] = reach_of_all(
+                    centers, weights, pull, target, alpha, x, y, reach, score, levels[target],
+                    lift, error, r, bits, peaks, tops, found,
+                )  # fmt: skip
+                cost, changed = leave_point(point, y, scale, lo, hi, weights, least, out[at])
+                if telling:
+                    cost_out[at], changed_out[at] = cost, changed
