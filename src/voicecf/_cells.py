@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
-from voicecf._compile import compiled, part
+from voicecf._compile import buffered, compiled, part
 
 # Points in flight: a block is turned so that the innermost loops run over points and vectorise.
 LANES = 64
@@ -13,17 +15,18 @@ LANES = 64
 @part
 def distances_to(block, center, weights, out):
     """Weighted squared distances of the columns of `block` to a centroid, features by twos."""
-    d, lanes = block.shape
-    for k in range(lanes):
+    d = center.size
+    for k in range(LANES):
         out[k] = 0.0
     for i in range(0, d - 1, 2):
-        c0, c1, w0, w1 = center[i], center[i + 1], weights[i], weights[i + 1]
-        for k in range(lanes):
+        c0, c1 = center[i], center[i + 1]
+        w0, w1 = weights[i], weights[i + 1]
+        for k in range(LANES):
             s, t = block[i, k] - c0, block[i + 1, k] - c1
             out[k] += w0 * s * s + w1 * t * t
     if d % 2:
         c0, w0 = center[d - 1], weights[d - 1]
-        for k in range(lanes):
+        for k in range(LANES):
             s = block[d - 1, k] - c0
             out[k] += w0 * s * s
 
@@ -31,33 +34,42 @@ def distances_to(block, center, weights, out):
 @part
 def keep_nearest(j, distance, best, second, label):
     """Note centroid j where it is nearer than all before, and the second best distance."""
-    for k in range(distance.size):
-        nearer = distance[k] < best[k]
-        second[k] = best[k] if nearer else min(second[k], distance[k])
-        best[k] = distance[k] if nearer else best[k]
+    for k in range(LANES):
+        t, nearest, next_best = distance[k], best[k], second[k]
+        nearer = t < nearest
+        next_best = t if t < next_best else next_best
+        second[k] = nearest if nearer else next_best
+        best[k] = t if nearer else nearest
         label[k] = j if nearer else label[k]
 
 
-@compiled
-def assign_chunk(start, stop, points, centers, weights, sizes, growth, expanded, labels, doubtful):
+def buffers_of(start, stop, points, centers, *_):
+    """Return the origin, and columns for the points of a block and for what they need."""
+    d = centers.shape[1]
+    return np.zeros(d), np.empty((d + 4, LANES))
+
+
+@buffered(buffers_of)
+def assign_chunk(
+    start, stop, points, centers, weights, sizes, growth, expanded, labels, doubtful, zero, work
+):
     """Nearest centroid of each point; doubtful where the model's rounding could see another."""
     k, d = centers.shape
-    block, zero = np.empty((d, LANES)), np.zeros(d)
-    distance, best, second = np.empty(LANES), np.empty(LANES), np.empty(LANES)
-    label = np.empty(LANES)  # a number like the others, so that they vectorise together
+    distance, best, second = work[d], work[d + 1], work[d + 2]
+    label = work[d + 3]  # a number like the others, so that they vectorise together
     for first in range(start, stop, LANES):
         for q in range(LANES):
-            at = min(first + q, stop - 1)
+            at = first + q if first + q < stop else stop - 1
             best[q], second[q], label[q] = np.inf, np.inf, 0.0
             for i in range(d):
-                block[i, q] = points[at, i]
+                work[i, q] = points[at, i]
         for j in range(k):
-            distances_to(block, centers[j], weights, distance)
+            distances_to(work, centers[j], weights, distance)
             keep_nearest(float(j), distance, best, second, label)
         if expanded:
-            distances_to(block, zero, weights, distance)
-        for p in range(first, min(first + LANES, stop)):
-            q = p - first
+            distances_to(work, zero, weights, distance)
+        for q in range(LANES if first + LANES < stop else stop - first):
+            p = first + q
             error = best[q] + second[q]
             if expanded:
                 size = np.sqrt(distance[q]) + sizes
@@ -66,7 +78,7 @@ def assign_chunk(start, stop, points, centers, weights, sizes, growth, expanded,
             doubtful[p] = second[q] - best[q] <= growth * error
 
 
-@compiled
+@partial(compiled, allocates=False)
 def measure_chunk(
     start, stop, rows, points, answers, weights, metric, least, cost, energy, changed
 ):
@@ -123,7 +135,7 @@ def prefix_floor_chunk(start, stop, rows, points, lo, hi, order, origin, u, offs
         out[p] = max(r, least) if held else d + 1
 
 
-@compiled
+@partial(compiled, allocates=False)
 def prefix_box_chunk(start, stop, points, lo, hi, order, counts, lo_out, hi_out):
     """Boxes in which only the first counts[p] features of the order may move."""
     d = points.shape[1]

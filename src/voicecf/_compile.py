@@ -6,11 +6,12 @@ its top. `_kernel` and `_lloyd` do, and they are themselves imported on the firs
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache
+from functools import cache, wraps
 from pathlib import Path
 from threading import local
 from typing import Any
@@ -19,16 +20,73 @@ from typing import Any
 FAST_SUMS = {"reassoc", "contract"}
 
 
-def compiled(function: Callable[..., Any], fastmath: Any = FAST_SUMS) -> Any:
-    """Compile `function` on its first call, without the GIL, and keep it on disk if possible."""
+def compiled(
+    function: Callable[..., Any], fastmath: Any = FAST_SUMS, *, allocates: bool = True
+) -> Any:
+    """Compile `function` on its first call, without the GIL, and keep it on disk if possible.
+
+    What `allocates` no array need not count references to any, and compiles faster, with all that
+    it calls.
+    """
     import numba
 
+    _collect_after_compiling()
     options: dict[str, Any] = {"nogil": True, "fastmath": fastmath, "error_model": "numpy"}
-    options |= {"no_cfunc_wrapper": True}  # nothing calls it from C
+    options |= {"no_cfunc_wrapper": True, "_nrt": allocates}  # nothing calls it from C
     try:
         return numba.njit(cache=True, **options)(function)
     except RuntimeError:  # nowhere to write a cache: compile in every process instead
         return numba.njit(**options)(function)
+
+
+def buffered(buffers: Callable[..., tuple[Any, ...]]) -> Callable[[Callable[..., Any]], Any]:
+    """Compile a function whose last arguments are what `buffers` makes of those before."""
+
+    def decorate(function: Callable[..., Any]) -> Any:
+        dispatcher = compiled(function, allocates=False)
+
+        @wraps(function)
+        def run(*problem: Any) -> Any:
+            return dispatcher(*problem, *buffers(*problem))
+
+        run.stats = dispatcher.stats  # type: ignore[attr-defined]
+        return run
+
+    return decorate
+
+
+@cache
+def _collect_after_compiling() -> None:
+    """Pause the garbage collector while a function of ours compiles.
+
+    A compiler makes objects by the million and few cycles: looking for these would take a
+    fifteenth of its time. numba tells of each compilation under its lock, so one at a time, and
+    a function within another's. What is loaded from disk is not compiled, nor told of.
+    """
+    from numba.core import event
+
+    class Pause(event.Listener):
+        def __init__(self) -> None:
+            self.depth, self.resumes = 0, False
+
+        def on_start(self, told: Any) -> None:
+            if _is_ours(told.data["dispatcher"]):
+                if self.depth == 0:
+                    self.resumes = gc.isenabled()
+                    gc.disable()
+                self.depth += 1
+
+        def on_end(self, told: Any) -> None:
+            if _is_ours(told.data["dispatcher"]):
+                self.depth -= 1
+                if self.depth == 0 and self.resumes:
+                    gc.enable()
+
+    event.register("numba:compile", Pause())  # type: ignore[no-untyped-call]
+
+
+def _is_ours(dispatcher: Any) -> bool:
+    return str(dispatcher.__module__).partition(".")[0] == __name__.partition(".")[0]
 
 
 def step(function: Callable[..., Any]) -> Any:

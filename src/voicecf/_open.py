@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from voicecf._compile import compiled, step
+from voicecf._compile import buffered, step
 from voicecf._kernel import (
     ALREADY,
     CLOSED,
@@ -32,7 +32,8 @@ from voicecf._kernel import (
     room_for,
 )
 
-# Assignments here take three values at most: of four, Python makes a tuple, which compiles slowly.
+# What compiles slowly, and is not here: assignments of four values, which make a tuple; allocation;
+# steps within steps, for each is compiled anew in all that it is part of.
 
 # Points in flight: blocks of 20 coordinates stay in an L1 cache, and a loop is long enough to pay
 # for its check that arrays do not overlap.
@@ -46,15 +47,19 @@ SPREAD = 256
 @step
 def sort_span(start, stop, targets, count, order, starts):
     """Sort problems start to stop by target, keeping their order; where each target starts."""
-    single = targets.size == 0
     for t in range(count + 1):
         starts[t] = 0
+    if targets.size == 0:
+        for p in range(start, stop):
+            order[p - start] = p
+        starts[count] = stop - start
+        return
     for p in range(start, stop):
-        starts[(0 if single else targets[p]) + 1] += 1
+        starts[targets[p] + 1] += 1
     for t in range(count):
         starts[t + 1] += starts[t]
     for p in range(start, stop):
-        t = 0 if single else targets[p]
+        t = targets[p]
         order[starts[t]] = p
         starts[t] += 1
     for t in range(count, 0, -1):
@@ -209,7 +214,8 @@ def multipliers_of(gram, b, k, mu, act, h, rhs):
             return active
         active = kept
         if active == 1:  # most points need no more than this
-            mu[act[0]] = max(-b[act[0], k] / gram[act[0], act[0]], 0.0)
+            weight = -b[act[0], k] / gram[act[0], act[0]]
+            mu[act[0]] = weight if weight > 0.0 else 0.0
             continue
         for p in range(active):
             rhs[p] = -b[act[p], k]
@@ -219,7 +225,7 @@ def multipliers_of(gram, b, k, mu, act, h, rhs):
             return -1
         largest = 0.0
         for p in range(active):
-            largest = max(largest, rhs[p])
+            largest = rhs[p] if rhs[p] > largest else largest
         for p in range(active):
             mu[act[p]] = rhs[p] if rhs[p] > DUST * largest else 0.0
     return -1
@@ -228,10 +234,10 @@ def multipliers_of(gram, b, k, mu, act, h, rhs):
 @step
 def move_lane(across, along, mu, act, count, k, y, r):
     """Set column k to the step of several rows; what moved by rounding alone did not move."""
-    m = along.shape[0]
+    m, d = along.shape
     for j in range(m):
         r[j, k] = 0.0
-    for i in range(along.shape[1]):
+    for i in range(d):
         s, terms = 0.0, 0.0
         for p in range(count):
             t = mu[act[p]] * along[act[p], i]
@@ -244,40 +250,32 @@ def move_lane(across, along, mu, act, count, k, y, r):
 
 
 @step
-def move_block(
-    target, gram, across, along, offset, base, b, pick, one, more, own, far, away,
-    y, r, gap, step, square, size, off, kept, weights, mu, act, h, rhs,
-):  # fmt: skip
-    """Set steps, r = U y, duality gaps, sizes of steps and answers, and `kept` rows of weights.
+def weigh_lane(offset, base, b, r, mu, act, count, k, gap, step, square, off, kept, weights):
+    """Set duality gap and energy of a step, what it takes off |x|^2, and `kept` rows of weights.
 
-    `off` is positive where no multipliers were found, or where their rows are not tight. Points
-    of the target itself stay. y = -U' mu, so |y|^2 = -mu . U y and x . y = -mu . U x.
+    `off` is positive where no multipliers were found, or where their rows are not tight.
+    y = -U' mu, so |y|^2 = -mu . U y and x . y = -mu . U x.
     """
-    for k in range(LANES):
-        row, count = pick[k], np.int64(1)
-        weight, bad = 0.0 if own[k] == target else one[k], 0.0
-        act[0], mu[row] = row, weight
-        if weight == 0.0 or more[k] <= 0.0:  # most points need no more than one row
-            for i in range(along.shape[1]):
-                y[i, k] = weight * along[row, i]
-        else:
-            count = multipliers_of(gram, b, k, mu, act, h, rhs)
-            bad = 1.0 if count < 0 else 0.0
-            move_lane(across, along, mu, act, count, k, y, r)
-        for j in range(kept):
-            weights[j, k] = 0.0
-        lost, moved, beyond = 0.0, 0.0, far[k]
-        for p in range(count):
-            j = act[p]
-            weight, rise, most = mu[j], r[j, k], b[j, k]
-            weights[j, k] = weight
-            lost -= weight * (rise - most)
-            moved -= weight * rise
-            beyond -= 2.0 * weight * (offset[j] - base[j, k])
-            if weight > 0.0:
-                bad = max(bad, abs(rise - most) - TIGHT * (abs(most) + abs(rise)))
-        gap[k], step[k] = lost, moved
-        square[k], off[k] = beyond, bad
+    for j in range(kept):
+        weights[j, k] = 0.0
+    lost, moved, beyond = 0.0, 0.0, square[k]
+    bad = 1.0 if count < 0 else 0.0
+    for p in range(count):
+        j = act[p]
+        weight, rise, most = mu[j], r[j, k], b[j, k]
+        weights[j, k] = weight
+        lost -= weight * (rise - most)
+        moved -= weight * rise
+        beyond -= 2.0 * weight * (offset[j] - base[j, k])
+        if weight > 0.0:
+            bad = max(bad, abs(rise - most) - TIGHT * (abs(most) + abs(rise)))
+    gap[k], step[k] = lost, moved
+    square[k], off[k] = beyond, bad
+
+
+@step
+def judge_steps(away, gap, step, square, size, off):
+    """Turn energies into lengths and sizes; `off` where the gap is open, or the step too long."""
     for k in range(LANES):
         energy = step[k]
         beyond, length = max(square[k] + energy, 0.0), np.sqrt(max(energy, 0.0))
@@ -313,12 +311,13 @@ def judge_rows(guard, base, b, r, step, square, size, off, room, pace):
 def box_of_block(lo, hi, rows, order, first, last, low, high):
     """Turn the boxes of points first to last into columns; whether all fix some coordinate."""
     all_shut = True
+    own_lo, own_hi = 1 if lo.shape[0] > 1 else 0, 1 if hi.shape[0] > 1 else 0
     for k in range(LANES):
-        at = rows[order[first + k if first + k < last else last - 1]]
-        of_lo, of_hi, shut = at if lo.shape[0] > 1 else 0, at if hi.shape[0] > 1 else 0, False
+        at, shut = rows[order[first + k if first + k < last else last - 1]], False
         for i in range(lo.shape[1]):
-            low[i, k], high[i, k] = lo[of_lo, i], hi[of_hi, i]
-            shut = shut or not lo[of_lo, i] < hi[of_hi, i]
+            least, most = lo[own_lo * at, i], hi[own_hi * at, i]
+            low[i, k], high[i, k] = least, most
+            shut = shut or not least < most
         all_shut = all_shut and shut
     return all_shut
 
@@ -387,11 +386,22 @@ def leave_span(start, stop, places, pool, out):
             out[to, i] = pool[row, i]
 
 
-@compiled
+def buffers_of(begin, end, *problem):
+    """Columns of a block, answers of a span, what a point of several rows needs, and numbers."""
+    across, along = problem[15:17]  # as `open_chunk` names them
+    (count, m, d), (_, tall, wide) = along.shape, across.shape
+    span, rank = min(max(SPREAD * count, SPAN), end - begin), min(m, d)
+    blocks = np.empty((9, 10 + tall + wide, LANES))
+    whole = np.empty((4, span + count + m + LANES), np.int64)
+    return blocks, np.empty((span, d)), np.empty((rank + 2, m)), whole
+
+
+@buffered(buffers_of)
 def open_chunk(
     begin, end, rows, places, points, lo, hi, out, mu_out, gap_out, reach_out, status_out,
     targets, offsets, origins, guards, grams, across, along, metric, aways,
     norms, growth, sizes, weights_of, least, own_out, source_out, cost_out, changed_out,
+    blocks, pool, h, whole,
 ):  # fmt: skip
     """Project problems begin to end where their box does not bind; the rest is unresolved.
 
@@ -399,23 +409,17 @@ def open_chunk(
     has room, problem p is point p, and points are also assigned, copied and measured: the gap is
     relative to half the energy, and -1 as source says that the model has to be asked.
     """
-    (count, m, d), (_, tall, wide) = along.shape, across.shape
-    rank = m if m < d else d
-    span = SPREAD * count if SPREAD * count > SPAN else SPAN
-    span = span if span < end - begin else end - begin
-    # Few buffers of one kind: each is compiled into this function.
-    blocks = np.empty((9, 11 + tall + wide, LANES))
+    (count, m, d), wide = along.shape, across.shape[2]
+    span, rank = pool.shape[0], m if m < d else d
     raw, y = blocks[0], blocks[1]
     low, high = blocks[2], blocks[3]
     base, b, r = blocks[4], blocks[5, :m], blocks[6]
     weights, lanes = blocks[7], blocks[8]
-    far, step, square = lanes[0], lanes[1], lanes[2]
-    size, off, gap = lanes[3], lanes[4], lanes[5]
-    room, pace = lanes[6], lanes[7]
-    own, one, more = lanes[8], lanes[9], lanes[10]
-    pool, h = np.empty((1, span, d))[0], np.empty((1, rank + 2, m))[0]
+    far, step, size = lanes[0], lanes[1], lanes[2]
+    off, gap = lanes[3], lanes[4]
+    room, pace = lanes[5], lanes[6]
+    own, one, more = lanes[7], lanes[8], lanes[9]
     rhs, mu = h[rank, :rank], h[rank + 1]
-    whole = np.empty((4, span + count + m + LANES), np.int64)
     order, starts = whole[0], whole[1]
     pick, act = whole[2], whole[3]
     shared, bounded, telling = lo.shape[0] == 1 and hi.shape[0] == 1, False, source_out.size > 0
@@ -424,37 +428,46 @@ def open_chunk(
     for i in range(d, wide):
         for k in range(LANES):
             raw[i, k], y[i, k] = 0.0, 0.0
-    shut, kept = False, mu_out.shape[1]
+    shut, boxed, kept = False, False, mu_out.shape[1]
     for start in range(begin, end, span):
         stop = start + span if start + span < end else end
         sort_span(start, stop, targets, count, order, starts)
         if telling:
             copy_span(start, stop, points, own_out)
-        if shared and bounded:
-            shut = box_of_block(lo, hi, rows, order, starts[0], stop - start, low, high)
         for t in range(count):
             offset, guard = offsets[t], guards[t]
             gram, away = grams[t], aways[t]
+            rows_of, moves_of = across[t], along[t]
             for first in range(starts[t], starts[t + 1], LANES):
                 last = first + LANES if first + LANES < starts[t + 1] else starts[t + 1]
-                if not shared:
+                if bounded and not boxed:
                     shut = box_of_block(lo, hi, rows, order, first, last, low, high)
+                    boxed = shared
                 if shut and not telling:  # no answer is free
                     for p in range(first, last):
                         status_out[places[order[p]]] = UNRESOLVED
                     continue
                 enter_block(points, rows, order, first, last, origins[t], metric, raw, y, far)
-                products(across[t], y, base)
+                products(rows_of, y, base)
                 ask_block(offset, guard, away, base, b, far, step, size, own)
                 if telling:
                     reach = sizes + away if sizes >= 0.0 else -1.0
                     assign_block(t, norms[t], guard, base, far, reach, growth, own, room, pace)
                 one_row_block(gram, b, pick, one, more, r)
-                move_block(
-                    t, gram, across[t], along[t], offset, base, b, pick, one, more, own, far, away,
-                    y, r, gap, step, square, size, off, kept, weights, mu, act, h, rhs,
-                )  # fmt: skip
-                judge_rows(guard, base, b, r, step, square, size, off, room, pace)
+                for k in range(LANES):
+                    row, active, weight = pick[k], 1, 0.0 if own[k] == t else one[k]
+                    act[0], mu[row] = row, weight
+                    if weight == 0.0 or more[k] <= 0.0:  # most points need no more than one row
+                        for i in range(d):
+                            y[i, k] = weight * moves_of[row, i]
+                    else:
+                        active = multipliers_of(gram, b, k, mu, act, h, rhs)
+                        move_lane(rows_of, moves_of, mu, act, active, k, y, r)
+                    weigh_lane(
+                        offset, base, b, r, mu, act, active, k, gap, step, far, off, kept, weights
+                    )
+                judge_steps(away, gap, step, far, size, off)
+                judge_rows(guard, base, b, r, step, far, size, off, room, pace)
                 if bounded:
                     judge_box(d, raw, y, low, high, off, room, pace)
                 leave_block(d, raw, y, weights_of, least, far, size)
@@ -471,5 +484,6 @@ def open_chunk(
                         source_out[to] = np.int64(own[k])
                         if own[k] == t:
                             status, reach = ALREADY, np.inf
-                    status_out[to], gap_out[to], reach_out[to] = status, loss, max(reach, 1.0)
+                    reach = reach if reach > 1.0 else 1.0
+                    status_out[to], gap_out[to], reach_out[to] = status, loss, reach
         leave_span(start, stop, places, pool, out)
