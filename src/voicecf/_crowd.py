@@ -20,6 +20,7 @@ from voicecf._compile import compiled, step
 from voicecf._cuts import CHOSEN, SINGLE, STRETCH
 from voicecf._kernel import (
     ALREADY,
+    CLOSED,
     DUST,
     FLAT,
     NEWTON_STEPS,
@@ -37,7 +38,7 @@ from voicecf._kernel import (
     sizes_of,
     snap,
 )
-from voicecf._open import most_violated, multipliers_of
+from voicecf._open import most_violated, multipliers_of, sort_span
 
 # Points in flight, so that what is read of the clusters serves both: see `products_of`.
 LANES = 2
@@ -45,6 +46,8 @@ LANES = 2
 CUTS = 6
 CUT_SHARE = 0.5
 ROUNDS = 32
+# Turns in which the end of a step is looked for.
+TURNS = 8
 # Violations that single precision is sure of, in units of its error.
 CLEAR = 8.0
 # Points further from the centroids, in units of the longest e, may overflow in single precision.
@@ -53,10 +56,10 @@ EPS = np.finfo(np.float64).eps
 
 
 @step
-def enter_block(points, rows, order, first, end, middle, scale, unit, block, spans):
+def enter_block(points, rows, order, first, size, middle, scale, unit, block, spans):
     """Take points into single precision, around the middle of all centroids; their lengths."""
     for q in range(LANES):
-        at = rows[order[first + q if first + q < end else end - 1]]
+        at = rows[order[first + q if first + q < size else size - 1]]
         s = 0.0
         for i in range(scale.size):
             t = unit * scale[i] * (points[at, i] - middle[i])
@@ -86,16 +89,16 @@ def products_of(single, x, out):
 
 
 @step
-def peaks_of(bits, peaks):
+def peaks_of(bits, tops):
     """Set the largest positive entry of each stretch, or 0.
 
     Positive numbers are ordered as their bits are, and a maximum of integers vectorises.
     """
-    for s in range(peaks.size):
-        peak, start = np.int32(0), s * STRETCH
+    for s in range(tops.size):
+        top, start = np.int32(0), s * STRETCH
         for j in range(start, start + STRETCH):
-            peak = bits[j] if bits[j] > peak else peak
-        peaks[s] = peak
+            top = bits[j] if bits[j] > top else top
+        tops[s] = top
 
 
 @step
@@ -103,7 +106,7 @@ def highest(peaks):
     """Return the largest of all peaks."""
     most = peaks[0]
     for s in range(peaks.size):
-        most = max(most, peaks[s])
+        most = peaks[s] if peaks[s] > most else most
     return most
 
 
@@ -121,20 +124,16 @@ def above(r, peaks, bar, found):
 
 
 @step
-def worst_of(r, peaks, bar, most, found):
-    """Collect where the highest stretches have their peaks, if above a bar; how many."""
-    count = np.int64(0)
-    while count < most:
-        top = 0
-        for s in range(peaks.size):
-            top = s if peaks[s] > peaks[top] else top
-        if not peaks[top] > bar:
-            break
-        j = top * STRETCH
-        while r[j] != peaks[top]:
-            j += 1
-        found[count], peaks[top] = j, 0.0
-        count += 1
+def peaks_above(r, peaks, bar, most, found):
+    """Collect where peaks above a bar are; how many, at most so many."""
+    count, bar = np.int64(0), np.float32(bar)
+    for s in range(peaks.size):
+        if peaks[s] > bar and count < most:
+            j = s * STRETCH
+            while r[j] != peaks[s]:
+                j += 1
+            found[count] = j
+            count += 1
     return count
 
 
@@ -275,6 +274,33 @@ def shares_of(mu, norms, ids, count, among, shares):
 
 
 @step
+def settle(u, b, mu, count, y, res, terms):
+    """Set the step and U y - b; whether it is clear that the conditions hold, as in `_open`."""
+    d, square, gap, settled = y.size, 0.0, 0.0, True
+    for i in range(d):
+        y[i], terms[i] = 0.0, 0.0
+    for p in range(count):
+        if mu[p] > 0.0:
+            for i in range(d):
+                t = mu[p] * u[p, i]
+                y[i] -= t
+                terms[i] += abs(t)
+    for i in range(d):  # what moved by rounding alone did not move
+        y[i] = y[i] if abs(y[i]) > DUST * terms[i] else 0.0
+        square += y[i] * y[i]
+    for p in range(count):
+        s, most = 0.0, b[p]
+        for i in range(d):
+            s += u[p, i] * y[i]
+        off = s - most
+        res[p] = off
+        gap -= mu[p] * off
+        slip = TIGHT * (abs(most) + abs(s))
+        settled = settled and off <= slip and (mu[p] == 0.0 or off >= -slip)
+    return settled and abs(gap) <= CLOSED * 0.5 * square
+
+
+@step
 def keeps_in_box(y, point, scale, lo, hi, low, high):
     """Set the box in steps; whether point and step keep to it, with room for rounding."""
     keeps = True
@@ -324,26 +350,35 @@ def reach_of_row(centers, weights, pull, j, target, alpha, x, y, flat):
 
 
 @step
+def overshoot(score, level, here, lift, error, reach, r, t):
+    """Set by how much each row would be overshot so far along the step, at most."""
+    slant, error = np.float32(min(reach, 1e6)), np.float32(error)
+    here, above_zero = here - error, np.float32(lift) - error
+    for j in range(r.size):
+        rest = (score[j] - here) - level[j]
+        t[j] = rest + slant * ((r[j] - above_zero) - (rest - error))
+
+
+@step
 def reach_of_all(
-    centers, weights, pull, target, alpha, x, y, reach, score, level, lift, error,
-    r, bits, peaks, tops, found,
+    centers, weights, pull, target, alpha, x, y, length, reach, score, level, lift, error,
+    r, t, bits, peaks, tops, found,
 ):  # fmt: skip
     """Largest multiple of the step that keeps to all rows, at most `reach`; close calls in double.
 
-    A row of slack s that rises by v binds where s < reach v.
+    The row that is overshot most binds before: a few turns, and hardly any is overshot.
     """
-    slant, error = np.float32(min(reach, 1e6)), np.float32(error)
-    above_zero, here = np.float32(lift) - error, score[target]
-    for j in range(r.size):
-        rest = (score[j] - here) - level[j]
-        r[j] = (rest + error) + slant * ((r[j] - above_zero) - rest)
-    peaks_of(bits, tops)
-    square = 0.0
-    for i in range(y.size):
-        square += y[i] * y[i]
-    flat = FLAT * np.sqrt(square)
-    for p in range(above(r, peaks, 0.0, found)):
-        one = reach_of_row(centers, weights, pull, found[p], target, alpha, x, y, flat)
+    for _ in range(TURNS):
+        overshoot(score, level, score[target], lift, error, reach, r, t)
+        peaks_of(bits, tops)
+        if peaks_above(t, peaks, 0.9999 * highest(peaks), 1, found) == 0:
+            break
+        one = reach_of_row(centers, weights, pull, found[0], target, alpha, x, y, FLAT * length)
+        if not one < reach:
+            break
+        reach = one
+    for p in range(above(t, peaks, 0.0, found)):
+        one = reach_of_row(centers, weights, pull, found[p], target, alpha, x, y, FLAT * length)
         reach = min(reach, one)
     return max(reach, 1.0)
 
@@ -377,11 +412,11 @@ def enter_point(point, center, scale, weights, x):
 
 @compiled
 def crowd_chunk(
-    begin, end, order, rows, points, targets, lo, hi, out, gap_out, reach_out, status_out,
+    begin, end, rows, points, targets, lo, hi, out, gap_out, reach_out, status_out,
     centers, weights, alphas, lengths, middle, pull, scale, single, table, levels, halves, unit,
     growth, eps, expanded, least, source_out, cost_out, changed_out,
 ):  # fmt: skip
-    """Answer problems begin to end of an order, each a point with its target.
+    """Answer problems begin to end, each a point with its target.
 
     Where `source_out` has room, points are also assigned and measured, and the gap is relative to
     half the energy; -1 as source says that the model has to be asked.
@@ -390,12 +425,15 @@ def crowd_chunk(
     few = 2 * d + 16 if 2 * d + 16 < k - 1 else k - 1
     # Few buffers of one kind: each is compiled into this function.
     block, scores = np.zeros((LANES, wide), np.float32), np.empty((LANES, long), np.float32)
-    singles = np.empty((3, long + few + 4), np.float32)
-    r, bits = singles[0, :long], singles.view(np.int32)[0, :long]
-    peaks, tops = singles[1, : long // STRETCH], singles.view(np.int32)[1, : long // STRETCH]
-    shares, whole = singles[2], np.empty((5, k + few + d + 1), np.int64)
+    singles = np.empty((4, long + few + 4), np.float32)
+    as_bits, stretches = singles.view(np.int32), long // STRETCH
+    r, bits = singles[0, :long], as_bits[0, :long]
+    t, bits_of_t = singles[1, :long], as_bits[1, :long]
+    peaks, tops = singles[2, :stretches], as_bits[2, :stretches]
+    shares, whole = singles[3], np.empty((7, end - begin + k + few + d + 1), np.int64)
     found, ids = whole[0], whole[1]
     among, act, cut = whole[2], whole[3], whole[4]
+    order, starts = whole[5], whole[6]
     lines = np.empty((9, d + LANES))
     x, y = lines[0, :d], lines[1, :d]
     low, high = lines[2, :d], lines[3, :d]
@@ -413,10 +451,11 @@ def crowd_chunk(
         cut[p] = p
     for i in range(d):
         minus[i], plus[i] = -np.inf, np.inf
-    for first in range(begin, end, LANES):
-        enter_block(points, rows, order, first, end, middle, scale, unit, block, spans)
+    sort_span(begin, end, targets, k, order, starts)  # what a target needs stays near
+    for first in range(0, end - begin, LANES):
+        enter_block(points, rows, order, first, end - begin, middle, scale, unit, block, spans)
         products_of(single, block, scores)
-        for q in range(min(LANES, end - first)):
+        for q in range(min(LANES, end - begin - first)):
             at = order[first + q]
             target, point, score = targets[at], points[rows[at]], scores[q]
             status_out[at] = UNRESOLVED
@@ -479,11 +518,12 @@ def crowd_chunk(
                 worst = highest(peaks) - lift
                 checking = worst <= CLEAR * error
                 if not checking:
-                    added = worst_of(r, peaks, lift + CUT_SHARE * worst, CUTS, found)
+                    added = peaks_above(r, peaks, lift + CUT_SHARE * worst, CUTS, found)
                     continue
-                if not newton(u, b, minus, plus, mu, cut, count, y, res, act, h, rhs, free):
-                    break
-                snap(u, b, minus, plus, mu, cut, count, y, res, free)
+                if not settle(u, b, mu, count, y, res, free):
+                    if not newton(u, b, minus, plus, mu, cut, count, y, res, act, h, rhs, free):
+                        break
+                    snap(u, b, minus, plus, mu, cut, count, y, res, free)
                 large, step, square = sizes_of(y, x, point, scale)
                 added = above(r, peaks, 0.0, found)
             if status_out[at] == OPTIMAL:
@@ -497,8 +537,8 @@ def crowd_chunk(
                     gap *= 2.0 / (step * step) if step > 0.0 else 2.0
                 gap_out[at] = gap
                 reach_out[at] = reach_of_all(
-                    centers, weights, pull, target, alpha, x, y, reach, score, levels[target],
-                    lift, error, r, bits, peaks, tops, found,
+                    centers, weights, pull, target, alpha, x, y, step, reach, score,
+                    levels[target], lift, error, r, t, bits_of_t, peaks, tops, found,
                 )  # fmt: skip
                 cost, changed = leave_point(point, y, scale, lo, hi, weights, least, out[at])
                 if telling:

@@ -91,31 +91,37 @@ def price(u, b, mu, cut, size, y, r, length):
 
 @step
 def cholesky_solve(h, rhs, size):
-    """Solve h x = rhs in place (lower triangle); False where h is singular to working accuracy."""
+    """Solve h x = rhs in place (lower triangle); False where h is singular to working accuracy.
+
+    h = L D L': below the diagonal L D is left, above it L', on it one over D. No square roots,
+    for which each column would have to wait.
+    """
     for j in range(size):
         diagonal = h[j, j]
         s = diagonal
         for t in range(j):
-            s -= h[j, t] * h[j, t]
+            below = h[j, t]
+            unit = below * h[t, t]
+            h[t, j] = unit
+            s -= below * unit
         if not s > SINGULAR * diagonal:
             return False
-        inverse = 1.0 / np.sqrt(s)
-        h[j, j] = inverse
+        h[j, j] = 1.0 / s
         for i in range(j + 1, size):
             s = h[i, j]
             for t in range(j):
-                s -= h[i, t] * h[j, t]
-            h[i, j] = s * inverse
-    for j in range(size):
+                s -= h[i, t] * h[t, j]
+            h[i, j] = s
+    for j in range(1, size):
         s = rhs[j]
         for t in range(j):
-            s -= h[j, t] * rhs[t]
-        rhs[j] = s * h[j, j]
-    for j in range(size - 1, -1, -1):
-        s = rhs[j]
-        for t in range(j + 1, size):
             s -= h[t, j] * rhs[t]
-        rhs[j] = s * h[j, j]
+        rhs[j] = s
+    for j in range(size - 1, -1, -1):
+        s = rhs[j] * h[j, j]
+        for t in range(j + 1, size):
+            s -= h[j, t] * rhs[t]
+        rhs[j] = s
     return True
 
 
@@ -131,11 +137,12 @@ def newton_step(u, low, high, mu, y, r, act, size, h, rhs, free):
     for p in range(size):
         j = act[p]
         rhs[p] = r[j]
-        for i in range(d):
-            inner = low[i] < y[i] < high[i]
-            if begins and not inner and y[i] == 0.0:
-                inner = (u[j, i] < 0.0 and high[i] > 0.0) or (u[j, i] > 0.0 and low[i] < 0.0)
+        for i in range(d):  # `&` rather than `and`: no branches, so it vectorises
+            inner = (low[i] < y[i]) & (y[i] < high[i])
             free[i] = u[j, i] if inner else 0.0
+        for i in range(d if begins else 0):
+            inwards = high[i] > 0.0 if u[j, i] < 0.0 else low[i] < 0.0
+            free[i] = u[j, i] if (y[i] == 0.0) & inwards else free[i]
         for t in range(p + 1):
             s = 0.0
             for i in range(d):
@@ -232,7 +239,7 @@ def enter(point, low_of, high_of, origin, scale, x, low, high):
         x[i] = scale[i] * (point[i] - origin[i])
         low[i] = scale[i] * (low_of[i] - point[i])
         high[i] = scale[i] * (high_of[i] - point[i])
-        some = some and low_of[i] <= high_of[i] and low_of[i] < np.inf and high_of[i] > -np.inf
+        some &= (low_of[i] <= high_of[i]) & (low_of[i] < np.inf) & (high_of[i] > -np.inf)
     return some
 
 
@@ -336,14 +343,9 @@ def reach_of(b, r, y, low, high):
 def leave(point, low_of, high_of, scale, y, low, high, out):
     """Turn a step into a point: unmoved coordinates keep their bits, bounds are hit exactly."""
     for i in range(y.size):
-        if y[i] == 0.0:
-            out[i] = min(max(point[i], low_of[i]), high_of[i])
-        elif y[i] <= low[i]:
-            out[i] = low_of[i]
-        elif y[i] >= high[i]:
-            out[i] = high_of[i]
-        else:
-            out[i] = min(max(point[i] + y[i] / scale[i], low_of[i]), high_of[i])
+        to = point[i] + y[i] / scale[i] if y[i] != 0.0 else point[i]
+        to = low_of[i] if (to < low_of[i]) | ((y[i] <= low[i]) & (y[i] != 0.0)) else to
+        out[i] = high_of[i] if (to > high_of[i]) | ((y[i] >= high[i]) & (y[i] != 0.0)) else to
 
 
 @compiled

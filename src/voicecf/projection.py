@@ -15,6 +15,8 @@ from voicecf.status import Status
 
 # More rows than this are solved by cuts.
 FEW_ROWS = 48
+# Points whose box binds that are handed to a core at a time: they are few, and take long.
+FEW_LEFT = 256
 
 
 @dataclass(frozen=True)
@@ -281,7 +283,7 @@ def _solve(
 
             announce(_kernel.__file__, _kernel.project_chunk)
             rest = (problem[0][left], problem[1][left], *problem[2:])
-            in_parallel(lambda a, b: _kernel.project_chunk(a, b, *rest), len(left), chunk=chunk)
+            in_parallel(lambda a, b: _kernel.project_chunk(a, b, *rest), len(left), chunk=FEW_LEFT)
     hard = np.flatnonzero(status() == Status.UNRESOLVED)
     if hard.size:
         from voicecf import _active_set
