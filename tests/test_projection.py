@@ -36,6 +36,11 @@ ONCE_WRONG = {
     "a multiplier that is rounding, far below the others": (5, 34819),
     "a coordinate that stays, but for the last digit": (11, 87919),
     "a coordinate that stays, with duplicate rows": (11, 94269),
+    "multipliers of a polished answer, with a column that costs next to nothing": (61, 28891),
+    "multipliers of a polished vertex": (61, 64269),
+    "multipliers of a polished answer, coinciding centroids": (61, 73332),
+    "multipliers of a polished answer, far from its origin": (61, 76653),
+    "multipliers of a polished answer, weights far apart": (61, 82292),
 }
 
 

@@ -369,15 +369,18 @@ def gap_of(u, b, low, high, mu, y, r, g, terms):
     gap, square = 0.0, 0.0
     for i in range(d):
         square += y[i] * y[i]
+    length = np.sqrt(square)
     for i in range(d):
         g[i], terms[i] = 0.0, 0.0
         for j in range(m):
             g[i] += mu[j] * u[j, i]
             terms[i] += abs(mu[j] * u[j, i])
-        # What moved by rounding alone did not move.
-        dust = FIRST * min(terms[i], np.sqrt(square))
-        y[i] = min(max(y[i] if abs(y[i]) > dust and terms[i] > 0.0 else 0.0, low[i]), high[i])
         best = min(max(-g[i], low[i]), high[i])
+        # A small coordinate of a long step is exact only as what the multipliers make of it.
+        t = best if abs(y[i] - best) <= FIRST * length else y[i]
+        # What moved by rounding alone did not move.
+        dust = FIRST * min(terms[i], length)
+        y[i] = min(max(t if abs(t) > dust and terms[i] > 0.0 else 0.0, low[i]), high[i])
         gap += 0.5 * (y[i] - best) * (y[i] + best + 2.0 * g[i])
     for j in range(m):
         r[j] = -b[j]
@@ -391,7 +394,8 @@ def gap_of(u, b, low, high, mu, y, r, g, terms):
 def polish(u, offset, origin, scale, asked, mu, y, low_of, high_of, z, work, state, frame, tri):
     """Bring active rows to what is asked of them at z itself, by a step so short that it is exact.
 
-    A long step is off by its own rounding, and where it ends close to the origin that is seen.
+    A long step is off by its own rounding, and where it ends close to the origin that is seen. The
+    multipliers go along.
     """
     m, d = u.shape
     rank, size = tri.shape[1], np.int64(0)
@@ -413,6 +417,11 @@ def polish(u, offset, origin, scale, asked, mu, y, low_of, high_of, z, work, sta
     for p in range(size):
         for i in range(d):
             z[i] += c[p] * frame[p, i] / scale[i]
+    for p in range(size - 1, -1, -1):  # the same step, as a sum of rows
+        for t in range(p + 1, size):
+            c[p] -= tri[p, t] * c[t]
+        c[p] = c[p] / tri[p, p] if tri[p, p] > DEPENDENT else 0.0
+        mu[work[p]] = max(mu[work[p]] - c[p], 0.0)
     for i in range(d):
         z[i] = min(max(z[i], low_of[i]), high_of[i])
 
@@ -458,8 +467,6 @@ def settle_chunk(
             if not pushed:
                 break
         status_out[to] = status
-        for j in range(mu_out.shape[1]):
-            mu_out[to, j] = mu[j]
         if status == OPTIMAL:
             gap_out[to] = gap
             reach_out[to] = reach_of(b, r, y, low, high)
@@ -471,3 +478,5 @@ def settle_chunk(
                     u, offset, origin, scale, tol, mu, y, low_of, high_of, out[to],
                     work, state, frame, tri,
                 )  # fmt: skip
+        for j in range(mu_out.shape[1]):
+            mu_out[to, j] = mu[j]

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from voicecf._compile import compiled, step
+from voicecf._compile import buffered, step
 from voicecf.tolerance import TOLERANCE
 
 OPTIMAL, INFEASIBLE, UNRESOLVED, ALREADY = 0, 1, 2, 3
@@ -348,17 +348,26 @@ def leave(point, low_of, high_of, scale, y, low, high, out):
         out[i] = high_of[i] if (to > high_of[i]) | ((y[i] >= high[i]) & (y[i] != 0.0)) else to
 
 
-@compiled
+def buffers_of(start, stop, rows, places, points, lo, hi, offset, origin, u, *_):
+    """What a point needs, a number a coordinate and a row, and rows that have a multiplier."""
+    m, d = u.shape
+    rank = min(m, d)
+    cut = np.array([np.arange(m), np.empty(m, np.int64)])
+    return np.empty((5, d)), np.empty((4, m)), np.empty((rank + 1, rank)), cut
+
+
+@buffered(buffers_of)
 def project_chunk(
     start, stop, rows, places, points, lo, hi, offset, origin, u, scale, guard,
-    out, mu_out, gap_out, reach_out, status_out,
+    out, mu_out, gap_out, reach_out, status_out, lines, columns, h, chosen,
 ):  # fmt: skip
     """Project problems start to stop; problem p is point rows[p], its answer is places[p]."""
-    m, d = u.shape
-    x, low, high, y, free = np.empty(d), np.empty(d), np.empty(d), np.empty(d), np.empty(d)
-    b, base, mu, r, cut = np.empty(m), np.empty(m), np.empty(m), np.empty(m), np.arange(m)
-    rank = min(m, d)
-    act, h, rhs = np.empty(rank, np.int64), np.empty((rank, rank)), np.empty(rank)
+    m = u.shape[0]
+    x, low, high = lines[0], lines[1], lines[2]
+    y, free = lines[3], lines[4]
+    b, base = columns[0], columns[1]
+    mu, r = columns[2], columns[3]
+    cut, act, rhs = chosen[0], chosen[1], h[h.shape[1]]
     for p in range(start, stop):
         at, to = rows[p], places[p]
         low_of, high_of = lo[at if lo.shape[0] > 1 else 0], hi[at if hi.shape[0] > 1 else 0]
