@@ -7,8 +7,8 @@ to all slacks is a sum of few rows of one table, e e', whatever the number of co
 the products of a point are taken, no coordinates of rivals are looked at but of those few that
 matter.
 
-All rivals are looked at in single precision, in units in which the longest e has length 1, and
-whatever is close is judged in double precision, as in `_cuts`. What is accepted satisfies the
+All rivals are looked at in single precision or less, in units in which the longest e has length 1,
+and whatever is close is judged in double precision, as in `_cuts`. What is accepted satisfies the
 conditions of `_kernel`, box included; all else is left to it. Same problem in steps as there.
 """
 
@@ -48,8 +48,8 @@ CUT_SHARE = 0.5
 ROUNDS = 32
 # Turns in which the end of a step is looked for.
 TURNS = 8
-# Violations that single precision is sure of, in units of its error.
-CLEAR = 8.0
+# What the table counts in: short numbers, for it is read again and again, and from afar.
+TICK = 1.0 / 32767.0
 # Points further from the centroids, in units of the longest e, may overflow in single precision.
 FURTHEST = 1e15
 EPS = np.finfo(np.float64).eps
@@ -237,35 +237,41 @@ def warm_multipliers(gram, b, mu, known, act, h, rhs):
 def price_all(table, levels, scores, target, ids, shares, count, lift, r):
     """Set r = U (x + y) - h of all rivals, and `lift`, where y takes `shares` of rows of `ids`."""
     own, level, last = table[target], levels[target], max(count - 1, 0)
-    total, here = np.float32(0.0), np.float32(lift) - scores[target]
+    total, here = np.float32(0.0), np.float32(0.0)
     for p in range(count):
         total += shares[p]
-        here += shares[p] * own[ids[p]]
-    here -= total * own[target]
+        here += shares[p] * np.float32(own[ids[p]])
+    here -= total * np.float32(own[target])
+    here += np.float32(lift) - scores[target]
     t0, t1 = table[ids[0]], table[ids[min(1, last)]]
     t2, t3 = table[ids[min(2, last)]], table[ids[min(3, last)]]
     s0, s1 = shares[0], shares[1]
     s2, s3 = shares[2], shares[3]
     for j in range(r.size):
-        held = (scores[j] - level[j]) + (here + total * own[j])
-        r[j] = held - ((s0 * t0[j] + s1 * t1[j]) + (s2 * t2[j] + s3 * t3[j]))
+        held = (scores[j] - level[j]) + (here + total * np.float32(own[j]))
+        taken = s0 * np.float32(t0[j]) + s1 * np.float32(t1[j])
+        r[j] = held - (taken + (s2 * np.float32(t2[j]) + s3 * np.float32(t3[j])))
     for p in range(4, count, 4):
         t0, t1 = table[ids[p]], table[ids[min(p + 1, last)]]
         t2, t3 = table[ids[min(p + 2, last)]], table[ids[min(p + 3, last)]]
         s0, s1 = shares[p], shares[p + 1]
         s2, s3 = shares[p + 2], shares[p + 3]
         for j in range(r.size):
-            r[j] -= (s0 * t0[j] + s1 * t1[j]) + (s2 * t2[j] + s3 * t3[j])
+            taken = s0 * np.float32(t0[j]) + s1 * np.float32(t1[j])
+            r[j] -= taken + (s2 * np.float32(t2[j]) + s3 * np.float32(t3[j]))
 
 
 @step
 def shares_of(mu, norms, ids, count, among, shares):
-    """Collect rows with a multiplier, and what the step takes of them; how many, and their sum."""
+    """Collect rows with a multiplier, and what the step takes of them; how many, and their sum.
+
+    Shares are told for a table in ticks.
+    """
     kept, total = np.int64(0), 0.0
     among[0] = 0
     for p in range(count):
         if mu[p] > 0.0:
-            among[kept], shares[kept] = ids[p], mu[p] * norms[p]
+            among[kept], shares[kept] = ids[p], mu[p] * norms[p] * TICK
             total += mu[p] * norms[p]
             kept += 1
     for p in range(kept, kept + 4):
@@ -508,7 +514,8 @@ def crowd_chunk(
                     break
                 known = count
                 kept, total = shares_of(mu, norms, ids, count, among, shares)
-                error, step = slop + 4.0 * (kept + 8) * SINGLE * total, 2.0 * total / unit
+                error = slop + 4.0 * ((kept + 8) * SINGLE + TICK) * total
+                step = 2.0 * total / unit
                 room = room_of_all(size, step, far, unit, growth, eps, expanded, longest)
                 lift = error + room
                 price_all(table, levels, score, target, among, shares, kept, lift, r)
@@ -516,7 +523,7 @@ def crowd_chunk(
                     r[ids[p]] = CHOSEN
                 peaks_of(bits, tops)
                 worst = highest(peaks) - lift
-                checking = worst <= CLEAR * error
+                checking = worst <= error
                 if not checking:
                     added = peaks_above(r, peaks, lift + CUT_SHARE * worst, CUTS, found)
                     continue

@@ -349,7 +349,7 @@ def leave(point, low_of, high_of, scale, y, low, high, out):
 
 
 def buffers_of(start, stop, rows, places, points, lo, hi, offset, origin, u, *_):
-    """What a point needs, a number a coordinate and a row, and rows that have a multiplier."""
+    """Make room for what a point needs: numbers a coordinate, numbers a row, rows that matter."""
     m, d = u.shape
     rank = min(m, d)
     cut = np.array([np.arange(m), np.empty(m, np.int64)])

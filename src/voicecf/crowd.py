@@ -21,8 +21,10 @@ from voicecf.status import Status
 
 Rows = NDArray[np.int64]
 Single = NDArray[np.float32]
-# Most pairs of clusters that are kept: two tables of 32 MiB.
+# Most pairs of clusters that are kept: tables of 32 and 16 MiB.
 PAIRS = 1 << 23
+# How finely products of two clusters are told, of 1.
+TICKS = 32767
 # Tables are as wide as a multiple of this, and an odd one: rows that are a power of two apart get
 # into each other's way in a cache.
 STRETCH = 64
@@ -50,7 +52,7 @@ class Crowd:
     pull: Array
     scale: Array
     single: Single
-    table: Single
+    table: NDArray[np.int16]
     levels: Single
     halves: Single
     unit: float
@@ -81,7 +83,7 @@ class Crowd:
             pull=pull,
             scale=scale,
             single=_widened(padded(own.T, 4, 1)),
-            table=_widened(own @ own.T),
+            table=np.rint(_widened(own @ own.T) * TICKS).astype(np.int16),
             levels=_widened(unit**2 * levels, NOWHERE),
             halves=_widened(0.5 * unit**2 * squares[None] - LIFT, NOWHERE)[0],
             unit=float(unit),
