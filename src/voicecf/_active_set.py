@@ -369,18 +369,15 @@ def gap_of(u, b, low, high, mu, y, r, g, terms):
     gap, square = 0.0, 0.0
     for i in range(d):
         square += y[i] * y[i]
-    length = np.sqrt(square)
     for i in range(d):
         g[i], terms[i] = 0.0, 0.0
         for j in range(m):
             g[i] += mu[j] * u[j, i]
             terms[i] += abs(mu[j] * u[j, i])
-        best = min(max(-g[i], low[i]), high[i])
-        # A small coordinate of a long step is exact only as what the multipliers make of it.
-        t = best if abs(y[i] - best) <= FIRST * length else y[i]
         # What moved by rounding alone did not move.
-        dust = FIRST * min(terms[i], length)
-        y[i] = min(max(t if abs(t) > dust and terms[i] > 0.0 else 0.0, low[i]), high[i])
+        dust = FIRST * min(terms[i], np.sqrt(square))
+        y[i] = min(max(y[i] if abs(y[i]) > dust and terms[i] > 0.0 else 0.0, low[i]), high[i])
+        best = min(max(-g[i], low[i]), high[i])
         gap += 0.5 * (y[i] - best) * (y[i] + best + 2.0 * g[i])
     for j in range(m):
         r[j] = -b[j]
