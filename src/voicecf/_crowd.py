@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from voicecf._compile import compiled, step
+from voicecf._compile import buffered, step
 from voicecf._cuts import CHOSEN, SINGLE, STRETCH
 from voicecf._kernel import (
     ALREADY,
@@ -31,12 +31,10 @@ from voicecf._kernel import (
     cholesky_solve,
     is_sound,
     need_of,
-    newton,
     push,
     reach_in_box,
     room_for,
     sizes_of,
-    snap,
 )
 from voicecf._open import most_violated, multipliers_of, sort_span
 
@@ -416,47 +414,54 @@ def enter_point(point, center, scale, weights, x):
     return np.sqrt(weighty), np.sqrt(size), far
 
 
-@compiled
+def buffers_of(
+    begin, end, rows, points, targets, lo, hi, out, gap_out, reach_out, status_out,
+    centers, weights, alphas, lengths, middle, pull, scale, single, *_,
+):  # fmt: skip
+    """Make room for a block, for rivals and stretches, a choice of rows, and a point."""
+    (k, d), (wide, long) = centers.shape, single.shape
+    few = min(2 * d + 16, k - 1)
+    singles = np.empty((4, long + few + 4), np.float32)
+    whole = np.empty((7, end - begin + k + few + d + 1), np.int64)
+    whole[4, :few] = np.arange(few)
+    asked = np.empty(few)
+    return (
+        np.zeros((LANES, wide), np.float32), np.empty((LANES, long), np.float32),
+        singles, singles.view(np.int32), whole, np.empty((7, d + LANES)),
+        np.empty((few + 9, few)), asked, asked.reshape(few, 1),
+        np.empty((few, d)), np.empty((d, d)),
+    )  # fmt: skip
+
+
+@buffered(buffers_of)
 def crowd_chunk(
     begin, end, rows, points, targets, lo, hi, out, gap_out, reach_out, status_out,
     centers, weights, alphas, lengths, middle, pull, scale, single, table, levels, halves, unit,
     growth, eps, expanded, least, source_out, cost_out, changed_out,
+    block, scores, singles, as_bits, whole, lines, choice, b, column, u, h,
 ):  # fmt: skip
     """Answer problems begin to end, each a point with its target.
 
     Where `source_out` has room, points are also assigned and measured, and the gap is relative to
     half the energy; -1 as source says that the model has to be asked.
     """
-    (k, d), (wide, long) = centers.shape, single.shape
-    few = 2 * d + 16 if 2 * d + 16 < k - 1 else k - 1
-    # Few buffers of one kind: each is compiled into this function.
-    block, scores = np.zeros((LANES, wide), np.float32), np.empty((LANES, long), np.float32)
-    singles = np.empty((4, long + few + 4), np.float32)
-    as_bits, stretches = singles.view(np.int32), long // STRETCH
+    (k, d), long, few = centers.shape, single.shape[1], u.shape[0]
+    stretches = long // STRETCH
     r, bits = singles[0, :long], as_bits[0, :long]
     t, bits_of_t = singles[1, :long], as_bits[1, :long]
     peaks, tops = singles[2, :stretches], as_bits[2, :stretches]
-    shares, whole = singles[3], np.empty((7, end - begin + k + few + d + 1), np.int64)
-    found, ids = whole[0], whole[1]
+    shares, found, ids = singles[3], whole[0], whole[1]
     among, act, cut = whole[2], whole[3], whole[4]
     order, starts = whole[5], whole[6]
-    lines = np.empty((9, d + LANES))
     x, y = lines[0, :d], lines[1, :d]
     low, high = lines[2, :d], lines[3, :d]
-    minus, plus = lines[4, :d], lines[5, :d]
-    free, rhs, spans = lines[6, :d], lines[7, :d], lines[8]
-    choice = np.empty((few + 10, few))
+    free, rhs, spans = lines[4, :d], lines[5, :d], lines[6]
     base, mu = choice[0], choice[1]
-    res, norms, b = choice[2], choice[3], choice[4]
-    guard, gram, column = choice[5:10], choice[10:], b.reshape(few, 1)
-    u, h = np.empty((few, d)), np.empty((d, d))
+    res, norms = choice[2], choice[3]
+    guard, gram = choice[4:9], choice[9:]
     telling, longest = source_out.size > 0, 0.0
     for j in range(k):
         longest = max(longest, lengths[j])
-    for p in range(few):
-        cut[p] = p
-    for i in range(d):
-        minus[i], plus[i] = -np.inf, np.inf
     sort_span(begin, end, targets, k, order, starts)  # what a target needs stays near
     for first in range(0, end - begin, LANES):
         enter_block(points, rows, order, first, end - begin, middle, scale, unit, block, spans)
@@ -528,9 +533,7 @@ def crowd_chunk(
                     added = peaks_above(r, peaks, lift + CUT_SHARE * worst, CUTS, found)
                     continue
                 if not settle(u, b, mu, count, y, res, free):
-                    if not newton(u, b, minus, plus, mu, cut, count, y, res, act, h, rhs, free):
-                        break
-                    snap(u, b, minus, plus, mu, cut, count, y, res, free)
+                    break
                 large, step, square = sizes_of(y, x, point, scale)
                 added = above(r, peaks, 0.0, found)
             if status_out[at] == OPTIMAL:
