@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from voicecf._compile import announce, in_parallel
 from voicecf.clustering import Clustering
 from voicecf.crowd import Crowd
+from voicecf.memory import empty
 from voicecf.projection import FEW_ROWS, Projection, Stack, padded, writable
 from voicecf.region import Array
 from voicecf.status import Status
@@ -81,7 +82,7 @@ def one_pass(
     """
     (n, d), values = values.shape, writable(values)
     found = Projection.blank(n, d)
-    told = Passed(own, np.empty(n, np.int64), found, np.empty(n), np.empty(n, np.int64))
+    told = Passed(own, empty(n, np.int64), found, empty(n), empty(n, np.int64))
     if isinstance(stack, Stack):
         _few(values, targets, stack, box, clustering, least, told)
     else:

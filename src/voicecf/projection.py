@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from voicecf._compile import announce, in_parallel
+from voicecf.memory import empty
 from voicecf.region import Array, Region
 from voicecf.status import Status
 
@@ -47,9 +48,7 @@ class Projection:
     @classmethod
     def blank(cls, n: int, d: int, m: int = 0) -> Projection:
         """Room for n answers, with m multipliers each; nothing in it means anything yet."""
-        return cls(
-            np.empty((n, d)), np.zeros((n, m)), np.empty(n), np.empty(n), np.empty(n, dtype=np.int8)
-        )
+        return cls(empty((n, d)), np.zeros((n, m)), empty(n), empty(n), empty(n, dtype=np.int8))
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from voicecf.counterfactuals import Counterfactuals
 from voicecf.errors import DataError, OptionError, known_option
 from voicecf.explainer import Question, Terms, check_target, relative
 from voicecf.frames import in_partitions
+from voicecf.memory import empty
 from voicecf.onepass import Passed, one_pass
 from voicecf.region import Array
 from voicecf.rules import Rules
@@ -269,7 +270,7 @@ class VoICE(Solving):
         assert stack is not None
         if type(X) is np.ndarray and X.dtype == np.float64 and X.ndim == 2:
             space._check_width(X.shape[1])
-            values, own = X, np.empty(X.shape)
+            values, own = X, empty(X.shape)
             given = Given(None, own, own, array=own)
         else:
             given = space.read(X)
