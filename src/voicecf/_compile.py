@@ -32,7 +32,7 @@ def compiled(
 
     _collect_after_compiling()
     options: dict[str, Any] = {"nogil": True, "fastmath": fastmath, "error_model": "numpy"}
-    options |= {"no_cfunc_wrapper": True, "_nrt": allocates}  # nothing calls it from C
+    options |= {"no_cfunc_wrapper": True, "no_rewrites": True, "_nrt": allocates}  # nothing calls it from C
     try:
         return numba.njit(cache=True, **options)(function)
     except RuntimeError:  # nowhere to write a cache: compile in every process instead
@@ -102,7 +102,7 @@ def part(function: Callable[..., Any], **options: Any) -> Any:
     import numba
 
     options = {"fastmath": FAST_SUMS, "error_model": "numpy", **options}
-    options |= {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+    options |= {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, "no_rewrites": True}
     return numba.njit(**options)(function)
 
 
