@@ -18,6 +18,8 @@ from typing import Any
 
 # Sums may be regrouped so that they vectorise. NaN and infinity keep their meaning: boxes use them.
 FAST_SUMS = {"reassoc", "contract"}
+# Nothing is called from C, and there are no array expressions to rewrite: less to compile.
+_LEAN = {"no_cfunc_wrapper": True, "no_rewrites": True}
 
 
 def compiled(
@@ -32,7 +34,7 @@ def compiled(
 
     _collect_after_compiling()
     options: dict[str, Any] = {"nogil": True, "fastmath": fastmath, "error_model": "numpy"}
-    options |= {"no_cfunc_wrapper": True, "no_rewrites": True, "_nrt": allocates}  # nothing calls it from C
+    options |= _LEAN | {"_nrt": allocates}
     try:
         return numba.njit(cache=True, **options)(function)
     except RuntimeError:  # nowhere to write a cache: compile in every process instead
@@ -102,7 +104,7 @@ def part(function: Callable[..., Any], **options: Any) -> Any:
     import numba
 
     options = {"fastmath": FAST_SUMS, "error_model": "numpy", **options}
-    options |= {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, "no_rewrites": True}
+    options |= _LEAN | {"no_cpython_wrapper": True}
     return numba.njit(**options)(function)
 
 
