@@ -62,10 +62,10 @@ def test_what_the_pass_accepts_is_what_cuts_find(name):
     sure = found.status == Status.OPTIMAL
     assert sure.mean() > 0.3
     assert (judge.status[sure] == Status.OPTIMAL).all()
-    metric = voice.weights_ + voice.delta
-    far = np.sqrt((metric * (judge.points - X) ** 2).sum(axis=1))[sure]
-    apart = np.sqrt((metric * (found.points - judge.points) ** 2).sum(axis=1))[sure]
-    size = np.sqrt((metric * judge.points**2).sum(axis=1))[sure]
+    metric, ours, theirs = voice.weights_ + voice.delta, found.points[sure], judge.points[sure]
+    far = np.sqrt((metric * (theirs - X[sure]) ** 2).sum(axis=1))
+    apart = np.sqrt((metric * (ours - theirs) ** 2).sum(axis=1))
+    size = np.sqrt((metric * theirs**2).sum(axis=1))
     assert (apart <= 1e-9 * far + 1e-12 * size).all()
     np.testing.assert_allclose(found.reach[sure], judge.reach[sure], rtol=1e-7)
     assert (np.abs(found.gap[sure]) <= 1e-9 * far**2 / 2).all()
