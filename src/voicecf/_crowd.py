@@ -17,7 +17,7 @@ from __future__ import annotations
 import numpy as np
 
 from voicecf._compile import buffered, step
-from voicecf._cuts import CHOSEN, SINGLE, STRETCH
+from voicecf._cuts import CHOSEN, SINGLE
 from voicecf._kernel import (
     ALREADY,
     CLOSED,
@@ -37,6 +37,7 @@ from voicecf._kernel import (
     sizes_of,
 )
 from voicecf._open import most_violated, multipliers_of, sort_span
+from voicecf.crowd import STRETCH, TICKS
 
 # Points in flight, so that what is read of the clusters serves both: see `products_of`.
 LANES = 2
@@ -47,7 +48,7 @@ ROUNDS = 32
 # Turns in which the end of a step is looked for.
 TURNS = 8
 # What the table counts in: short numbers, for it is read again and again, and from afar.
-TICK = 1.0 / 32767.0
+TICK = 1.0 / TICKS
 # Points further from the centroids, in units of the longest e, may overflow in single precision.
 FURTHEST = 1e15
 EPS = np.finfo(np.float64).eps

@@ -17,7 +17,6 @@ from voicecf._compile import announce, in_parallel
 from voicecf.clustering import Clustering
 from voicecf.projection import FEW_ROWS, Projection, padded, writable
 from voicecf.region import Array
-from voicecf.status import Status
 
 Rows = NDArray[np.int64]
 Single = NDArray[np.float32]
@@ -118,7 +117,6 @@ class Crowd:
         )  # fmt: skip
         announce(_crowd.__file__, _crowd.crowd_chunk)
         in_parallel(lambda a, b: _crowd.crowd_chunk(a, b, *problem), len(rows), chunk=CHUNK)
-        found.gap[found.status == Status.UNRESOLVED] = np.nan
 
 
 def fits(clustering: Clustering) -> bool:

@@ -86,7 +86,8 @@ def one_pass(
     if isinstance(stack, Stack):
         _few(values, targets, stack, box, clustering, least, told)
     else:
-        np.copyto(own, values)
+        if own is not values:
+            np.copyto(own, values)
         room = (least, told.source, told.cost, told.n_changed)
         stack.answer(values, np.arange(n), targets, box, found, room)
     return told
