@@ -1,16 +1,11 @@
-"""What all tests share: where the data is, and compiled code that matches its sources."""
+"""What all tests share: compiled code that matches its sources."""
 
 from __future__ import annotations
 
 import hashlib
-import os
 from pathlib import Path
 
 import voicecf
-
-SHARED = Path(__file__).parents[2] / "shared" / "data"
-if "VOICECF_DATA" not in os.environ and SHARED.is_dir():
-    os.environ["VOICECF_DATA"] = str(SHARED)
 
 
 def _drop_stale_code() -> None:

@@ -91,10 +91,7 @@ def unfitted(frame: pd.DataFrame, model: Any) -> Pipeline:
 
 @cache
 def table_of(name: str, model: str) -> Table:
-    try:
-        data = datasets.load(name)
-    except datasets.DatasetError as error:
-        pytest.skip(str(error))
+    data = datasets.load(name)
     frame, blocks = data.frame, {}
     if name == "german_credit":  # as its file has it
         frame = pd.DataFrame(data.X.astype(np.int64), columns=list(data.feature_names))

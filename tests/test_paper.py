@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import csv
 import json
-import os
 from collections import Counter
-from contextlib import contextmanager
 from functools import cache
 from io import StringIO
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,7 +14,7 @@ import pytest
 from judges import PROOF, TOLERANCE, farkas, residuals
 from problems import Problem
 from voicecf import VoICE, datasets, project
-from voicecf.datasets import DatasetError
+from voicecf.datasets.sources import CATALOGUE
 from voicecf.errors import OptionError
 from voicecf.paper import report
 from voicecf.paper.cells import Entry, entry
@@ -33,41 +30,23 @@ from voicecf.paper.protocol import (
 )
 from voicecf.paper.published import TABLES, Figure, Key, figures, released, titles, written
 from voicecf.paper.reproduction import Reproduction, Request, reproduce
+from voicecf.paper.tables import overall_tables
 from voicecf.status import Status
 
-SHARED = Path(__file__).resolve().parents[2] / "shared"
-BUNDLED = ("iris", "wine", "breast_cancer")
 PRIMARY = ("iris", "wine", "penguins", "breast_cancer", "wholesale")
 DIAGNOSTIC = ("obesity", "german_credit", "heart_failure", "student")
 SMALL = (*PRIMARY, *DIAGNOSTIC)
-FULL = os.environ.get("VOICECF_FULL") == "1"
-
-
-@contextmanager
-def data_found():
-    """Point VOICECF_DATA at the shared folder unless it is set."""
-    with pytest.MonkeyPatch.context() as patch:
-        if "VOICECF_DATA" not in os.environ and (SHARED / "data").is_dir():
-            patch.setenv("VOICECF_DATA", str(SHARED / "data"))
-        yield "VOICECF_DATA" in os.environ
+ALL = datasets.names()
 
 
 @cache
 def study(name):
-    with data_found() as found:
-        if not found and name not in BUNDLED:
-            pytest.skip(f"NOT RUN for {name}: its file is missing; set VOICECF_DATA to its folder")
-        try:
-            return Study(datasets.load(name))
-        except DatasetError as error:
-            pytest.skip(f"NOT RUN for {name}: {str(error).splitlines()[0]}")
+    return Study(datasets.load(name))
 
 
 @cache
 def reproduced(name):
-    study(name)  # skips if there is no data
-    with data_found():
-        return reproduce(Request(datasets=[name]))
+    return reproduce(Request(datasets=[name]))
 
 
 def wrong(result):
@@ -79,34 +58,33 @@ def tie_falls_as_printed():
     return reproduced("german_credit").excused == []
 
 
-@pytest.mark.parametrize("name", SMALL)
+@pytest.mark.parametrize("name", ALL)
 def test_every_printed_cell_comes_out_to_the_last_digit(name):
     assert wrong(reproduced(name)) == []
 
 
-@pytest.mark.parametrize("name", SMALL)
+@pytest.mark.parametrize("name", ALL)
 def test_no_printed_cell_of_a_dataset_is_left_out(name):
-    result, title = reproduced(name), study(name).title
+    result, title = reproduced(name), CATALOGUE[name].title
     printed = {key for key in figures() if key.dataset == title}
     assert {e.key for e in result.entries if e.figure} == printed
     shown = {e.key.column for e in result.entries if e.figure and not e.compared}
     assert shown <= {"runtime_ms", "degeneracy_risk"}
 
 
-@pytest.mark.parametrize("name", SMALL)
+@pytest.mark.parametrize("name", ALL)
 def test_high_risk_is_where_the_weights_collapse(name):
     (risk,) = (e for e in reproduced(name).entries if e.key.column == "degeneracy_risk")
     assert (risk.text == "collapse") == (risk.figure.text == "High")
 
 
-@pytest.mark.skipif(not FULL, reason="NOT RUN: all ten datasets; VOICECF_FULL=1 runs them")
-def test_all_ten_datasets_and_what_is_said_of_them_together():
-    study("diabetes")
-    with data_found():
-        result = reproduce()
-    assert wrong(result) == []
-    assert {e.key for e in result.entries if e.figure} == set(figures())
-    counts = {e.key.dataset: e.value for e in result.entries if e.key[::3] == ("validity", "valid")}
+def test_what_is_said_of_all_ten_datasets_together():
+    found = {name: reproduced(name).comparisons[name].found for name in ALL}
+    overall = list(overall_tables(found))
+    assert wrong(Reproduction(overall)) == []
+    entries = overall + [e for name in ALL for e in reproduced(name).entries]
+    assert {e.key for e in entries if e.figure} == set(figures())
+    counts = {e.key.dataset: e.value for e in entries if e.key[::3] == ("validity", "valid")}
     assert counts["Diabetes"] == 20_497_554
     assert counts["Overall"] == 21_221_926
 
@@ -115,7 +93,7 @@ def test_only_german_credits_tie_may_be_excused():
     result = reproduced("german_credit")
     tied = {e.key[::3] for e in result.entries if "tie" in e.notes}
     assert tied == {("clustering", "shark_ari"), ("concentration", "dominant")}
-    for name in SMALL:
+    for name in ALL:
         if name != "german_credit":
             assert not any("tie" in e.notes for e in reproduced(name).entries)
 
@@ -123,15 +101,8 @@ def test_only_german_credits_tie_may_be_excused():
 def test_the_package_holds_what_the_paper_prints():
     sources = Counter(figure.source for figure in figures().values())
     assert sources["table"] == 291
-    original = SHARED / "paper" / "published.csv"
-    if not original.is_file():
-        pytest.skip("NOT RUN: the comparison with shared/paper/published.csv, which is missing")
-    with original.open(encoding="utf-8", newline="") as file:
-        rows = {
-            Key(r["table"], r["dataset"], r["mode"], r["column"]): r["value"]
-            for r in csv.DictReader(file)
-        }
-    assert rows == {key: f.text for key, f in figures().items() if f.source == "table"}
+    assert titles("datasets") == [CATALOGUE[name].title for name in ALL]
+    assert figures()[Key("parsimony", "Iris", "", "r_star")].text == "1.79"
 
 
 def test_the_released_counts_add_up_to_the_printed_ones():
@@ -141,7 +112,7 @@ def test_the_released_counts_add_up_to_the_printed_ones():
 
 def test_counterfactual_tables_are_printed_for_primary_datasets_only():
     for table in ("least_cost", "parsimony", "actionability", "contraction"):
-        assert titles(table) == [datasets.CATALOGUE[name].title for name in PRIMARY]
+        assert titles(table) == [CATALOGUE[name].title for name in PRIMARY]
 
 
 @pytest.mark.parametrize(
@@ -268,8 +239,7 @@ def test_with_nothing_fixed_there_is_always_an_answer(name, rule):
 
 @pytest.mark.parametrize("name", DIAGNOSTIC)
 def test_with_equal_weights_the_published_solver_found_what_there_is(name):
-    with data_found():
-        result = reproduce(Request(["actionability"], [study(name).dataset.name], extended=True))
+    result = reproduce(Request(["actionability"], [name], extended=True))
     solver = [e for e in result.entries if e.key.table == "solver"]
     assert {e.key for e in solver} == {
         key for key in released() if key.dataset == study(name).title
@@ -355,17 +325,6 @@ def test_what_cannot_be_computed_is_written_for_json():
     result = Reproduction([entry("solver", "Iris", "cost", float("nan"), mode=RANKED)])
     (record,) = report.as_records(result)
     assert record["value"] == "nan"
-
-
-def test_a_missing_dataset_is_named_and_the_others_are_run(monkeypatch, tmp_path):
-    monkeypatch.setenv("VOICECF_DATA", str(tmp_path))
-    monkeypatch.setenv("VOICECF_CACHE", str(tmp_path))
-    stream = StringIO()
-    result = reproduce(Request(["parsimony"], ["diabetes", "iris"]), Progress(stream))
-    assert list(result.not_run) == ["diabetes"]
-    assert len(result.compared) == 5
-    assert stream.getvalue().startswith("NOT RUN: diabetes. diabetes_012.parquet is not")
-    assert any(line.startswith("NOT RUN: diabetes") for line in report.summary(result))
 
 
 @pytest.mark.parametrize("asked", [{"tables": ["costs"]}, {"datasets": ["irish"]}])

@@ -38,14 +38,12 @@ class Progress:
         self.name, self.inside, self.since = name, 0.0, perf_counter()
         self.say(name)
 
-    def leave(self, name: str, problem: str | None = None) -> None:
+    def leave(self, name: str) -> None:
         """End a dataset."""
         self.done += self.work[name]
         self.inside = 0.0
         self._clear()
-        if problem is not None:
-            print(f"NOT RUN: {name}. {problem}", file=self.stream, flush=True)
-        elif not self.alive:
+        if not self.alive:
             took = perf_counter() - self.since
             print(f"{name}: {took:.1f} s", file=self.stream, flush=True)
 
@@ -90,7 +88,7 @@ class Silent(Progress):
         super().__init__()
         self.alive = False
 
-    def leave(self, name: str, problem: str | None = None) -> None:
+    def leave(self, name: str) -> None:
         """End a dataset, without a word."""
 
 

@@ -152,7 +152,6 @@ def summary(result: Reproduction) -> list[str]:
     lines.append(f"{len(shown)} more are shown, not compared; {seen} of {total} recomputed.")
     lines += [_difference(entry) for entry in result.differing]
     lines += [f"{_difference(entry)} A tie: listed, not counted." for entry in result.excused]
-    lines += [f"NOT RUN: {name}. {why}" for name, why in result.not_run.items()]
     if result.comparisons and not any(entry.key.dataset == "Overall" for entry in result.entries):
         lines.append("What is said of all datasets together needs all ten; it was not computed.")
     return [*lines, *timing(result)]
@@ -217,11 +216,10 @@ def write_csv(result: Reproduction, path: Path) -> None:
 
 
 def write_json(result: Reproduction, path: Path) -> None:
-    """Write the cells, the notes, what was not run and the summary."""
+    """Write the cells, the notes, the seconds and the summary."""
     content = {
         "cells": list(as_records(result)),
         "notes": NOTES,
-        "not_run": result.not_run,
         "seconds": result.seconds,
         "summary": summary(result),
     }

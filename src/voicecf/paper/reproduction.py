@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from time import perf_counter
 
 from voicecf import datasets
-from voicecf.datasets import DatasetError
+from voicecf.datasets.sources import CATALOGUE
 from voicecf.errors import known_option
 from voicecf.paper.cells import Entry
 from voicecf.paper.progress import Progress, Silent
@@ -70,10 +70,9 @@ class Request:
 
 @dataclass
 class Reproduction:
-    """The recomputed cells, what could not be run, and how long it took."""
+    """The recomputed cells, and how long it took."""
 
     entries: list[Entry] = field(default_factory=list)
-    not_run: dict[str, str] = field(default_factory=dict)
     comparisons: dict[str, Comparison] = field(default_factory=dict)
     seconds: float = 0.0
 
@@ -120,13 +119,8 @@ def reproduce(request: Request | None = None, progress: Progress | None = None) 
     progress.plan({name: _work(name, request) for name in request.names()})
     for name in request.names():
         progress.enter(name)
-        try:
-            study = Study(datasets.load(name))
-        except DatasetError as error:
-            result.not_run[name] = str(error)
-        else:
-            _run(study, request, result, progress)
-        progress.leave(name, result.not_run.get(name))
+        _run(Study(datasets.load(name)), request, result, progress)
+        progress.leave(name)
     _finish(request, result)
     result.seconds = perf_counter() - start
     return result
@@ -178,7 +172,7 @@ def _finish(request: Request, result: Reproduction) -> None:
 
 def _fit_work(name: str) -> float:
     """Guess the seconds of a k-means fit, for the progress bar alone."""
-    title = datasets.CATALOGUE[name].title
+    title = CATALOGUE[name].title
     n, d, k = (int(figures()[Key("datasets", title, "", column)].text) for column in "ndk")
     return 0.005 + 2.5e-8 * n * d * k
 

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import streamlit as st
 
-from voicecf import datasets
 from voicecf.app import blocks
 from voicecf.app.session import Work
-from voicecf.app.words import counted
+from voicecf.datasets.sources import CATALOGUE
 from voicecf.paper.progress import Silent
 from voicecf.paper.published import TABLES
 from voicecf.paper.report import DIFFERENT, Grid, grids, summary
 from voicecf.paper.reproduction import Reproduction, Request, reproduce
-
-# Datasets that come with scikit-learn.
-AT_HAND = ("iris", "wine", "breast_cancer")
 
 
 class Bar(Silent):
@@ -54,25 +49,15 @@ def show(now: Work) -> None:
 
 
 def _choices() -> tuple[list[str], list[str]]:
-    there = bool(os.environ.get("VOICECF_DATA"))
-    options = datasets.names() if there else [n for n in datasets.names() if n in AT_HAND]
     left, right = st.columns(2, gap="large")
     names = left.multiselect(
-        "Datasets", options, default=["iris"], key="paper datasets",
-        format_func=lambda name: datasets.CATALOGUE[name].title,
+        "Datasets", list(CATALOGUE), default=["iris"], key="paper datasets",
+        format_func=lambda name: CATALOGUE[name].title,
     )  # fmt: skip
     tables = right.multiselect(
         "Tables", list(TABLES), placeholder="All of them", key="paper tables",
         format_func=lambda name: name.replace("_", " "),
     )  # fmt: skip
-    if not there:
-        st.html(
-            blocks.paragraph(
-                f"{counted(len(datasets.names()) - len(options), 'more dataset')} of the paper can "
-                "be recomputed where their files are: start the app with VOICECF_DATA set to their "
-                "folder."
-            )
-        )
     return names, tables
 
 
@@ -85,8 +70,6 @@ def _result(result: Reproduction) -> None:
             (f"{result.seconds:.0f} s", "taken"),
         ])
     )  # fmt: skip
-    for name, why in result.not_run.items():
-        st.html(blocks.notice(f"{datasets.CATALOGUE[name].title} was not run: {why}"))
     for grid in grids(result):
         _grid(grid)
     with st.expander("Summary"):

@@ -1,0 +1,160 @@
+"""The ten datasets of the paper, shipped with the package."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.preprocessing import StandardScaler
+
+from voicecf.datasets.sources import CATALOGUE, Category, Columns
+from voicecf.errors import OptionError, listed
+
+__all__ = ["Dataset", "load", "names"]
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """A dataset as its user sees it, and as the paper encodes it.
+
+    Attributes
+    ----------
+    name : str
+        What `load` calls it.
+    title : str
+        What the paper's tables call it.
+    columns : dict of str to array of shape (n,) or Category
+        The original columns, without the label and what the paper leaves out.
+    label : int array of shape (n,)
+        The known classes, which clusterings are compared with. They are no part of `columns`,
+        `frame` or `X`.
+    label_names : tuple of str
+        What the codes in `label` stand for.
+    X : array of shape (n, d)
+        The paper's encoding, not standardised: numbers first, then one column for each level of a
+        category but the first.
+    feature_names : tuple of str
+        The columns of `X`.
+    blocks : dict of str to list of int
+        For each category in `columns`, its positions in `X`.
+    """
+
+    name: str
+    title: str
+    columns: Columns = field(repr=False)
+    label: npt.NDArray[np.int64] = field(repr=False)
+    label_names: tuple[str, ...]
+    X: Floats = field(repr=False)
+    feature_names: tuple[str, ...] = field(repr=False)
+    blocks: dict[str, list[int]] = field(repr=False)
+
+    @property
+    def k(self) -> int:
+        """Number of classes, and of the paper's clusters."""
+        return len(self.label_names)
+
+    @cached_property
+    def frame(self) -> Any:
+        """The columns as a pandas.DataFrame of n rows; row i is row i of `X`. Needs pandas."""
+        try:
+            import pandas
+        except ImportError as error:
+            raise ImportError(
+                "Dataset.frame needs pandas: pip install pandas. Without it, use columns or X."
+            ) from error
+        return pandas.DataFrame({
+            name: pandas.Categorical.from_codes(*column) if isinstance(column, Category) else column
+            for name, column in self.columns.items()
+        })  # fmt: skip
+
+    def standardised(self) -> Floats:
+        """Return X with mean 0 and variance 1 in every column, as all of the paper's tables use it.
+
+        Returns
+        -------
+        array of shape (n, d)
+        """
+        scaled: Floats = StandardScaler().fit_transform(self.X)
+        return scaled
+
+
+def names() -> list[str]:
+    """Name the datasets, in the order of the paper.
+
+    Returns
+    -------
+    list of str
+    """
+    return list(CATALOGUE)
+
+
+def load(name: str) -> Dataset:
+    """Load one of the paper's ten datasets.
+
+    Iris, Wine and Breast Cancer come with scikit-learn, the others with this package; the file
+    README.md in its folder `datasets/data` tells the origin and licence of each.
+
+    Parameters
+    ----------
+    name : str
+        One of `names()`.
+
+    Returns
+    -------
+    Dataset
+
+    Examples
+    --------
+    >>> from voicecf.datasets import load
+    >>> iris = load("iris")
+    >>> iris.X.shape, iris.k, iris.label_names
+    ((150, 4), 3, ('setosa', 'versicolor', 'virginica'))
+    """
+    if not isinstance(name, str) or name not in CATALOGUE:
+        raise OptionError(f"unknown dataset {name!r}; {_likely(name)}")
+    source = CATALOGUE[name]
+    columns = source.read()
+    classes = Category.of(columns.pop(source.label))
+    X, features, blocks = _encoded(columns)
+    return Dataset(
+        name=name,
+        title=source.title,
+        columns=columns,
+        label=classes.codes,
+        label_names=classes.levels,
+        X=X,
+        feature_names=tuple(features),
+        blocks=blocks,
+    )
+
+
+def _likely(name: Any) -> str:
+    spelt = (
+        name.strip().lower().replace(" ", "_").replace("-", "_") if isinstance(name, str) else ""
+    )
+    close = get_close_matches(spelt, list(CATALOGUE), 1, cutoff=0.5)
+    return f"did you mean {close[0]!r}?" if close else f"there are {listed(CATALOGUE, 10)}."
+
+
+def _encoded(columns: Columns) -> tuple[Floats, list[str], dict[str, list[int]]]:
+    """Return X, its column names, and the positions of each category's columns."""
+    numbers = {
+        name: column
+        for name, column in columns.items()
+        if not isinstance(column, Category) and column.dtype.kind in "if"
+    }
+    features = list(numbers)
+    parts = [column.astype(np.float64) for column in numbers.values()]
+    blocks = {}
+    for name in [name for name in columns if name not in numbers]:
+        codes, levels = Category.of(columns[name])
+        blocks[name] = list(range(len(features), len(features) + len(levels) - 1))
+        features += [f"{name}_{level}" for level in levels[1:]]
+        parts += [(codes == code).astype(np.float64) for code in range(1, len(levels))]
+    return np.column_stack(parts), features, blocks
