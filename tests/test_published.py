@@ -1,4 +1,4 @@
-"""The paper's printed digits, as PROTOCOL.md says they came about, are the judge."""
+"""The paper's printed digits are the judge, of questions drawn as its experiments drew them."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ CONTRACTION = {
     ("Breast Cancer", SHARK): "0.992 0.992 0.992 0.079",
 }
 
-# PROTOCOL.md: exact counts of valid pairwise answers in fifty clusterings; table validity: the
+# Exact counts of valid pairwise answers in fifty clusterings, as released; table validity: the
 # mean squared distance from an invalid one to the row's own projection onto the cell.
 VALID = {"Iris": (10_885, "0.776"), "Wine": (15_285, "0.460")}
 

@@ -19,19 +19,18 @@ from hypothesis.extra.numpy import arrays
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.cluster import KMeans
-from sklearn.datasets import load_breast_cancer, load_iris, load_wine, make_blobs
+from sklearn.datasets import make_blobs
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.metrics import adjusted_rand_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from voicecf import _compile
+from voicecf import _compile, datasets
 from voicecf.passes import CHUNK, Rows
 from voicecf.shark import FLOOR, SHARK, WeightCollapseWarning
 
 ROOT = Path(__file__).resolve().parents[1]
-DATA = Path(os.environ.get("VOICECF_DATA", ROOT.parent / "shared" / "data"))
 
 
 # scikit-learn's own judgement. Its checks fit few integers, where weights do collapse, and four
@@ -40,10 +39,24 @@ DATA = Path(os.environ.get("VOICECF_DATA", ROOT.parent / "shared" / "data"))
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @parametrize_with_checks([SHARK(), SHARK(n_clusters=2), SHARK(init="k-means++")])
 def test_scikit_learn_takes_it_for_one_of_its_own(estimator, check):
-    check(estimator)
+    if "array_api" in check.func.__name__:
+        passes_with_array_api(estimator, check)
+    else:
+        check(estimator)
 
 
-# The judge: PROTOCOL.md in plain numpy.
+def passes_with_array_api(estimator, check):
+    """Run a check in a process of its own: scipy reads the variable when it is imported."""
+    code = "import pickle, sys; estimator, check = pickle.load(sys.stdin.buffer); check(estimator)"
+    subprocess.run(
+        [sys.executable, "-c", code],
+        input=pickle.dumps((estimator, check)),
+        env={**os.environ, "SCIPY_ARRAY_API": "1"},
+        check=True,
+    )
+
+
+# The judge: SHARK in plain numpy, as the paper's experiments ran it.
 
 
 def protocol(X, k, seed=42, n_init=10, max_iter=300, tol=1e-4, unique=None):
@@ -104,59 +117,26 @@ def blobs(n=300, d=5, k=3, seed=0):
     return StandardScaler().fit_transform(X)
 
 
-# The paper's models. file, label, columns left out, k; then what the paper prints.
-FILES = {
-    "Penguins": ("penguins.csv", "species", ["island", "sex", "year"], 3),
-    "Wholesale": ("wholesale_customers.csv", "Region", ["Channel"], 3),
-    "Diabetes": ("diabetes_012.parquet", "Diabetes_012", ["BMI"], 3),
-    "Obesity": ("obesity.csv", "NObeyesdad", ["Weight"], 7),
-    "German Credit": ("german_credit.csv", "default", [], 2),
-    "Heart Failure": ("heart_failure.csv", "DEATH_EVENT", [], 2),
-    "Student": ("student_por.csv", "derived_pseudo_classifier", ["G1", "G2", "G3"], 5),
-}
-EMBEDDED = {
-    "Iris": (load_iris, 3),
-    "Wine": (load_wine, 3),
-    "Breast Cancer": (load_breast_cancer, 2),
-}
+# What the paper prints of its models:
 # ARI, inertia, largest weight, effective number, two largest weights, dominant column (its start)
 PUBLISHED = {
-    "Iris": ("0.886", "15.87", "0.452", "2.53", "0.880", "petal width"),
-    "Wine": ("0.822", "81.15", "0.150", "10.40", "0.295", "od280/od315"),
-    "Penguins": ("0.609", "86.41", "0.358", "3.58", "0.629", "flipper_length"),
-    "Breast Cancer": ("0.718", "341.58", "0.065", "26.21", "0.122", "mean concave points"),
-    "Wholesale": ("0.000", "211.09", "0.259", "4.91", "0.510", "Grocery"),
-    "Diabetes": ("0.167", "1.90e-11", "1.000", "1.00", "1.000", "Stroke"),
-    "Obesity": ("0.156", "1.00e-11", "0.500", "2.00", "1.000", "CALC"),
-    "Heart Failure": ("-0.005", "1.10e-11", "1.000", "1.00", "1.000", "smoking"),
-    "Student": ("0.036", "1.85e-11", "0.500", "2.00", "1.000", "Fjob"),
+    "iris": ("0.886", "15.87", "0.452", "2.53", "0.880", "petal width"),
+    "wine": ("0.822", "81.15", "0.150", "10.40", "0.295", "od280/od315"),
+    "penguins": ("0.609", "86.41", "0.358", "3.58", "0.629", "flipper_length"),
+    "breast_cancer": ("0.718", "341.58", "0.065", "26.21", "0.122", "mean concave points"),
+    "wholesale": ("0.000", "211.09", "0.259", "4.91", "0.510", "Grocery"),
+    "diabetes": ("0.167", "1.90e-11", "1.000", "1.00", "1.000", "Stroke"),
+    "obesity": ("0.156", "1.00e-11", "0.500", "2.00", "1.000", "CALC"),
+    "heart_failure": ("-0.005", "1.10e-11", "1.000", "1.00", "1.000", "smoking"),
+    "student": ("0.036", "1.85e-11", "0.500", "2.00", "1.000", "Fjob"),
 }
-COLLAPSED = {"Diabetes", "Obesity", "German Credit", "Heart Failure", "Student"}
+COLLAPSED = {"diabetes", "obesity", "german_credit", "heart_failure", "student"}
 
 
 def load(name):
-    """Return the standardised frame, the label and k, prepared as data/README.md says."""
-    if name in EMBEDDED:
-        loader, k = EMBEDDED[name]
-        bunch = loader(as_frame=True)
-        frame, label = bunch.data.copy(), bunch.target.to_numpy()
-        if name == "Iris":  # UCI's version
-            frame.iloc[34, 3], frame.iloc[37, 1], frame.iloc[37, 2] = 0.1, 3.1, 1.5
-    else:
-        file, target, left_out, k = FILES[name]
-        if not (DATA / file).exists():
-            pytest.skip(f"{DATA / file} is missing: the published {name} model goes unchecked")
-        read = pd.read_parquet if file.endswith("parquet") else read_csv
-        frame = read(DATA / file).rename(columns=str.strip)
-        frame = frame.dropna(subset=frame.columns.difference([target, *left_out]))
-        label = frame[target].astype("category").cat.codes.to_numpy()
-        frame = pd.get_dummies(frame.drop(columns=[target, *left_out]), drop_first=True)
-    scaled = StandardScaler().fit_transform(frame.to_numpy(dtype=np.float64))
-    return pd.DataFrame(scaled, columns=frame.columns), label, k
-
-
-def read_csv(file):
-    return pd.read_csv(file, keep_default_na=False, na_values=["NA"])
+    """Return the standardised frame, the label and k."""
+    data = datasets.load(name)
+    return pd.DataFrame(data.standardised(), columns=data.feature_names), data.label, data.k
 
 
 def prints_as(value, printed):
@@ -184,7 +164,7 @@ def test_seed_42_gives_the_published_model(name):
     assert str(frame.columns[w.argmax()]).startswith(dominant)
 
 
-@pytest.mark.parametrize("name", [*EMBEDDED, *sorted(set(FILES) - {"Diabetes"})])
+@pytest.mark.parametrize("name", sorted(set(datasets.names()) - {"diabetes"}))
 def test_the_model_is_the_protocol_s_to_the_last_bit(name):
     frame, _, k = load(name)
     inertia, labels, centers, weights, passes = protocol(frame.to_numpy(), k)
