@@ -1,46 +1,28 @@
 """Time one pass of SHARK against scikit-learn's KMeans and a plain numpy version.
 
-Run `python benchmarks/bench_shark.py`. The data are Diabetes (253,680 rows, 20 standardised
-columns, k = 3), read from VOICECF_DATA or ../shared/data; without the file, made-up data of the
-same shape.
+Run `python benchmarks/bench_shark.py`. The data are Diabetes: 253,680 rows, 20 standardised
+columns, k = 3.
 """
 
 from __future__ import annotations
 
-import os
 import time
 import warnings
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
+from voicecf import datasets
 from voicecf._compile import cores
 from voicecf.passes import Batches, Rows, together
 from voicecf.shark import FLOOR, restart
 
-N_ROWS, N_FEATURES, K = 253_680, 20, 3
+K = 3
 ROUNDS = 7
 # The time of a pass is a difference between two runs, which leaves set-up and last assignment out.
 FEW, MANY = 2, 8
-
-
-def data() -> tuple[np.ndarray, str]:
-    """Load the standardised table and say where it comes from."""
-    folder = Path(os.environ.get("VOICECF_DATA", Path(__file__).parents[2] / "shared" / "data"))
-    file = folder / "diabetes_012.parquet"
-    if file.exists():
-        import pandas as pd
-
-        frame = pd.read_parquet(file).drop(columns=["Diabetes_012", "BMI"])
-        X, source = frame.to_numpy(dtype=np.float64), str(file)
-    else:
-        rng = np.random.default_rng(0)
-        X = rng.binomial(4, 0.2, size=(N_ROWS, N_FEATURES)).astype(np.float64)
-        source = f"made up, of the same shape, for {file} is missing"
-    return np.ascontiguousarray((X - X.mean(axis=0)) / X.std(axis=0)), source
 
 
 def broadcast_pass(X: np.ndarray, centers: np.ndarray, weights: np.ndarray) -> np.ndarray:
@@ -98,7 +80,7 @@ def measure(X: np.ndarray) -> dict[str, float]:
 
 def rows() -> list[tuple[str, float, float, str]]:
     """Measure; return (what, seconds a pass, ratio, goal for the ratio)."""
-    seconds = measure(data()[0])
+    seconds = measure(datasets.load("diabetes").standardised())
     shark = seconds["SHARK"]
     return [
         ("SHARK, a pass", shark, 1.0, ""),
@@ -118,6 +100,6 @@ def rows() -> list[tuple[str, float, float, str]]:
 
 
 if __name__ == "__main__":
-    print(f"data: {data()[1]}; {cores()} cores; median of {ROUNDS} rounds")
+    print(f"Diabetes; {cores()} cores; median of {ROUNDS} rounds")
     for what, measured, ratio, goal in rows():
         print(f"{what:<48} {measured * 1e3:9.2f} ms  {ratio:6.2f}  {goal}")
