@@ -24,8 +24,8 @@ sync_api = find("playwright.sync_api")
 BROWSER = browser_path()
 if BROWSER is None and not IN_CI:
     pytest.skip(
-        "NOT RUN: the app's end-to-end tests, for there is no Chromium here. Install it, or name "
-        "one in VOICECF_BROWSER.",
+        "no browser on this machine, so the app is not tested in one: install chromium, or set "
+        "VOICECF_BROWSER to the path of a Chromium or Chrome.",
         allow_module_level=True,
     )
 
