@@ -1,5 +1,5 @@
 # make demo    explain an embedded dataset, print the answer, write demo.png
-# make test    everything that CI runs; the app in a browser where there is one (chromium)
+# make test    lint, types and tests; the app in a browser where there is one (chromium)
 # make app     open the app
 # make lint    ruff and mypy
 # make bench   speed, side by side with the alternatives
@@ -72,4 +72,4 @@ $(VENV)/bench: $(VENV)/test
 	touch $@
 
 clean:
-	rm -rf $(VENV) $(VENV)-dice $(VENV)-demo build dist demo.png
+	rm -rf $(VENV) $(VENV)-dice build dist demo.png
