@@ -50,7 +50,8 @@ def _shipped(bunch: Callable[[], Any]) -> Columns:
     """Return a dataset of scikit-learn's, its classes in the column `target`."""
     data = bunch()
     columns: Columns = {str(n): c for n, c in zip(data.feature_names, data.data.T, strict=True)}
-    columns["target"] = Category(data.target, tuple(str(level) for level in data.target_names))
+    levels = tuple(str(level) for level in data.target_names)
+    columns["target"] = Category(data.target.astype(np.int64), levels)
     return columns
 
 
