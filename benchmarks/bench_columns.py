@@ -124,7 +124,7 @@ def measure(name: str, objective: str) -> Measured:
 
 def _predicting(voice: VoICE, row: pd.DataFrame) -> float:
     start = time.perf_counter()
-    voice.model.predict(row)
+    voice.model_.predict(row)
     return time.perf_counter() - start
 
 

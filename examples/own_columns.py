@@ -54,7 +54,7 @@ print(stuck.reason(0))
 
 everyone = voice.explain(customers, target="each")
 found = everyone[everyone.feasible]
-landed = (segments.predict(found.to_frame()) == found.target).mean()
+landed = (voice.predict(found.to_frame()) == found.target).mean()
 print(
     f"\n{len(found)} of {len(everyone)} answers exist; by predict, {landed:.0%} are in the target."
 )

@@ -44,6 +44,6 @@ answers = ray.data.from_arrow(customers).map_batches(explained, batch_format="py
 found = pa.concat_tables(ray.get(answers.to_arrow_refs())).sort_by("id")
 ray.shutdown()
 
-landed = segments.predict(found.select(["age", "income"])) == 2
+landed = voice.predict(found.select(["age", "income"])) == 2
 print(f"{found.num_rows} answers from Ray.")
 print(f"The model puts all of these into the target: {landed.all()}")

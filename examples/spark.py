@@ -52,6 +52,6 @@ found = pa.Table.from_batches(answers.toArrow().to_batches()).sort_by("id")
 spark.stop()
 
 inside = found.filter(found["feasible"])
-landed = segments.predict(inside.select(["age", "income"])) == 2
+landed = voice.predict(inside.select(["age", "income"])) == 2
 print(f"{found.num_rows} answers from Spark, {inside.num_rows} of them feasible.")
 print(f"The pipeline puts all of these into the target: {landed.all()}")

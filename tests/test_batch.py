@@ -67,7 +67,7 @@ def test_answers_do_not_depend_on_how_rows_are_batched(mixed, size):
 def test_the_model_puts_every_answer_into_its_target(mixed):
     found = answered(mixed, customers(), 50)
     assert found.column_names == [*customers().column_names, *OWN]
-    assert (mixed.model.predict(found.select(["age", "income", "job"])) == found["target"]).all()
+    assert (mixed.model_.predict(found.select(["age", "income", "job"])) == found["target"]).all()
 
 
 def test_types_are_those_that_came_and_other_columns_are_carried(mixed):
@@ -104,7 +104,7 @@ def test_texts_of_any_type_keep_it(mixed, kind):
     assert found.schema.field("job").type == kind
     assert 0 < sum(found["feasible"].to_pylist()) < 60
     kept = found.filter(found["feasible"])
-    assert (mixed.model.predict(kept.select(["age", "income", "job"])) == 1).all()
+    assert (mixed.model_.predict(kept.select(["age", "income", "job"])) == 1).all()
 
 
 def test_an_explainer_of_arrays_takes_columns_by_position(floats):
@@ -113,7 +113,7 @@ def test_an_explainer_of_arrays_takes_columns_by_position(floats):
     voice = VoICE(KMeans(3, n_init=3, random_state=0)).fit(data)
     found = answered(voice, table, 100, target=1)
     assert found.column_names[:4] == table.column_names
-    assert (voice.model.predict(np.column_stack(found.columns[:4])) == 1).all()
+    assert (voice.model_.predict(np.column_stack(found.columns[:4])) == 1).all()
     with pytest.raises(DataError, match="X has 3 columns; the model was fitted on 4"):
         answered(voice, table.drop_columns("c3"))
 
@@ -151,7 +151,7 @@ def test_floats_in_a_column_that_was_fitted_as_floats_stay_floats_for_whole_inpu
     )
     found = answered(voice, whole, target=1)
     assert set(found.schema.types[:4]) == {pa.float64()}
-    assert (voice.model.predict(found.select(table.column_names)) == 1).all()
+    assert (voice.model_.predict(found.select(table.column_names)) == 1).all()
 
 
 def test_every_target_gives_an_answer_a_pair(floats):

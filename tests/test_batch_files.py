@@ -77,7 +77,7 @@ def test_answers_in_a_file_are_in_their_targets(voice, given, tmp_path, output):
     found = read(tmp_path / output)
     assert found["row"].to_pylist() == list(range(ROWS))
     assert found["id"].to_pylist() == list(range(ROWS))
-    assert (voice.model.predict(found.select(NAMES)) == found["target"].to_numpy()).all()
+    assert (voice.model_.predict(found.select(NAMES)) == found["target"].to_numpy()).all()
     expected = voice.explain(numbers())
     assert (found["cost"].to_numpy() == expected.cost).all()
     for i, name in enumerate(NAMES):

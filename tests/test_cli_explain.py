@@ -74,7 +74,7 @@ def judged(output: Path, model: Path, names: list[str]) -> pa.Table:
     found = pq.read_table(output) if output.suffix == ".parquet" else pacsv.read_csv(output)
     kept = found.filter(found["feasible"])
     assert kept.num_rows
-    seen = voicecf.load(model).model.predict(kept.select(names))
+    seen = voicecf.load(model).model_.predict(kept.select(names))
     assert (seen == kept["target"].to_numpy()).all()
     return found
 

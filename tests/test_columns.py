@@ -326,7 +326,7 @@ def test_an_order_of_levels_is_followed():
 def test_five_components_of_thirty_columns_are_answered_in_all_thirty(objective):
     frame = load_breast_cancer(as_frame=True).data
     pipeline = make_pipeline(StandardScaler(), PCA(5), KMeans(2, n_init=4, random_state=0))
-    voice = VoICE(pipeline).fit(frame)
+    voice = VoICE(pipeline.fit(frame)).fit(frame)
     cf = voice.explain(frame, objective=objective)
     assert (cf.status == Status.OPTIMAL).all()
     new = cf.to_frame()

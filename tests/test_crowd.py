@@ -91,8 +91,8 @@ def test_fitted_models_agree_with_every_answer(model):
     targets = rng.integers(model.n_clusters, size=len(X))
     cf = voice.explain(X, targets)
     assert cf.feasible.all()
-    np.testing.assert_array_equal(voice.model.predict(cf.points), targets)
-    np.testing.assert_array_equal(cf.source, voice.model.predict(X))
+    np.testing.assert_array_equal(voice.model_.predict(cf.points), targets)
+    np.testing.assert_array_equal(cf.source, voice.model_.predict(X))
 
 
 def test_the_cheapest_target_is_the_cheapest_of_all_pairs():

@@ -111,7 +111,7 @@ def test_answers_are_those_of_memory_whatever_the_partitions(
     assert_told(answers, cf, frame)
     assert answers["note"].tolist() == frame["note"].iloc[cf.row].tolist()
     there = answers[answers["feasible"]]
-    assert (voice.model.predict(there[voice.space_.sources]) == there["target"]).all()
+    assert (voice.model_.predict(there[voice.space_.sources]) == there["target"]).all()
 
 
 def test_what_is_announced_is_what_comes(explained):
@@ -180,7 +180,7 @@ def test_an_explainer_of_a_pipeline_learns_the_same_without_a_cluster():
     )
     model = make_pipeline(encode, KMeans(3, n_init=1, random_state=0))
     parts = VoICE(model).fit(dd.from_pandas(frame, npartitions=4))
-    whole = VoICE(model).fit(frame)
+    whole = VoICE(parts.model_).fit(frame)
     for name in ("alpha_", "lo_", "hi_", "spread_"):
         np.testing.assert_array_equal(getattr(parts, name), getattr(whole, name), name)
 

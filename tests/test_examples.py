@@ -46,8 +46,8 @@ df = pd.DataFrame({
 MODEL = """
 voice = VoICE(KMeans(3, n_init=10, random_state=0)).fit(df[["age", "income"]].astype(float))
 df = df[["age", "income"]].astype(float).head(3)
-model, scores = voice.model, [2.0, 1.0]
-centers, w = voice.model.cluster_centers_, [0.5, 0.5]
+model, scores = voice.model_, [2.0, 1.0]
+centers, w = voice.model_.cluster_centers_, [0.5, 0.5]
 """
 
 

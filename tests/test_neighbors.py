@@ -129,7 +129,7 @@ def test_two_clusters_are_neighbors():
 def test_behind_a_pca_cells_are_those_that_the_model_sees():
     data = np.random.default_rng(4).normal(size=(600, 5)) * [3, 2, 1, 1, 1]
     pipeline = make_pipeline(StandardScaler(), PCA(2), KMeans(25, n_init=1, random_state=0))
-    voice = VoICE(pipeline).fit(data)
+    voice = VoICE(pipeline.fit(data)).fit(data)
     assert all_neighbors(voice) == joined(Voronoi(pipeline[-1].cluster_centers_).ridge_points, 25)
 
 

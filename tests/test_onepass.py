@@ -96,9 +96,9 @@ def test_the_model_itself_tells_where_a_row_on_a_border_belongs():
     border = middle + np.spacing(middle) * np.arange(-40, 41)[:, None]
     for target in (0, 1):
         cf = voice.explain(border, target)
-        np.testing.assert_array_equal(cf.source, voice.model.predict(border))
+        np.testing.assert_array_equal(cf.source, voice.model_.predict(border))
         np.testing.assert_array_equal(cf.status == Status.ALREADY, cf.source == target)
-        np.testing.assert_array_equal(voice.model.predict(cf.points), target)
+        np.testing.assert_array_equal(voice.model_.predict(cf.points), target)
 
 
 def test_coinciding_centroids_go_the_long_way_and_agree_with_ties():

@@ -65,12 +65,12 @@ class Moved:
         return rows
 
     def labels(self, column, values) -> np.ndarray:
-        return self.voice.model.predict(self.frame(column, values))
+        return self.voice.model_.predict(self.frame(column, values))
 
     def score(self, column, value) -> np.ndarray:
         """How much of the target's cell the point needs, against each rival."""
-        seen = np.asarray(self.voice.model[:-1].transform(self.frame(column, [value])))[0]
-        centers = self.voice.model[-1].cluster_centers_
+        seen = np.asarray(self.voice.model_[:-1].transform(self.frame(column, [value])))[0]
+        centers = self.voice.model_[-1].cluster_centers_
         g = centers - centers[self.target]
         with np.errstate(invalid="ignore"):
             return g @ (seen - centers[self.target]) / (0.5 * (g * g).sum(axis=1))
@@ -137,7 +137,7 @@ def test_all_of_a_range_is_in_the_target_and_beyond_it_what_binds_is_broken(
 
 
 def own(moved: Moved) -> np.ndarray:
-    return np.arange(len(moved.voice.model[-1].cluster_centers_)) == moved.target
+    return np.arange(len(moved.voice.model_[-1].cluster_centers_)) == moved.target
 
 
 def whole(frame: pd.DataFrame, line) -> bool:

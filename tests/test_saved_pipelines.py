@@ -189,7 +189,7 @@ def test_loading_builds_no_frame_before_it_is_needed(pair, tmp_path):
 
 def test_the_transformers_are_those_of_the_model_again(pair):
     _, loaded, _ = pair
-    steps = [step for _, step in loaded.model.steps]
+    steps = [step for _, step in loaded.model_.steps]
     assert loaded.space_.steps.before[0] is steps[0]
     assert loaded.clustering_.model is steps[-1]
 

@@ -165,9 +165,9 @@ def test_the_model_is_one_object_again_and_caches_are_left_out(path):
     voice.explain(X)
     assert "_kept" in vars(voice)
     loaded = again(voice, path)
-    assert loaded.model is loaded.clustering_.model
+    assert loaded.model_ is loaded.clustering_.model
     assert set(vars(loaded)) == set(vars(voice)) - {"_kept"}
-    assert "_sklearn_version" not in vars(loaded.model)
+    assert "_sklearn_version" not in vars(loaded.model_)
 
 
 def test_a_loaded_explainer_can_be_fitted_saved_and_pickled_again(path, tmp_path):

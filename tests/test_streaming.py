@@ -272,7 +272,7 @@ def test_an_explainer_of_a_pipeline_gives_the_same_answers(small_blocks):
         return VoICE(make_pipeline(steps, KMeans(3, n_init=1, random_state=0)))
 
     whole = voice().fit(frame)
-    fitted = VoICE(whole.model)
+    fitted = VoICE(whole.model_)
     for parts in (
         streaming.fit(fitted, pieces(frame, [10, 20_000])),
         streaming.fit(voice(), lambda: iter(pieces(frame, [10, 20_000]))),
@@ -286,7 +286,7 @@ def test_an_explainer_of_a_pipeline_gives_the_same_answers(small_blocks):
         some = frame.sample(20, random_state=0)
         expected, told = whole.explain(some), parts.explain(some)
         np.testing.assert_allclose(told.cost, expected.cost, rtol=1e-9)
-        assert (parts.model.predict(told.to_frame()[frame.columns]) == told.target).all()
+        assert (parts.model_.predict(told.to_frame()[frame.columns]) == told.target).all()
 
 
 def test_an_explainer_with_declared_categories_checks_every_table(small_blocks):
@@ -305,7 +305,7 @@ def test_a_mixing_step_that_is_fitted_already_is_used_as_it_is(small_blocks):
     pca = PCA(2, random_state=0).fit(X[:1_000])
     voice = VoICE(make_pipeline(pca, KMeans(3, n_init=1, random_state=0)))
     streaming.fit(voice, np.array_split(X, 3))
-    expected = VoICE(voice.model).fit(X)
+    expected = VoICE(voice.model_).fit(X)
     assert_same(voice, expected, ("alpha_", "lo_", "hi_", "origins_"))
 
 

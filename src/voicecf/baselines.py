@@ -29,7 +29,7 @@ class CFCLUST(Explainer):
     Parameters
     ----------
     model : estimator
-        An unweighted nearest-centroid model; fitted, or `fit` fits it.
+        An unweighted nearest-centroid model; fitted, or `fit` fits a copy of it.
     epsilon : float in [0, 1]
         How far beyond the bisector the answer lies: 0 on it, 1 on the parallel plane through the
         target's centroid.
@@ -50,10 +50,10 @@ class CFCLUST(Explainer):
         self.epsilon = epsilon
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Read the model and the columns; fits the model unless it is fitted."""
+        """Read the model and the columns; fits a copy of the model unless it is fitted."""
         if not (isinstance(self.epsilon, (int, float)) and 0 <= self.epsilon <= 1):
             raise OptionError(f"epsilon={self.epsilon!r} must be a number in [0, 1].")
-        self._read_model(X)
+        self._read_model(X, self._own_model(X))
         if self.space_.mixing is not None:
             raise ModelError(
                 "CFCLUST projects what the model itself sees; a step that mixes columns (PCA, a "

@@ -16,7 +16,7 @@ from voicecf._compile import in_parallel
 from voicecf.blocks import Stream
 from voicecf.box import Box
 from voicecf.choices import Choices
-from voicecf.clustering import Clustering, divided, fitted
+from voicecf.clustering import Clustering, divided, own_model
 from voicecf.constraints import Constraint, pull_back
 from voicecf.counterfactuals import Counterfactuals
 from voicecf.errors import DataError, ModelError, TargetError
@@ -75,9 +75,9 @@ class Question:
     one_target: bool = False
 
     @property
-    def multiples(self) -> Any:
-        """Steps of the columns, where there are any."""
-        return None if self.terms is None else self.terms.choices.multiples
+    def grids(self) -> Any:
+        """Values that the columns keep to, where they do."""
+        return None if self.terms is None else self.terms.choices.grids
 
 
 @dataclass(frozen=True)
@@ -133,6 +133,7 @@ class Explainer(BaseEstimator):  # type: ignore[misc]
     """
 
     model: Any
+    model_: Any
     clustering_: Clustering
     space_: Space
     weights_: Array
@@ -140,10 +141,16 @@ class Explainer(BaseEstimator):  # type: ignore[misc]
     alpha_: Array
     spread_: Array
 
-    def _read_model(self, X: Any, categories: Any = None) -> Givens:
+    def _own_model(self, X: Any) -> Any:
+        """Return the explainer's own copy of the model, fitted on X unless it came fitted."""
+        self._check_table(X)
+        return own_model(self.model, lambda model: model.fit(X))
+
+    def _read_model(self, X: Any, model: Any, categories: Any = None) -> Givens:
         """Learn clustering and columns; the data as coordinates and as the model sees them."""
-        stream = X if isinstance(X, Stream) else self._table(X)
-        steps, model = divided(self.model if isinstance(X, Stream) else fitted(self.model, X))
+        stream = X if isinstance(X, Stream) else Stream.table(X)
+        self.model_ = model
+        steps, model = divided(model)
         clustering = Clustering.of(model)
         known = getattr(model, "feature_names_in_", None)
         space = Space.of(steps, stream, clustering.dtype, categories, known)
@@ -157,14 +164,12 @@ class Explainer(BaseEstimator):  # type: ignore[misc]
             self.origins_ = origins(space.mixing, clustering.centers, middle)
         return data
 
-    def _table(self, X: Any) -> Stream:
+    def _check_table(self, X: Any) -> None:
         """Refuse what cannot be read before the model sees it: our words are clearer."""
         if not isinstance(self.model, Pipeline):
             Space.of(None, X)
-        stream = Stream.table(X)
-        if stream.n_rows == 0:
+        if Stream.table(X).n_rows == 0:
             raise DataError("X has no rows; bounds and contraction are learned from data.")
-        return stream
 
     def _survey(self, data: Givens) -> Array:
         """Check all rows, learn how far they spread, and return their mean."""
@@ -304,7 +309,7 @@ class Explainer(BaseEstimator):  # type: ignore[misc]
         if self.space_.steps is None:
             return None
         lo, hi = question.bounds or (None, None)
-        return self.space_.write(points, question.given, rows, lo, hi, question.multiples)
+        return self.space_.write(points, question.given, rows, lo, hi, question.grids)
 
     def _put_to_the_model(
         self, question: Question, rows: Rows, targets: Rows, wanted: Array, answers: Answers
@@ -325,13 +330,13 @@ class Explainer(BaseEstimator):  # type: ignore[misc]
         return written, found[astray & answers.found[found]]
 
     def _on_steps(self, question: Question, rows: Rows, points: Array) -> Array:
-        """Put columns that have a step, and moved, on its multiples, as the user writes them."""
+        """Put columns that keep to a grid, and moved, on its values, as the user writes them."""
         points = points.astype(self.space_.dtype).astype(np.float64)
-        for c, multiples in enumerate(question.multiples or ()):
-            if multiples is not None:
+        for c, grid in enumerate(question.grids or ()):
+            if grid is not None:
                 at = self.space_.columns[c].places[0]
                 moved = points[:, at] != question.points[rows, at]
-                points[moved, at] = multiples.nearest(points[moved, at])
+                points[moved, at] = grid.values_at(points[moved, at], points[moved, at])
         return points
 
     def _unless_there(self, question: Question, targets: Rows, deepen: bool) -> Answers:

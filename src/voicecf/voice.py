@@ -38,8 +38,8 @@ class VoICE(Solving):
     ----------
     model : estimator
         Anything with `cluster_centers_` and, if weighted, `feature_weights_`, or a Pipeline that
-        ends in one; fitted, or `fit` fits it. A pipeline is explained in the columns that go into
-        it. Cost is measured in what comes out of its scalers and encoders, with the model's
+        ends in one; fitted, or `fit` fits a copy of it. A pipeline is explained in the columns that
+        go into it. Cost is measured in what comes out of its scalers and encoders, with the model's
         weights; where a later step mixes columns (PCA, a selector), every coordinate before it
         weighs the same.
         A missing value is read as what the imputer fills in, and stays missing unless its column
@@ -68,6 +68,8 @@ class VoICE(Solving):
 
     Attributes
     ----------
+    model_ : estimator
+        The explainer's own fitted copy of the model, which answers are put to.
     alpha_ : array of shape (k,)
         Contraction of each cell.
     lo_, hi_ : array of shape (columns,)
@@ -117,6 +119,9 @@ class VoICE(Solving):
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn the box and the contraction of each cell; fits the model unless it is fitted.
 
+        The model that was given is left as it is: `model_` is a copy of it, fitted on X if it came
+        unfitted. What becomes of the original later changes no answer.
+
         Parameters
         ----------
         X : array or frame of shape (n, d)
@@ -128,7 +133,11 @@ class VoICE(Solving):
             from voicecf.distributed import fit
 
             return fit(self, X)
-        data = self._read_model(X, self.categories)
+        return self._learn(X, self._own_model(X))
+
+    def _learn(self, X: Any, model: Any) -> Self:
+        """Learn from data, in memory or as a stream, with a fitted model."""
+        data = self._read_model(X, model, self.categories)
         self._set_box(data)
         self._set_contraction(data)
         self._set_order()

@@ -67,7 +67,7 @@ class Comparison:
 
     def by_pair(self) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
         """Share of misses and number of answers, from each segment to each; NaN where none."""
-        k = self.voice.model.n_clusters
+        k = self.voice.model_.n_clusters
         share, count = np.full((k, k), np.nan), np.zeros((k, k), dtype=np.int64)
         for s in range(k):
             for t in range(k):

@@ -8,7 +8,7 @@ from sklearn.cluster import KMeans
 from sklearn.pipeline import Pipeline
 
 from voicecf.blocks import Progress, Stream
-from voicecf.clustering import is_fitted
+from voicecf.clustering import own_model
 from voicecf.errors import ModelError
 from voicecf.shark import SHARK
 from voicecf.streaming.clusters import fit_kmeans, fit_shark
@@ -27,10 +27,11 @@ def fit(estimator: Estimator, source: Any, *, progress: Progress | None = None) 
     Parameters
     ----------
     estimator : SHARK, KMeans, a Pipeline that ends in one, or a VoICE around one
-        Fitted in place. The steps of a pipeline may be StandardScaler, MinMaxScaler, MaxAbsScaler,
+        Fitted in place, but for the model of a VoICE, which is copied first. The steps of a
+        pipeline may be StandardScaler, MinMaxScaler, MaxAbsScaler,
         OneHotEncoder, OrdinalEncoder, SimpleImputer, FunctionTransformer, a ColumnTransformer of
         these, or pipelines of them; other steps that are fitted already are used as they are.
-        A VoICE fits its model unless that is fitted.
+        A VoICE fits its copy of the model unless that is fitted.
     source : iterable of tables, or callable that returns one
         Read several times: a list of frames or arrays, a pyarrow Dataset, or
         ``lambda: pandas.read_csv(path, chunksize=100_000)``. Tables are frames of pandas, polars
@@ -69,15 +70,14 @@ def fit(estimator: Estimator, source: Any, *, progress: Progress | None = None) 
 def fit_stream(estimator: Estimator, stream: Stream) -> Estimator:
     """Fit an estimator on a stream."""
     if isinstance(estimator, VoICE):
-        if not is_fitted(estimator.model):
-            fit_model(estimator.model, stream)
-        return estimator.fit(stream)
-    fit_model(estimator, stream)
-    return estimator
+        estimator._check_options()
+        model = own_model(estimator.model, lambda model: fit_model(model, stream))
+        return estimator._learn(stream, model)
+    return fit_model(estimator, stream)
 
 
-def fit_model(model: Any, stream: Stream) -> None:
-    """Fit a clustering, or a pipeline that ends in one."""
+def fit_model(model: Estimator, stream: Stream) -> Estimator:
+    """Fit a clustering, or a pipeline that ends in one, and return it."""
     if isinstance(model, Pipeline):
         for at, (name, step) in enumerate(model.steps[:-1]):
             model.steps[at] = (name, learn(step, stream, name))
@@ -92,3 +92,4 @@ def fit_model(model: Any, stream: Stream) -> None:
             f"{type(model).__name__} cannot be learned from a stream; SHARK and KMeans can, by "
             "themselves or last in a Pipeline, and VoICE around them."
         )
+    return model
