@@ -36,8 +36,7 @@ def test_gaps_are_filled_by_the_pipeline_not_in_the_table() -> None:
 
 
 def test_whole_numbers_with_gaps_are_told_to_stay_whole() -> None:
-    assert prepared(with_gaps(people()), Missing.FILL_IN).stepped == ("age", "visits")
-    assert prepared().stepped == ()
+    assert prepared(with_gaps(people()), Missing.FILL_IN).whole == ("age", "visits")
 
 
 def test_few_gaps_are_left_out_and_many_filled_in() -> None:

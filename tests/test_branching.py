@@ -122,7 +122,7 @@ def choices_of(case: Case) -> Choices:
         hi=_shared(high),
         changes=case.changes,
         points=case.points,
-        multiples=(None,) * len(parts),
+        grids=(None,) * len(parts),
         sides=(np.full((1, len(parts)), -np.inf), np.full((1, len(parts)), np.inf)),
     )
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import cached_property
 from typing import Any, Protocol
+from weakref import WeakKeyDictionary
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -13,15 +14,18 @@ from numpy.typing import NDArray
 
 from voicecf.columns import ColumnLike, SpaceLike, coordinates_of, sources_of
 from voicecf.constraints import affine_map
-from voicecf.errors import BoundsError, OptionError
-from voicecf.multiples import EXACT, Multiples
+from voicecf.errors import OptionError
+from voicecf.multiples import EXACT, Grid, Listed, Multiples
 from voicecf.region import Array
-from voicecf.rules import ColumnRule, is_missing
+from voicecf.rules import ColumnRule, Side, is_missing
 
 Whole = NDArray[np.int64]
 Flags = NDArray[np.uint8]
 
-MOST_OPTIONS = 2**20  # of a column whose options have to be listed
+MOST_OPTIONS = 2**20  # of a column within the observed range, where they have to be listed
+AROUND = 2**13  # options that are listed on either side of that range, at each fineness
+KEPT = 16  # lists of options that are remembered of a space
+_LISTS: WeakKeyDictionary[Any, dict[Any, Listed]] = WeakKeyDictionary()
 FAR = 2**40  # steps beyond the data, where a side is open
 NEAR = 2**31  # options that are counted from their lower end without losing digits
 
@@ -58,7 +62,7 @@ class Part:
     least: Whole = field(default_factory=lambda: np.zeros(1, dtype=np.int64))
     most: Whole = field(default_factory=lambda: np.full(1, -1, dtype=np.int64))
     allowed: Flags = field(default_factory=lambda: np.empty((1, 0), dtype=np.uint8))
-    multiples: Multiples | None = None
+    grid: Grid | None = None
     sides: tuple[Array, Array] = field(
         default_factory=lambda: (np.array([-np.inf]), np.array([np.inf]))
     )
@@ -195,8 +199,10 @@ class Limits:
     def of(cls, rows: Rows, rule: ColumnRule, lo: float, hi: float) -> Limits:
         """Read the bounds of each row; `lo` and `hi` hold where the rule says nothing."""
         lo, hi = -np.inf if np.isnan(lo) else lo, np.inf if np.isnan(hi) else hi
-        low = np.array([lo]) if rule.low is None else rule.low.at(rows.own)
-        high = np.array([hi]) if rule.high is None else rule.high.at(rows.own)
+        low, high = (
+            _side(side, rows.own, learned, tighter)
+            for side, learned, tighter in ((rule.low, lo, np.fmax), (rule.high, hi, np.fmin))
+        )
         if rows.yes_no:
             low, high = np.maximum(low, 0.0), np.minimum(high, 1.0)
         locked = np.isnan(rows.own) if rule.relative else np.zeros(1, dtype=np.bool_)
@@ -223,6 +229,16 @@ class Limits:
         return stay[:1] if stay.all() else stay
 
 
+def _side(side: Side | None, own: Array, learned: float, tighter: Any) -> Array:
+    """Return one side of a column's bounds for each row.
+
+    A number replaces the explainer's own side; what is relative to the row can only be tighter.
+    """
+    if side is None:
+        return np.array([learned])
+    return np.asarray(tighter(side.at(own), learned)) if side.relative else side.at(own)
+
+
 def part_of(rows: Rows, rule: ColumnRule, lo: float, hi: float) -> Part:
     """Say the rule about one column; `lo` and `hi` are the explainer's own bounds."""
     column = rows.column
@@ -230,18 +246,21 @@ def part_of(rows: Rows, rule: ColumnRule, lo: float, hi: float) -> Part:
         return _levels(rows, rule)
     step = rule.step if rule.step is not None else 1.0 if column.whole else "any"
     multiples = None if step == "any" else Multiples(step)
-    listed = np.array(getattr(column, "listed", ()), dtype=np.float64)
+    listed = getattr(column, "listed", ())
     if rule.fixed:
-        return _kept(rows) if multiples is None and not len(listed) else Part.open(Freedom.GRID, 1)
+        return _kept(rows) if multiples is None and not listed else Part.open(Freedom.GRID, 1)
     limits = Limits.of(rows, rule, lo, hi)
-    if len(listed):
+    if listed:
+        values = np.array(listed, dtype=np.float64)
         if rule.step is not None and multiples is not None:
-            listed = listed[multiples.nearest(listed) == listed]
-        part = _tabled(rows, rule, limits, listed)
+            values = values[multiples.nearest(values) == values]
+        part = _tabled(rows, rule, limits, _with_coordinates(rows, values))
     elif multiples is None:
         part = _any(rows, rule, limits)
+    elif column.affine:
+        part = _spaced(rows, rule, limits, multiples)
     else:
-        part = _grid(rows, rule, limits, multiples)
+        part = _tabled(rows, rule, limits, _listed_multiples(rows, rule, limits, multiples))
     part.stay = limits.stay(rows)
     part.sides = limits.moves(rule.direction)
     return part
@@ -267,19 +286,10 @@ def _any(rows: Rows, rule: ColumnRule, limits: Limits) -> Part:
     return Part(Freedom.ANY, lo[:, None], hi[:, None])
 
 
-def _grid(rows: Rows, rule: ColumnRule, limits: Limits, multiples: Multiples) -> Part:
-    """Return multiples of a step."""
-    if rows.column.affine:
-        part = _spaced(rows, rule, limits, multiples)
-    else:
-        part = _tabled(rows, rule, limits, _all_inside(rows.column, rule, limits, multiples))
-    part.multiples = multiples
-    return part
-
-
 def _spaced(rows: Rows, rule: ColumnRule, limits: Limits, multiples: Multiples) -> Part:
     """Return multiples of a step under an affine map: evenly spaced, none has to be listed."""
     part = Part.open(Freedom.GRID, 1)
+    part.grid = multiples
     first, last, amid = _multiples_inside(rows.column, rule, limits, multiples)
     some = (first <= last) & ~limits.locked
     if not some.any():
@@ -315,43 +325,72 @@ def _multiples_inside(
     return first, last, int(np.rint((begin + end) / 2))
 
 
-def _tabled(rows: Rows, rule: ColumnRule, limits: Limits, values: Array) -> Part:
-    """Return a list of options, of which `values` are the user's, ascending."""
+def _tabled(rows: Rows, rule: ColumnRule, limits: Limits, grid: Listed) -> Part:
+    """Return a list of options."""
     part = Part.open(Freedom.GRID, 1)
-    table = rows.coordinates(values) if len(values) else np.empty(0)
-    values, table = values[np.isfinite(table)], table[np.isfinite(table)]
-    if not len(values):
+    part.grid = grid
+    if not len(grid.values):
         return part
     low, high = limits.moves(rule.direction)
+    falls = grid.values[-1] < grid.values[0]
+    values = grid.values[::-1] if falls else grid.values
     least = np.searchsorted(values, low, side="left")
     most = np.searchsorted(values, high, side="right") - 1
-    if table[-1] < table[0]:
-        table = table[::-1]
-        least, most = len(table) - 1 - most, len(table) - 1 - least
-    part.table, part.count = table, len(table)
+    if falls:
+        least, most = len(values) - 1 - most, len(values) - 1 - least
+    part.table, part.count = grid.coordinates, len(values)
     part.offer(least, most, (least <= most) & ~limits.locked)
     return part
 
 
-def _all_inside(
-    column: ColumnLike, rule: ColumnRule, limits: Limits, multiples: Multiples
-) -> Array:
-    """Return all multiples that some row may choose; an error where they are too many to list."""
+def _with_coordinates(rows: Rows, values: Array) -> Listed:
+    """Return ascending values with their coordinates; those outside of the map are left out."""
+    table = rows.coordinates(values) if len(values) else np.empty(0)
+    inside = np.isfinite(table)
+    values, table = values[inside], table[inside]
+    turned = len(table) and table[-1] < table[0]
+    return Listed(values[::-1], table[::-1]) if turned else Listed(values, table)
+
+
+def _listed_multiples(rows: Rows, rule: ColumnRule, limits: Limits, multiples: Multiples) -> Listed:
+    """Return the multiples that some row may choose; what was listed last is remembered."""
     lows, highs = limits.moves(rule.direction)
     low, high = float(np.fmin.reduce(lows)), float(np.fmax.reduce(highs))
     if not low <= high:  # or all rows are locked
-        return np.empty(0)
-    span = (high - low) / multiples.step
-    if not span < MOST_OPTIONS:
-        many = f"{span:.3g}" if np.isfinite(span) else "endlessly many"
-        raise BoundsError(
-            f"column {column.name!r} has {many} options: multiples of {multiples.step:g} between "
-            f"{low:g} and {high:g}. At most {MOST_OPTIONS} can be listed, as they must be where "
-            f"the model sees no linear scale. Give bounds={{{column.name!r}: (lo, hi)}} or a "
-            "larger step."
-        )
-    first, last = multiples.inside(low, high)
-    return multiples.at(np.arange(int(first), int(last) + 1))
+        return Listed(np.empty(0), np.empty(0))
+    known, key = _LISTS.setdefault(rows.space, {}), (rows.c, low, high, multiples.step)
+    if key not in known:
+        if len(known) >= KEPT:
+            known.pop(next(iter(known)))
+        values = _multiples_between(low, high, rows.column.observed, multiples)
+        known[key] = _with_coordinates(rows, values)
+    return known[key]
+
+
+def _multiples_between(
+    low: float, high: float, observed: tuple[float, float], multiples: Multiples
+) -> Array:
+    """Return multiples between two bounds, ascending.
+
+    All of them, if they are not too many to be listed. Else those of ten, a hundred, ... times the
+    step: the finest that can be listed within the observed range, and ten times coarser in every
+    stretch beyond it that is ten times as wide.
+    """
+    begin, end = np.clip(observed, low, high)
+    low, high = max(low, begin - FAR * multiples.step), min(high, end + FAR * multiples.step)
+    factor = 1
+    while not (end - begin) / (factor * multiples.step) < MOST_OPTIONS:
+        factor *= 10
+    found = []
+    while True:
+        around = AROUND * factor * multiples.step
+        first, last = max(low, begin - around), min(high, end + around)
+        begin_k, end_k = (int(k) for k in multiples.inside(first, last))
+        found.append(np.arange(-(-begin_k // factor) * factor, end_k + 1, factor))
+        if first == low and last == high:
+            every = found[0] if len(found) == 1 else np.unique(np.concatenate(found))
+            return multiples.at(every)
+        factor *= 10
 
 
 def _levels(rows: Rows, rule: ColumnRule) -> Part:

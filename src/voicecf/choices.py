@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from voicecf._parts import Flags, Freedom, GivenLike, Rows, Whole, part_of
 from voicecf.columns import SpaceLike
 from voicecf.errors import OptionError
-from voicecf.multiples import Multiples
+from voicecf.multiples import Grid
 from voicecf.region import Array
 from voicecf.rules import Rules
 
@@ -55,8 +55,8 @@ class Choices:
         Most columns that may change.
     points : float64 of shape (n, d)
         The rows' own coordinates.
-    multiples : tuple of Multiples or None
-        A stepped column's values in the user's units; None for the others.
+    grids : tuple of Multiples, Listed or None
+        Values in the user's units that a column of numbers keeps to; None for the others.
     sides : pair of float64 of shape (n or 1, C)
         Bounds in the user's units of what a column may move to; NaN where a row's is not known.
 
@@ -101,7 +101,7 @@ class Choices:
     hi: Array
     changes: int
     points: Array
-    multiples: tuple[Multiples | None, ...]
+    grids: tuple[Grid | None, ...]
     sides: tuple[Array, Array]
 
     @classmethod
@@ -140,7 +140,7 @@ class Choices:
             hi=_in_place([p.hi for p in parts], places),
             changes=min(limit, len(parts)),
             points=given.points,
-            multiples=tuple(p.multiples for p in parts),
+            grids=tuple(p.grid for p in parts),
             sides=(
                 _side_by_side([p.sides[0][:, None] for p in parts]),
                 _side_by_side([p.sides[1][:, None] for p in parts]),

@@ -17,6 +17,8 @@ from voicecf.errors import ColumnError, DataError, listed
 from voicecf.region import Array
 
 Rows = NDArray[np.int64]
+# Whole numbers up to here are exact as floats.
+EXACT = 2**53
 
 
 @dataclass(frozen=True)
@@ -240,53 +242,51 @@ def _rebuilt(series: Any, rows: Rows, values: list[Any]) -> Any:
         return make(series.name, whole, backend=series.implementation)
 
 
-def retyped(frame: Any, like: Any) -> Any:
-    """Return a frame whose columns have the types of another one's, where these hold their values.
-
-    A gap in one row of a table takes the type of a whole column; rows without gaps get it back.
-    """
-    columns = []
-    for name in frame.columns:
-        series, dtype = frame.get_column(name), like.get_column(name).dtype
-        if series.dtype == dtype or series.null_count():
-            continue
-        if series.dtype.is_float() and dtype.is_integer():
-            values = series.to_numpy()
-            if np.isfinite(values).all() and (values == np.rint(values)).all():
-                columns.append(series.cast(dtype))
-        elif not series.dtype.is_numeric():
-            made = nw.new_series(name, series.to_list(), dtype, backend=series.implementation)
-            columns.append(made)
-    return frame.with_columns(*columns) if columns else frame
-
-
 def emptied(frame: Any, names: Sequence[Any], lost: NDArray[np.bool_]) -> Any:
-    """Return a narwhals frame in which some columns of the lost rows hold nothing."""
+    """Return a narwhals frame in which some columns of the lost rows hold nothing.
+
+    Whole numbers and truth values get a type that has room for gaps, where their library has one,
+    so that those of other rows keep their digits.
+    """
     rows = np.flatnonzero(lost)
+    if not len(rows):
+        return frame
+    whole = [name for name in names if is_whole(frame, name)]
+    frame = frame.with_columns(nw.maybe_convert_dtypes(frame.get_column(name)) for name in whole)
     return written(frame, {name: Cells(rows, [None] * len(rows)) for name in names})
 
 
-def written_array(
-    array: NDArray[Any], changes: Mapping[int, Cells], lost: NDArray[np.bool_]
-) -> NDArray[Any]:
-    """Return an array with new values in some cells, and NaN in lost rows."""
+def written_array(array: NDArray[Any], changes: Mapping[int, Cells]) -> NDArray[Any]:
+    """Return an array with new values in some cells; all other cells keep their digits."""
     news = [cells.as_array() for cells in changes.values() if len(cells.rows)]
-    whole = all(v.dtype.kind == "f" and (v == np.rint(v)).all() for v in news) and not lost.any()
+    whole = all(v.dtype.kind == "f" and (v == np.rint(v)).all() for v in news)
     keeps = array.dtype.kind in "fO" or (array.dtype.kind in "iu" and whole)
-    roomy = np.float64 if array.dtype.kind in "iub" else object
-    made = array.copy() if keeps else array.astype(roomy)
+    made = array.copy() if keeps else array.astype(_roomy(array))
     for at, cells in changes.items():
         made[cells.rows, at] = cells.as_array()
-    made[lost] = np.nan
     return made
+
+
+def _roomy(array: NDArray[Any]) -> Any:
+    """Return a type that holds fractions beside what an array holds."""
+    if array.dtype.kind not in "iub":
+        return object
+    large = array.size and max(abs(int(array.max())), abs(int(array.min()))) > EXACT
+    return object if large else np.float64
 
 
 def typed(array: Any) -> list[NDArray[Any]]:
     """Return the columns of an array, numbers as numbers where they are kept as objects."""
     columns = []
     for values in array.T:
-        try:
-            columns.append(values.astype(np.float64) if values.dtype == object else values)
-        except (TypeError, ValueError):
-            columns.append(values)
+        if values.dtype == object:
+            for dtype in (np.int64, np.float64):
+                try:
+                    made = values.astype(dtype)
+                except (TypeError, ValueError, OverflowError):
+                    continue
+                if dtype == np.float64 or (made == values).all():
+                    values = made
+                    break
+        columns.append(values)
     return columns

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from enum import IntEnum
 from typing import Any
 
 import numpy as np
@@ -92,7 +93,7 @@ def _seen_bare(given: Given, c: int, column: Column) -> Column:
 
 
 def _widened(columns: list[Column], others: list[Column]) -> list[Column]:
-    """Join what two blocks tell of columns: ranges, and whether both hold whole numbers."""
+    """Join the ranges that two blocks tell of columns, and whether both are whole."""
     if not columns:
         return others
     joined = []
@@ -101,6 +102,29 @@ def _widened(columns: list[Column], others: list[Column]) -> list[Column]:
         whole = one.whole and other.whole
         joined.append(replace(one, observed=(min(low), max(high)), whole=whole))
     return joined
+
+
+class Wholeness(IntEnum):
+    """What the values of a column say of whether it counts in whole numbers."""
+
+    FRACTIONS = -1
+    WHOLE_FLOATS = 0
+    WHOLE_WITH_GAPS = 1  # floats, as many libraries store whole numbers beside a gap
+    WHOLE_TYPE = 2
+
+    @classmethod
+    def of(cls, values: Array, by_type: bool) -> Wholeness:
+        """Look at one block of a column, NaN where a value is missing."""
+        missing = np.isnan(values)
+        if by_type:
+            return cls.WHOLE_TYPE
+        if (values[~missing] != np.rint(values[~missing])).any():
+            return cls.FRACTIONS
+        return cls.WHOLE_WITH_GAPS if missing.any() and not missing.all() else cls.WHOLE_FLOATS
+
+    def joined(self, other: Wholeness) -> Wholeness:
+        """Return what two blocks say together."""
+        return min(self, other) if min(self, other) == Wholeness.FRACTIONS else max(self, other)
 
 
 def traced(pipeline: Any, stream: Stream, dtype: Any) -> Space:
@@ -155,6 +179,7 @@ def _learn(space: Space, data: Givens, sources: list[int]) -> None:
     """Fill in what only the data tell: kinds, levels, ranges, where maps can be undone."""
     learned: list[Column] = []
     values: dict[int, Array] = {}
+    wholeness: dict[int, Wholeness] = {}
     for before, given in data.spans():
         if len(given.points) == 0:
             raise DataError("X has no rows; bounds and contraction are learned from data.")
@@ -163,6 +188,12 @@ def _learn(space: Space, data: Givens, sources: list[int]) -> None:
             space._template = _kept_row(space, given, sources)
         learned = _widened(learned, [_described(space, given, c) for c in range(len(sources))])
         values = _distinct_values(space, given, learned, values)
+        for c, column in enumerate(learned):
+            if column.kind == "number":
+                here = Wholeness.of(*user_values(space, given, column))
+                wholeness[c] = wholeness.get(c, here).joined(here)
+    for c, found in wholeness.items():
+        learned[c] = replace(learned[c], whole=found > Wholeness.WHOLE_FLOATS)
     space.columns = learned
     _learn_options(space)
     sides = {c: np.array(o.observed) for c, o in enumerate(space.columns) if o.kind == "number"}
@@ -237,28 +268,28 @@ def _moved(space: Space, given: Given, rows: Rows, affine: list[Column]) -> Arra
     """Return how far coordinates of some rows move on the way to the user's units and back."""
     found, every = space._numbers(given.points[rows]), np.arange(len(rows))
     cells = {c.sources[0]: Cells(every, found[c.sources[0]]) for c in affine}
-    made = space._changed(given, rows, cells, np.zeros(len(rows), dtype=bool))
+    made = space.with_cells(given, rows, cells)
     assert space.steps is not None
     again = dense(space.steps.forward(space._fed(*made)))
     return np.asarray(np.abs(again - given.points[rows]))
 
 
 def _number(space: Space, given: Given, column: Column) -> Column:
-    """Learn range and type of a column of numbers."""
+    """Learn the range of a column of numbers."""
     assert space.steps is not None
     if len(column.places) != 1:
         raise ModelError(
             f"column {column.name!r} goes into several coordinates, which one answer could not "
             "change alike; let each column go through one transformer."
         )
-    values, whole = user_values(space, given, column)
+    values, _ = user_values(space, given, column)
     missing = np.isnan(values)
     if missing.any():  # is read as what the imputer fills in
         filled = space.steps.backward(given.points)[space.sources.index(column.name)]
         values = np.where(missing, filled, values)
     ends = float(values.min()), float(values.max())
     affine = space.steps.wires[column.places[0]].affine
-    return replace(column, observed=ends, whole=whole, affine=affine)
+    return replace(column, observed=ends, affine=affine)
 
 
 def _learn_curves(space: Space, data: Givens, values: dict[int, Array]) -> None:

@@ -1,4 +1,4 @@
-"""Multiples of a step, as a user writes them: three times 0.1 is 0.3."""
+"""Grids of values that a column keeps to: multiples of a step, or a list of values."""
 
 from __future__ import annotations
 
@@ -55,6 +55,10 @@ class Multiples:
         """Return the multiple nearest to each value."""
         return self.at(np.rint(np.asarray(values, dtype=np.float64) / self.step))
 
+    def values_at(self, coordinates: Array, values: Array) -> Array:
+        """Return the multiple nearest to each value; see `Listed.values_at`."""
+        return self.nearest(values)
+
     def _first(self, low: Any) -> NDArray[np.int64]:
         low = np.asarray(low, dtype=np.float64)
         with np.errstate(over="ignore"):
@@ -62,3 +66,32 @@ class Multiples:
         # The quotient is rounded: the next one may be inside too, or this one outside.
         k = np.where(self.at(k - 1) >= low, k - 1, k)
         return np.asarray(np.where(self.at(k) < low, k + 1, k), dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class Listed:
+    """Values that are listed with their coordinates, so that none is ever computed back.
+
+    Attributes
+    ----------
+    values : array of shape (m,)
+        In the user's units.
+    coordinates : array of shape (m,)
+        What the model's steps make of them, ascending.
+    """
+
+    values: Array
+    coordinates: Array
+
+    def values_at(self, coordinates: Array, values: Array) -> Array:
+        """Return the listed value whose coordinate is nearest; `values` play no part."""
+        if not len(self.values):
+            return values
+        after = np.searchsorted(self.coordinates, coordinates).clip(1, len(self.values) - 1)
+        after = after if len(self.values) > 1 else np.zeros_like(after)
+        before = np.maximum(after - 1, 0)
+        nearer = coordinates - self.coordinates[before] <= self.coordinates[after] - coordinates
+        return np.asarray(self.values[np.where(nearer, before, after)])
+
+
+Grid = Multiples | Listed

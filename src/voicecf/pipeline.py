@@ -389,6 +389,7 @@ def _reversed(link: Link, held: dict[int, Array]) -> dict[int, Array]:
         pairs = zip(link.takes, link.gives, strict=True)
         return {take: held[give] for take, give in pairs if give in held}
     given = np.column_stack([held[give] for give in link.gives])
+    given = np.where(np.isfinite(given), given, np.nan)  # which transformers take, unlike infinity
     # Beyond a map's range there is no way back: NaN says so, and nobody needs a warning as well.
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")

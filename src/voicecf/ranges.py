@@ -135,9 +135,7 @@ class _Answer:
             cells = {column.sources[0]: Cells(every, list(values))}
         else:
             cells = {column.sources[0]: Cells(every, np.asarray(values, dtype=np.float64))}
-        frame, array = self.space._changed(
-            self.written, np.zeros(n, dtype=np.int64), cells, np.zeros(n, dtype=bool)
-        )
+        frame, array = self.space.with_cells(self.written, np.zeros(n, dtype=np.int64), cells)
         empty = np.empty((0, 0))
         made = Given(frame, empty, empty, self.written.kind, None, array)
         return self.space.read_again(made, every)

@@ -112,10 +112,13 @@ class Rules:
     increase_only, decrease_only : column or list of columns
         Numbers, and categories that have an order.
     bounds : dict of column to (lo, hi)
-        A side is a number; None for open; text relative to the row's own value, ``"+500"`` or
-        ``"-10%"`` (of its size); or ``...``, the explainer's own.
+        A side is a number; None for open; ``...``, the explainer's own; or text relative to the
+        row's own value, ``"+500"`` or ``"-10%"`` (of its size), beside which the explainer's own
+        side holds too.
     steps : dict of column to number or None
         Values are multiples of it; None allows any number, also in a column of whole numbers.
+        Behind a map that is not affine up to a million values of a column are looked at; of more
+        than that, multiples of ten, a hundred, ... times the step.
     levels : dict of column to list
         The levels of a category that may be moved to. Its own level may always stay.
     order : dict of column to list

@@ -20,7 +20,6 @@ from voicecf.frames import (
     Rows,
     any_array,
     as_frame,
-    emptied,
     indexed,
     is_whole,
     kind_of,
@@ -59,7 +58,8 @@ class Column:
     ordered : bool
         Whether the levels have an order, which is then the one they are in.
     whole : bool
-        Whether the column is of an integer type, or of truth values.
+        Whether the column is of an integer type, or of truth values; or of whole numbers that are
+        stored as floats because some are missing.
     affine : bool
         Whether a number's coordinate is an affine function of it.
     observed : tuple of float
@@ -261,7 +261,10 @@ class Space:
         if not all(finite):
             self._check_finite(own)
         points = own if self.dtype == np.float64 else own.astype(np.float64)
-        return Given(frame, points, points, Kind.of(frame), array=own if frame is None else None)
+        array = None
+        if frame is None:
+            array = np.array(values) if values.dtype.kind in "iu" else own
+        return Given(frame, points, points, Kind.of(frame), array=array)
 
     def _read_table(self, X: Any) -> Given:
         """Send rows through the fitted steps."""
@@ -294,6 +297,10 @@ class Space:
         if not self.feeds_frame:
             return array
         return table(dict(zip(self.sources, typed(array), strict=True)))
+
+    def frame_name(self, frame: Any, source: Any) -> Any:
+        """Return what a frame calls a source: its name, or what stands in its place."""
+        return source if self.named else frame.columns[self.sources.index(source)]
 
     def _check_width(self, width: int) -> None:
         if width != len(self.sources):
@@ -350,9 +357,8 @@ class Space:
         assert self.steps is not None
         if n == 0:
             return np.empty((0, self.n_coordinates))
-        first, none = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=bool)
         with np.errstate(all="ignore"):
-            made = self._fed(*self._changed(self._row(), first, changes, none))
+            made = self._fed(*self.with_cells(self._row(), np.zeros(n, dtype=np.int64), changes))
             return dense(self.steps.forward(made))
 
     def _row(self) -> Given:
@@ -361,18 +367,16 @@ class Space:
         kept = self._template.frame
         return self._template if kept is None else replace(self._template, frame=kept.frame)
 
-    def _changed(
-        self, given: Given, rows: Rows, changes: Mapping[Any, Cells], lost: NDArray[np.bool_]
+    def with_cells(
+        self, given: Given, rows: Rows, changes: Mapping[Any, Cells]
     ) -> tuple[Any, NDArray[Any] | None]:
         """Return given rows with cells changed, as frame or array."""
         if given.frame is not None:
-            names = list(given.frame.columns)
-            if not self.named:
-                changes = {names[self.sources.index(s)]: c for s, c in changes.items()}
-            return emptied(written(given.frame[rows], changes), list(changes), lost), None
+            changes = {self.frame_name(given.frame, s): c for s, c in changes.items()}
+            return written(given.frame[rows], changes), None
         assert given.array is not None
         at = {self.sources.index(source): cells for source, cells in changes.items()}
-        return None, written_array(given.array[rows], at, lost)
+        return None, written_array(given.array[rows], at)
 
     def values(self, column: int, coordinates: Any) -> NDArray[Any]:
         """Return values of a column, shape (n,), from its coordinates.
@@ -407,12 +411,12 @@ class Space:
 
     def write(
         self, points: Array, given: Given, rows: Rows, lo: Any = None, hi: Any = None,
-        multiples: Any = None,
+        grids: Any = None,
     ) -> Given:  # fmt: skip
-        """Write answers into the user's columns, and read them again.
+        """Write answers into the user's columns.
 
         A source whose coordinates are bit for bit those of its row keeps its value, whatever it
-        was; a row of NaN holds nothing. Types are kept where they can hold the answer.
+        was, and so does a row of NaN. Types are kept where they can hold the answer.
 
         Parameters
         ----------
@@ -423,8 +427,8 @@ class Space:
             The row of `given` that each answer belongs to.
         lo, hi : array of shape (columns,) or (rows of given, columns), optional
             What rounding may not leave, in the user's units.
-        multiples : sequence of Multiples or None, optional
-            Steps that the values of a column are multiples of.
+        grids : sequence of Multiples, Listed or None, optional
+            Values that a column keeps to.
 
         Returns
         -------
@@ -439,20 +443,21 @@ class Space:
             which = np.flatnonzero(moved[:, column.places].any(axis=1))
             if column.kind == "number":
                 v = found[column.sources[0]][which]
-                if multiples is not None and multiples[c] is not None:
-                    v = multiples[c].nearest(v)
+                if grids is not None and grids[c] is not None:
+                    v = grids[c].values_at(points[which, column.places[0]], v)
                 elif lo is not None:
-                    v = np.clip(v, _side(lo, rows[which], c), _side(hi, rows[which], c))
+                    v = np.clip(v, side_of(lo, rows[which], c), side_of(hi, rows[which], c))
                 changes[column.sources[0]] = Cells(which, _snapped(v) if column.whole else v)
             else:
-                changes.update(self._level_cells(c, which, points[which]))
-        frame, array = self._changed(given, rows, changes, lost)
+                changes.update(self.level_cells(c, which, points))
+        frame, array = self.with_cells(given, rows, changes)
         empty = np.empty((0, 0))
         return Given(frame, empty, empty, given.kind, None, array)
 
-    def _level_cells(self, c: int, which: Rows, points: Array) -> dict[Any, Cells]:
+    def level_cells(self, c: int, which: Rows, points: Array) -> dict[Any, Cells]:
+        """Return what to write into the sources of a category for some of the points."""
         column = self.columns[c]
-        levels = self.nearest_level(c, points[:, column.places])
+        levels = self.nearest_level(c, points[which][:, column.places])
         if column.declared:
             return {
                 source: Cells(which, (levels == j).astype(np.float64))
@@ -514,26 +519,36 @@ class Space:
         """Return the number columns of rows in the user's units, by name."""
         return {c.name: user_values(self, given, c)[0] for c in self.columns if c.kind == "number"}
 
-    def shown(self, c: int, given: Given, points: NDArray[Any]) -> NDArray[Any]:
-        """Return the values of a column as its user sees them: floats, or levels."""
+    def shown(self, c: int, given: Given, rows: Rows) -> NDArray[Any]:
+        """Return the values of a column as they stand in some rows of the user's table.
+
+        Numbers are floats, of single precision where the table's are; of a category it is levels.
+        """
         column = self.columns[c]
         if column.declared:
-            lost = np.isnan(points).any(axis=1)
-            levels = self.values(c, np.where(lost[:, None], 0.0, points)[:, column.places])
-            levels[lost] = None
-            return levels
-        if self.steps is None:
-            return np.asarray(points[:, column.places[0]])
-        if column.kind == "number":
-            return user_values(self, given, column)[0]
-        at = self.sources.index(column.sources[0])
+            return self.levels_at(c, given.points[rows])
+        source = column.sources[0]
         if given.frame is None:
             assert given.array is not None
-            return np.asarray(given.array[:, at], dtype=object)
-        name = column.sources[0] if self.named else given.frame.columns[at]
-        made = np.empty(len(given.frame), dtype=object)
-        made[:] = given.frame.get_column(name).to_list()
+            values = given.array[rows, self.sources.index(source)]
+            if column.kind == "category":
+                return np.asarray(values, dtype=object)
+            return np.asarray(values, np.float32 if values.dtype == np.float32 else np.float64)
+        name = self.frame_name(given.frame, source)
+        some = given.frame.select(nw.col(name))[rows]
+        if column.kind == "number":
+            single = some.get_column(name).dtype == nw.Float32
+            return numbers(some, name).astype(np.float32 if single else np.float64)
+        made = np.empty(len(some), dtype=object)
+        made[:] = some.get_column(name).to_list()
         return made
+
+    def levels_at(self, c: int, points: Array) -> NDArray[Any]:
+        """Return the levels of a category at coordinates; None where there are none."""
+        lost = np.asarray(np.isnan(points).any(axis=1))
+        levels = self.values(c, np.where(lost[:, None], 0.0, points)[:, self.columns[c].places])
+        levels[lost] = None
+        return levels
 
     def inward(self, lo: Array, hi: Array) -> tuple[Array, Array]:
         """Round bounds inwards to numbers that this space can hold."""
@@ -557,7 +572,8 @@ def _copy(values: NDArray[Any], own: NDArray[Any], start: int, stop: int) -> boo
         return bool(np.isfinite(own[start:stop].sum()))  # quicker than a look at each
 
 
-def _side(side: Array, rows: Rows, c: int) -> Any:
+def side_of(side: Array, rows: Rows, c: int) -> Any:
+    """Return one side of the bounds of a column for some rows, or for all of them."""
     if side.ndim == 1:
         return side[c]
     return side[rows if len(side) > 1 else 0, c]
@@ -578,10 +594,10 @@ def _level(column: Column, value: Any) -> int:
 
 def user_values(space: Space, given: Given, column: Column) -> tuple[Array, bool]:
     """Return the values of a source as numbers, and whether its type is whole."""
-    at = space.sources.index(column.sources[0])
     if given.frame is not None:
-        name = column.sources[0] if space.named else given.frame.columns[at]
+        name = space.frame_name(given.frame, column.sources[0])
         return numbers(given.frame, name), is_whole(given.frame, name)
+    at = space.sources.index(column.sources[0])
     if given.array is None:
         return given.points[:, at], column.whole
     values = given.array[:, at]

@@ -75,7 +75,7 @@ def _reading(table: Table, prepared: Prepared) -> str:
     if prepared.left_out:
         how = "all" if prepared.filled else "any"
         lines.append(f'rows = rows.dropna(how="{how}").reset_index(drop=True)')
-    whole = [name for name in prepared.whole if name not in prepared.stepped]
+    whole = [name for name in prepared.whole if prepared.frame[name].dtype.kind != "f"]
     if any(frame[name].dtype != np.int64 for name in whole):
         lines.append(f"rows = rows.astype(dict.fromkeys({_literal(whole, 33)}, int))")
     return "\n".join(lines)
@@ -128,7 +128,7 @@ def _model(prepared: Prepared, segments: Segments) -> str:
 
 def _asking(prepared: Prepared, segments: Segments, question: Question) -> str:
     ranking = segments.voice.ranking
-    options = question.options(prepared, limit=LIMIT)
+    options = question.options(limit=LIMIT)
     contraction = (100 - question.margin) / 100 if question.margin else 1.0
     lines = ["voice = VoICE(", "    segments,", f"    contraction={contraction!r},"]
     if not isinstance(ranking, str):

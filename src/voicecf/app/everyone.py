@@ -41,7 +41,7 @@ class Plan:
     def explain(self, segments: Segments, rows: Any) -> Counterfactuals:
         """Answer some of the rows."""
         asked, prepared = self.question, segments.prepared
-        options = asked.options(prepared, limit=LIMIT)
+        options = asked.options(limit=LIMIT)
         if self.each:
             options["target"] = "each"
         return segments.firmly(asked.margin).explain(prepared.frame.iloc[rows], **options)

@@ -85,11 +85,6 @@ class Prepared:
         """Columns in use, in the order of the table."""
         return list(self.frame)
 
-    @property
-    def stepped(self) -> tuple[str, ...]:
-        """Whole numbers that are stored with fractions, because some of them are missing."""
-        return tuple(name for name in self.whole if self.frame[name].dtype.kind == "f")
-
     def called(self, row: int) -> str:
         """Name a row the way that its owner does: by its number in the file, and its identity."""
         text = f"Row {int(self.rows[row]) + 1:,}"

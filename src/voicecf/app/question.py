@@ -8,8 +8,6 @@ from enum import StrEnum
 from types import EllipsisType
 from typing import Any
 
-from voicecf.app.preparing import Prepared
-
 # Boxes that a search looks at: what it has not proven by then is said to be close.
 LIMIT = 2_000
 # Further answers that are shown.
@@ -153,14 +151,9 @@ class Question:
     margin: int = 0
     allowed: Allowed = Allowed()
 
-    def options(self, prepared: Prepared, **more: Any) -> dict[str, Any]:
-        """Return what `VoICE.explain` is given besides the row.
-
-        Whole numbers with gaps are stored with fractions, so that they are told to stay whole.
-        """
-        words = self.allowed.words()
-        steps = dict.fromkeys(prepared.stepped, 1.0) | words.pop("steps", {})
-        if steps:
-            words["steps"] = steps
+    def options(self, **more: Any) -> dict[str, Any]:
+        """Return what `VoICE.explain` is given besides the row."""
         target = "nearest" if self.target is None else self.target
-        return {"target": target, "objective": str(self.objective), **words, **more}
+        return {
+            "target": target, "objective": str(self.objective), **self.allowed.words(), **more,
+        }  # fmt: skip
