@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from voicecf._parts import Limits
 from voicecf._parts import Rows as ColumnRows
 from voicecf.columns import column_of, columns_of
 from voicecf.explainer import Question, Terms
@@ -122,7 +123,7 @@ class Case:
 
     def level(self, c: int) -> Any:
         """Return the row's level of a category."""
-        return self.space.shown(c, self.given, self.given.points)[0]
+        return self.space.shown(c, self.given, np.zeros(1, dtype=np.int64))[0]
 
     def multiples(self, c: int) -> Multiples | None:
         """Return the multiples that a column keeps to."""
@@ -132,12 +133,24 @@ class Case:
 
     def bounds(self, c: int, draft: Draft) -> tuple[float, float]:
         """Return the bounds of a column in the user's units, without its direction."""
-        own, sides = np.array([self.own(c)]), []
         rule = Rules(bounds=draft.words["bounds"]).of_columns(self.space)[c]
-        learned = self.explainer.lo_[c], self.explainer.hi_[c]
-        for side, value in zip(rule.sides, learned, strict=True):
-            sides.append(float(value if side is None else side.at(own)[0]))
-        return sides[0], sides[1]
+        rows = ColumnRows(self.space, self.given, c)
+        limits = Limits.of(rows, rule, self.explainer.lo_[c], self.explainer.hi_[c])
+        return float(limits.low[0]), float(limits.high[0])
+
+    def _widest(self, c: int) -> tuple[float | None, float | None]:
+        """Return the widest bounds that are worth suggesting; None where nothing was seen.
+
+        The observed range, widened on either side by its own width, but not past zero.
+        """
+        low, high = self.space.columns[c].observed
+        if not np.isfinite(high - low):
+            return None, None
+        spread = high - low or max(abs(low), 1.0)
+        least = max(low - spread, 0.0) if low >= 0 else low - spread
+        most = min(high + spread, 0.0) if high <= 0 else high + spread
+        own = self.own(c)
+        return float(np.fmin(least, own)), float(np.fmax(most, own))
 
     # Solving.
 
@@ -229,12 +242,11 @@ class Case:
             case "direction":
                 return _unlisted(_unlisted(draft, "increase_only", name), "decrease_only", name)
             case "range":
-                sides = (None if side is ... else side for side in draft.sides(name))
-                return draft.of_column("bounds", name, tuple(sides))
+                return self._without_range(draft, name)
             case "low":
-                return draft.of_column("bounds", name, (None, draft.sides(name)[1]))
+                return self._without_side(draft, name, 0)
             case "high":
-                return draft.of_column("bounds", name, (draft.sides(name)[0], None))
+                return self._without_side(draft, name, 1)
             case "step":
                 return draft.saying(steps={**draft.words["steps"], name: None})
             case "levels":
@@ -248,6 +260,43 @@ class Case:
             case "constraint":
                 texts = draft.words["constraints"]
                 return draft.saying(constraints=[t for t in texts if t != member.detail])
+
+    def _without_side(self, draft: Draft, name: Any, at: int) -> Draft:
+        """Leave out one side of the user's bounds; the range stays if it held beside it."""
+        sides = list(draft.sides(name))
+        sides[at] = ... if isinstance(sides[at], str) else None
+        return draft.of_column("bounds", name, tuple(sides))
+
+    def _without_range(self, draft: Draft, name: Any) -> Draft:
+        """Leave out the explainer's own range; bounds relative to the row become numbers."""
+        c = self.space.names.index(name)
+        rule = Rules(bounds=draft.words["bounds"]).of_columns(self.space)[c]
+        own, sides = np.array([self.own(c)]), list(draft.sides(name))
+        for at, side in enumerate(rule.sides):
+            if side is None:
+                sides[at] = None
+            elif side.relative and np.isfinite(own[0]):
+                sides[at] = float(side.at(own)[0])
+        return draft.of_column("bounds", name, tuple(sides))
+
+    def relaxed(self, draft: Draft, member: Member) -> Draft:
+        """Return the draft without a member, bounds no wider than is worth suggesting."""
+        less = self.without(draft, member)
+        if member.kind not in ("range", "low", "high"):
+            return less
+        c = self.space.names.index(member.column)
+        sides, after = list(less.sides(member.column)), self.bounds(c, less)
+        for at, before in enumerate(self.bounds(c, draft)):
+            if np.isinf(after[at]) and np.isfinite(before):
+                sides[at] = self._wider(c, at, before)
+        return less.of_column("bounds", member.column, tuple(sides))
+
+    def _wider(self, c: int, at: int, bound: float) -> float | None:
+        """Return the widest side that is worth suggesting, or the bound if that is wider."""
+        widest = self._widest(c)[at]
+        if widest is None or np.isinf(bound):
+            return None
+        return max(widest, bound) if at else min(widest, bound)
 
     def minimal(self, draft: Draft) -> list[Member]:
         """Find members that together cannot be satisfied, though without any one of them they can.
@@ -311,15 +360,19 @@ class Case:
 
     def _of_number(self, c: int) -> Iterator[Member]:
         name, sides, values = self.space.names[c], self.rules[c].sides, self.bounds(c, self.draft)
+        learned = float(self.explainer.lo_[c]), float(self.explainer.hi_[c])
         kinds: tuple[Kind, Kind] = ("low", "high")
         for kind, phrase, side, value in zip(
             kinds, ("at least", "at most"), sides, values, strict=True
         ):
-            if side is not None and not np.isinf(value):
-                said = self.draft.sides(name)[kind == "high"]
-                relative = f" ({said})" if isinstance(said, str) else ""
-                yield Member(f"{name} is {phrase} {number(value)}{relative}", kind, name)
-        text = self._range_text(values, sides)
+            if side is None or np.isinf(value) or np.isnan(value):
+                continue
+            if side.relative and value == learned[kind == "high"]:
+                continue  # the range is tighter
+            said = self.draft.sides(name)[kind == "high"]
+            relative = f" ({said})" if isinstance(said, str) else ""
+            yield Member(f"{name} is {phrase} {number(value)}{relative}", kind, name)
+        text = self._range_text(learned, sides)
         if text:
             yield Member(f"{name} is {text}", "range", name)
         multiples = self.multiples(c)
@@ -333,7 +386,7 @@ class Case:
         bound = self.explainer.bounds
         whose = "the data" if isinstance(bound, str) else "the explainer"
         told = [
-            number(value) if side is None and np.isfinite(value) else ""
+            number(value) if (side is None or side.relative) and np.isfinite(value) else ""
             for side, value in zip(sides, values, strict=True)
         ]
         if all(told):

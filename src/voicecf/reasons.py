@@ -112,7 +112,7 @@ class Reason:
         if not self.relaxations:
             if all(m.kind == "cluster" for m in self.conflict):
                 return "No rule stands in the way: the other clusters leave no room for it."
-            return "No change of one or two of these rules is enough."
+            return "No believable change of one or two of these rules is enough."
         ways = joined([str(way) for way in self.relaxations], "or")
         if len(self.relaxations[0].members) > 1:
             return f"No single change of the rules is enough; it can if you {ways}."
@@ -228,7 +228,7 @@ def _checked(
 
 def _edit(case: Case, member: Member, draft: Draft) -> Edit | None:
     """Return the least change of a member that is enough; None if leaving it out is not."""
-    open_ = case.without(draft, member)
+    open_ = case.relaxed(draft, member)
     free = None if case.impossible(open_) else case.answer(open_)
     if free is None:
         return None
@@ -252,9 +252,13 @@ def _left_out(case: Case, member: Member) -> Edit:
         text = f"allow {member.text.replace(' may not go ', ' to go ')}"
     elif member.kind == "direction":
         text = f"let {name} {'fall' if member.text.endswith('rise') else 'rise'} too"
+    elif member.kind in texts:
+        text = texts[member.kind]
     else:
-        text = texts.get(member.kind, f"drop the bounds of {name}")
-    return Edit(text, lambda draft: case.without(draft, member))
+        c = case.space.names.index(name)
+        low, high = (number(side) for side in case.bounds(c, case.relaxed(case.draft, member)))
+        text = f"allow {name} from {low} to {high}"
+    return Edit(text, lambda draft: case.relaxed(draft, member))
 
 
 # The least that is enough, kind by kind: edits to try, the most modest first.
@@ -323,7 +327,16 @@ def _bound_edits(case: Case, member: Member, draft: Draft, free: Any) -> Iterato
         return draft.of_column("bounds", name, (before[0], side) if upper else (side, before[1]))
 
     for side in _sides(case, c, draft, high if upper else low, value, to):
-        yield Edit(f"allow {name} {word} to {number(side)}", partial(to, side))
+        text = f"allow {name} {word} to {number(side)}{_beyond(case, c, side)}"
+        yield Edit(text, partial(to, side))
+
+
+def _beyond(case: Case, c: int, side: float) -> str:
+    """Say that a bound lies beyond what was seen, where it does."""
+    low, high = case.space.columns[c].observed
+    if low <= side <= high:
+        return ""
+    return f", beyond the {number(low)} to {number(high)} that were seen"
 
 
 def _sides(
