@@ -68,11 +68,11 @@ def test_rules_hold() -> None:
 
 def test_whole_numbers_with_gaps_stay_whole() -> None:
     segments = fitted(with_gaps(people()), missing=Missing.FILL_IN)
-    assert segments.prepared.stepped
+    assert segments.prepared.whole
     for row in range(6):
         found = answer(segments, Question(row, other(segments, row)), NAMES)
         after = found.found.to_frame().iloc[0]
-        for name in segments.prepared.stepped:
+        for name in segments.prepared.whole:
             assert np.isnan(after[name]) or after[name] == round(after[name])
 
 

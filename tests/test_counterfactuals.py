@@ -129,7 +129,7 @@ def test_cost_counts_and_tolerance_are_what_their_names_say(voice, pairs):
     spread = np.ptp(WINE.to_numpy(), axis=0)
     np.testing.assert_array_equal(pairs.n_changed, (abs(moves) > 1e-9 * spread).sum(axis=1))
     np.testing.assert_array_equal(pairs.tau, pairs.rho - 1)
-    np.testing.assert_array_equal(pairs.source, voice.model.predict(WINE.iloc[:20])[pairs.row])
+    np.testing.assert_array_equal(pairs.source, voice.model_.predict(WINE.iloc[:20])[pairs.row])
     np.testing.assert_array_equal(pairs.alpha, voice.alpha_[pairs.target])
     assert (pairs.cardinality == 13).all()
 
@@ -185,7 +185,7 @@ def test_the_index_of_a_pandas_frame_is_kept(voice):
 
 
 def test_the_frame_can_be_put_to_the_model_and_lands_in_the_target(voice, pairs):
-    np.testing.assert_array_equal(voice.model.predict(pairs.to_frame()), pairs.target)
+    np.testing.assert_array_equal(voice.model_.predict(pairs.to_frame()), pairs.target)
 
 
 def test_the_summary_has_a_line_an_answer_and_words_for_the_status(pairs, stuck):
@@ -243,7 +243,7 @@ def test_nothing_changed_is_an_empty_table_with_the_same_types():
 def test_a_sentence_names_row_clusters_changes_and_tolerance(voice):
     cf = voice.explain(WINE, target=2)[17]
     text = cf.text(0)
-    source = voice.model.predict(WINE)[17]
+    source = voice.model_.predict(WINE)[17]
     changes = r"[\w/]+ (rises|falls) from -?[\d.]+ to -?[\d.]+"
     form = (
         rf"Row 17 moves from cluster {source} to 2 if ({changes}(, | and ))+(\d+ smaller changes?)?"
@@ -264,8 +264,8 @@ def test_a_sentence_tells_up_from_down_with_digits_that_show_it(pairs):
             assert (verb == "rises") == (z > a)
             after = after.rstrip(".")
             step = abs(z - a)
-            assert abs(float(before) - a) <= 0.051 * step
-            assert abs(float(after) - z) <= 0.051 * step
+            assert float(before) == a
+            assert abs(float(after) - z) <= 0.0101 * step
             seen += 1
     assert seen > 100
 
@@ -273,21 +273,21 @@ def test_a_sentence_tells_up_from_down_with_digits_that_show_it(pairs):
 def test_the_doctest_sentence_is_the_simplest():
     voice = VoICE.from_centers([[0.0, 0.0], [4.0, 0.0]], feature_names=["age", "income"])
     assert voice.explain([[1.0, 5.0]]).text(0) == (
-        "Row 0 moves from cluster 0 to 1 if age rises from 1 to 2; it can go any distance that way."
+        "Row 0 moves from cluster 0 to 1 if age rises from 1 to 2.01; it can go any distance "
+        "that way."
     )
 
 
 def test_two_changes_are_joined_by_and():
     voice = VoICE.from_centers([[0.0, 0.0], [4.0, 2.0]], feature_names=["age", "income"])
     text = voice.explain([[0.0, 0.0]]).text(0)
-    assert "if age rises from 0 to 2 and income rises from 0 to 1;" in text
+    assert "if age rises from 0 to 2.01 and income rises from 0 to 1.01;" in text
 
 
-def test_many_changes_are_cut_short_and_counted():
-    voice = VoICE.from_centers([np.zeros(9), np.ones(9)])
-    text = voice.explain([np.zeros(9)]).text(0)
-    assert text.count("rises") == 6
-    assert "3 smaller changes" in text
+def test_many_changes_are_all_named_but_not_in_a_printout():
+    cf = VoICE.from_centers([np.zeros(9), np.ones(9)]).explain([np.zeros(9)])
+    assert cf.text(0).count("rises") == 9
+    assert "Row 0 moves from cluster 0 to 1 by 9 changes: see .text(0)" in repr(cf)
 
 
 def test_a_row_that_stays_and_a_row_that_is_stuck_say_so(mixed, stuck):
@@ -309,9 +309,9 @@ def test_a_move_that_is_at_its_limit_can_go_no_further():
 @pytest.mark.parametrize(
     ("before", "after", "words"),
     [
-        (1234567.0, 2234567.0, "from 1234567 to 2234567"),
-        (1e-7, 2e-7, "from 1e-07 to 2e-07"),
-        (0.0, 1e20, "from 0 to 1e+20"),
+        (1234567.0, 2234567.0, "from 1234567 to 2240000"),
+        (1e-7, 2e-7, "from 1e-07 to 2.01e-07"),
+        (0.0, 1e20, "from 0 to 1.01e+20"),
     ],
 )
 def test_numbers_are_written_so_that_people_read_them(before, after, words):
@@ -326,10 +326,9 @@ def test_numbers_are_written_so_that_people_read_them(before, after, words):
 def test_repr_counts_outcomes_and_shows_the_first_sentences(pairs, mixed):
     shown = repr(pairs)
     assert shown.startswith("40 counterfactuals: 40 optimal")
-    assert pairs.text(0) in shown
-    assert pairs.text(2) in shown
-    assert pairs.text(3) not in shown
+    assert shown.count("see .text(") == 3
     assert "37 more" in shown
+    assert mixed.text(0) in repr(mixed)
     assert repr(mixed).startswith("3 counterfactuals: 2 optimal, 1 already")
     assert repr(mixed[:0]) == "0 counterfactuals: none"
 

@@ -12,16 +12,17 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from voicecf.frames import Kind, indexed, retyped, table, typed
+from voicecf.frames import Kind, emptied, indexed, table, typed
 from voicecf.region import Array
 from voicecf.space import Given, Space
 from voicecf.status import Status
+from voicecf.wording import exact, joined
 
 if TYPE_CHECKING:
     from voicecf.reasons import Reason
 
 Rows = NDArray[np.int64]
-# How many changes a sentence names before it counts the rest.
+# How many changes a line of a printout names; `text` names all of them.
 NAMED = 6
 # How many times as far is as good as any distance.
 FAR = 1e6
@@ -173,13 +174,23 @@ class Counterfactuals:
 
     def _before(self, c: int) -> NDArray[Any]:
         """Values of a column, as its user knows them, before the change."""
-        return self.space.shown(c, self.given, self.given.points)[self.row]
+        return self.space.shown(c, self.given, self.row)
 
     def _after(self, c: int) -> NDArray[Any]:
         """Values of a column, as its user knows them, after the change."""
-        if self.written is None or self.space.columns[c].declared:
-            return self.space.shown(c, self.given, self.points)
-        return self.space.shown(c, self.written, self.points)[self.place]
+        column = self.space.columns[c]
+        if column.declared:
+            return self.space.levels_at(c, self.points)
+        if self.written is None:
+            return np.asarray(self.points[:, column.places[0]])
+        values = self.space.shown(c, self.written, self.place)
+        values[self._lost] = None if values.dtype == object else np.nan
+        return values
+
+    @property
+    def _lost(self) -> NDArray[np.bool_]:
+        """Which rows have no changed row to show."""
+        return np.asarray(np.isnan(self.points).any(axis=1))
 
     @cached_property
     def _values(self) -> tuple[list[NDArray[Any]], list[NDArray[Any]]]:
@@ -199,25 +210,30 @@ class Counterfactuals:
         return moved[np.argsort(-np.asarray(moves), kind="stable")]
 
     def to_frame(self) -> Any:
-        """Return the changed rows in the columns, and the kind of frame, that came in."""
-        if self.given.frame is None and self.space.steps is None:
+        """Return the changed rows in the columns, and the kind of frame, that came in.
+
+        A row without an answer holds nothing.
+        """
+        if self.given.array is self.given.points and self.space.steps is None:
             return self.space.table(self.points)
         written, place = self.written, self.place
         if written is None:
             doubles = self.points.astype(np.float64, copy=False)
             written, place = self.space.write(doubles, self.given, self.row), np.arange(len(self))
-        if written.frame is None:
+        if written.frame is not None:
+            frame = written.frame[place]
+        else:
             assert written.array is not None
-            return table(dict(zip(self.space.sources, typed(written.array[place]), strict=True)))
-        found = written.frame[place]
-        if self.feasible.all() and self.given.frame is not None:
-            found = retyped(found, self.given.frame)
-        return indexed(found.to_native(), self.kind, self.row)
+            columns = dict(zip(self.space.sources, typed(written.array[place]), strict=True))
+            frame = nw.from_native(table(columns), eager_only=True)
+        names = [self.space.frame_name(frame, s) for c in self.space.columns for s in c.sources]
+        return indexed(emptied(frame, names, self._lost).to_native(), self.kind, self.row)
 
     def to_json(self, indent: int | None = None) -> str:
         """Write the answers as strict JSON, as `voicecf.schema.JSON_SCHEMA` has it.
 
-        Values are in the user's columns, units and types; what is missing is null.
+        Values are in the user's columns, units and types, and as short as `rounded` makes them;
+        what is missing is null.
 
         Parameters
         ----------
@@ -270,6 +286,25 @@ class Counterfactuals:
             cells[name] = np.array(written, dtype=np.float64 if numeric else object)
         return cells
 
+    def rounded(self) -> Counterfactuals:
+        """Return the same answers in few digits, rounded so that each still lands.
+
+        A changed number gets as few digits as it can have while the row with all of its changes
+        typed in is in the target by the model's own predict, and within bounds and rules; where no
+        short number lands, it keeps all of its digits. Sentences, cards, JSON and the app print
+        these. Cost, rho and gap are those of the exact answers.
+
+        Examples
+        --------
+        >>> from voicecf import VoICE
+        >>> voice = VoICE.from_centers([[0.0, 0.0], [4.0, 0.0]], feature_names=["age", "income"])
+        >>> voice.explain([[1.0, 5.0]], target=1).rounded().points
+        array([[2.01, 5.  ]])
+        """
+        from voicecf.rounding import rounded
+
+        return rounded(self)
+
     def text(self, i: int) -> str:
         """Say answer i in plain words.
 
@@ -277,24 +312,27 @@ class Counterfactuals:
         --------
         >>> from voicecf import VoICE
         >>> voice = VoICE.from_centers([[0.0, 0.0], [4.0, 0.0]], feature_names=["age", "income"])
-        >>> voice.explain([[1.0, 5.0]], target=1).text(0)
-        'Row 0 moves from cluster 0 to 1 if age rises from 1 to 2; it can go any distance that way.'
+        >>> print(voice.explain([[1.0, 5.0]], target=1, bounds={"age": (0, 2.01)}).text(0))
+        Row 0 moves from cluster 0 to 1 if age rises from 1 to 2.01; it can go no further.
         """
-        i = self._at(i)
+        return self[self._at(i)].rounded().sentence(0)
+
+    def sentence(self, i: int) -> str:
+        """Say answer i with the digits that it has; `text` says it rounded."""
         row, source, target = self.row[i], self.source[i], self.target[i]
         status = Status(self.status[i])
         if status == Status.ALREADY:
             return f"Row {row} is in cluster {target} already; nothing has to change."
         if not self.feasible[i]:
             return f"Row {row} cannot move from cluster {source} to {target}: {status.diagnosis}"
-        moved = [self._phrase(i, f) for f in self._changed(i)]
-        if not moved:
+        if self.n_changed[i] == 0:
             return (
                 f"Row {row} lies on the border of clusters {source} and {target}: a touch moves it."
             )
         verb = "stays in" if source == target else f"moves from cluster {source} to"
         where = f"cluster {target}, deeper" if source == target else f"{target}"
-        return f"Row {row} {verb} {where} if {_joined(moved)}; it can go {self._reach(i)}."
+        moved = joined([self._phrase(i, f) for f in self._changed(i)])
+        return f"Row {row} {verb} {where} if {moved}; it can go {self._reach(i)}."
 
     def reason(self, i: int) -> Reason:
         """Tell why answer i is infeasible, and what would make one possible.
@@ -379,10 +417,9 @@ class Counterfactuals:
         if self.space.columns[c].kind == "category":
             return f"{name} changes from {_level_text(before)} to {_level_text(after)}"
         if np.isnan(before):
-            return f"{name}, which is missing, is {_readable(0.0, float(after))[1]}"
+            return f"{name}, which is missing, is {exact(after)}"
         verb = "rises" if after > before else "falls"
-        start, end = _readable(float(before), float(after))
-        return f"{name} {verb} from {start} to {end}"
+        return f"{name} {verb} from {exact(before)} to {exact(after)}"
 
     def _reach(self, i: int) -> str:
         rho = self.rho[i]
@@ -402,10 +439,19 @@ class Counterfactuals:
             lines.append(
                 f"median cost {np.median(cost):.4g}, median changes {np.median(changed):g}"
             )
-        lines += [f"  {self.text(i)}" for i in range(min(3, len(self)))]
+        lines += [f"  {line}" for line in self[:3].rounded()._lines()]
         if len(self) > 3:
             lines.append(f"  ... and {len(self) - 3} more; see .summary(), .changes(), .to_frame()")
         return "\n".join(lines)
+
+    def _lines(self) -> Iterator[str]:
+        """Yield a sentence for each answer; of one with many changes, how many they are."""
+        for i in range(len(self)):
+            if self.feasible[i] and self.n_changed[i] > NAMED:
+                move = f"moves from cluster {self.source[i]} to {self.target[i]}"
+                yield f"Row {self.row[i]} {move} by {self.n_changed[i]} changes: see .text({i})"
+            else:
+                yield self.sentence(i)
 
     def _repr_html_(self) -> str:
         head, *body = repr(self).split("\n")
@@ -447,24 +493,3 @@ def _as_text(value: Any) -> str | None:
             f"{value:.0f}" if value == np.rint(value) and abs(value) < 1e15 else repr(float(value))
         )
     return str(value)
-
-
-def _joined(phrases: list[str]) -> str:
-    if len(phrases) > NAMED:
-        rest = len(phrases) - NAMED
-        phrases = [*phrases[:NAMED], f"{rest} smaller change{'s' if rest > 1 else ''}"]
-    return phrases[0] if len(phrases) == 1 else f"{', '.join(phrases[:-1])} and {phrases[-1]}"
-
-
-def _readable(before: float, after: float) -> tuple[str, str]:
-    """Write two numbers with as many digits as it takes to see their difference to one percent."""
-    size = max(abs(before), abs(after))
-    digits = 3 + max(0, int(np.floor(np.log10(size / abs(after - before))))) if size else 3
-    return tuple(_plain_number(v, min(digits, 17)) for v in (before, after))  # type: ignore[return-value]
-
-
-def _plain_number(value: float, digits: int) -> str:
-    text = f"{value:.{digits}g}"
-    if "e" in text and 1e-4 <= abs(value) < 1e15:
-        text = f"{value:.0f}"
-    return text

@@ -63,7 +63,11 @@ _ANSWER = {
     "text": {"type": "string", "description": "The answer in a sentence."},
     "values": {
         "anyOf": [{"type": "object", "additionalProperties": _VALUE}, {"type": "null"}],
-        "description": "The changed row by column; null where there is none.",
+        "description": (
+            "The changed row by column, in few digits, rounded so that it is in its target by the "
+            "model's own predict; null where there is none. Cost, rho and gap are those of the "
+            "exact answer."
+        ),
     },
     "changes": {"type": "array", "items": _CHANGE},
 }
@@ -97,7 +101,7 @@ JSON_SCHEMA: dict[str, Any] = {
 
 
 def as_json(counterfactuals: Counterfactuals, *, indent: int | None = None) -> str:
-    """Write answers as strict JSON, as `JSON_SCHEMA` has it.
+    """Write answers as strict JSON, as `JSON_SCHEMA` has it, in few digits that still land.
 
     Parameters
     ----------
@@ -115,14 +119,15 @@ def as_json(counterfactuals: Counterfactuals, *, indent: int | None = None) -> s
     >>> answer["status"], answer["rho"], [change["column"] for change in answer["changes"]]
     ('optimal', 'Infinity', ['age'])
     """
-    frame = nw.from_native(counterfactuals.to_frame(), eager_only=True)
+    short = counterfactuals.rounded()
+    frame = nw.from_native(short.to_frame(), eager_only=True)
     texts = _texts(list(frame.columns))
     rows = [dict(zip(texts.values(), map(_value, row), strict=True)) for row in frame.rows()]
     document = {
         "format": FORMAT,
         "version": VERSION,
         "columns": list(texts.values()),
-        "answers": [_answer(counterfactuals, i, row, texts) for i, row in enumerate(rows)],
+        "answers": [_answer(short, i, row, texts) for i, row in enumerate(rows)],
     }
     return json.dumps(document, indent=indent, allow_nan=False)
 
@@ -151,7 +156,7 @@ def _answer(
         **{key: int(getattr(cf, key)[i]) for key in counts},
         **{key: _number(getattr(cf, key)[i]) for key in ("cost", "alpha", "gap")},
         **{key: _reach(getattr(cf, key)[i]) for key in ("rho", "tau")},
-        "text": cf.text(i),
+        "text": cf.sentence(i),
         "values": None if name in NOTHING else row,
         "changes": [] if name in NOTHING else _changes(cf, i, row, texts),
     }
@@ -169,7 +174,7 @@ def _changes(
         before, after = (
             _typed(values[c][i], column.whole, row.get(name)) for values in counterfactuals._values
         )
-        delta = _number(counterfactuals.deltas[i, c])
+        delta = _number(float(f"{counterfactuals.deltas[i, c]:.12g}"))
         found.append({"column": name, "from": before, "to": after, "delta": delta})
     return found
 

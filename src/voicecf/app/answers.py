@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 from voicecf import Counterfactuals, Status
 from voicecf.app.question import ALTERNATIVES, LIMIT, Allowed, Objective, Question
 from voicecf.app.segments import Segments, blocks_of
-from voicecf.app.words import counted, figure, joined, pair, percent
+from voicecf.app.words import counted, figure, joined, percent
 from voicecf.reasons import Member, Reason, Relaxation
+from voicecf.rounding import short_ranges
+from voicecf.wording import exact
 
 # Changes that a sentence names before it counts the rest.
 NAMED = 5
-# Share of a column's range that counts as a change, as in `Counterfactuals.n_changed`.
-LEAST = 1e-9
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,8 @@ class Answer:
             return f"{self.called} lies on the border of {self.source} and {self.target}."
         phrases = [change.phrase for change in self.changes[:NAMED]]
         if len(self.changes) > NAMED:
-            phrases.append(counted(len(self.changes) - NAMED, "smaller change"))
+            more = len(self.changes) - NAMED
+            phrases.append(f"{counted(more, 'more column')} as listed below")
         return f"{self.called} moves from {self.source} to {self.target} if {joined(phrases)}."
 
     @property
@@ -194,7 +195,7 @@ def _explained(segments: Segments, question: Question, **more: Any) -> Counterfa
     prepared = segments.prepared
     voice = segments.firmly(question.margin)
     row = prepared.frame.iloc[[question.row]]
-    return voice.explain(row, **question.options(prepared, limit=LIMIT, **more))
+    return voice.explain(row, **question.options(limit=LIMIT, **more))
 
 
 def changes_of(segments: Segments, found: Counterfactuals) -> list[tuple[Change, ...]]:
@@ -204,6 +205,7 @@ def changes_of(segments: Segments, found: Counterfactuals) -> list[tuple[Change,
     """
     if not found.feasible.any():
         return [()] * len(found)
+    found = found.rounded()
     before, after = found.factual, found.to_frame()
     order = np.argsort(-_prices(segments, found), axis=1, kind="stable")
     names = segments.prepared.names
@@ -230,13 +232,13 @@ def _change(segments: Segments, name: str, before: Any, after: Any) -> Change | 
         return None if was == is_ else Change(name, was, is_, np.nan, np.nan, "changes")
     low, high = segments.spans[name]
     start, end = float(before), float(after)
-    if _gone(end) or abs(end - start) <= LEAST * (high - low):
+    if _gone(end) or end == start:
         return None
     first, last = ((v - low) / ((high - low) or 1.0) for v in (start, end))
     whole = name in segments.prepared.whole
     verb, sign = ("rises", "+") if end > start else ("falls", "\N{MINUS SIGN}")
     amount = "" if _gone(start) else f"{sign}{figure(abs(end - start), whole)}"
-    was, is_ = pair(start, end, whole)
+    was, is_ = (exact(v, thousands=True) for v in (start, end))
     return Change(name, was, is_, first, last, verb, amount)
 
 
@@ -262,8 +264,9 @@ def reaches(given: Answer) -> list[Reach]:
     """Tell for each column that an answer changes between which values it may lie."""
     if not given.possible or not given.changes:
         return []
-    told = given.found.ranges(0).to_dict("records")
-    return [_reach(given, line) for line in told]
+    columns = short_ranges(given.found.rounded(), 0)
+    lines = zip(*columns.values(), strict=True)
+    return [_reach(given, dict(zip(columns, line, strict=True))) for line in lines]
 
 
 def _reach(given: Answer, line: dict[str, Any]) -> Reach:
@@ -273,8 +276,7 @@ def _reach(given: Answer, line: dict[str, Any]) -> Reach:
         return Reach(
             name, f"{line['to']}, {levels}" if levels else f"only {line['to']}", "", "", ""
         )
-    whole = name in given.segments.prepared.whole
-    low, high = (figure(float(line[side]), whole) for side in ("low", "high"))
+    low, high = (exact(float(line[side]), thousands=True) for side in ("low", "high"))
     below, above = (_in_the_way(str(line[side]), given) for side in ("binds_low", "binds_high"))
     return Reach(name, low, high, below, above)
 
@@ -352,7 +354,7 @@ def _way(given: Answer, reason: Reason, one: Relaxation) -> Way | None:
     target = asked.target if asked.target is not None else reason.target
     allowed, margin = asked.allowed, asked.margin
     if one.words is not None:
-        allowed = Allowed.from_words(_own(one.words, given))
+        allowed = Allowed.from_words(one.words)
     if one.contraction is not None:
         margin = int(np.floor(100 * (1 - one.contraction) + 1e-9))
         text = f"lower the safety margin to {margin} %"
@@ -360,16 +362,6 @@ def _way(given: Answer, reason: Reason, one: Relaxation) -> Way | None:
             return None
     changed = replace(asked, target=target, allowed=allowed, margin=margin)
     return None if changed == asked else Way(_sentence(text), changed)
-
-
-def _own(words: dict[str, Any], given: Answer) -> dict[str, Any]:
-    """Leave out the steps that the app itself adds for whole numbers with gaps."""
-    said = {r.column: r.step for r in given.question.allowed.ranges}
-    steps = {
-        name: step for name, step in words.get("steps", {}).items()
-        if name not in given.segments.prepared.stepped or said.get(name) is not None
-    }  # fmt: skip
-    return {**words, "steps": steps}
 
 
 def _sentence(text: str) -> str:

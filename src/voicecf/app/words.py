@@ -22,39 +22,15 @@ def figure(value: float, whole: bool = False) -> str:
     return _written(value, max(0, 2 - _size(value)))
 
 
-def pair(before: float, after: float, whole: bool = False) -> tuple[str, str]:
-    """Write two numbers with as many digits as show how they differ.
-
-    Examples
-    --------
-    >>> from voicecf.app.words import pair
-    >>> pair(1065.0, 949.97), pair(0.5, 0.5004)
-    (('1,065', '950'), ('0.5000', '0.5004'))
-    """
-    if not (isfinite(before) and isfinite(after)) or before == after:
-        return figure(before, whole), figure(after, whole)
-    size = max(_size(before), _size(after))
-    digits = max(0, 2 - size, 1 - _size(after - before) if _size(after - before) < size - 1 else 0)
-    if whole and before == round(before) and after == round(after):
-        digits = 0
-    first, second = (_written(v, min(digits, 15), keep=True) for v in (before, after))
-    if all("." in text for text in (first, second)):
-        while first[-1] == second[-1] == "0" and first[-2] != "." and second[-2] != ".":
-            first, second = first[:-1], second[:-1]
-        if first.endswith(".0") and second.endswith(".0"):
-            first, second = first[:-2], second[:-2]
-    return first, second
-
-
 def _size(value: float) -> int:
     return floor(log10(abs(value))) if value else 0
 
 
-def _written(value: float, digits: int, keep: bool = False) -> str:
+def _written(value: float, digits: int) -> str:
     if abs(value) >= 1e15 or (0 < abs(value) < 1e-6):
         return f"{value:.3g}"
     text = f"{value:,.{digits}f}"
-    if "." in text and not keep:
+    if "." in text:
         text = text.rstrip("0").rstrip(".")
     return "0" if text in ("-0", "") else text
 

@@ -13,10 +13,12 @@ from voicecf.plots.display import Display, canvas
 from voicecf.plots.plane import explainer_of
 from voicecf.plots.sheet import FOOTER, HEADER, ROW, WIDTH, Sheet
 from voicecf.plots.theme import Theme
-from voicecf.plots.words import compact, level, number, telling
+from voicecf.plots.words import compact, level
+from voicecf.rounding import short_ranges
 from voicecf.space import Kind
 from voicecf.status import Status
 from voicecf.voice import VoICE
+from voicecf.wording import exact
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -38,7 +40,8 @@ class Change:
     column : str
         Its name.
     before, after : object
-        A float in the user's units, NaN if missing, or a level.
+        A float in the user's units, NaN if missing, or a level; after the change in few digits
+        that still land, as `Counterfactuals.rounded` has it.
     observed : pair of float
         The column's range in the data of `fit`; infinite where there was none.
     low, high : float
@@ -73,8 +76,7 @@ class Change:
         """Values before and after, as text."""
         if not self.is_number:
             return level(self.before), level(self.after)
-        digits = telling(self.before, self.after, 12)
-        return number(self.before, digits), number(self.after, digits)
+        return exact(self.before), exact(self.after)
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,7 +104,7 @@ class ChangeCard(Display):
     >>> card.title
     'Row 0 moves from cluster 0 to cluster 1 if one column changes.'
     >>> [(change.column, change.texts, change.binds_low) for change in card.changes]
-    [('age', ('1', '2'), 'cluster 0')]
+    [('age', ('1', '2.01'), 'cluster 0')]
     """
 
     changes: list[Change]
@@ -120,7 +122,7 @@ class ChangeCard(Display):
     @classmethod
     def from_counterfactuals(cls, cf: Counterfactuals, i: int = 0) -> ChangeCard:
         """Read answer `i`; solves again for its ranges, or for the reason why there is none."""
-        i = cf._at(i)
+        cf, i = cf[cf._at(i)].rounded(), 0
         status = Status(int(cf.status[i]))
         changes = _changes(cf, i) if cf.feasible[i] else []
         return cls(
@@ -190,9 +192,9 @@ def _ranges(cf: Counterfactuals, i: int) -> dict[str, list[Any]]:
     """Return how far each changed column may go; nothing where that is not known."""
     if not isinstance(explainer_of(cf), VoICE):
         return {}
-    found = nw.from_native(cf.ranges(i), eager_only=True)
-    numbers = {n: [float(v) for v in found.get_column(n).to_numpy()] for n in ("low", "high")}
-    return {**numbers, **{n: [v or "" for v in found.get_column(n).to_list()] for n in TEXTS}}
+    found = short_ranges(cf, i)
+    ends = {name: [float(end) for end in found[name]] for name in ("low", "high")}
+    return {**ends, **{name: [text or "" for text in found[name]] for name in TEXTS}}
 
 
 def _title(cf: Counterfactuals, i: int, n: int) -> str:

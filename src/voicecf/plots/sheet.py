@@ -9,7 +9,8 @@ import numpy as np
 
 from voicecf.plots.display import fit, width_of, wrapped, write
 from voicecf.plots.theme import Theme, mixed
-from voicecf.plots.words import ARROW, counted, legible, number, telling
+from voicecf.plots.words import ARROW, counted, legible, number
+from voicecf.wording import exact
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -112,8 +113,7 @@ class Sheet:
         """Write between what a column may lie, and what binds there."""
         if np.isnan(change.low):
             return
-        digits = telling(change.low, change.high, 6)
-        low, high = number(change.low, digits), number(change.high, digits)
+        low, high = exact(change.low), exact(change.high)
         half = (RANGE[0] + RANGE[1]) / 2
         for span, value, end, binds in (
             ((RANGE[0], half - 0.005), low, change.low, change.binds_low),

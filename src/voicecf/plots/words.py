@@ -58,21 +58,6 @@ def number(value: float, digits: int = 4) -> str:
     return f"{value:.0f}" if "e" in text and 1e-4 <= abs(value) < 1e10 else text
 
 
-def telling(first: float, second: float, most: int) -> int:
-    """Return how many digits show the difference of two numbers: four, or more up to a most.
-
-    Examples
-    --------
-    >>> from voicecf.plots.words import telling
-    >>> telling(1.0, 2.0, 12), telling(10_000.0, 10_000.5, 12)
-    (4, 7)
-    """
-    size, apart = max(abs(first), abs(second)), abs(second - first)
-    if not (np.isfinite(size) and apart > 10.0 ** (1 - most) * size):
-        return 4
-    return max(4, min(most, 2 + int(np.ceil(np.log10(size / apart)))))
-
-
 def compact(value: float) -> str:
     """Write a number in at most six characters or so, for a cell of a table.
 

@@ -1,0 +1,230 @@
+"""What we print holds: sentences, cards and JSON, typed in, land in their target by predict."""
+
+from __future__ import annotations
+
+import json
+import re
+from functools import cache
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.cluster import KMeans
+from sklearn.compose import make_column_selector, make_column_transformer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    OneHotEncoder,
+    PowerTransformer,
+    QuantileTransformer,
+    RobustScaler,
+    StandardScaler,
+)
+
+from voicecf import SHARK, Status, VoICE, datasets
+from voicecf.plots import ChangeCard
+
+pytestmark = pytest.mark.filterwarnings("ignore::voicecf.shark.WeightCollapseWarning")
+TYPED = []  # how many sentences each case typed in
+MAPS = {
+    "scaled": StandardScaler,
+    "logs": lambda: make_pipeline(
+        FunctionTransformer(np.arcsinh, inverse_func=np.sinh), RobustScaler()
+    ),
+    "powers": PowerTransformer,
+    "quantiles": lambda: QuantileTransformer(n_quantiles=60, output_distribution="normal"),
+}
+
+
+def skewed(seed: int, n: int = 240) -> pd.DataFrame:
+    """Return customers: many zeros, long tails, whole numbers and cents."""
+    rng = np.random.default_rng(seed)
+    buys = rng.random(n) < 0.7
+    return pd.DataFrame({
+        "recency": rng.integers(0, 365, n),
+        "frequency": np.where(buys, rng.geometric(0.1, n), 0),
+        "money": np.where(buys, np.exp(rng.normal(5, 1.5, n)), 0).round(2),
+        "score": rng.normal(0, 1, n) * rng.choice([1, 10], n),
+        "income": np.exp(rng.normal(10, 1, n)).round().astype(int),
+        "since": rng.integers(1950, 2024, n),
+    })  # fmt: skip
+
+
+@cache
+def table(name: str) -> pd.DataFrame:
+    if name.startswith("skewed"):
+        return skewed(int(name.removeprefix("skewed ")))
+    return datasets.load(name).frame.iloc[:3000]
+
+
+@cache
+def explainer(name: str, way: str, contraction: object) -> VoICE:
+    frame = table(name)
+    numbers = make_column_transformer(
+        (MAPS[way](), make_column_selector(dtype_include="number")),
+        (OneHotEncoder(), make_column_selector(dtype_exclude="number")),
+    )
+    seed = len(name)
+    model = SHARK(3, n_init=2, random_state=seed) if seed % 2 else KMeans(4, random_state=seed)
+    return VoICE(make_pipeline(numbers, model), contraction=contraction).fit(frame)
+
+
+def answers(name: str, way: str, contraction: object, objective: str, rows: int):
+    voice, frame = explainer(name, way, contraction), table(name)
+    some = frame.iloc[np.linspace(0, len(frame) - 1, rows).astype(int)]
+    fractions = {c: None for c in frame.select_dtypes("number") if len(c) % 2}
+    steps = fractions if objective == "cost" else {}
+    return voice, some, voice.explain(some, objective=objective, steps=steps, limit=500)
+
+
+def phrases(text: str, names: list[str]) -> list[tuple[str, str | None, str]]:
+    """Read column, value before (None where missing) and value after from a sentence."""
+    either = "|".join(re.escape(name) for name in sorted(names, key=len, reverse=True))
+    verb = "(?:rises|falls|changes) from (?P<before>.+?) to "
+    last = rf"(?=(?:, | and )(?:{either})(?:, which| rises| falls| changes)|; it can go)"
+    one = rf"(?:if |, | and )(?P<name>{either})(?: {verb}|, which is missing, is )"
+    found = re.finditer(rf"{one}(?P<after>.+?){last}", text)
+    return [(m["name"], m["before"], m["after"]) for m in found]
+
+
+def typed_in(row: pd.DataFrame, changes: list[tuple[str, object]]) -> pd.DataFrame:
+    """Return a row with values typed into some of its cells."""
+    row = row.copy()
+    for name, value in changes:
+        if row[name].dtype.kind in "if":
+            number = float(value)
+            row[name] = [
+                int(number) if row[name].dtype.kind == "i" and number.is_integer() else number
+            ]
+        else:
+            was = row[name].astype(object)
+            levels = {str(level): level for level in table_levels(row[name])}
+            row[name] = pd.Series([levels.get(value, value)], row.index, dtype=was.dtype)
+    return row
+
+
+def table_levels(column: pd.Series) -> list[object]:
+    return list(column.cat.categories) if isinstance(column.dtype, pd.CategoricalDtype) else []
+
+
+def moved(cf) -> np.ndarray:
+    return np.flatnonzero(cf.feasible & (cf.status != Status.ALREADY) & (cf.n_changed > 0))
+
+
+CASES = [
+    (name, way, contraction, objective)
+    for name in [*datasets.names(), *(f"skewed {seed}" for seed in range(6))]
+    for way in (MAPS if name.startswith("skewed") else ("scaled", "powers"))
+    for contraction in ("retain", 1.0)
+    for objective in ("cost", "fewest")
+]
+
+
+@pytest.mark.parametrize(("name", "way", "contraction", "objective"), CASES)
+def test_every_sentence_and_every_json_value_lands_when_it_is_typed_in(
+    name, way, contraction, objective
+):
+    voice, some, cf = answers(name, way, contraction, objective, 60)
+    document = json.loads(cf.to_json())
+    by_text, by_change, by_value = [], [], []
+    for i in moved(cf):
+        answer, row = document["answers"][i], some.iloc[[cf.row[i]]]
+        read = phrases(answer["text"], list(some))
+        assert len(read) == cf.n_changed[i], answer["text"]
+        for column, before, _ in read:
+            own = row[column].iloc[0]
+            assert before == str(own) or float(before) == own, answer["text"]
+        by_text.append(typed_in(row, [(column, after) for column, _, after in read]))
+        by_change.append(typed_in(row, [(c["column"], c["to"]) for c in answer["changes"]]))
+        by_value.append(typed_in(row, list(answer["values"].items())))
+    for rows in (by_text, by_change, by_value):
+        if rows:
+            found = voice.model_.predict(pd.concat(rows))
+            np.testing.assert_array_equal(found, cf.target[moved(cf)])
+    TYPED.append(len(by_text))
+
+
+def test_that_were_thousands():
+    """Runs after the others of this file, in the same process."""
+    assert sum(TYPED) >= 5_000 or len(TYPED) < len(CASES)
+
+
+@pytest.mark.parametrize("name", ["wine", "student", "skewed 0", "skewed 1"])
+@pytest.mark.parametrize("contraction", ["retain", 1.0])
+def test_text_is_what_json_says_and_few_digits_long(name, contraction):
+    _, some, cf = answers(name, "powers", contraction, "cost", 12)
+    document = json.loads(cf.to_json())
+    digits = []
+    for i in moved(cf):
+        assert cf.text(i) == document["answers"][i]["text"]
+        for column, _, after in phrases(cf.text(i), list(some)):
+            if some[column].dtype.kind == "f":
+                digits.append(len(after.lstrip("-0.").replace(".", "")))
+    assert not digits or np.median(digits) <= 5
+
+
+@pytest.mark.parametrize("way", list(MAPS))
+@pytest.mark.parametrize("contraction", ["retain", 1.0])
+def test_cards_land_and_so_do_the_ends_of_their_ranges(way, contraction):
+    voice, some, cf = answers("skewed 2", way, contraction, "cost", 12)
+    for i in moved(cf):
+        row = some.iloc[[cf.row[i]]]
+        card = ChangeCard.from_counterfactuals(cf, i)
+        changes = [(change.column, change.texts[1]) for change in card.changes]
+        tried = [typed_in(row, changes)]
+        for change in card.changes:
+            assert float(change.texts[0]) == row[change.column].iloc[0]
+            for end in (change.low, change.high):
+                assert np.isfinite(end)
+                tried.append(typed_in(tried[0], [(change.column, end)]))
+        assert (voice.model_.predict(pd.concat(tried)) == cf.target[i]).all()
+
+
+def test_a_printout_names_few_changes_and_holds():
+    voice, some, cf = answers("skewed 3", "scaled", 1.0, "fewest", 3)
+    shown = repr(cf).split("\n")[2:5]
+    for i, line in enumerate(shown):
+        read = phrases(line, list(some))
+        if cf.status[i] == Status.OPTIMAL and cf.n_changed[i] <= 6:
+            row = typed_in(some.iloc[[cf.row[i]]], [(c, after) for c, _, after in read])
+            assert voice.model_.predict(row)[0] == cf.target[i]
+            assert line.strip() in cf._repr_html_()
+
+
+def test_many_changes_are_all_named_by_text_and_counted_by_the_printout():
+    _, some, cf = answers("breast_cancer", "scaled", 1.0, "cost", 3)
+    assert (cf.n_changed > 20).all()
+    assert len(phrases(cf.text(1), list(some))) == cf.n_changed[1]
+    assert f"by {cf.n_changed[1]} changes: see .text(1)" in repr(cf)
+
+
+def test_a_tie_is_no_landing():
+    voice = VoICE.from_centers([[0.0, 0.0], [4.0, 0.0]], feature_names=["age", "income"])
+    assert "rises from 1 to 2.01;" in voice.explain([[1.0, 5.0]], target=1).text(0)
+
+
+def test_where_no_short_number_lands_all_digits_are_printed():
+    centers = [[0.0], [1.0], [1.0 + 2e-12]]
+    cf = VoICE.from_centers(centers, feature_names=["x"]).explain([[0.0]], target=1)
+    ((_, _, after),) = phrases(cf.text(0), ["x"])
+    nearest = np.abs(float(after) - np.array(centers)[:, 0]).argmin()
+    assert nearest == 1
+    assert len(after) > 3
+
+
+def test_bounds_and_rules_hold_for_what_is_printed():
+    frame = skewed(7)
+    voice = explainer("skewed 7", "scaled", 1.0)
+    top = float(frame["money"].quantile(0.8))
+    cf = voice.explain(
+        frame, target="each", bounds={"money": (1.0 / 3.0, top)}, increase_only="score",
+        constraints="score <= 0.01 * money + 20",
+    )  # fmt: skip
+    short = cf.rounded().to_frame()[cf.feasible]
+    own = frame.iloc[cf.row[cf.feasible]]
+    changed = short["money"].to_numpy() != own["money"].to_numpy()
+    assert changed.any()
+    assert short["money"][changed].between(1.0 / 3.0, top).all()
+    assert (short["score"].to_numpy() >= own["score"].to_numpy()).all()
+    assert (short["score"] <= 0.01 * short["money"] + 20).all()
+    np.testing.assert_array_equal(voice.model_.predict(short), cf.target[cf.feasible])
