@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from streamlit.testing.v1 import AppTest
+from voicecf.app.warming import WARMING
 
 from voicecf.app.question import Objective
 from voicecf.app.reading import read_table
 from voicecf.app.session import Work
-from voicecf.app.warming import WARMING
 
 PAGE = """
 from voicecf.app.pages import {name}

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from voicecf import VoICE, neighbors
-from voicecf._compile import cores
+from voicecf.parallel import cores
 
 Row = tuple[str, float, float, str]
 DIMENSIONS, CLUSTERS = (3, 20), (10, 100, 1_000, 5_000)

@@ -17,7 +17,7 @@ import numpy as np
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
-from voicecf._compile import cores
+from voicecf.parallel import cores
 from voicecf.passes import Batches, Rows, together
 from voicecf.shark import FLOOR, restart
 
