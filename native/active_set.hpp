@@ -368,14 +368,14 @@ inline double gap_of(ActiveSet& a, Steps& y) {
 // Bring active rows to what is asked of them at z itself, by a step so short that it is exact. A long
 // step is off by its own rounding, and where it ends close to the origin that is seen. The multipliers
 // go along.
-inline void polish(ActiveSet& a, const Point& p, const Steps& y, const double* scale,
-                   const double* origin, double* z) {
+inline void polish(ActiveSet& a, Steps& y, const double* scale, const double* origin) {
     const Vectors v = vectors_of(a);
+    double* z = y.z;
     int size = 0;
     for (int j = 0; j < a.m; ++j)
         if (a.mu[j] > 0.0 && size < a.rank) a.work[size++] = j;
     for (int i = 0; i < a.d; ++i)
-        a.state[i] = y.y[i] != 0.0 && p.lo[i] < z[i] && z[i] < p.hi[i] ? FREE : FROZEN;
+        a.state[i] = y.y[i] != 0.0 && y.lo[i] < z[i] && z[i] < y.hi[i] ? FREE : FROZEN;
     rebuild(a, size);
     fill(v.e, 0.0, a.wide);
     for (int i = 0; i < a.d; ++i) v.e[i] = scale[i] * (z[i] - origin[i]);
@@ -394,7 +394,7 @@ inline void polish(ActiveSet& a, const Point& p, const Steps& y, const double* s
         v.c[q] = pivot > DEPENDENT ? v.c[q] / pivot : 0.0;
         a.mu[a.work[q]] = most(a.mu[a.work[q]] - v.c[q], 0.0);
     }
-    for (int i = 0; i < a.d; ++i) z[i] = clip(z[i], p.lo[i], p.hi[i]);
+    for (int i = 0; i < a.d; ++i) z[i] = clip(z[i], y.lo[i], y.hi[i]);
 }
 
 // Set the slacks of all rows, and what rounding of the input explains.

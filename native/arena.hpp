@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "problem.hpp"
+#include "blocks.hpp"
 
 namespace voicecf {
 namespace VOICECF_SET {
@@ -25,7 +25,8 @@ struct Arena {
 inline void lay_out(Arena& arena, Steps& s, int d, int wide) {
     s.d = d;
     s.wide = wide;
-    double** parts[] = {&s.a, &s.x, &s.placed, &s.y, &s.low, &s.high, &s.free};
+    double** parts[] = {&s.a,   &s.x,    &s.placed, &s.lo, &s.hi,
+                        &s.low, &s.high, &s.y,      &s.z,  &s.free};
     for (double** part : parts)
         *part = arena.take<double>(wide);
 }
@@ -56,6 +57,7 @@ inline void lay_out(Arena& arena, ActiveSet& s, int m, int d, int wide, bool pai
     const std::size_t rank = s.rank;
     s.made = pairs ? arena.take<double>(std::size_t(m) * wide) : nullptr;
     s.made_offsets = pairs ? arena.take<double>(m) : nullptr;
+    s.made_inverse = pairs ? arena.take<double>(m) : nullptr;
     s.made_guards = pairs ? arena.take<Guard>(m) : nullptr;
     double** parts[] = {&s.b, &s.base, &s.mu, &s.r};
     for (double** part : parts) *part = arena.take<double>(m);
@@ -64,6 +66,14 @@ inline void lay_out(Arena& arena, ActiveSet& s, int m, int d, int wide, bool pai
     s.tri = arena.take<double>((rank + 2) * rank);
     s.work = arena.take<int>(rank + 1);
     s.state = arena.take<std::int8_t>(d);
+}
+
+inline void lay_out(Arena& arena, Block& k, int m, int wide, int targets) {
+    k.x = arena.take<double>(std::size_t(wide) * LANES);
+    double** parts[] = {&k.base, &k.b, &k.rise, &k.mu};
+    for (double** part : parts) *part = arena.take<double>(std::size_t(m) * LANES);
+    k.order = arena.take<int>(SORTED);
+    k.starts = arena.take<int>(targets + 1);
 }
 
 template <class Real>
@@ -77,11 +87,13 @@ void lay_out(Arena& arena, const Rows<Real>& rows, Workspace<Real>& w) {
     w.t = arena.take<Real>(long_);
     w.peaks = arena.take<Real>(long_ / STRETCH + 1);
     w.shares = arena.take<Real>(rows.d + 16);
+    w.least = arena.take<double>(wide);
     w.found = arena.take<int>(long_ + 1);
     w.among = arena.take<int>(rows.d + 16);
     const int limit = smaller_of(m, 3 * rows.d + 64);
     lay_out(arena, w.choice, limit, rows.d, rows.wide, rows.pairs, true);
     lay_out(arena, w.hard, m, rows.d, rows.wide, rows.pairs);
+    if (rows.stored.u) lay_out(arena, w.lanes, m, rows.wide, rows.stored.targets);
     w.made_for = -1;
 }
 

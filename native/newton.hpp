@@ -61,7 +61,7 @@ inline double step_of(const Choice& c, Steps& s) {
         y.store(s.y + i);
         square = square + y * y;
     }
-    return total<double>(square);
+    return total(square);
 }
 
 // How far row p may be off: rounding of its own terms.
@@ -228,13 +228,12 @@ inline int solve_active(Choice& c, int active) {
     return kept;
 }
 
-// Multipliers of the choice without a box. With `warm`, from those that its first rows had, all new rows
-// at once; without, one row at a time, as rows that depend on each other must come in. False if lost.
-inline bool free_multipliers(Choice& c, bool warm) {
+// Multipliers of the choice without a box, from those that its first rows had and all new rows at once.
+// False where rows depend on each other.
+inline bool all_at_once(Choice& c) {
     int active = 0;
     for (int p = 0; p < c.count; ++p) {
-        if (!warm) c.mu[p] = 0.0;
-        if (warm && p >= c.known) c.mu[p] = 1.0;
+        if (p >= c.known) c.mu[p] = 1.0;
         if (!(c.mu[p] > 0.0)) continue;
         if (active == c.rank) return false;
         c.act[active++] = p;
@@ -244,12 +243,68 @@ inline bool free_multipliers(Choice& c, bool warm) {
         if (kept < 0) return false;
         const bool same = kept == active;
         active = kept;
-        if (!same && warm) continue;
+        if (!same) continue;
         const int worst = most_violated(c, active);
-        if (worst < 0 && same) return true;
-        if (worst < 0) continue;
+        if (worst < 0) return true;
         if (active == c.rank) return false;
         c.act[active++] = worst;
+    }
+    return false;
+}
+
+// Make row w tight, dropping active rows whose multiplier falls to zero on the way; false if none of
+// them has to give way.
+inline bool enforce_row(Choice& c, int w, int& active) {
+    const int stride = c.limit + 1;
+    const double* g = c.gram + w * stride;
+    while (true) {
+        for (int p = 0; p < active; ++p) {
+            c.rhs[p] = g[c.act[p]];
+            for (int t = 0; t <= p; ++t)
+                c.h[p * c.rank + t] = c.gram[c.act[p] * stride + c.act[t]];
+        }
+        if (!solve_spd(c.h, c.rank, c.rhs, active)) return false;
+        double curvature = g[w], violation = -c.b[w] - g[w] * c.mu[w], longest = INF;
+        int blocker = -1;
+        for (int p = 0; p < active; ++p) {
+            const double mu = c.mu[c.act[p]];
+            curvature -= g[c.act[p]] * c.rhs[p];
+            violation -= g[c.act[p]] * mu;
+            if (c.rhs[p] > 0.0 && mu < longest * c.rhs[p]) {
+                longest = mu / c.rhs[p];
+                blocker = p;
+            }
+        }
+        const bool apart = active < c.rank && curvature > SINGULAR * g[w];
+        const double full = apart ? most(violation, 0.0) / curvature : INF;
+        const double t = least(full, longest);
+        if (t == INF) return false;
+        for (int p = 0; p < active; ++p) c.mu[c.act[p]] = most(c.mu[c.act[p]] - t * c.rhs[p], 0.0);
+        c.mu[w] += t;
+        if (full <= longest) {
+            c.act[active++] = w;
+            return true;
+        }
+        c.mu[c.act[blocker]] = 0.0;
+        for (--active; blocker < active; ++blocker) c.act[blocker] = c.act[blocker + 1];
+    }
+}
+
+// Multipliers of the choice without a box, one violated row at a time (Goldfarb and Idnani's method in the
+// Gram matrix), for rows that depend on each other. False where that does not end.
+inline bool one_by_one(Choice& c) {
+    int active = 0;
+    fill(c.mu, 0.0, c.count);
+    for (int turn = 0; turn < NEWTON_STEPS + 4 * c.count; ++turn) {
+        const int worst = most_violated(c, active);
+        if (worst < 0) {
+            const int kept = solve_active(c, active);  // the same, without the rounding of the way
+            if (kept < 0) return false;
+            if (kept == active && most_violated(c, active) < 0) return true;
+            active = kept;
+            continue;
+        }
+        if (!enforce_row(c, worst, active)) return false;
     }
     return false;
 }
@@ -280,7 +335,7 @@ inline bool settle_free(Choice& c, Steps& s) {
         }
         sum = sum + y * y;
     }
-    const double square = total<double>(sum);
+    const double square = total(sum);
     double gap = 0.0;
     bool settled = true;
     for (int p = 0; p < c.count; ++p) {
@@ -302,7 +357,7 @@ inline bool keeps_in_box(const Steps& s) {
         off = larger(off, larger(Doubles::load(s.low + i) - smaller(far, zero),
                                  larger(far, zero) - Doubles::load(s.high + i)));
     }
-    return !(highest<double>(off) > 0.0);
+    return !(highest(off) > 0.0);
 }
 
 inline Sizes sizes_of(const Steps& s) {
@@ -314,7 +369,7 @@ inline Sizes sizes_of(const Steps& s) {
         step = step + y * y;
         square = square + v * v;
     }
-    return {std::sqrt(total<double>(size)), std::sqrt(total<double>(step)), total<double>(square)};
+    return {std::sqrt(total(size)), std::sqrt(total(step)), total(square)};
 }
 
 // Whether an answer can be squared, and is no rest of a step so long that it cancels.
@@ -341,21 +396,27 @@ inline bool push(Choice& c, const Sizes& z) {
 
 // Largest multiple of the step that keeps to the box.
 inline double reach_in_box(const Steps& s) {
-    double reach = INF;
-    for (int i = 0; i < s.d; ++i) {  // a product tells whether a quotient is needed: few are
-        const double side = s.y[i] > 0.0 ? s.high[i] : -s.low[i], size = std::fabs(s.y[i]);
-        if (side < reach * size) reach = side / size;
+    const Doubles zero = Doubles::all(0.0), open = Doubles::all(-INF);
+    Doubles found = open;  // the least of all, with its sign turned
+    for (int i = 0; i < s.wide; i += 8) {
+        const Doubles y = Doubles::load(s.y + i), size = size_of(y);
+        const Doubles side = if_less(zero, y, Doubles::load(s.high + i), zero - Doubles::load(s.low + i));
+        found = larger(found, if_less(zero, size, zero - side / size, open));
     }
-    return reach;
+    return -highest(found);
 }
 
-// Turn a step into a point: unmoved coordinates keep their bits, bounds are hit exactly.
-inline void leave(const Point& p, const Steps& s, const double* scale, double* out) {
-    for (int i = 0; i < s.d; ++i) {
-        const double y = s.y[i];
-        double to = y != 0.0 ? p.at[i] + y / scale[i] : p.at[i];
-        to = to < p.lo[i] || (y <= s.low[i] && y != 0.0) ? p.lo[i] : to;
-        out[i] = to > p.hi[i] || (y >= s.high[i] && y != 0.0) ? p.hi[i] : to;
+// Turn a step into a point, in z: unmoved coordinates keep their bits, bounds are hit exactly.
+inline void leave(Steps& s, const double* inverse) {
+    const Doubles zero = Doubles::all(0.0);
+    for (int i = 0; i < s.wide; i += 8) {
+        const Doubles a = Doubles::load(s.a + i), y = Doubles::load(s.y + i),
+                      lo = Doubles::load(s.lo + i), hi = Doubles::load(s.hi + i);
+        Doubles to = a + y * Doubles::load(inverse + i);
+        to = smaller(larger(to, lo), hi);
+        to = if_less(Doubles::load(s.low + i), y, to, lo);
+        to = if_less(y, Doubles::load(s.high + i), to, hi);
+        if_less(zero, size_of(y), to, a).store(s.z + i);
     }
 }
 

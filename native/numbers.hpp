@@ -43,18 +43,17 @@ inline double clip(double v, double low, double high) { return least(most(v, low
 inline double dot(const double* a, const double* b, int padded) {
     Doubles s = Doubles::all(0.0);
     for (int i = 0; i < padded; i += 8) s = s + Doubles::load(a + i) * Doubles::load(b + i);
-    return total<double>(s);
+    return total(s);
 }
 
 // Sum of the absolute products of two padded arrays.
 inline double dot_of_sizes(const double* a, const double* b, int padded) {
-    const Doubles zero = Doubles::all(0.0);
-    Doubles s = zero;
+    Doubles s = Doubles::all(0.0);
     for (int i = 0; i < padded; i += 8) {
         const Doubles t = Doubles::load(a + i) * Doubles::load(b + i);
-        s = s + larger(t, zero - t);
+        s = s + larger(t, Doubles::all(0.0) - t);
     }
-    return total<double>(s);
+    return total(s);
 }
 
 // y += factor * a
@@ -62,6 +61,23 @@ inline void add_to(double* y, double factor, const double* a, int padded) {
     const Doubles f = Doubles::all(factor);
     for (int i = 0; i < padded; i += 8)
         (Doubles::load(y + i) + f * Doubles::load(a + i)).store(y + i);
+}
+
+inline Doubles size_of(Doubles v) { return larger(v, Doubles::all(0.0) - v); }
+
+// Store a pack in either precision.
+inline void store_as(Doubles v, double* to) { v.store(to); }
+inline void store_as(Doubles v, float* to) {
+    double held[8];
+    v.store(held);
+    for (int i = 0; i < 8; ++i) to[i] = float(held[i]);
+}
+
+// Copy d numbers to or from a padded array.
+inline void copy_line(const double* from, double* to, int d) {
+    int i = 0;
+    for (; i + 8 <= d; i += 8) Doubles::load(from + i).store(to + i);
+    for (; i < d; ++i) to[i] = from[i];
 }
 
 inline void fill(double* y, double value, int n) {

@@ -13,6 +13,7 @@
 #include <cmath>
 #include <vector>
 
+#include "cell.hpp"
 #include "problem.hpp"
 
 namespace voicecf {
@@ -46,16 +47,20 @@ class Prepared {
     // Clusters; with alphas, all rows of their cells.
     void pair(int k, int d, const double* centers, const double* alphas);
 
-    std::vector<double> scale, origin, weights;
+    std::vector<double> scale, inverse, origin, weights;
     double delta = 0.0, growth = 0.0, eps = 0.0;
     bool expanded = false;
 
   private:
     std::vector<double> u_, offsets_, centers_, pull_, alphas_, lengths_;
     std::vector<Guard> guards_;
+    std::vector<double> rows_, grams_, row_offsets_, norms_, aways_;
+    std::vector<Guard> row_guards_;
     Pricing<double> double_;
     Pricing<float> float_;
 
+    void store();
+    void store_pairs();
     template <class Real>
     void view(Rows<Real>& rows, int count, int d) const;
     template <class Real>
@@ -79,6 +84,7 @@ void Prepared::view(Rows<Real>& rows, int count, int d) const {
     rows.wide = padded(d, 8);
     rows.long_ = padded(count, 64 / int(sizeof(Real)));
     rows.scale = scale.data();
+    rows.inverse = inverse.data();
     rows.origin = origin.data();
     rows.unit = rows.level_size = 1.0;
     rows.u = u_.data();
@@ -105,6 +111,8 @@ inline void Prepared::list(int m, int d, const double* u, const double* offsets,
         guards_[j] = {guard[j], guard[m + j], guard[2 * m + j], guard[3 * m + j], guard[4 * m + j]};
         widest = std::max(widest, std::fabs(offsets[j]));
     }
+    inverse.assign(wide, 1.0);
+    for (int i = 0; i < d; ++i) inverse[i] = 1.0 / scale[i];
     single = m > FEW && widest < 1e15;
     view(few, m, d);
     view(many, m, d);
@@ -112,6 +120,36 @@ inline void Prepared::list(int m, int d, const double* u, const double* offsets,
         price_listed(many, float_);
     else
         price_listed(few, double_);
+    if (!single && m > 0) {
+        rows_ = u_;
+        row_offsets_ = offsets_;
+        row_guards_ = guards_;
+        norms_.assign(m, 1.0);
+        store();
+    }
+}
+
+// Hand over the stored rows of all targets, with their products and how far their origins are from zero.
+inline void Prepared::store() {
+    const std::size_t wide = few.wide, m = few.pairs ? few.count - 1 : few.count;
+    const std::size_t targets = rows_.size() / (m * wide);
+    grams_.assign(targets * m * (m + 1), 0.0);
+    aways_.assign(targets, 0.0);
+    for (std::size_t t = 0; t < targets; ++t) {
+        const double* u = rows_.data() + t * m * wide;
+        const double* from = few.pairs ? few.centers + t * wide : few.origin;
+        double* gram = grams_.data() + t * m * (m + 1);
+        for (std::size_t j = 0; j < m; ++j)
+            for (std::size_t q = 0; q <= j; ++q) {
+                double s = 0.0;
+                for (std::size_t i = 0; i < wide; ++i) s += u[j * wide + i] * u[q * wide + i];
+                gram[j * (m + 1) + q] = gram[q * (m + 1) + j] = s;
+            }
+        for (int i = 0; i < few.d; ++i) aways_[t] += scale[i] * from[i] * scale[i] * from[i];
+        aways_[t] = std::sqrt(aways_[t]);
+    }
+    few.stored = {int(m),         int(targets),        rows_.data(),       grams_.data(),
+                  row_offsets_.data(), norms_.data(), aways_.data(), row_guards_.data()};
 }
 
 template <class Real>
@@ -150,11 +188,13 @@ inline void Prepared::pair(int k, int d, const double* centers, const double* al
     centers_ = widened(centers, k, d, wide);
     weights.resize(wide, 0.0);
     scale.assign(wide, 1.0);
+    inverse.assign(wide, 1.0);
     pull_.assign(wide, 0.0);
     origin.assign(wide, 0.0);
     for (int i = 0; i < d; ++i) {
         scale[i] = std::sqrt(weights[i] + delta);
         pull_[i] = scale[i] > 0.0 ? weights[i] / scale[i] : 0.0;
+        inverse[i] = 1.0 / scale[i];
         for (int j = 0; j < k; ++j) origin[i] += centers[std::size_t(j) * d + i] / k;
     }
     std::vector<double> around(std::size_t(k) * wide, 0.0);
@@ -172,10 +212,32 @@ inline void Prepared::pair(int k, int d, const double* centers, const double* al
     view(few, k, d);
     view(many, k, d);
     few.pairs = many.pairs = true;
+    double middle = 0.0;
+    for (int i = 0; i < d; ++i) middle += weights[i] * origin[i] * origin[i];
+    few.middle = many.middle = std::sqrt(middle);
     if (single)
         price_pairs(many, float_, around);
     else
         price_pairs(few, double_, around);
+    if (!single && alphas && k > 1) store_pairs();
+}
+
+// Make all rows of all cells.
+inline void Prepared::store_pairs() {
+    const std::size_t wide = few.wide, m = few.count - 1, all = m * few.count;
+    rows_.assign(all * wide, 0.0);
+    row_offsets_.resize(all);
+    norms_.resize(all);
+    row_guards_.resize(all);
+    for (std::size_t t = 0; t <= m; ++t)
+        for (std::size_t j = 0; j < m; ++j) {
+            const std::size_t at = t * m + j;
+            const double inverse =
+                baseline::make_row(few, int(t), int(j < t ? j : j + 1), rows_.data() + at * wide,
+                                   row_offsets_[at], row_guards_[at]);
+            norms_[at] = 1.0 / inverse;
+        }
+    store();
 }
 
 template <class Real>

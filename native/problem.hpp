@@ -30,13 +30,21 @@ struct Guard {
     double behind, constant, of_size, of_square, of_step;
 };
 
+// Unit rows of all targets, one after the other, and their products, where there is room for them.
+struct StoredRows {
+    int m, targets;
+    const double *u, *grams, *offsets, *norms, *aways;
+    const Guard* guards;
+};
+
 template <class Real>
 struct Rows {
     int count;   // rows, or clusters
     int d, wide; // coordinates, and padded
     int long_;   // rows, padded
     bool pairs;
-    const double *scale, *origin;  // sqrt of the metric; where rows are measured from, or the middle
+    const double *scale, *inverse; // sqrt of the metric, and one over it
+    const double* origin;          // where rows are measured from, or the middle
     // What pricing reads: in units in which vectors have length 1 at most.
     const Real* vectors;  // (d, long_), transposed
     const Real* levels;   // (targets or 1, long_): right-hand sides
@@ -44,12 +52,13 @@ struct Rows {
     const Real* halves;   // (long_): half the squared length of each centroid
     double unit, level_size;
     Guard largest;  // listed: the most that any row needs
+    StoredRows stored;  // u is null where there are none
     // Listed rows.
     const double *u, *offsets;
     const Guard* guards;
     // Pairs.
     const double *centers, *weights, *pull, *alphas, *lengths;
-    double longest, growth, eps;
+    double longest, middle, growth, eps;  // lengths of the longest centroid and of the middle
     bool expanded;
 };
 
@@ -92,10 +101,11 @@ struct Point {
 };
 
 // A point and its step, coordinate by coordinate, padded: the point as it is (a), from the rows'
-// origin and scaled (x), scaled only (placed); the step, its bounds, and room for a row.
+// origin and scaled (x), scaled only (placed); its box, as it is and as bounds of the step; the step,
+// the answer, and room for a row.
 struct Steps {
     int d, wide;
-    double *a, *x, *placed, *y, *low, *high, *free;
+    double *a, *x, *placed, *lo, *hi, *low, *high, *y, *z, *free;
 };
 
 // How large an answer and its step are, and its squared distance from the rows' origin.
@@ -108,12 +118,21 @@ struct ActiveSet {
     int m, d, wide, rank;
     const double *u, *offsets;
     const Guard* guards;
-    double *made, *made_offsets;
+    double *made, *made_offsets, *made_inverse;
     Guard* made_guards;
     double *b, *base, *mu, *r, *tol;
     double *frame, *tri;
     int* work;
     std::int8_t* state;
+};
+
+// Working memory of a block of points: rows, coordinates or numbers, each for eight points.
+struct Block {
+    double *x, *base, *b, *rise, *mu;
+    double far[8], lack[8], pick[8], own[8], off[8], gap[8], reach[8];
+    Sizes sizes[8];
+    int rows[8];
+    int *order, *starts;
 };
 
 constexpr int BLOCK = 8;    // points whose scores are computed together
@@ -128,6 +147,9 @@ struct Workspace {
     const Real* score;  // of the point at hand
     double slop, error;
     bool boxed, moved;
+    bool some, bounded;       // whether the box is not empty, and whether it has a side at all
+    double* least;            // padded: moves that are no change
+    Block lanes;
     Choice choice;
     ActiveSet hard;
     int made_for;  // whose rows `hard` holds

@@ -26,18 +26,19 @@ constexpr int TURNS = 8;
 
 // Scale the points of a block, around the rows' origin, and find their lengths.
 template <class Real>
-void enter_block(const Rows<Real>& rows, const Batch& batch, const std::int64_t* which, int count,
-                 Workspace<Real>& w) {
+void enter_block(const Rows<Real>& rows, const double* const* at, int count, Workspace<Real>& w) {
+    const Doubles unit = Doubles::all(rows.unit);
     for (int q = 0; q < count; ++q) {
-        const double* a = batch.points + which[q] * rows.d;
         Real* out = w.block + q * rows.wide;
-        double s = 0.0;
-        for (int i = 0; i < rows.d; ++i) {
-            const double t = rows.unit * rows.scale[i] * (a[i] - rows.origin[i]);
-            s += t * t;
-            out[i] = Real(t);
+        copy_line(at[q], w.s.z, rows.d);
+        Doubles s = Doubles::all(0.0);
+        for (int i = 0; i < rows.wide; i += 8) {
+            const Doubles from = Doubles::load(w.s.z + i) - Doubles::load(rows.origin + i);
+            const Doubles t = unit * Doubles::load(rows.scale + i) * from;
+            s = s + t * t;
+            store_as(t, out + i);
         }
-        w.spans[q] = std::sqrt(s);
+        w.spans[q] = std::sqrt(total(s));
     }
 }
 
@@ -66,7 +67,7 @@ void find_peaks(const Real* r, int n, Real* peaks) {
         P top = P::load(r + start);
         const int stop = smaller_of(start + STRETCH, n);
         for (int j = start + P::size; j < stop; j += P::size) top = larger(top, P::load(r + j));
-        peaks[start / STRETCH] = highest<Real>(top);
+        peaks[start / STRETCH] = highest(top);
     }
 }
 
@@ -92,6 +93,18 @@ int above(const Real* r, const Real* peaks, int n, Real bar, int* found) {
     return count;
 }
 
+// Position of the first entry as high as `top`, which is a peak.
+template <class Real>
+int position(const Real* r, const Real* peaks, int n, Real top) {
+    for (int start = 0; start < n; start += STRETCH) {
+        if (!(peaks[start / STRETCH] == top)) continue;
+        const int stop = smaller_of(start + STRETCH, n);
+        for (int j = start; j < stop; ++j)
+            if (r[j] == top) return j;
+    }
+    return 0;
+}
+
 // Positions of the peaks above a bar, at most so many; their number.
 template <class Real>
 int peaks_above(const Real* r, const Real* peaks, int n, Real bar, int limit, int* found) {
@@ -113,7 +126,16 @@ inline double squared_distance(const double* a, const double* center, const doub
         const Doubles t = Doubles::load(a + i) - Doubles::load(center + i);
         s = s + Doubles::load(weights + i) * t * t;
     }
-    return total<double>(s);
+    return total(s);
+}
+
+inline double weighted_square(const double* a, const double* weights, int wide) {
+    Doubles s = Doubles::all(0.0);
+    for (int i = 0; i < wide; i += 8) {
+        const Doubles t = Doubles::load(a + i);
+        s = s + Doubles::load(weights + i) * t * t;
+    }
+    return total(s);
 }
 
 // The nearest centroid, and whether the model's own rounding could see another one.
@@ -121,6 +143,20 @@ struct Nearest {
     int label;
     bool doubtful;
 };
+
+// Whether scores alone leave no doubt that centroid `first` is the nearest. Leaves it out of w.t.
+template <class Real>
+bool clearly_nearest(const Rows<Real>& rows, double span, int first, double top, Workspace<Real>& w) {
+    w.t[first] = Real(CHOSEN);
+    find_peaks(w.t, rows.long_, w.peaks);
+    const double second = highest_peak(w.peaks, rows.long_), unit2 = rows.unit * rows.unit;
+    const double slop = 2.0 * (rows.d + 8) * ROUNDING<Real> * (span + 1.0);
+    const double near = most(span * span - 2.0 * top, 0.0) + slop;  // squared distances, in units
+    const double next = most(span * span - 2.0 * second, 0.0) + slop;
+    double size = 0.0;
+    if (rows.expanded) size = span + rows.unit * (rows.middle + rows.longest);
+    return 2.0 * (top - second - slop) > 4.0 * rows.growth * (near + next + size * size) && unit2 > 0.0;
+}
 
 // The nearest centroid of the point in w.s.a by the direct formula, where scores say nothing.
 template <class Real>
@@ -146,23 +182,22 @@ Nearest nearest_of(const Rows<Real>& rows, double span, const Real* score, Works
         (P::load(score + j) - P::load(rows.halves + j)).store(w.t + j);
     find_peaks(w.t, rows.long_, w.peaks);
     const Real top = highest_peak(w.peaks, rows.long_);
-    int first[1] = {0};
-    peaks_above(w.t, w.peaks, rows.long_, std::nextafter(top, Real(CHOSEN)), 1, first);
-    const double near = squared_distance(w.s.a, rows.centers + first[0] * rows.wide, rows.weights, rows.wide);
+    const int first = position(w.t, w.peaks, rows.long_, top);
+    if (clearly_nearest(rows, span, first, top, w)) return {first, false};
+    w.t[first] = top;
+    find_peaks(w.t, rows.long_, w.peaks);
+    const double near = squared_distance(w.s.a, rows.centers + first * rows.wide, rows.weights, rows.wide);
     double size = 0.0;
-    if (rows.expanded) {
-        for (int i = 0; i < rows.d; ++i) size += rows.weights[i] * w.s.a[i] * w.s.a[i];
-        size = std::sqrt(size) + rows.longest;
-    }
+    if (rows.expanded) size = std::sqrt(weighted_square(w.s.a, rows.weights, rows.wide)) + rows.longest;
     const double unit2 = rows.unit * rows.unit;
     const double slop = 2.0 * (rows.d + 8) * ROUNDING<Real> * (span + 1.0);
     const double window = 2.0 * slop + unit2 * rows.growth * (4.0 * near + size * size);
     double best = near, second = near + 2.0 * (window - slop) / unit2;
-    int label = first[0];
+    int label = first;
     const int count = above(w.t, w.peaks, rows.long_, Real(top - window), w.found);
     for (int p = 0; p < count; ++p) {
         const int j = w.found[p];
-        if (j == first[0]) continue;
+        if (j == first) continue;
         const double s = squared_distance(w.s.a, rows.centers + j * rows.wide, rows.weights, rows.wide);
         if (s < best || (s == best && j < label)) {
             second = best;
@@ -287,17 +322,18 @@ double reach_of_row(const Rows<Real>& rows, const Point& p, const Workspace<Real
     } else {
         const double *mine = rows.centers + std::size_t(p.target) * rows.wide,
                      *theirs = rows.centers + std::size_t(j) * rows.wide;
-        double spread = 0.0, here = 0.0, square = 0.0;
-        rise = 0.0;
-        for (int i = 0; i < rows.d; ++i) {
-            const double t = theirs[i] - mine[i], a = rows.pull[i] * t;
-            spread += rows.weights[i] * t * t;
-            here += a * w.s.x[i];
-            rise += a * w.s.y[i];
-            square += a * a;
+        Doubles spread = Doubles::all(0.0), here = spread, square = spread, up = spread;
+        for (int i = 0; i < rows.wide; i += 8) {
+            const Doubles t = Doubles::load(theirs + i) - Doubles::load(mine + i);
+            const Doubles a = Doubles::load(rows.pull + i) * t;
+            spread = spread + Doubles::load(rows.weights + i) * t * t;
+            here = here + a * Doubles::load(w.s.x + i);
+            up = up + a * Doubles::load(w.s.y + i);
+            square = square + a * a;
         }
-        slack = 0.5 * rows.alphas[p.target] * spread - here;
-        length = std::sqrt(square);
+        rise = total(up);
+        slack = 0.5 * rows.alphas[p.target] * total(spread) - total(here);
+        length = std::sqrt(total(square));
     }
     return rise > FLAT * step * length ? slack / rise : INF;
 }
@@ -328,8 +364,8 @@ double reach_of_all(const Rows<Real>& rows, const Point& p, double reach, double
         overshoot(rows, p, reach, w);
         const Real top = highest_peak(w.peaks, rows.long_);
         if (!(top > Real(0))) return most(reach, 1.0);
-        peaks_above(w.t, w.peaks, rows.long_, std::nextafter(top, Real(0)), 1, w.found);
-        const double one = reach_of_row(rows, p, w, w.found[0], step);
+        const int worst = position(w.t, w.peaks, rows.long_, top);
+        const double one = reach_of_row(rows, p, w, worst, step);
         if (!(one < reach)) break;
         reach = one;
     }

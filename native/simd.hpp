@@ -16,7 +16,7 @@
 namespace voicecf {
 namespace VOICECF_SET {
 
-#if defined(__GNUC__) || defined(__clang__)
+#if defined(__clang__) || (defined(__GNUC__) && __GNUC__ >= 12)
 #if defined(__AVX512F__)
 constexpr int REGISTER = 64;
 #elif defined(__AVX__)
@@ -30,12 +30,12 @@ struct Native;
 template <>
 struct Native<double> {
     typedef double type __attribute__((vector_size(REGISTER)));
-    typedef double loose __attribute__((vector_size(REGISTER), aligned(8), may_alias));
+    typedef double loose __attribute__((vector_size(REGISTER), aligned(8)));
 };
 template <>
 struct Native<float> {
     typedef float type __attribute__((vector_size(REGISTER)));
-    typedef float loose __attribute__((vector_size(REGISTER), aligned(4), may_alias));
+    typedef float loose __attribute__((vector_size(REGISTER), aligned(4)));
 };
 
 // One register.
@@ -52,6 +52,7 @@ struct One {
     friend One operator+(One a, One b) { return {a.v + b.v}; }
     friend One operator-(One a, One b) { return {a.v - b.v}; }
     friend One operator*(One a, One b) { return {a.v * b.v}; }
+    friend One operator/(One a, One b) { return {a.v / b.v}; }
     friend One larger(One a, One b) { return {a.v > b.v ? a.v : b.v}; }
     friend One smaller(One a, One b) { return {a.v < b.v ? a.v : b.v}; }
     // yes where a < b, else no.
@@ -73,6 +74,7 @@ struct Two {
     friend Two operator+(Two a, Two b) { return {a.lo + b.lo, a.hi + b.hi}; }
     friend Two operator-(Two a, Two b) { return {a.lo - b.lo, a.hi - b.hi}; }
     friend Two operator*(Two a, Two b) { return {a.lo * b.lo, a.hi * b.hi}; }
+    friend Two operator/(Two a, Two b) { return {a.lo / b.lo, a.hi / b.hi}; }
     friend Two larger(Two a, Two b) { return {larger(a.lo, b.lo), larger(a.hi, b.hi)}; }
     friend Two smaller(Two a, Two b) { return {smaller(a.lo, b.lo), smaller(a.hi, b.hi)}; }
     friend Two if_less(Two a, Two b, Two yes, Two no) {
@@ -90,6 +92,62 @@ struct Packed<Real, 1> {
 };
 template <class Real>
 using Pack = typename Packed<Real, 64 / REGISTER>::type;
+
+// The halves of a register.
+template <class V>
+inline auto lower(V v) {
+    if constexpr (sizeof(V) / sizeof(v[0]) == 16)
+        return __builtin_shufflevector(v, v, 0, 1, 2, 3, 4, 5, 6, 7);
+    else if constexpr (sizeof(V) / sizeof(v[0]) == 8)
+        return __builtin_shufflevector(v, v, 0, 1, 2, 3);
+    else
+        return __builtin_shufflevector(v, v, 0, 1);
+}
+template <class V>
+inline auto upper(V v) {
+    if constexpr (sizeof(V) / sizeof(v[0]) == 16)
+        return __builtin_shufflevector(v, v, 8, 9, 10, 11, 12, 13, 14, 15);
+    else if constexpr (sizeof(V) / sizeof(v[0]) == 8)
+        return __builtin_shufflevector(v, v, 4, 5, 6, 7);
+    else
+        return __builtin_shufflevector(v, v, 2, 3);
+}
+
+template <class V>
+inline auto sum_of(V v) {
+    if constexpr (sizeof(V) == 16)
+        return v[0] + v[1];
+    else
+        return sum_of(lower(v) + upper(v));
+}
+template <class V>
+inline auto largest_of(V v) {
+    if constexpr (sizeof(V) > 16) {
+        const auto a = lower(v), b = upper(v);
+        return largest_of(a > b ? a : b);
+    } else {
+        auto top = v[0];
+        for (int i = 1; i < int(sizeof(V) / sizeof(v[0])); ++i) top = v[i] > top ? v[i] : top;
+        return top;
+    }
+}
+
+// Sum of the places of a pack, the upper half added to the lower, and so on.
+inline double total(const One<double>& pack) { return sum_of(pack.v); }
+template <class Half>
+inline double total(const Two<Half, double>& pack) {
+    return total(pack.lo + pack.hi);
+}
+
+// Largest place of a pack.
+template <class Real>
+inline Real highest(const One<Real>& pack) {
+    return largest_of(pack.v);
+}
+template <class Half, class Real>
+inline Real highest(const Two<Half, Real>& pack) {
+    return highest(larger(pack.lo, pack.hi));
+}
 
 #else
 
@@ -112,6 +170,7 @@ struct Plain {
     friend Plain operator+(Plain a, Plain b) { return each([&](int i) { return a.v[i] + b.v[i]; }); }
     friend Plain operator-(Plain a, Plain b) { return each([&](int i) { return a.v[i] - b.v[i]; }); }
     friend Plain operator*(Plain a, Plain b) { return each([&](int i) { return a.v[i] * b.v[i]; }); }
+    friend Plain operator/(Plain a, Plain b) { return each([&](int i) { return a.v[i] / b.v[i]; }); }
     friend Plain larger(Plain a, Plain b) { return if_less(b, a, a, b); }
     friend Plain smaller(Plain a, Plain b) { return if_less(a, b, a, b); }
     friend Plain if_less(Plain a, Plain b, Plain yes, Plain no) {
@@ -121,30 +180,22 @@ struct Plain {
 template <class Real>
 using Pack = Plain<Real>;
 
+inline double total(Plain<double> pack) {
+    for (int half = 4; half > 0; half /= 2)
+        for (int i = 0; i < half; ++i) pack.v[i] += pack.v[i + half];
+    return pack.v[0];
+}
+template <class Real>
+inline Real highest(const Plain<Real>& pack) {
+    Real top = pack.v[0];
+    for (Real v : pack.v) top = v > top ? v : top;
+    return top;
+}
+
 #endif
 
 using Doubles = Pack<double>;
 static_assert(Doubles::size == 8, "a pack holds 64 bytes");
-
-// Sum of the places of a pack, in one order on every machine.
-template <class Real>
-inline Real total(const Pack<Real>& pack) {
-    Real s[Pack<Real>::size];
-    pack.store(s);
-    for (int half = Pack<Real>::size / 2; half > 0; half /= 2)
-        for (int i = 0; i < half; ++i) s[i] += s[i + half];
-    return s[0];
-}
-
-// Largest place of a pack.
-template <class Real>
-inline Real highest(const Pack<Real>& pack) {
-    Real s[Pack<Real>::size];
-    pack.store(s);
-    for (int half = Pack<Real>::size / 2; half > 0; half /= 2)
-        for (int i = 0; i < half; ++i) s[i] = s[i] > s[i + half] ? s[i] : s[i + half];
-    return s[0];
-}
 
 }  // namespace VOICECF_SET
 }  // namespace voicecf

@@ -182,6 +182,7 @@ def project_into_cells(
     targets: NDArray[np.int64],
     box: tuple[Array, Array],
     clusters: _core.Rows,
+    n_clusters: int = 0,
 ) -> Projection:
     """Project points onto the cells of clusters, each onto that of its own target.
 
@@ -195,8 +196,10 @@ def project_into_cells(
     box : pair of arrays of shape (d,) or (n, d)
     clusters : voicecf._core.Rows
         All cells, contracted.
+    n_clusters : int
+        How many there are, if multipliers are asked for: these have a column a cluster.
     """
-    found = Projection.blank(len(rows), points.shape[1])
+    found = Projection.blank(len(rows), points.shape[1], n_clusters)
     lo, hi = map(np.atleast_2d, box)
     batch, results = _core.Batch(points, lo, hi, rows=rows, targets=targets), _results(found)
     in_parallel(

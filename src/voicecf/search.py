@@ -17,7 +17,7 @@ from voicecf import _core
 from voicecf.branching import branch
 from voicecf.choices import Choices
 from voicecf.parallel import in_parallel
-from voicecf.projection import Projection, UnitRows, project
+from voicecf.projection import Projection, UnitRows, project, project_into_cells
 from voicecf.region import Array, Region
 from voicecf.status import Status
 
@@ -43,6 +43,10 @@ class Aim:
         Whether the model puts points into the target.
     doubted : bool
         Whether every answer has to be put to it, for nothing is known of its arithmetic.
+    cells : voicecf._core.Rows, optional
+        Rows of all cells, where the region is one of them.
+    target : int
+        Which of them.
     """
 
     region: Region
@@ -50,36 +54,37 @@ class Aim:
     order: Rows
     agrees: Callable[[Array], NDArray[np.bool_]]
     doubted: bool = False
+    cells: _core.Rows | None = None
+    target: int = 0
 
-    def project(
-        self,
-        points: Array,
-        rows: Rows,
-        *,
-        certify: bool = False,
-        into: Projection | None = None,
-        places: Rows | None = None,
-    ) -> Projection:
+    def project(self, points: Array, rows: Rows, *, certify: bool = False) -> Projection:
         """Project onto the region, as far behind its rows as the model's arithmetic needs."""
-        places = np.arange(len(rows)) if places is None else places
-        found = project(
-            points, self.region, rows=rows, unit=self.unit, certify=certify,
-            into=into or Projection.blank(len(rows), points.shape[1], len(self.unit.u) * certify),
-            places=places,
-        )  # fmt: skip
-        self._ease(points, rows, found, places, certify)
+        if self.cells is None:
+            found = project(points, self.region, rows=rows, unit=self.unit, certify=certify)
+        else:
+            found = self._project_into_cell(points, rows, self.cells, certify)
+        self._ease(points, rows, found, certify)
         if self.doubted:
-            hits = places[found.status[places] == Status.OPTIMAL]
+            hits = np.flatnonzero(found.status == Status.OPTIMAL)
             lost = hits[~self.agrees(found.points[hits])]
             found.status[lost] = Status.UNRESOLVED
             found.points[lost] = np.nan
         return found
 
-    def _ease(
-        self, points: Array, rows: Rows, found: Projection, places: Rows, certify: bool
-    ) -> None:
+    def _project_into_cell(
+        self, points: Array, rows: Rows, cells: _core.Rows, certify: bool
+    ) -> Projection:
+        """Project by the rows of all cells: the answers of a batch of many targets, bit for bit."""
+        targets, k = np.full(len(rows), self.target), len(self.unit.u) + 1
+        box = self.region.lo, self.region.hi
+        found = project_into_cells(points, rows, targets, box, cells, k if certify else 0)
+        if not certify:
+            return found
+        return replace(found, multipliers=np.delete(found.multipliers, self.target, axis=1))
+
+    def _ease(self, points: Array, rows: Rows, found: Projection, certify: bool) -> None:
         """Try less of the guard where all of it leaves nothing, and take the model's word."""
-        open_ = np.flatnonzero(found.status[places] == Status.UNRESOLVED)
+        open_ = np.flatnonzero(found.status == Status.UNRESOLVED)
         for share in EASED if open_.size else ():
             guard = self.unit.guard.copy()
             guard[1:] *= share
@@ -89,7 +94,7 @@ class Aim:
             hit[hit] = self.agrees(again.points[hit])
             settled = hit | (again.status == Status.INFEASIBLE)
             for name in again.__dataclass_fields__:
-                getattr(found, name)[places[open_[settled]]] = getattr(again, name)[settled]
+                getattr(found, name)[open_[settled]] = getattr(again, name)[settled]
             open_ = open_[~settled]
 
     def allow(

@@ -56,7 +56,10 @@ class Solving(Learned):
                 box = rules.box(question.points, *self._contract_box(target, rules.lo, rules.hi))
             agrees = partial(self._agrees, target)
             doubted = not self.clustering_.trusted
-            return Aim(region if learned else region.within(*box), unit, ranked, agrees, doubted)
+            plain = terms is None and question.caution == 1.0
+            cells = self._cells() if plain else None
+            narrowed = region if learned else region.within(*box)
+            return Aim(narrowed, unit, ranked, agrees, doubted, cells, target)
 
         def whole(target: int) -> Aim:
             region, unit = self._prepared(target)
