@@ -6,14 +6,18 @@
 # make scale   files, Dask, many clusters and the app, beside what there is to compare them with
 # make dice    the same rows answered by DiCE, in an environment of its own
 # make sweep   judge a million random projections (COUNT=...)
+# make sanitize  the core's tests under address and undefined-behaviour sanitizers
+# make wheel   build a wheel, and test it in a fresh environment without a compiler
 # make paper   recompute the paper's tables and compare every cell
 
 PYTHON ?= python3
 VENV ?= .venv
 RUN = $(VENV)/bin/python
 COUNT ?= 1000000
+# What the core is compiled with: a compiler of this machine, else the one that PyPI has as ziglang.
+COMPILER := $(shell command -v $${CXX:-c++} || command -v g++ || command -v clang++)
 
-.PHONY: demo app test lint bench scale dice sweep paper clean
+.PHONY: demo app test lint bench scale dice sweep sanitize wheel paper clean
 
 demo: $(VENV)/demo
 	$(RUN) examples/demo.py
@@ -50,20 +54,58 @@ sweep: $(VENV)/test
 paper: $(VENV)/test
 	$(RUN) -m voicecf reproduce --check
 
+sanitize: $(VENV)/test
+	$(VENV)/bin/pip install --quiet nanobind cmake ninja
+	$(VENV)/bin/cmake -S . -B build/sanitize -G Ninja -DVOICECF_SANITIZE=ON \
+		-DPython_EXECUTABLE=$(abspath $(RUN)) -DCMAKE_MAKE_PROGRAM=$(abspath $(VENV)/bin/ninja)
+	$(VENV)/bin/cmake --build build/sanitize
+	$(RUN) tests/sanitized.py build/sanitize
+
+wheel: $(VENV)/test
+	$(VENV)/bin/pip install --quiet build
+	rm -rf dist
+	$(COMPILING) $(RUN) -m build --wheel --outdir dist .
+	rm -rf $(VENV)-wheel
+	$(PYTHON) -m venv $(VENV)-wheel
+	$(VENV)-wheel/bin/pip install --quiet "$$(ls dist/*.whl)[test]"
+	cd tests && PATH=$(abspath $(VENV)-wheel)/bin CXX=/bin/false CC=/bin/false \
+		$(abspath $(VENV)-wheel)/bin/python -m pytest -p no:cacheprovider -c /dev/null --rootdir=. \
+		-q test_cells.py test_onepass.py test_region.py test_search.py test_cell.py
+
 $(VENV)/bin/pip:
 	$(PYTHON) -m venv $(VENV)
 	$(VENV)/bin/pip install --quiet --upgrade pip
 
-$(VENV)/demo: $(VENV)/bin/pip pyproject.toml
-	$(VENV)/bin/pip install --quiet --editable ".[plot]" pandas
+# Without a compiler, PyPI has one: zig, in $(VENV). For any processor: it compiles for this one unasked.
+ifeq ($(COMPILER),)
+COMPILING = CC="$(abspath $(VENV))/bin/zig-cc" CXX="$(abspath $(VENV))/bin/zig-c++"
+$(VENV)/compiler: $(VENV)/bin/pip
+	@echo "There is no C++ compiler: PyPI's ziglang is brought as one."
+	$(VENV)/bin/pip install --quiet ziglang
+	for name in cc c++; do \
+		printf '#!/bin/sh\nexec "%s" -m ziglang %s "$$@"\n' "$(abspath $(RUN))" "$$name -mcpu=baseline" \
+			> $(VENV)/bin/zig-$$name; chmod +x $(VENV)/bin/zig-$$name; \
+	done
+	touch $@
+else
+COMPILING =
+$(VENV)/compiler: $(VENV)/bin/pip
+	touch $@
+endif
+
+# What the core is made from: the installed one is as old as the youngest of these.
+NATIVE = CMakeLists.txt $(wildcard native/*)
+
+$(VENV)/demo: $(VENV)/compiler pyproject.toml $(NATIVE)
+	$(COMPILING) $(VENV)/bin/pip install --quiet --editable ".[plot]" pandas
 	touch $@
 
-$(VENV)/app: $(VENV)/bin/pip pyproject.toml
-	$(VENV)/bin/pip install --quiet --editable ".[app]"
+$(VENV)/app: $(VENV)/compiler pyproject.toml $(NATIVE)
+	$(COMPILING) $(VENV)/bin/pip install --quiet --editable ".[app]"
 	touch $@
 
-$(VENV)/test: $(VENV)/bin/pip pyproject.toml
-	$(VENV)/bin/pip install --quiet --editable ".[plot,app,test,judges,dev]"
+$(VENV)/test: $(VENV)/compiler pyproject.toml $(NATIVE)
+	$(COMPILING) $(VENV)/bin/pip install --quiet --editable ".[plot,app,test,judges,dev]"
 	touch $@
 
 # quadprog is GPL: measured against here, neither shipped nor required.
@@ -72,4 +114,4 @@ $(VENV)/bench: $(VENV)/test
 	touch $@
 
 clean:
-	rm -rf $(VENV) $(VENV)-dice build dist demo.png
+	rm -rf $(VENV) $(VENV)-dice $(VENV)-wheel build dist demo.png

@@ -17,7 +17,6 @@ from streamlit.testing.v1 import AppTest
 from voicecf.app.question import Objective
 from voicecf.app.reading import read_table
 from voicecf.app.session import Work
-from voicecf.app.warming import WARMING
 
 PAGE = """
 from voicecf.app.pages import {name}
@@ -82,8 +81,6 @@ def changes(now: Work) -> Iterator[tuple[str, float]]:
 
 def main(rows: int = 10_000, columns: int = 30) -> None:
     content = sample(rows, columns)
-    WARMING.start()
-    WARMING.ready.wait()
     table: list[Any] = []
     print(f"{rows:,} rows x {columns} columns, {len(content) / 2**20:.1f} MB")
     print(f"{timed(lambda: table.append(read_table(content, 'bench.csv'))):8.2f} s  Data: reading")

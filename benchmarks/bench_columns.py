@@ -23,7 +23,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from voicecf import Status, VoICE, datasets, search
-from voicecf._compile import cores
+from voicecf.parallel import cores
 
 Row = tuple[str, float, float, str]
 TABLES = {"student": "Student, 39 coordinates", "german_credit": "German Credit, 48 coordinates"}

@@ -15,7 +15,7 @@ from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
 from voicecf import datasets
-from voicecf._compile import cores
+from voicecf.parallel import cores
 from voicecf.passes import Batches, Rows, together
 from voicecf.shark import FLOOR, restart
 

@@ -12,7 +12,7 @@ import bench_columns
 import bench_explain
 import bench_shark
 
-from voicecf._compile import cores
+from voicecf.parallel import cores
 
 
 def shown(seconds: float) -> str:

@@ -20,7 +20,7 @@ ARGUMENTS = (
     "--disable-background-networking", "--disable-component-update", "--disable-sync",
 )  # fmt: skip
 # Milliseconds: a page, and the very first answer, which may have to wait for the compiler.
-PATIENCE, COMPILING = 60_000, 600_000
+PATIENCE = 60_000
 SIZE = {"width": 1440, "height": 900}
 
 
@@ -114,13 +114,8 @@ class Visit:
         self.ready()
 
     def ready(self) -> None:
-        """Wait until the solver is compiled, if the page says that it waits for that."""
+        """Wait until the page is drawn."""
         self.settle()
-        while "Getting ready" in self.text():
-            self.page.wait_for_function(
-                "() => !document.body.innerText.includes('Getting ready')", timeout=COMPILING
-            )
-            self.settle(COMPILING)
 
     def upload(self, name: str, content: bytes) -> None:
         self.page.locator('input[type="file"]').set_input_files(

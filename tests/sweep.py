@@ -195,7 +195,7 @@ def reports(spans: list[tuple[int, int]], processes: int, **options: Any) -> Ite
         yield from map(work, spans)
         return
     # Each process is one core: a kernel that shares a batch over cores must not oversubscribe.
-    os.environ.update(NUMBA_NUM_THREADS="1", OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
+    os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
     # A pool of `multiprocessing` waits for ever for the task of a process that died.
     pool = ProcessPoolExecutor(processes, mp_context=get_context("spawn"))
     with pool:

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from app_server import ARGUMENTS, COMPILING, SIZE, Visit, browser_path, running_app
+from app_server import ARGUMENTS, PATIENCE, SIZE, Visit, browser_path, running_app
 
 IN_CI = bool(os.environ.get("CI"))
 find = importlib.import_module if IN_CI else pytest.importorskip
@@ -93,7 +93,7 @@ def test_from_upload_to_download(visit: Visit, tmp_path: Path) -> None:
     visit.see("2 of 240 rows miss a value")
 
     visit.click(visit.button("Find segments"))
-    visit.click(visit.button("Ask about a row"), COMPILING)
+    visit.click(visit.button("Ask about a row"), PATIENCE)
     visit.ready()
     assert visit.clicks <= 5, "a newcomer reaches an answer with five clicks or fewer"
     sentence = visit.answer()
@@ -102,7 +102,7 @@ def test_from_upload_to_download(visit: Visit, tmp_path: Path) -> None:
 
     visit.open("Everyone")
     visit.click(visit.button("Answer for all 238 rows"))
-    visit.button("Download CSV").wait_for(timeout=COMPILING)
+    visit.button("Download CSV").wait_for(timeout=PATIENCE)
     visit.settle()
     table = pd.read_csv(io.BytesIO(visit.download("Download CSV")))
     parquet = pd.read_parquet(io.BytesIO(visit.download("Download Parquet")))
@@ -256,7 +256,7 @@ def test_a_run_over_all_rows_can_be_stopped_and_go_on(visit: Visit) -> None:
     visit.button("Answer for all 6,000 rows").click()
     stop = visit.button("Stop")
     stop.wait_for()
-    visit.page.get_by_text("500 of 6,000 rows answered").wait_for(timeout=COMPILING)
+    visit.page.get_by_text("500 of 6,000 rows answered").wait_for(timeout=PATIENCE)
     visit.click(stop)
     visit.see("Stopped after")
     assert visit.button("Go on").is_visible()
@@ -264,11 +264,11 @@ def test_a_run_over_all_rows_can_be_stopped_and_go_on(visit: Visit) -> None:
 
 def test_the_paper_is_recomputed(visit: Visit) -> None:
     visit.open("Paper")
-    visit.see("compared cells are the same", COMPILING)
+    visit.see("compared cells are the same", PATIENCE)
     visit.see("1.79 = 1.79")
     visit.choose("Tables", "concentration")
-    visit.click(visit.button("Recompute"), COMPILING)
-    visit.page.get_by_text("1.79 = 1.79").wait_for(state="detached", timeout=COMPILING)
+    visit.click(visit.button("Recompute"), PATIENCE)
+    visit.page.get_by_text("1.79 = 1.79").wait_for(state="detached", timeout=PATIENCE)
     visit.see("Weight concentration under SHARK")
 
 

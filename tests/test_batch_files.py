@@ -378,7 +378,6 @@ def test_a_full_disk_is_a_sentence_and_a_later_run_goes_on(
 
 
 def test_a_limit_on_the_size_of_files_is_a_full_disk(voice, given, tmp_path):
-    # Whatever is compiled is kept in files, too: that comes before the limit.
     code = RUN.replace(
         "explain_files(",
         """

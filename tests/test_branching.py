@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from voicecf import Status, _compile
+from voicecf import Status, parallel
 from voicecf.branching import Found, branch
 from voicecf.choices import Choices, Freedom
 from voicecf.projection import UnitRows, project
@@ -554,7 +554,7 @@ def test_the_number_of_cores_changes_no_bit(monkeypatch):
     for seed in range(6):
         case, answers = many_rows(seed), []
         for cores in (1, 2, 5):
-            monkeypatch.setattr(_compile, "cores", lambda cores=cores: cores)
+            monkeypatch.setattr(parallel, "cores", lambda cores=cores: cores)
             answers.append(found_of(case))
         for other in answers[1:]:
             assert_same(answers[0], other)

@@ -41,15 +41,6 @@ def written(path: Path, rows: list[dict[str, object]], **form: object) -> Path:
     return path
 
 
-@pytest.fixture(scope="module", autouse=True)
-def compiled(tmp_path_factory) -> None:
-    """Answer some rows, so that no test sees the note about compiling."""
-    folder = tmp_path_factory.mktemp("first")
-    assert explain(written(folder / "in.csv", people()), "-o", folder / "o.csv", "--ignore", "id",
-                   "--objective", "fewest", "--immutable", "age", "--quiet") == 0  # fmt: skip
-    assert explain("--example", "--objective", "prefix", "--quiet") == 0
-
-
 @pytest.fixture
 def table(tmp_path) -> Path:
     return written(tmp_path / "in.csv", people())

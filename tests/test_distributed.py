@@ -71,7 +71,6 @@ def explained():
     )
     voice = VoICE(make_pipeline(encode, KMeans(3, n_init=2, random_state=0)))
     voice.fit(frame.drop(columns="note"))
-    voice.explain(frame.head(2))  # compiled here, and not in every worker at the same time
     return voice, frame
 
 

@@ -1,4 +1,4 @@
-"""Neighbours are the clusters whose cells share a facet, and explaining with only them is exact."""
+"""Neighbours are the clusters whose cells share a facet, and only their rows matter."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from sklearn.preprocessing import StandardScaler
 
 from voicecf import Status, VoICE, neighbors
 from voicecf.errors import TargetError
+from voicecf.projection import project
+from voicecf.region import Region
 
 
 def joined(pairs, k: int) -> list[list[int]]:
@@ -156,50 +158,42 @@ def many(seed: int, d: int = 3, k: int = 600):
     return rng.uniform(size=(k, d)), rng.uniform(-0.2, 1.2, size=(80, d))
 
 
-def all_rows(monkeypatch) -> None:
-    monkeypatch.setattr(neighbors, "LOCAL", 0)
+def onto_neighbors(voice, points, target: int):
+    """Project onto the rows of what surrounds a cell, and no others."""
+    around = neighbors.neighborhood(voice.cell(target)).rivals
+    rows = np.searchsorted(voice.cell(target).rivals, around)
+    region = voice.region(target)
+    few = Region(region.rows[rows], region.offsets[rows], region.lo, region.hi, region.origin)
+    return project(points, few, voice.weights_ + voice.delta)
 
 
-OPTIONS = [
-    {},
-    {"objective": "prefix"},
-    {"immutable": ["x1"]},
-    {"bounds": {"x0": (0.2, 0.6)}},
-]
-
-
-@pytest.mark.parametrize("asked", OPTIONS)
+@pytest.mark.parametrize("box", [(-0.5, 1.5), (0.2, 0.6)])
 @pytest.mark.parametrize("contraction", [1.0, 0.7])
-def test_neighbors_alone_give_the_answers_of_all_rows(asked, contraction, monkeypatch):
+def test_neighbors_alone_give_the_answers_of_all_rows(box, contraction):
     centers, points = many(1)
-    names = ["x0", "x1", "x2"]
-    options = {"feature_names": names, "contraction": contraction, "bounds": (-0.5, 1.5)}
-    voice = VoICE.from_centers(centers, **options)
-    few = [voice.explain(points, target=t, **asked) for t in (0, 7)]
-    certified = few[0].multipliers
-    all_rows(monkeypatch)
-    voice = VoICE.from_centers(centers, **options)
-    every = [voice.explain(points, target=t, **asked) for t in (0, 7)]
-    for mine, theirs in zip(few, every, strict=True):
-        assert (mine.status == theirs.status).all()
-        assert set(mine.status.tolist()) <= {Status.OPTIMAL, Status.INFEASIBLE, Status.ALREADY}
-        np.testing.assert_allclose(mine.points, theirs.points, rtol=1e-9, atol=1e-12)
-        np.testing.assert_allclose(mine.rho, theirs.rho, rtol=1e-9)
-    optimal = few[0].status == Status.OPTIMAL
-    assert certified.shape == (80, 600)
-    np.testing.assert_allclose(certified[optimal], every[0].multipliers[optimal], atol=1e-9)
+    voice = VoICE.from_centers(centers, contraction=contraction, bounds=box)
+    for target in (0, 7):
+        every, few = voice.explain(points, target=target), onto_neighbors(voice, points, target)
+        away = every.status != Status.ALREADY
+        assert (every.status == few.status)[away].all()
+        assert set(every.status.tolist()) <= {Status.OPTIMAL, Status.INFEASIBLE, Status.ALREADY}
+        np.testing.assert_allclose(every.points[away], few.points[away], rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(every.rho[away], few.reach[away], rtol=1e-9)
+        optimal = every.status == Status.OPTIMAL
+        rivals = voice.cell(target).rivals
+        others = np.setdiff1d(rivals, neighbors.neighborhood(voice.cell(target)).rivals)
+        assert every.multipliers.shape == (80, 600)
+        assert not every.multipliers[np.ix_(optimal, others)].any()
 
 
-def test_rows_that_only_touch_a_cell_of_a_grid_are_looked_at_too(monkeypatch):
+def test_rows_that_only_touch_a_cell_of_a_grid_are_looked_at_too():
     centers = np.array(list(product(range(9), repeat=3)), dtype=float)
     points = np.random.default_rng(7).uniform(-1, 9, size=(60, 3)).round(1)
     points[:20] = 8.0 * (points[:20] > 4)  # straight for the corners, where eight cells meet
     voice = VoICE.from_centers(centers)
     target = 4 * 81 + 4 * 9 + 4
-    few = voice.explain(points, target=target)
-    assert (voice.predict(few.points) == target).all()
-    all_rows(monkeypatch)
-    every = VoICE.from_centers(centers).explain(points, target=target)
+    every, few = voice.explain(points, target=target), onto_neighbors(voice, points, target)
+    assert (voice.predict(every.points) == target).all()
     np.testing.assert_allclose(few.points, every.points, atol=1e-12)
 
 
@@ -223,34 +217,15 @@ def test_answers_do_not_depend_on_the_batch():
         assert one.points.tobytes() == together.points[i : i + 1].tobytes()
 
 
-def test_behind_a_pca_answers_are_those_of_all_rows(monkeypatch):
+def test_behind_a_pca_answers_are_those_of_neighbors():
     data = np.random.default_rng(8).normal(size=(2500, 4)) * [3, 2, 1, 1]
     pipeline = make_pipeline(PCA(2), KMeans(510, n_init=1, max_iter=5, random_state=0)).fit(data)
-    few = VoICE(pipeline).fit(data).explain(data[:60], target=11)
-    assert (pipeline.predict(few.points) == 11).all()
-    all_rows(monkeypatch)
-    every = VoICE(pipeline).fit(data).explain(data[:60], target=11)
-    np.testing.assert_allclose(few.cost, every.cost, rtol=1e-9)
-
-
-def test_neighbors_are_looked_for_only_where_that_pays(monkeypatch):
-    asked = []
-
-    def watched(cell):
-        asked.append(cell.target)
-        return neighbors.neighborhood(cell)
-
-    monkeypatch.setattr("voicecf.learned.neighborhood", watched)
-    centers, points = many(9)
-    voice = VoICE.from_centers(centers)
-    voice.explain(points[:3])
-    voice.explain(points[:3], target=[4, 5, 6])
-    VoICE.from_centers(centers[:400]).explain(points[:3], target=2)
-    VoICE.from_centers(many(9, d=4)[0]).explain(many(9, d=4)[1][:3], target=2)
-    assert asked == []
-    voice.explain(points[:3], target=2)
-    voice.explain(points[3:6], target=2)
-    assert asked == [2]
+    voice = VoICE(pipeline).fit(data)
+    every, few = voice.explain(data[:60], target=11), onto_neighbors(voice, data[:60], 11)
+    assert (pipeline.predict(every.points) == 11).all()
+    away = every.status != Status.ALREADY
+    cost = (voice.weights_ * (few.points - data[:60]) ** 2).sum(axis=1)
+    np.testing.assert_allclose(every.cost[away], cost[away], rtol=1e-9)
 
 
 def test_a_cluster_that_coincides_with_an_earlier_one_stays_out_of_reach():
@@ -259,18 +234,3 @@ def test_a_cluster_that_coincides_with_an_earlier_one_stays_out_of_reach():
     voice = VoICE.from_centers(centers)
     assert (voice.explain(points, target=9).status == Status.INFEASIBLE).all()
     assert voice.explain(points, target=4).feasible.all()
-
-
-def test_what_the_model_refuses_is_asked_again_with_all_rows(monkeypatch):
-    centers, points = many(4)
-    voice = VoICE.from_centers(centers)
-    found = neighbors.neighborhood(voice.cell(3))
-    lacking = neighbors.Neighborhood(found.facets[2:], found.touching)
-    monkeypatch.setattr("voicecf.learned.neighborhood", lambda cell: lacking)
-    short = voice.explain(points, target=3)
-    assert (voice.predict(short.points) == 3).all()
-    monkeypatch.undo()
-    whole = VoICE.from_centers(centers).explain(points, target=3)
-    assert (whole.multipliers[:, found.facets[:2]] > 1e-6).any()
-    np.testing.assert_allclose(short.points, whole.points, atol=1e-12)
-    np.testing.assert_allclose(short.multipliers, whole.multipliers, atol=1e-9)

@@ -9,6 +9,7 @@ import sys
 import tracemalloc
 import warnings
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -26,7 +27,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from voicecf import _compile, datasets
+from voicecf import datasets, parallel, passes
 from voicecf.passes import CHUNK, Rows
 from voicecf.shark import FLOOR, SHARK, WeightCollapseWarning
 
@@ -270,7 +271,7 @@ def test_the_number_of_cores_does_not_show(monkeypatch):
     X = blobs(n=3 * CHUNK + 1234, d=4, k=4)
     models = []
     for n in (1, 2, 7):
-        monkeypatch.setattr(_compile, "cores", lambda n=n: n)
+        monkeypatch.setattr(parallel, "cores", lambda n=n: n)
         models.append(SHARK(4, n_init=2, random_state=1).fit(X))
     for model in models[1:]:
         for name in ("labels_", "cluster_centers_", "feature_weights_", "inertia_"):
@@ -280,12 +281,16 @@ def test_the_number_of_cores_does_not_show(monkeypatch):
 def test_a_failing_job_leaves_nobody_waiting(monkeypatch):
     X = blobs(n=4 * CHUNK, d=2)
     model = SHARK(2, n_init=1, random_state=0).fit(X)
-    from voicecf import _lloyd
+    table = passes.Rows.table
 
     def fail(*_):
         raise MemoryError("no room")
 
-    monkeypatch.setattr(_lloyd, "add_up", fail)
+    def without_room(rows, centers, weights):
+        real = table(rows, centers, weights)
+        return SimpleNamespace(nearest=real.nearest, sweep=real.sweep, add_up=fail)
+
+    monkeypatch.setattr(passes.Rows, "table", without_room)
     with pytest.raises(MemoryError, match="no room"):
         model.fit(X)
     monkeypatch.undo()
@@ -565,8 +570,11 @@ def test_no_temporary_has_rows_times_clusters_times_features():
         assert peak < 4 * X.nbytes < k * X.nbytes / 4
 
 
-def test_importing_the_estimator_does_not_import_numba():
-    code = "import sys, voicecf.shark; assert not {'numba', 'voicecf._lloyd'} & set(sys.modules)"
+def test_nothing_is_compiled_when_the_estimator_is_used():
+    code = (
+        "import sys, voicecf.shark; voicecf.shark.SHARK(2).fit([[0.0], [1.0], [5.0]]);"
+        "assert not {'numba', 'llvmlite', 'cffi'} & set(sys.modules)"
+    )
     subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT / "src")
 
 

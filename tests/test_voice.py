@@ -17,7 +17,7 @@ from sklearn.preprocessing import StandardScaler
 
 import judges
 from problems import Problem
-from voicecf import CFCLUST, SHARK, Counterfactuals, Status, VoICE, _compile
+from voicecf import CFCLUST, SHARK, Counterfactuals, Status, VoICE, parallel
 
 CLOSED = 1e-9  # how far a certificate may be from closing, relative
 EPS = np.finfo(np.float64).eps
@@ -557,7 +557,7 @@ def test_the_number_of_cores_changes_nothing(monkeypatch, objective):
     voice = VoICE(model_of("KMeans", 4, X)).fit(X)
     answers = []
     for cores in (1, 2, 5):
-        monkeypatch.setattr(_compile, "cores", lambda cores=cores: cores)
+        monkeypatch.setattr(parallel, "cores", lambda cores=cores: cores)
         answers.append(voice.explain(rows, objective=objective, immutable=[1]))
         assert len(answers[-1].multipliers) == 9000
     for other in answers[1:]:
@@ -575,7 +575,7 @@ def test_asking_twice_gives_the_same_bits_and_asking_something_else_between_chan
 def test_many_targets_at_once_do_not_disturb_each_other(monkeypatch):
     # Little room for what is kept between calls, so that it is thrown away all the time.
     monkeypatch.setattr("voicecf.learned.TABLE", 2_000)
-    monkeypatch.setattr(_compile, "cores", lambda: 8)
+    monkeypatch.setattr(parallel, "cores", lambda: 8)
     rng = np.random.default_rng(2)
     centers = rng.normal(size=(60, 3))
     X = rng.normal(size=(4, 3))

@@ -1,16 +1,16 @@
-"""Search the choices of a batch of rows: arrays laid out for `voicecf._branch`."""
+"""Search the choices of a batch of rows: arrays laid out for the compiled core."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from voicecf._compile import announce, in_parallel
+from voicecf import _core
 from voicecf._parts import Freedom
 from voicecf.choices import Choices
+from voicecf.parallel import in_parallel
 from voicecf.projection import UnitRows
 from voicecf.region import Array
 from voicecf.status import Status
@@ -73,41 +73,41 @@ def branch(
     locked : array of shape (len(rows) or 1, C), optional
         Columns that a problem may not change.
     """
-    from voicecf import _branch
-
-    announce(_branch.__file__, _branch.branch_chunk)
     order, n = choices.member, len(rows)
     found = Found(
         np.full((n, points.shape[1]), np.nan), np.full(n, np.inf), np.zeros(n), np.full(n, np.nan),
         np.empty(n, dtype=np.int8), np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64),
     )  # fmt: skip
     locks = np.zeros((1, len(choices.freedom)), dtype=np.uint8) if locked is None else locked
-    picked = points[rows][:, order]
-    problem = (
-        rows, picked, unit.offsets, unit.origin[order], unit.u[:, order], unit.scale[order],
-        unit.guard, *_layout(choices), locks.astype(np.uint8), np.int64(choices.changes), fewest,
-        limit,
+    answers = np.empty((n, points.shape[1]))
+    side_by_side = _core.Rows.listed(
+        np.ascontiguousarray(unit.u[:, order]), unit.offsets, unit.origin[order],
+        unit.scale[order], unit.guard,
     )  # fmt: skip
-    problem = tuple(np.ascontiguousarray(p) if isinstance(p, np.ndarray) else p for p in problem)
-    answers = np.empty_like(picked)
-    rest = (
-        answers, found.energy, found.bound, found.reach, found.status, found.changes, found.nodes,
-    )  # fmt: skip
-    in_parallel(lambda a, b: _branch.branch_chunk(a, b, *problem, *rest), n, chunk=4)
+    rules = _rules(choices, locks.astype(np.uint8))
+    rules.limit(int(choices.changes), bool(fewest), int(limit))
+    anywhere = np.zeros((1, points.shape[1]))  # the box is in the rules
+    picked = np.ascontiguousarray(points[rows][:, order])
+    batch = _core.Batch(picked, anywhere, anywhere, rows=np.asarray(rows, dtype=np.int64))
+    out = _core.Found(
+        answers, found.energy, found.bound, found.reach, found.status, found.changes, found.nodes
+    )
+    in_parallel(lambda a, b: side_by_side.branch(batch, rules, out, a, b), n, chunk=4)
     hit = (found.status == Status.OPTIMAL) | (found.status == Status.STOPPED)
     found.points[np.ix_(hit, order)] = answers[hit]
     return found
 
 
-def _layout(choices: Choices) -> tuple[Any, ...]:
-    """Lay choices out as `voicecf._choices` wants them, coordinates of a column side by side."""
+def _rules(choices: Choices, locks: NDArray[np.uint8]) -> _core.Rules:
+    """Lay choices out as the compiled core wants them, coordinates of a column side by side."""
     listed = np.where(choices.freedom == Freedom.LEVELS, choices.count, 0)
     columns = np.column_stack([
         choices.first[:-1], np.diff(choices.first), choices.freedom, choices.start[:-1],
         choices.count, np.cumsum(listed) - listed,
     ]).astype(np.int64)  # fmt: skip
     pitches = np.column_stack([choices.base, choices.pitch])
-    return (
-        columns, choices.table, pitches, choices.stay, choices.least, choices.most,
-        choices.allowed, choices.lo[:, choices.member], choices.hi[:, choices.member],
-    )  # fmt: skip
+    rules = _core.Rules(columns, choices.table, pitches)
+    member = choices.member
+    lo, hi = (np.ascontiguousarray(side[:, member]) for side in (choices.lo, choices.hi))
+    rules.allow(choices.stay, choices.allowed, choices.least, choices.most, lo, hi, locks)
+    return rules

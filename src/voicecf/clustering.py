@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass
+from functools import cached_property
 from numbers import Integral
 from typing import Any
 
@@ -17,11 +18,11 @@ from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from voicecf._compile import announce, in_parallel
+from voicecf import _core
 from voicecf.cell import Arithmetic, Cell
 from voicecf.errors import ModelError
 from voicecf.frames import table
-from voicecf.projection import FEW_ROWS
+from voicecf.parallel import in_parallel
 from voicecf.region import Array
 from voicecf.shark import SHARK
 
@@ -145,26 +146,27 @@ class Clustering:
         """Nearest centroid by the direct formula, and where rounding leaves it in doubt."""
         labels = np.empty(len(points), dtype=np.int64)
         doubtful = np.empty(len(points), dtype=np.bool_)
-        sizes = float(np.sqrt((self.weights * self.centers**2).sum(axis=1).max()))
-        growth = self.arithmetic.growth(self.centers.shape[1])
-        rest = (sizes, growth, self.arithmetic.formula == "expanded", labels, doubtful)
-        given = (points, self.centers, self.weights)
-        assign: Any
-        if self.n_clusters > FEW_ROWS:
-            from voicecf import _cuts as loops
-
-            middle = self.centers.mean(axis=0)
-            scaled = np.sqrt(self.weights) * (self.centers - middle)
-            single = np.ascontiguousarray(scaled.T, dtype=np.float32)
-            given = (*given, middle, single, 0.5 * (scaled**2).sum(axis=1))  # type: ignore[assignment]
-            assign = loops.assign_chunk
-        else:
-            from voicecf import _cells as loops  # type: ignore[no-redef]
-
-            assign = loops.assign_chunk
-        announce(loops.__file__, assign)
-        in_parallel(lambda a, b: assign(a, b, *given, *rest), len(points))
+        points, compiled = np.ascontiguousarray(points), self._compiled
+        in_parallel(lambda a, b: compiled.nearest(points, labels, doubtful, a, b), len(points))
         return labels, doubtful
+
+    @cached_property
+    def _compiled(self) -> _core.Rows:
+        return self.cells(None, 0.0)
+
+    def cells(self, alphas: Array | None, delta: float) -> _core.Rows:
+        """Return the centroids as the compiled core reads them.
+
+        With `alphas`, one a cluster, also the rows of all cells, contracted, in metric w + delta.
+        """
+        rounding, d = self.arithmetic, self.centers.shape[1]
+        return _core.Rows.clusters(
+            self.centers, self.weights, alphas, delta, rounding.growth(d), rounding.eps,
+            rounding.formula == "expanded",
+        )  # fmt: skip
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self.__dataclass_fields__}
 
     def distances(self, points: Array) -> Array:
         """Weighted squared distances, shape (n, k)."""

@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import Pipeline
 
-from voicecf._compile import in_parallel
+from voicecf import _core
 from voicecf.blocks import Stream
 from voicecf.box import Box
 from voicecf.choices import Choices
@@ -21,6 +21,7 @@ from voicecf.constraints import Constraint, pull_back
 from voicecf.counterfactuals import Counterfactuals
 from voicecf.errors import DataError, ModelError, TargetError
 from voicecf.learning import Givens
+from voicecf.parallel import in_parallel
 from voicecf.pullback import origins
 from voicecf.region import Array
 from voicecf.rules import Rules
@@ -57,10 +58,6 @@ class Question:
         Factor on the guard against rounding.
     terms : Terms, optional
         What rules ask beyond a box.
-    binding : bool
-        Whether it is known that the answers without a box are none.
-    one_target : bool
-        Whether one cluster was named for all rows. Then it is worth while to learn its neighbours.
     """
 
     points: Array
@@ -71,8 +68,6 @@ class Question:
     bounds: tuple[Array, Array] | None = None
     caution: float = 1.0
     terms: Terms | None = None
-    binding: bool = False
-    one_target: bool = False
 
     @property
     def grids(self) -> Any:
@@ -372,19 +367,13 @@ class Explainer(BaseEstimator):  # type: ignore[misc]
 
     def _measure(self, question: Question, rows: Rows, answers: Array) -> tuple[Array, Array, Rows]:
         """Cost in the weights, energy in the metric, number of changed columns."""
-        from voicecf import _cells
-
         n = len(rows)
         cost, energy, changed = np.empty(n), np.empty(n), np.empty(n, dtype=np.int64)
-        points, weights = question.points, self._weights(question)
+        weights = self._weights(question)
         metric = weights + getattr(self, "delta", 0.0)
         least = TOLERANCE.changed * self.spread_
-        in_parallel(
-            lambda a, b: _cells.measure_chunk(
-                a, b, rows, points, answers, weights, metric, least, cost, energy, changed
-            ),
-            n,
-        )
+        measure = _core.Measure(rows, question.points, answers, weights, metric, least)
+        in_parallel(lambda a, b: measure.run(cost, energy, changed, a, b), n)
         return cost, energy, changed
 
     def _weights(self, question: Question) -> Array:

@@ -8,16 +8,14 @@ from warnings import warn
 import numpy as np
 from numpy.typing import NDArray
 
-from voicecf import crowd
+from voicecf import _core
 from voicecf.box import check_sides
 from voicecf.cell import Cell
-from voicecf.crowd import Crowd
 from voicecf.errors import EmptyClusterWarning, OptionError
 from voicecf.explainer import Explainer, check_target
 from voicecf.learning import Givens
 from voicecf.neighbors import Neighborhood, neighborhood
-from voicecf.onepass import fits
-from voicecf.projection import Stack, UnitRows
+from voicecf.projection import UnitRows
 from voicecf.pullback import loosened, pulled_back
 from voicecf.region import Array, Region
 from voicecf.search import Rows
@@ -27,6 +25,8 @@ from voicecf.space import Given
 LEAST_ALPHA = 0.01
 # Numbers that are kept or made at once: scaled rows of targets, tables of distances.
 TABLE = 1 << 25
+# Most pairs of clusters that are kept: two tables of 32 MiB.
+PAIRS = 1 << 23
 
 
 class Learned(Explainer):
@@ -150,10 +150,8 @@ class Learned(Explainer):
         nobody's.
 
         In few dimensions a cell has few neighbours, whatever the number of clusters: about 6 in
-        two, 15 in three. From 500 clusters on in up to three dimensions, `explain` with one
-        cluster as target finds them first, and then looks at no other rows. In 20 dimensions
-        nearly all clusters are neighbours, and finding them takes a second with 1,000 clusters,
-        half a minute or more with 5,000.
+        two, 15 in three. In 20 dimensions nearly all clusters are neighbours, and finding them
+        takes a second with 1,000 clusters, half a minute or more with 5,000.
 
         Examples
         --------
@@ -182,45 +180,32 @@ class Learned(Explainer):
         kept: dict[Any, Any] = self.__dict__.setdefault("_kept", {})
         if target not in kept:
             if len(kept) * self.clustering_.centers.size > TABLE:
-                dear = {name: kept[name] for name in ("around", "stack") if name in kept}
+                dear = {name: kept[name] for name in ("around", "cells") if name in kept}
                 kept.clear()
                 kept.update(dear)
             kept[target] = self._prepare(target)
         prepared: tuple[Region, UnitRows] = kept[target]
         return prepared
 
-    def _prepared_around(self, target: int) -> tuple[Rows, Region, UnitRows]:
-        """Which rows make up a target's cell, and region and scaled rows with only these."""
-        region, _ = self._prepared(target)
-        kept: dict[Any, Any] = self.__dict__["_kept"]
-        found: tuple[Rows, Region, UnitRows] | None = kept.get(("around", target))
-        if found is None:
-            rivals = self._neighborhood(target).rivals
-            rows = np.searchsorted(self.clustering_.cell(target).rivals, rivals)
-            few = region.taking(rows)
-            found = kept["around", target] = rows, few, UnitRows.of(few, self.weights_ + self.delta)
-        return found
+    def _cells(self) -> _core.Rows | None:
+        """Rows of all cells at once, for the compiled core; None where some need more than that.
 
-    def _stack(self) -> Stack | Crowd | None:
-        """Rows of all targets, for one pass over memory; None where that does not fit."""
+        Numbers as they are, clusters apart from each other, a model whose arithmetic is known.
+        """
         kept: dict[Any, Any] = self.__dict__.setdefault("_kept", {})
-        if "stack" not in kept:
-            stack = self._make_stack()
-            self.__dict__["_kept"]["stack"] = stack
-        found: Stack | Crowd | None = self.__dict__["_kept"]["stack"]
+        if "cells" not in kept:
+            kept["cells"] = self._make_cells()
+        found: _core.Rows | None = kept["cells"]
         return found
 
-    def _make_stack(self) -> Stack | Crowd | None:
+    def _make_cells(self) -> _core.Rows | None:
         clustering, space = self.clustering_, self.space_
         plain = space.continuous and space.is_plain and space.dtype == np.float64
         if not plain or space.steps is not None or self.contract_bounds:
             return None
-        if crowd.fits(clustering):
-            return Crowd.of(clustering, np.minimum(self.alpha_, 1.0 - self.margin), self.delta)
-        if not fits(clustering, TABLE):
+        if not clustering.trusted or not _apart(clustering.centers[:, clustering.weights > 0]):
             return None
-        targets = range(clustering.n_clusters)
-        return Stack.of([self._prepared(target)[1] for target in targets])
+        return clustering.cells(np.minimum(self.alpha_, 1.0 - self.margin), self.delta)
 
     def _prepare(self, target: int) -> tuple[Region, UnitRows]:
         alpha = min(float(self.alpha_[target]), 1.0 - self.margin)
@@ -246,6 +231,12 @@ class Learned(Explainer):
         center, alpha = self.origins_[target], self.alpha_[target]
         shrunk = center + alpha * (lo - center), center + alpha * (hi - center)
         return np.maximum(lo, shrunk[0]), np.minimum(hi, shrunk[1])
+
+
+def _apart(centers: Array) -> bool:
+    """Tell whether clusters are not too many, no two coincide, and their squares are numbers."""
+    k, spread = len(centers), np.abs(centers - centers.mean(axis=0)).max()
+    return k * k <= PAIRS and bool(1e-60 < spread < 1e60) and len(np.unique(centers, axis=0)) == k
 
 
 def _around(points: Array, lo: Array, hi: Array) -> tuple[Array, Array]:

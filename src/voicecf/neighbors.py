@@ -34,8 +34,6 @@ ROUND = 256
 STRIDES, STILL = (2.0, 16.0, 256.0, 4096.0, 65536.0), 1e-10
 # Rows for each coordinate that a box is made from, and the most coordinates for which it pays.
 NEAR, BOXED = 32, 8
-# Most coordinates, and least clusters, for which finding them takes less time than it saves.
-LOCAL, MANY = 3, 500
 # Numbers in a table of rays and rows.
 TABLE = 1 << 22
 
@@ -60,17 +58,6 @@ class Neighborhood:
     def rivals(self) -> Rows:
         """All whose rows make up the cell, ascending."""
         return np.sort(np.concatenate([self.facets, self.touching]))
-
-
-def pays(cell: Cell) -> bool:
-    """Tell whether answers are found sooner if the cell's surroundings are found first.
-
-    That is so for points from all over. It must not depend on how many there are: an answer is the
-    same in any company. Close to the cell few rows are looked at anyway, so that the search for the
-    nearest cluster does better without.
-    """
-    few = np.count_nonzero(cell.weights) <= LOCAL
-    return bool(few and len(cell.centers) >= MANY)
 
 
 def neighborhood(cell: Cell) -> Neighborhood:

@@ -8,13 +8,15 @@ target, then a projection onto the whole cell for those that missed it.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from voicecf._compile import announce, in_parallel
+from voicecf import _core
 from voicecf.clustering import Clustering
+from voicecf.parallel import in_parallel
 from voicecf.projection import project
 from voicecf.region import Array
 
@@ -197,6 +199,13 @@ class _Pairs:
         unweighted = Clustering.from_centers(centers)
         return cls(X, labels, unweighted, origin, shifted, shifted @ shifted.T, slack)
 
+    @cached_property
+    def _compiled(self) -> _core.Pairwise:
+        labels = np.asarray(self.labels, dtype=np.int64)
+        return _core.Pairwise(
+            self.X, labels, self.origin, self.centers, self.gram, float(self.slack)
+        )
+
     def compare(self, first: int, last: int) -> PairwiseComparison:
         """Compare all pairs of some rows."""
         k = len(self.centers)
@@ -209,27 +218,16 @@ class _Pairs:
         return found
 
     def _missed(self, first: int, last: int) -> NDArray[np.bool_]:
-        from voicecf import _pairs
-
-        announce(_pairs.__file__, _pairs.misses_chunk)
         missed = np.empty((last - first, len(self.centers)), dtype=np.bool_)
-        geometry = (self.X, self.labels, self.origin, self.centers, self.gram, float(self.slack))
-        in_parallel(lambda a, b: _pairs.misses_chunk(a, b, first, *geometry, missed), last - first)
+        pairs = self._compiled
+        in_parallel(lambda a, b: pairs.misses(first, missed, a, b), last - first)
         return missed
 
     def _repair(self, rows: NDArray[np.int64], t: int) -> PairwiseComparison:
-        from voicecf import _pairs
-
         region = self.clustering.cell(t).region()
         answers = project(self.X, region, rows=rows, certify=False).points
-        out = np.empty((3, len(rows)))
-        geometry = (self.X, self.labels, self.origin, self.centers, self.gram)
-        in_parallel(
-            lambda a, b: _pairs.repair_chunk(
-                a, b, rows, t, *geometry, answers, float(self.slack), out
-            ),
-            len(rows),
-        )
+        out, pairs = np.empty((3, len(rows))), self._compiled
+        in_parallel(lambda a, b: pairs.repair(rows, t, answers, out, a, b), len(rows))
         repair, underestimation, valid = out.sum(axis=1)
         return PairwiseComparison(0, -len(rows), int(valid), float(repair), float(underestimation))
 

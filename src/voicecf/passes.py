@@ -10,14 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cache, cached_property
+from functools import cached_property
 from threading import Event
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from voicecf._compile import announce, in_parallel
+from voicecf import _core
+from voicecf.parallel import in_parallel
 from voicecf.summing import Pairwise
 
 Floats = npt.NDArray[np.float64]
@@ -27,15 +28,6 @@ Labels = npt.NDArray[np.int32]
 CHUNK = 32_768
 # Rows whose labels are held for all restarts at once; whole chunks.
 BATCH = 8 * CHUNK
-
-
-@cache
-def loops() -> Any:
-    """Import the compiled loops, and numba with them, when something must run."""
-    from voicecf import _lloyd
-
-    announce(_lloyd.__file__, _lloyd.nearest)
-    return _lloyd
 
 
 @dataclass(frozen=True)
@@ -84,13 +76,17 @@ class Rows:
         They lie in buffers that the next assignment of these rows overwrites.
         """
         labels, closest = self._assigned
-        loop = loops().nearest
-
-        def work(start: int, stop: int) -> None:
-            loop(self.X, centers, weights, start, stop, labels, closest)
-
-        in_parallel(work, len(self.X), chunk=CHUNK)
+        table = self.table(centers, weights)
+        in_parallel(
+            lambda start, stop: table.nearest(labels, closest, start, stop),
+            len(self.X),
+            chunk=CHUNK,
+        )
         return labels, closest
+
+    def table(self, centers: Floats, weights: Floats) -> _core.Table:
+        """Return rows, metric and centers as the compiled core reads them."""
+        return _core.Table(self.X, self.mass, centers, weights)
 
 
 class Wish(Protocol):
@@ -197,20 +193,18 @@ class Sweep:
 
     def add(self, rows: Rows) -> None:
         """Take the next batch of rows."""
-        X, mass = rows.X, rows.mass
+        X, table = rows.X, rows.table(self.centers, self.weights)
         labels, closest = rows._assigned
-        compiled, queue = loops(), _Queue(-(-len(X) // CHUNK))
+        queue = _Queue(-(-len(X) // CHUNK))
 
         def work(start: int, stop: int) -> Floats:
             around = np.zeros_like(self.centers)
             with queue:
-                compiled.nearest_and_spread(
-                    X, mass, self.centers, self.weights, start, stop, labels, closest, around
-                )
+                table.sweep(labels, closest, around, start, stop)
                 # Rows are added one by one in their order, as numpy adds them: where weights
                 # collapse, the rounding of these sums is all that tells one restart from another.
                 queue.wait_for_turn(start // CHUNK)
-                compiled.add_up(X, mass, labels, start, stop, self.sums, self.totals)
+                table.add_up(labels, self.sums, self.totals, start, stop)
                 queue.leave(start // CHUNK)
             return around
 
@@ -246,11 +240,11 @@ class Spread:
     def add(self, rows: Rows) -> None:
         """Take the next batch of rows."""
         labels, _ = rows.assign(self.centers, self.weights)
-        loop = loops().spread
+        table = rows.table(self.means, self.weights)
 
         def work(start: int, stop: int) -> Floats:
             out = np.zeros_like(self.means)
-            loop(rows.X, rows.mass, labels, start, stop, self.means, out)
+            table.spread(labels, out, start, stop)
             return out
 
         self.total = _added(self.total, in_parallel(work, len(rows.X), chunk=CHUNK))
@@ -356,4 +350,6 @@ class Varying:
         new = ~self._sampled[present]
         self._sample[present[new]] = rows.X[first[new]]
         self._sampled[present] = True
-        loops().mark_varying(rows.X, labels, self._sample, self.varies)
+        for start in range(0, len(labels), CHUNK):
+            span = slice(start, start + CHUNK)
+            self.varies |= (rows.X[span] != self._sample[labels[span]]).any(axis=0)

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from voicecf._compile import announce, in_parallel
-from voicecf.memory import empty
+from voicecf import _core
+from voicecf.parallel import even_chunk, in_parallel
 from voicecf.region import Array, Region
 from voicecf.status import Status
 
-# More rows than this are solved by cuts.
-FEW_ROWS = 48
-# Points whose box binds that are handed to a core at a time: they are few, and take long.
-FEW_LEFT = 256
+# More rows than this are priced in single precision.
+FEW_ROWS = _core.FEW_ROWS
 
 
 @dataclass(frozen=True)
@@ -48,30 +46,35 @@ class Projection:
     @classmethod
     def blank(cls, n: int, d: int, m: int = 0) -> Projection:
         """Room for n answers, with m multipliers each; nothing in it means anything yet."""
-        return cls(empty((n, d)), np.zeros((n, m)), empty(n), empty(n), empty(n, dtype=np.int8))
+        return cls(
+            np.empty((n, d)), np.zeros((n, m)), np.empty(n), np.empty(n), np.empty(n, np.int8)
+        )
 
 
 @dataclass(frozen=True)
 class UnitRows:
     """A region's rows, scaled so that a slack is a distance in the metric.
 
-    Where there are many, `single` holds them transposed, in single precision and in the row's own
-    `unit`, about one over its offset. Where there are few, `gram` holds their products, `across`
-    the rows for coordinates as they are (by twos, columns by fours) and `along` what their
-    multipliers do to these: see `_open`.
+    Attributes
+    ----------
+    u : array of shape (m, d)
+        Unit rows.
+    scale : array of shape (d,)
+        Square root of the metric.
+    norms : array of shape (m,)
+        Lengths that the rows had.
+    offsets : array of shape (m,)
+    origin : array of shape (d,)
+    guard : array of shape (5, m)
+        See `voicecf.region.Region`.
     """
 
     u: Array
-    unit: Array
-    single: NDArray[np.float32]
     scale: Array
     norms: Array
     offsets: Array
     origin: Array
     guard: Array
-    gram: Array
-    across: Array
-    along: Array
 
     @classmethod
     def of(cls, region: Region, metric: Any) -> UnitRows:
@@ -90,66 +93,22 @@ class UnitRows:
             norms[norms == 0.0] = 1.0
         u /= norms[:, None]
         guard = np.zeros((5, len(u))) if region.guard is None else region.guard
-        offsets = region.offsets / norms
-        many = len(u) > FEW_ROWS
-        typical = np.abs(offsets).mean() if many else 0.0
-        unit = 1.0 / np.maximum(np.abs(offsets), 0.1 * typical) if typical > 0 else np.ones(len(u))
         return cls(
             u=u,
-            unit=unit,
-            single=np.ascontiguousarray((u * unit[:, None]).T if many else u[:0].T, np.float32),
             scale=np.ascontiguousarray(scale),
             norms=norms,
-            offsets=offsets,
+            offsets=region.offsets / norms,
             origin=np.array(region.origin),
             guard=np.ascontiguousarray(guard / norms),
-            gram=u[:0] if many else np.einsum("ji,ki->jk", u, u),
-            across=padded(u[:0] if many else u * scale, 2, 4),
-            along=u[:0] if many else -(u / scale),
         )
 
+    @cached_property
+    def compiled(self) -> _core.Rows:
+        """The rows as the compiled core reads them."""
+        return _core.Rows.listed(self.u, self.offsets, self.origin, self.scale, self.guard)
 
-@dataclass(frozen=True)
-class Stack:
-    """Rows of several regions that differ in nothing but these, as `_open` reads them.
-
-    Every array but `metric` has an entry a region.
-    """
-
-    offsets: Array
-    origins: Array
-    guards: Array
-    grams: Array
-    across: Array
-    along: Array
-    metric: Array
-    aways: Array
-    norms: Array
-
-    @classmethod
-    def of(cls, units: list[UnitRows]) -> Stack:
-        """Stack rows that were scaled for the same metric."""
-        scale = units[0].scale
-
-        def stacked(name: str) -> Array:
-            return np.stack([getattr(unit, name) for unit in units])
-
-        return cls(
-            offsets=stacked("offsets"),
-            origins=stacked("origin"),
-            guards=stacked("guard"),
-            grams=stacked("gram"),
-            across=stacked("across"),
-            along=stacked("along"),
-            metric=scale**2,
-            aways=np.sqrt(((scale * stacked("origin")) ** 2).sum(axis=1)),
-            norms=stacked("norms"),
-        )
-
-    @property
-    def geometry(self) -> tuple[Array, ...]:
-        """What the compiled loop takes, in its order."""
-        return tuple(vars(self).values())
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self.__dataclass_fields__}
 
 
 def project(
@@ -162,7 +121,6 @@ def project(
     certify: bool = True,
     into: Projection | None = None,
     places: NDArray[np.int64] | None = None,
-    binding: bool = False,
 ) -> Projection:
     """Find the nearest point of a region for each of a batch of points.
 
@@ -183,8 +141,6 @@ def project(
     into, places : Projection, array of int, optional
         Where to write the answers, and at which positions, instead of a new Projection. The
         caller then vouches for points, rows and boxes.
-    binding : bool
-        Whether it is known that the answers without a box are none.
 
     Returns
     -------
@@ -197,40 +153,119 @@ def project(
     >>> project([[2.0, 0.5]], Region([[1.0, 0.0]], [0.5], lo=0.0, hi=1.0)).points
     array([[0.5, 0.5]])
     """
-    points = writable(np.atleast_2d(np.asarray(points, dtype=np.float64)))
+    points = np.ascontiguousarray(np.atleast_2d(np.asarray(points, dtype=np.float64)))
     unit = UnitRows.of(region, metric) if unit is None else unit
     rows = np.arange(len(points)) if rows is None else np.asarray(rows, dtype=np.int64)
     m, d = unit.u.shape
     if into is None or places is None:
         _check(points, rows, region, d)
         into, places = Projection.blank(len(rows), d, m if certify else 0), np.arange(len(rows))
-    problem = (
-        rows, places, points, writable(np.atleast_2d(region.lo)),
-        writable(np.atleast_2d(region.hi)), unit.offsets, unit.origin, unit.u, unit.scale,
-        unit.guard, into.points, into.multipliers, into.gap, into.reach, into.status,
-    )  # fmt: skip
-    if binding or not m:
-        into.status[places] = Status.UNRESOLVED
-    _solve(problem, unit, len(rows), lambda: into.status[places], binding or not m)
-    missed = places[into.status[places] != Status.OPTIMAL]
-    into.points[missed], into.gap[missed], into.reach[missed] = np.nan, np.nan, np.nan
+    batch = _core.Batch(
+        points, np.atleast_2d(region.lo), np.atleast_2d(region.hi), rows=rows, places=places
+    )
+    results = _results(into)
+    compiled = unit.compiled
+    in_parallel(
+        lambda a, b: compiled.project(batch, results, a, b),
+        len(rows),
+        chunk=even_chunk(len(rows), 64),
+    )
     if certify:
         with np.errstate(over="ignore"):
             into.multipliers[places] /= unit.norms
     return into
 
 
-def padded(a: Array, *multiples: int) -> Array:
-    """Add zeros up to a multiple of some number in each direction."""
-    shape = [-(-size // by) * by for size, by in zip(a.shape, multiples, strict=True)]
-    wide = np.zeros(shape)
-    wide[tuple(map(slice, a.shape))] = a
-    return wide
+def project_into_cells(
+    points: Array,
+    rows: NDArray[np.int64],
+    targets: NDArray[np.int64],
+    box: tuple[Array, Array],
+    clusters: _core.Rows,
+    n_clusters: int = 0,
+) -> Projection:
+    """Project points onto the cells of clusters, each onto that of its own target.
+
+    Parameters
+    ----------
+    points : array of shape (n, d)
+    rows : array of int
+        Which points, in this order.
+    targets : array of int
+        A cluster for each of these.
+    box : pair of arrays of shape (d,) or (n, d)
+    clusters : voicecf._core.Rows
+        All cells, contracted.
+    n_clusters : int
+        How many there are, if multipliers are asked for: these have a column a cluster.
+    """
+    found = Projection.blank(len(rows), points.shape[1], n_clusters)
+    lo, hi = map(np.atleast_2d, box)
+    batch, results = _core.Batch(points, lo, hi, rows=rows, targets=targets), _results(found)
+    in_parallel(
+        lambda a, b: clusters.project(batch, results, a, b),
+        len(rows),
+        chunk=even_chunk(len(rows)),
+    )
+    return found
 
 
-def writable(values: Array) -> Array:
-    """Return values as compiled code knows them: for read-only ones it would compile anew."""
-    return np.require(values, requirements=["C", "W", "O"] if not values.flags.writeable else ["C"])
+@dataclass(frozen=True)
+class Pass:
+    """Rows that were copied, assigned, answered and measured in one pass over memory.
+
+    Attributes
+    ----------
+    points : array of shape (n, d)
+        The rows themselves, copied.
+    source : array of shape (n,)
+        The cluster of each; -1 where the model has to be asked.
+    found : Projection
+        Answers, without multipliers. The gap is relative to half the energy.
+    cost, n_changed : array of shape (n,)
+    """
+
+    points: Array
+    source: NDArray[np.int64]
+    found: Projection
+    cost: Array
+    n_changed: NDArray[np.int64]
+
+    @classmethod
+    def over(
+        cls,
+        values: Array,
+        copies: Array | None,
+        targets: NDArray[np.int64],
+        box: tuple[Array, Array],
+        clusters: _core.Rows,
+        least: Array,
+    ) -> Pass:
+        """Answer rows, each for its own target; `copies` is where they are copied to, if at all.
+
+        A column that moves by no more than its entry in `least` has not changed.
+        """
+        n, d = values.shape
+        own = values if copies is None else copies
+        source, changed = np.empty(n, np.int64), np.empty(n, np.int64)
+        done = cls(own, source, Projection.blank(n, d), np.empty(n), changed)
+        lo, hi = map(np.atleast_2d, box)
+        batch = _core.Batch(values, lo, hi, targets=targets)
+        results = _results(done.found)
+        results.tell(done.source, done.cost, done.n_changed, least, copies)
+        in_parallel(lambda a, b: clusters.project(batch, results, a, b), n, chunk=even_chunk(n))
+        return done
+
+    def stay(self, rows: NDArray[np.int64]) -> None:
+        """Leave rows where they are: they are in their target already."""
+        found = self.found
+        found.points[rows], found.status[rows] = self.points[rows], Status.ALREADY
+        found.gap[rows], found.reach[rows] = 0.0, np.inf
+        self.cost[rows], self.n_changed[rows] = 0.0, 0
+
+
+def _results(into: Projection) -> _core.Results:
+    return _core.Results(into.points, into.multipliers, into.gap, into.reach, into.status)
 
 
 def _check(points: Array, rows: NDArray[np.int64], region: Region, d: int) -> None:
@@ -243,51 +278,3 @@ def _check(points: Array, rows: NDArray[np.int64], region: Region, d: int) -> No
             raise ValueError(f"the region has {len(side)} boxes for {len(points)} points.")
     if not np.isfinite(points).all():
         raise ValueError("points must be finite numbers.")
-
-
-def _alone(unit: UnitRows) -> tuple[Any, ...]:
-    """One region for `_open.open_chunk`, and nothing to tell but its answers."""
-    none, nowhere = np.empty(0), np.empty(0, dtype=np.int64)
-    stack = Stack.of([unit])
-    nothing = (0.0, -1.0, none, none, np.empty((0, 0)), nowhere, none, nowhere)
-    return nowhere, *stack.geometry, *nothing
-
-
-def _solve(
-    problem: tuple[Any, ...],
-    unit: UnitRows,
-    n: int,
-    status: Callable[[], NDArray[np.int8]],
-    binding: bool,
-) -> None:
-    """Answer as if there were no box, what that misses by Newton, the rest by the safe phase."""
-    m, d = unit.u.shape
-    chunk = int(np.clip(4_000_000 // (1 + m * d) // 64 * 64, 64, 4096))
-    if m > FEW_ROWS:
-        from voicecf import _cuts
-
-        announce(_cuts.__file__, _cuts.cuts_chunk)
-        many = (*problem, unit.single, unit.unit)
-        in_parallel(lambda a, b: _cuts.cuts_chunk(a, b, *many), n, chunk=chunk)
-    else:
-        if not binding:
-            from voicecf import _open
-
-            announce(_open.__file__, _open.open_chunk)
-            free = (*problem[:5], *problem[10:], *_alone(unit))
-            in_parallel(lambda a, b: _open.open_chunk(a, b, *free), n, chunk=chunk)
-        left = np.flatnonzero(status() == Status.UNRESOLVED)
-        if left.size:
-            from voicecf import _kernel
-
-            announce(_kernel.__file__, _kernel.project_chunk)
-            rest = (problem[0][left], problem[1][left], *problem[2:])
-            in_parallel(lambda a, b: _kernel.project_chunk(a, b, *rest), len(left), chunk=FEW_LEFT)
-    hard = np.flatnonzero(status() == Status.UNRESOLVED)
-    if hard.size:
-        from voicecf import _active_set
-
-        announce(_active_set.__file__, _active_set.settle_chunk)
-        in_parallel(
-            lambda a, b: _active_set.settle_chunk(a, b, hard, *problem), len(hard), chunk=64
-        )

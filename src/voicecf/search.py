@@ -7,16 +7,17 @@ stride and then halves it, from a lower bound that the single rows give.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from voicecf._compile import in_parallel
+from voicecf import _core
 from voicecf.branching import branch
 from voicecf.choices import Choices
-from voicecf.projection import Projection, UnitRows, project
+from voicecf.parallel import in_parallel
+from voicecf.projection import Projection, UnitRows, project, project_into_cells
 from voicecf.region import Array, Region
 from voicecf.status import Status
 
@@ -42,8 +43,10 @@ class Aim:
         Whether the model puts points into the target.
     doubted : bool
         Whether every answer has to be put to it, for nothing is known of its arithmetic.
-    binding : bool
-        Whether it is known that the answers without a box are none.
+    cells : voicecf._core.Rows, optional
+        Rows of all cells, where the region is one of them.
+    target : int
+        Which of them.
     """
 
     region: Region
@@ -51,37 +54,37 @@ class Aim:
     order: Rows
     agrees: Callable[[Array], NDArray[np.bool_]]
     doubted: bool = False
-    binding: bool = False
+    cells: _core.Rows | None = None
+    target: int = 0
 
-    def project(
-        self,
-        points: Array,
-        rows: Rows,
-        *,
-        certify: bool = False,
-        into: Projection | None = None,
-        places: Rows | None = None,
-    ) -> Projection:
+    def project(self, points: Array, rows: Rows, *, certify: bool = False) -> Projection:
         """Project onto the region, as far behind its rows as the model's arithmetic needs."""
-        places = np.arange(len(rows)) if places is None else places
-        found = project(
-            points, self.region, rows=rows, unit=self.unit, certify=certify,
-            into=into or Projection.blank(len(rows), points.shape[1], len(self.unit.u) * certify),
-            places=places, binding=self.binding,
-        )  # fmt: skip
-        self._ease(points, rows, found, places, certify)
+        if self.cells is None:
+            found = project(points, self.region, rows=rows, unit=self.unit, certify=certify)
+        else:
+            found = self._project_into_cell(points, rows, self.cells, certify)
+        self._ease(points, rows, found, certify)
         if self.doubted:
-            hits = places[found.status[places] == Status.OPTIMAL]
+            hits = np.flatnonzero(found.status == Status.OPTIMAL)
             lost = hits[~self.agrees(found.points[hits])]
             found.status[lost] = Status.UNRESOLVED
             found.points[lost] = np.nan
         return found
 
-    def _ease(
-        self, points: Array, rows: Rows, found: Projection, places: Rows, certify: bool
-    ) -> None:
+    def _project_into_cell(
+        self, points: Array, rows: Rows, cells: _core.Rows, certify: bool
+    ) -> Projection:
+        """Project by the rows of all cells: the answers of a batch of many targets, bit for bit."""
+        targets, k = np.full(len(rows), self.target), len(self.unit.u) + 1
+        box = self.region.lo, self.region.hi
+        found = project_into_cells(points, rows, targets, box, cells, k if certify else 0)
+        if not certify:
+            return found
+        return replace(found, multipliers=np.delete(found.multipliers, self.target, axis=1))
+
+    def _ease(self, points: Array, rows: Rows, found: Projection, certify: bool) -> None:
         """Try less of the guard where all of it leaves nothing, and take the model's word."""
-        open_ = np.flatnonzero(found.status[places] == Status.UNRESOLVED)
+        open_ = np.flatnonzero(found.status == Status.UNRESOLVED)
         for share in EASED if open_.size else ():
             guard = self.unit.guard.copy()
             guard[1:] *= share
@@ -91,39 +94,29 @@ class Aim:
             hit[hit] = self.agrees(again.points[hit])
             settled = hit | (again.status == Status.INFEASIBLE)
             for name in again.__dataclass_fields__:
-                getattr(found, name)[places[open_[settled]]] = getattr(again, name)[settled]
+                getattr(found, name)[open_[settled]] = getattr(again, name)[settled]
             open_ = open_[~settled]
 
     def allow(
         self, points: Array, rows: Rows, counts: NDArray[np.int64], *, certify: bool = False
     ) -> Projection:
         """Project with only the first `counts` features of the order free to move."""
-        from voicecf import _cells
-
         own = points[rows]
-        sides = [np.atleast_2d(s) for s in (self.region.lo, self.region.hi)]
-        sides = [s[rows] if len(s) > 1 else s for s in sides]
+        sides = (np.atleast_2d(s) for s in (self.region.lo, self.region.hi))
+        low, high = (s[rows] if len(s) > 1 else s for s in sides)
         lo, hi = np.empty_like(own), np.empty_like(own)
-        in_parallel(
-            lambda a, b: _cells.prefix_box_chunk(a, b, own, *sides, self.order, counts, lo, hi),
-            len(own),
-        )
+        batch, order = _core.Batch(own, low, high), self.order
+        in_parallel(lambda a, b: _core.prefix_boxes(batch, order, counts, lo, hi, a, b), len(own))
         narrowed = replace(self, region=self.region.within(lo, hi))
         return narrowed.project(own, np.arange(len(own)), certify=certify)
 
     def least_prefix(self, points: Array, rows: Rows) -> NDArray[np.int64]:
         """Length that no feasible prefix is shorter than, row by row of the region."""
-        from voicecf import _cells
-
         floor = np.empty(len(rows), dtype=np.int64)
         lo, hi = np.atleast_2d(self.region.lo), np.atleast_2d(self.region.hi)
-        u = self.unit
-        in_parallel(
-            lambda a, b: _cells.prefix_floor_chunk(
-                a, b, rows, points, lo, hi, self.order, u.origin, u.u, u.offsets, u.scale, floor
-            ),
-            len(rows),
-        )
+        batch, order = _core.Batch(points, lo, hi, rows=rows), self.order
+        compiled = self.unit.compiled
+        in_parallel(lambda a, b: compiled.prefix_floors(batch, order, floor, a, b), len(rows))
         return floor
 
 
@@ -172,64 +165,6 @@ class Answers:
         """Copy `others[which]` into place."""
         for name in self.__dataclass_fields__:
             getattr(self, name)[at] = getattr(others, name)[which]
-
-
-@dataclass(frozen=True)
-class Local(Aim):
-    """An aim with only those rows that make up a cell.
-
-    Every answer is put to the model, for the rows left out may need more room for its rounding.
-    What it refuses, and what stays open, is asked again with all rows.
-
-    Attributes
-    ----------
-    kept : array of int
-        Which rows these are; multipliers are told for all rows.
-    whole : callable
-        The aim with all rows.
-    """
-
-    kept: Rows = field(default_factory=lambda: np.empty(0, dtype=np.int64))
-    whole: Callable[[], Aim] | None = None
-
-    def project(
-        self,
-        points: Array,
-        rows: Rows,
-        *,
-        certify: bool = False,
-        into: Projection | None = None,
-        places: Rows | None = None,
-    ) -> Projection:
-        """Project onto the rows that were kept, and onto all where that is not enough."""
-        if not certify:
-            places = np.arange(len(rows)) if places is None else places
-            into = into or Projection.blank(len(rows), points.shape[1])
-            super().project(points, rows, into=into, places=places)
-            self._ask_all_rows(points, rows, into, places, certify)
-            return into
-        found = super().project(points, rows, certify=True)
-        assert self.whole is not None
-        table = np.zeros((len(rows), len(self.whole().unit.u)))
-        table[:, self.kept] = found.multipliers
-        found = replace(found, multipliers=table)
-        self._ask_all_rows(points, rows, found, np.arange(len(rows)), certify)
-        return found
-
-    def _ask_all_rows(
-        self, points: Array, rows: Rows, found: Projection, places: Rows, certify: bool
-    ) -> None:
-        """Answer again what the model does not agree with."""
-        lost = found.status[places] == Status.UNRESOLVED
-        hits = np.flatnonzero(found.status[places] == Status.OPTIMAL)
-        lost[hits] = ~self.agrees(found.points[places[hits]])
-        if not lost.any():
-            return
-        assert self.whole is not None
-        whole = self.whole()
-        again = replace(whole, region=whole.region.within(self.region.lo, self.region.hi))
-        found.multipliers[places[lost]] = 0.0
-        again.project(points, rows[lost], certify=certify, into=found, places=places[lost])
 
 
 @dataclass(frozen=True)

@@ -25,8 +25,8 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from voicecf._compile import in_parallel
 from voicecf.frames import in_partitions
+from voicecf.parallel import in_parallel
 from voicecf.passes import (
     CHUNK,
     Batches,
@@ -38,7 +38,6 @@ from voicecf.passes import (
     Spread,
     Sweep,
     Varying,
-    loops,
     together,
 )
 
@@ -175,7 +174,7 @@ class SHARK(
         self._check_parameters()
         X = validate_data(self, X, dtype=np.float64, order="C")
         self._check_count(len(X))
-        every = Rows(_writable(X), _check_mass(sample_weight, X))
+        every = Rows(X, _check_mass(sample_weight, X))
         rows = every.present()
         self._learn(Batches([rows]), len(rows.X), DistinctRows(rows.distinct()))
         self.labels_ = self._label(every.X)
@@ -231,9 +230,8 @@ class SHARK(
         """
         X = self._check_rows(X)
         out = np.empty((len(X), len(self.cluster_centers_)))
-        fixed = _writable(self.cluster_centers_), _writable(self.feature_weights_)
-        loop = loops().distances
-        in_parallel(lambda start, stop: loop(X, *fixed, start, stop, out), len(X), chunk=CHUNK)
+        table = Rows(X, np.empty(0)).table(self.cluster_centers_, self.feature_weights_)
+        in_parallel(lambda start, stop: table.distances(out, start, stop), len(X), chunk=CHUNK)
         return out
 
     def _check_count(self, n_rows: int) -> None:
@@ -245,11 +243,12 @@ class SHARK(
 
     def _check_rows(self, X: Any) -> Floats:
         check_is_fitted(self)
-        return _writable(validate_data(self, X, reset=False, dtype=np.float64, order="C"))
+        rows: Floats = validate_data(self, X, reset=False, dtype=np.float64, order="C")
+        return rows
 
     def _label(self, X: Floats) -> Labels:
         rows = Rows(X, np.empty(0))
-        return rows.assign(_writable(self.cluster_centers_), _writable(self.feature_weights_))[0]
+        return rows.assign(self.cluster_centers_, self.feature_weights_)[0]
 
     def _check_parameters(self) -> None:
         for name in ("n_clusters", "n_init", "max_iter"):
@@ -439,9 +438,4 @@ def _check_mass(sample_weight: Any, X: Floats) -> Floats:
     check_consistent_length(X, mass)
     if (mass < 0).any() or not mass.any():
         raise ValueError("sample_weight must hold no negative number, and not only zeros.")
-    return _writable(mass)
-
-
-def _writable(array: Floats) -> Floats:
-    """Copy a read-only array: numba would compile every loop anew for its type."""
-    return np.require(array, requirements=["C", "W"])
+    return np.ascontiguousarray(mass)

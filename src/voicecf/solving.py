@@ -11,19 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
-from voicecf._compile import in_parallel
 from voicecf.clustering import Clustering
-from voicecf.crowd import Crowd
 from voicecf.explainer import Question, Terms
 from voicecf.learned import TABLE, Learned
-from voicecf.neighbors import pays
-from voicecf.projection import Projection, UnitRows
+from voicecf.parallel import in_parallel
+from voicecf.projection import UnitRows, project_into_cells
 from voicecf.region import Array, Region
 from voicecf.search import (
     Aim,
     Answers,
     Choosing,
-    Local,
     Rows,
     fewest_changes,
     least_cost,
@@ -58,10 +55,11 @@ class Solving(Learned):
             if self.contract_bounds:
                 box = rules.box(question.points, *self._contract_box(target, rules.lo, rules.hi))
             agrees = partial(self._agrees, target)
-            doubted, binding = not self.clustering_.trusted, question.binding
-            return Aim(
-                region if learned else region.within(*box), unit, ranked, agrees, doubted, binding
-            )
+            doubted = not self.clustering_.trusted
+            plain = terms is None and question.caution == 1.0
+            cells = self._cells() if plain else None
+            narrowed = region if learned else region.within(*box)
+            return Aim(narrowed, unit, ranked, agrees, doubted, cells, target)
 
         def whole(target: int) -> Aim:
             region, unit = self._prepared(target)
@@ -72,14 +70,7 @@ class Solving(Learned):
             return Choosing(**vars(plain), choices=terms.choices, limit=terms.limit)
 
         def aim(target: int) -> tuple[int, Aim]:
-            plain = question.one_target and terms is None
-            if not (plain and self._is_local()):
-                return target, whole(target)
-            kept, region, unit = self._prepared_around(target)
-            if not len(kept):  # a cluster that coincides with another has no cell
-                return target, whole(target)
-            near = replace(placed(target, region, unit), doubted=False)
-            return target, Local(**vars(near), kept=kept, whole=partial(whole, target))
+            return target, whole(target)
 
         if len(targets) and (targets == targets[0]).all():
             yield np.arange(len(targets)), partial(aim, int(targets[0]))
@@ -126,9 +117,27 @@ class Solving(Learned):
         return self.clustering_.agrees(target, points if mixing is None else mixing(points))
 
     def _answer(self, question: Question, rows: Rows, targets: Rows, locked: Any = None) -> Answers:
-        crowd = self._crowd_for(question)
-        if crowd is not None:
-            return self._answer_crowd(crowd, question, rows, targets)
+        plain = question.objective == "cost" and question.terms is None and question.caution == 1.0
+        if plain and self._cells() is not None:
+            return self._answer_in_cells(question, rows, targets)
+        return self._answer_by_target(question, rows, targets, locked)
+
+    def _answer_in_cells(self, question: Question, rows: Rows, targets: Rows) -> Answers:
+        """Answer problems of any targets at once; by target what the rounding guard leaves open."""
+        rules, cells = question.box, self._cells()
+        assert cells is not None
+        box = rules.box(question.points, rules.lo, rules.hi)
+        found = project_into_cells(question.points, rows, targets, box, cells)
+        moving = int((~rules.immutable).sum())
+        answers = Answers.of(found, np.full(len(rows), moving))
+        left = np.flatnonzero(found.status == Status.UNRESOLVED)
+        if left.size:
+            answers.put(left, self._answer_by_target(question, rows[left], targets[left]))
+        return answers
+
+    def _answer_by_target(
+        self, question: Question, rows: Rows, targets: Rows, locked: Any = None
+    ) -> Answers:
         solve = OBJECTIVES[question.objective]
         groups = list(self._aims(question, targets))
         if locked is not None:  # columns that each problem may not change, of one target
@@ -138,20 +147,11 @@ class Solving(Learned):
             return aim.choose(question.points, rows, fewest=fewest, locked=locked)
         if len(groups) == 1:
             return solve(question.points, rows, groups[0][1]()[1])
-        projected = question.objective == "cost" and question.terms is None
-        if projected:  # the most asked for: answers go straight into place
-            found = Projection.blank(len(rows), question.points.shape[1])
-            moving = int((~question.box.immutable).sum())
-            answers = Answers.of(found, np.full(len(rows), moving))
-        else:
-            answers = Answers.blank(len(rows), question.points.shape[1])
+        answers = Answers.blank(len(rows), question.points.shape[1])
 
         def answer_group(at: int, _: int) -> None:
             which, aim = groups[at]
-            if projected:
-                aim()[1].project(question.points, rows[which], into=found, places=which)
-            else:
-                answers.put(which, solve(question.points, rows[which], aim()[1]))
+            answers.put(which, solve(question.points, rows[which], aim()[1]))
 
         # Few groups are divided among the cores within, many are divided themselves.
         if len(groups) < GROUPS:
@@ -159,32 +159,6 @@ class Solving(Learned):
                 answer_group(at, at + 1)
         else:
             in_parallel(answer_group, len(groups), chunk=1)
-        return answers
-
-    def _crowd_for(self, question: Question) -> Crowd | None:
-        """All pairs of many clusters, for a question that asks for no more than least cost."""
-        plain = question.objective == "cost" and question.terms is None
-        plain = plain and question.caution == 1.0 and not question.binding
-        plain = plain and not (question.one_target and self._is_local())
-        learned = question.box.lo is self.box_[0] and question.box.hi is self.box_[1]
-        if not (plain and learned and not question.box.immutable.any()):
-            return None
-        stack = self._stack()
-        return stack if isinstance(stack, Crowd) else None
-
-    def _is_local(self) -> bool:
-        """Tell whether one target is answered sooner by the rows around its cell alone."""
-        return pays(self.clustering_.cell(0))
-
-    def _answer_crowd(self, crowd: Crowd, question: Question, rows: Rows, targets: Rows) -> Answers:
-        """Answer problems of many targets in one pass; group by group what that leaves open."""
-        found = Projection.blank(len(rows), question.points.shape[1])
-        crowd.answer(question.points, rows, targets, self.box_, found)
-        answers = Answers.of(found, np.full(len(rows), question.points.shape[1]))
-        left = np.flatnonzero(found.status == Status.UNRESOLVED)
-        if left.size:
-            rest = self._answer(replace(question, binding=True), rows[left], targets[left])
-            answers.put(left, rest)
         return answers
 
     def _multipliers(

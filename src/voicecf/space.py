@@ -11,7 +11,6 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from voicecf._compile import in_parallel
 from voicecf.blocks import Stream
 from voicecf.errors import ColumnError, DataError, listed
 from voicecf.frames import (
@@ -30,6 +29,7 @@ from voicecf.frames import (
     written,
     written_array,
 )
+from voicecf.parallel import in_parallel
 from voicecf.pipeline import Mixing, Steps, dense
 from voicecf.region import Array
 

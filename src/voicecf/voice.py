@@ -16,8 +16,7 @@ from voicecf.counterfactuals import Counterfactuals
 from voicecf.errors import DataError, OptionError, known_option
 from voicecf.explainer import Question, Terms, check_target, relative
 from voicecf.frames import in_partitions
-from voicecf.memory import empty
-from voicecf.onepass import Passed, one_pass
+from voicecf.projection import Pass
 from voicecf.region import Array
 from voicecf.rules import Rules
 from voicecf.search import Answers, Rows
@@ -265,30 +264,29 @@ class VoICE(Solving):
         several = alternatives > 0
         plain = objective == "cost" and not (several or deepen or words or isinstance(target, str))
         self._fitted_space()
-        one = isinstance(target, Integral)
-        if plain and rules is None and not (one and self._is_local()) and self._stack():
+        if plain and rules is None and self._cells() is not None:
             return self._in_one_pass(X, target)
         question = self._question(X, objective, rules, words, limit, choosing=several)
-        question = replace(question, one_target=one)
         first = self._explain(question, target, deepen)
         return self._with_alternatives(question, first, alternatives) if several else first
 
     def _in_one_pass(self, X: Any, target: Any) -> Counterfactuals:
         """Answer the plainest question: numbers, a target a row, the box as it was learned."""
-        space, clustering, stack = self.space_, self.clustering_, self._stack()
-        assert stack is not None
+        space, clustering, cells = self.space_, self.clustering_, self._cells()
+        assert cells is not None
+        copies = None
         if type(X) is np.ndarray and X.dtype == np.float64 and X.ndim == 2:
             space._check_width(X.shape[1])
-            values, own = X, empty(X.shape)
-            given = Given(None, own, own, array=own)
+            values, copies = np.ascontiguousarray(X), np.empty(X.shape)
+            given = Given(None, copies, copies, array=copies)
         else:
             given = space.read(X)
-            values = own = given.points
+            values = np.ascontiguousarray(given.points)
         targets = check_target(target, len(values), clustering.n_clusters)
         least = TOLERANCE.changed * self.spread_
-        told = one_pass(values, own, targets, stack, self.box_, clustering, least)
+        told = Pass.over(values, copies, targets, self.box_, cells, least)
         self._ask_the_model(told, targets)
-        found = told.found
+        found, own = told.found, told.points
         box = Box(*self.box_, np.zeros(space.n_coordinates, dtype=np.bool_))
         question = Question(own, told.source, box, given, "cost", (self.lo_, self.hi_))
         cardinality = np.full(len(own), space.n_coordinates)
@@ -296,7 +294,7 @@ class VoICE(Solving):
         answers = Answers.of(found, cardinality)
         left = np.flatnonzero(found.status == Status.UNRESOLVED)
         if left.size:
-            rest = self._answer(replace(question, binding=True), left, targets[left])
+            rest = self._answer_by_target(question, left, targets[left])
             answers.put(left, rest)
             cost, energy, changed = self._measure(question, left, rest.points)
             told.cost[left], told.n_changed[left] = cost, changed
@@ -304,7 +302,7 @@ class VoICE(Solving):
         measured = told.cost, found.gap, told.n_changed
         return self._told_as(question, np.arange(len(own)), targets, answers, measured)
 
-    def _ask_the_model(self, told: Passed, targets: Rows) -> None:
+    def _ask_the_model(self, told: Pass, targets: Rows) -> None:
         """Settle the clusters that rounding leaves in doubt."""
         asked = np.flatnonzero(told.source < 0)
         if asked.size == 0:

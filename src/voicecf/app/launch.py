@@ -63,9 +63,6 @@ def launch(port: int | None = None, *, browser: bool = True) -> int:
 def _run(port: int, browser: bool) -> int:
     from streamlit.web import cli
 
-    from voicecf.app.warming import WARMING
-
-    WARMING.start()
     print(f"voicecf: http://{HOST}:{port}  (Ctrl-C ends it)", flush=True)
     cli.main(arguments(port, browser), standalone_mode=False)
     return 0

@@ -9,7 +9,6 @@ import streamlit as st
 from voicecf.app.pages import compare, data, everyone, paper, row, segments, takeaway
 from voicecf.app.session import page
 from voicecf.app.style import BLOCKS, PAGE
-from voicecf.app.warming import WARMING
 
 LOGO = Path(__file__).with_name("logo.svg")
 
@@ -17,16 +16,15 @@ LOGO = Path(__file__).with_name("logo.svg")
 def main() -> None:
     """Draw the page that the visitor is on."""
     st.set_page_config(page_title="voicecf", page_icon=str(LOGO), layout="wide")
-    WARMING.start()
     st.html(f"<style>{BLOCKS}{PAGE}</style>")
     shown = {
         "data": ("Data", data.show, ""),
         "segments": ("Segments", segments.show, "table"),
-        "row": ("One row", row.show, "solver"),
-        "everyone": ("Everyone", everyone.show, "solver"),
-        "compare": ("Compare", compare.show, "solver"),
-        "paper": ("Paper", paper.show, "compiled"),
-        "takeaway": ("Take away", takeaway.show, "solver"),
+        "row": ("One row", row.show, "table"),
+        "everyone": ("Everyone", everyone.show, "table"),
+        "compare": ("Compare", compare.show, "table"),
+        "paper": ("Paper", paper.show, ""),
+        "takeaway": ("Take away", takeaway.show, "table"),
     }
     pages = {
         name: st.Page(page(show, needs), title=title, url_path=name, default=name == "data")

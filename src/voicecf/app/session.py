@@ -24,7 +24,6 @@ from voicecf.app.segments import (
     given_names,
     suggest_k,
 )
-from voicecf.app.warming import MESSAGE, WARMING
 from voicecf.errors import VoiceError
 from voicecf.plots import Transitions
 
@@ -240,23 +239,20 @@ def comparison(now: Work) -> pairwise.Comparison:
 
 
 def page(show: Callable[[Work], None], needs: str = "table") -> Callable[[], None]:
-    """Make a page that never shows a stack trace, and waits for what it needs.
+    """Make a page that never shows a stack trace, and says what it needs.
 
     Parameters
     ----------
     show : callable
         Draws the page.
-    needs : "", "table", "compiled" (code) or "solver" (both)
+    needs : "" or "table"
     """
 
     @wraps(show)
     def shown() -> None:
         now = work()
-        if needs in ("table", "solver") and now.table is None:
+        if needs == "table" and now.table is None:
             st.html(blocks.notice("There is no table yet. Choose one on the page “Data”."))
-            return
-        if needs in ("solver", "compiled") and not WARMING.ready.is_set():
-            _wait()
             return
         try:
             show(now)
@@ -271,17 +267,3 @@ def page(show: Callable[[Work], None], needs: str = "table") -> Callable[[], Non
             st.html(blocks.notice(FAILED))
 
     return shown
-
-
-def _wait() -> None:
-    """Say that the solver is being compiled, and look again every second."""
-    WARMING.start()
-    st.html(blocks.notice(MESSAGE))
-    st.progress(0.0, text="The page goes on by itself.")
-
-    @st.fragment(run_every=1.0)
-    def look() -> None:
-        if WARMING.ready.is_set():
-            st.rerun()
-
-    look()

@@ -21,7 +21,6 @@ from sklearn.cluster import KMeans
 from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-from voicecf._compile import cores
 from voicecf.clustering import Clustering
 from voicecf.datasets import Dataset
 from voicecf.diagnostics import (
@@ -33,6 +32,7 @@ from voicecf.diagnostics import (
     evaluate,
     validity,
 )
+from voicecf.parallel import cores
 from voicecf.projection import project
 from voicecf.region import Array
 from voicecf.shark import SHARK, WeightCollapseWarning

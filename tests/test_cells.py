@@ -1,4 +1,4 @@
-"""Many clusters at once: the same answers as by cuts, judged by the conditions and the model."""
+"""All cells at once: the answers of each cell by itself, judged by the conditions and the model."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ import pytest
 from sklearn.cluster import KMeans
 
 from voicecf import SHARK, Status, VoICE
-from voicecf.crowd import Crowd, fits
-from voicecf.projection import Projection, project
+from voicecf.projection import Projection, project, project_into_cells
 
 
 def crowded(k: int, d: int, seed: int = 0, scale: float = 1.0, **options):
@@ -23,16 +22,12 @@ def crowded(k: int, d: int, seed: int = 0, scale: float = 1.0, **options):
     return voice, X, rng.integers(k, size=400)
 
 
-def first_pass(voice: VoICE, X: np.ndarray, targets: np.ndarray) -> Projection:
-    """What the pass itself finds, for rows in their target, too."""
-    found = Projection.blank(*X.shape)
-    crowd = voice._stack()
-    assert isinstance(crowd, Crowd)
-    crowd.answer(X, np.arange(len(X)), targets, voice.box_, found)
-    return found
+def all_at_once(voice: VoICE, X: np.ndarray, targets: np.ndarray) -> Projection:
+    """Project all rows in one call, rows in their target, too."""
+    return project_into_cells(X, np.arange(len(X)), targets, voice.box_, voice._cells())
 
 
-def by_cuts(voice: VoICE, X: np.ndarray, targets: np.ndarray) -> Projection:
+def cell_by_cell(voice: VoICE, X: np.ndarray, targets: np.ndarray) -> Projection:
     """Each row by itself, on the rows of its own cell."""
     found = Projection.blank(*X.shape)
     for t in np.unique(targets):
@@ -56,9 +51,9 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_what_the_pass_accepts_is_what_cuts_find(name):
+def test_all_cells_at_once_are_answered_as_each_by_itself(name):
     voice, X, targets = crowded(**CASES[name])
-    found, judge = first_pass(voice, X, targets), by_cuts(voice, X, targets)
+    found, judge = all_at_once(voice, X, targets), cell_by_cell(voice, X, targets)
     sure = found.status == Status.OPTIMAL
     assert sure.mean() > 0.3
     assert (judge.status[sure] == Status.OPTIMAL).all()
@@ -116,24 +111,23 @@ def test_rows_in_their_target_go_deeper_if_asked_to():
         assert (inside <= 0.5 + 1e-9).all()
 
 
-def test_clusters_in_one_place_or_too_many_are_no_crowd():
+def test_clusters_in_one_place_are_answered_each_by_itself():
     rng = np.random.default_rng(0)
     centers = rng.normal(size=(60, 3))
-    assert fits(VoICE.from_centers(centers).clustering_)
-    assert not fits(VoICE.from_centers(centers[:49]).clustering_)
+    assert VoICE.from_centers(centers)._cells() is not None
+    assert VoICE.from_centers(centers[:2])._cells() is not None
     centers[7] = centers[31]
-    assert not fits(VoICE.from_centers(centers).clustering_)
     voice = VoICE.from_centers(centers)
+    assert voice._cells() is None
     cf = voice.explain(centers[[3, 3]], target=[7, 31])
     assert cf.status.tolist() == [Status.OPTIMAL, Status.INFEASIBLE]
     flat = rng.normal(size=(60, 3)) * [1.0, 1.0, 0.0]
-    assert not fits(VoICE.from_centers(flat, weights=[0.0, 0.0, 1.0]).clustering_)
+    assert VoICE.from_centers(flat, weights=[0.0, 0.0, 1.0])._cells() is None
 
 
 def test_points_out_of_reach_of_single_precision_are_answered_all_the_same():
     rng = np.random.default_rng(0)
-    voice = VoICE.from_centers(rng.normal(size=(60, 3)))
+    voice = VoICE.from_centers(rng.normal(size=(70, 3)))
     X = 1e16 * rng.normal(size=(20, 3))
-    assert (first_pass(voice, X, np.arange(20)).status == Status.UNRESOLVED).all()
     cf = voice.explain(X, np.arange(20))
     np.testing.assert_array_equal(voice.predict(cf.points[cf.feasible]), cf.target[cf.feasible])

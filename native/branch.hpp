@@ -1,0 +1,568 @@
+// Branch and bound: the best choice of whole numbers, levels and few columns, box by box.
+//
+// The best choice of a row is, in steps,
+//
+//     min 1/2 |y|^2   with   U y <= b,   y_c a choice of column c,   at most so many columns moved.
+//
+// Two bounds cut a node off. The projection onto the hull of its choices is one: a box. Its multipliers
+// start the other, which knows that choices are discrete: the Lagrangian falls apart into columns, so its
+// least value over the true choices is a sum of least values, one a column, of which only so many may be
+// taken. What cannot be part of a better answer is struck out; what remains open is divided in two, depth
+// first, the likelier half first.
+#pragma once
+
+#include <cstdlib>
+#include <cstring>
+
+#include "active_set.hpp"
+#include "arena.hpp"
+#include "choices.hpp"
+
+namespace voicecf {
+
+// The rules of a batch of rows. An array with one row holds for all.
+struct Rules {
+    const Column* columns;
+    int many, levels, listed_size;
+    const double *listed, *pitches;
+    const std::uint8_t *stay, *allowed, *locked;
+    const Whole *least, *most;
+    const double *lo, *hi;
+    bool own_stay, own_least, own_most, own_allowed, own_lo, own_hi, own_locked;
+    int changes;
+    bool fewest;
+    Whole limit;
+};
+
+// Answers of a batch of rows.
+struct Found {
+    double *points, *energy, *bound, *reach;
+    std::int8_t* status;
+    Whole *changes, *nodes;
+};
+
+namespace VOICECF_SET {
+
+// Steps of the ascent on the multipliers, at the root and below.
+constexpr int CLIMB = 40, CLIMB_BELOW = 10;
+
+// Open nodes, with the multipliers that their parents ended with and what none of them is below.
+struct Stack {
+    Whole* nodes;
+    double* prices;
+    int top, room, size, m;
+};
+
+// Everything that the search for one row needs.
+struct Search {
+    Options options;
+    Slacks slacks;
+    Choice choice;  // all rows
+    ActiveSet hard;
+    Steps s;        // the hull or the guess that is projected onto, and its step
+    Lagrangian l;
+    Stack stack;
+    Node root, node, other;
+    double *y, *best_y, *mu, *trial;
+    Whole *near, *best_pick;
+    double best, unsure;
+    int changes;
+    bool found;
+};
+
+// How a search ended: the best energy, what none is below, number of nodes.
+struct Ended {
+    Status status;
+    double energy, bound;
+    Whole nodes;
+};
+
+inline double half_square(const double* y, int wide) { return 0.5 * dot(y, y, wide); }
+
+// Whether some row is broken all over a box, beyond the rounding of its own terms.
+inline bool broken(const Slacks& k, const Steps& s) {
+    for (int j = 0; j < k.m; ++j) {
+        const double* u = k.u + std::size_t(j) * k.wide;
+        double v = -k.b[j], terms = std::fabs(k.b[j]);
+        for (int i = 0; i < k.d; ++i) {
+            if (u[i] == 0.0) continue;
+            const double t = u[i] * (u[i] > 0.0 ? s.low[i] : s.high[i]);
+            v += t;
+            terms += std::fabs(t);
+        }
+        if (v > TIGHT * terms) return true;
+    }
+    return false;
+}
+
+// Project onto a box of choices: Newton from the multipliers at hand, afresh, then safely. A guess is
+// tried once.
+inline Status relax(Search& f, double* mu, bool guess) {
+    if (broken(f.slacks, f.s)) return INFEASIBLE;
+    f.choice.mu = mu;
+    if (newton(f.choice, f.s)) return OPTIMAL;
+    if (guess) return UNRESOLVED;
+    fill(mu, 0.0, f.slacks.m);
+    if (newton(f.choice, f.s)) return OPTIMAL;
+    const Status status = settle(f.hard, f.s);
+    for (int j = 0; j < f.slacks.m; ++j) mu[j] = f.hard.mu[j];
+    return status;
+}
+
+// Fix every column at its picked option; only picked numbers stay free.
+inline void box_of_picks(const Options& o, const Whole* pick, Steps& s) {
+    for (int c = 0; c < o.many; ++c)
+        for (Whole e = 0; e < o.columns[c].width; ++e) {
+            const Whole i = o.columns[c].first + e;
+            if (pick[c] == NUMBER) {
+                s.low[i] = o.low[i];
+                s.high[i] = o.high[i];
+            } else {
+                s.low[i] = s.high[i] = pick[c] == OWN ? 0.0 : option_step(o, c, pick[c], e);
+            }
+        }
+}
+
+// Keep an answer if it is better than the best.
+inline void keep(Search& f, const double* y, const Whole* pick) {
+    const double energy = half_square(y, f.s.wide);
+    if (!(energy < f.best)) return;
+    for (int i = 0; i < f.s.wide; ++i) f.best_y[i] = y[i];
+    for (int c = 0; c < f.options.many; ++c) f.best_pick[c] = pick[c];
+    f.best = energy;
+    f.found = true;
+}
+
+// Project onto a guess, and keep the answer if it is better.
+inline void guess(Search& f) {
+    box_of_picks(f.options, f.near, f.s);
+    fill(f.trial, 0.0, f.slacks.m);
+    if (relax(f, f.trial, true) == OPTIMAL) keep(f, f.s.y, f.near);
+}
+
+// The column that moves but does not count yet with the largest gain; -1 for none.
+inline int heaviest(const Search& f) {
+    int chosen = -1;
+    for (int c = 0; c < f.options.many; ++c) {
+        const bool undecided = f.node.flags(c) & MOVES && !(f.node.flags(c) & COUNTS);
+        if (undecided && changed(f.options, c, f.y) &&
+            (chosen < 0 || f.l.value[c] < f.l.value[chosen]))
+            chosen = c;
+    }
+    return chosen;
+}
+
+// The first column with a choice; -1 for none.
+inline int first_open(const Search& f) {
+    for (int c = 0; c < f.options.many; ++c)
+        if (open_choices(f.options, f.node, c) > 1) return c;
+    return -1;
+}
+
+// Divide a grid at the step y: the likelier part stays in `node`, the rest goes to `other`.
+inline void split_grid(Search& f, int c) {
+    const Options& o = f.options;
+    const double y = f.y[o.columns[c].first];
+    const Whole first = f.node.begin(c), end = f.node.end(c), flags = f.node.flags(c);
+    Whole last = grid_near(o, c, y, first, end);
+    if (option_step(o, c, last, 0) > y) --last;
+    const bool own_below = y >= 0.0;
+    const bool likelier_below = f.near[c] == OWN ? own_below : f.near[c] <= last;
+    for (int below = 0; below < 2; ++below) {
+        const Whole from = below ? first : last + 1, to = below ? last : end;
+        Whole mark = own_below == (below == 1) ? flags & KEEPS : 0;
+        const Whole counts = flags & COUNTS || !mark ? COUNTS : 0;
+        if (from <= to) mark |= MOVES | counts;
+        Node& half = likelier_below == (below == 1) ? f.node : f.other;
+        half.flags(c) = mark;
+        half.begin(c) = from;
+        half.end(c) = to;
+    }
+}
+
+// Divide a block of levels: the likelier level, or staying, in `node`; the rest in `other`.
+inline void split_levels(Search& f, int c) {
+    const Column& column = f.options.columns[c];
+    if (f.near[c] == OWN) {
+        f.node.flags(c) = KEEPS;
+        f.other.flags(c) = MOVES | COUNTS;
+        return;
+    }
+    Whole some = 0;
+    for (Whole k = 0; k < column.count; ++k) {
+        (k == f.near[c] ? f.other : f.node).levels(column)[k] = 0;
+        some += f.other.levels(column)[k];
+    }
+    f.node.flags(c) = MOVES | COUNTS;
+    if (some == 0) f.other.flags(c) &= KEEPS;
+}
+
+// Divide a node in two at column c; `other` becomes its second half.
+inline void divide(Search& f, int c, bool counting) {
+    for (int t = 0; t < f.node.size; ++t) f.other.data[t] = f.node.data[t];
+    if (counting) {
+        f.node.flags(c) |= COUNTS;
+        f.other.flags(c) = KEEPS;
+    } else if (f.options.columns[c].freedom == GRID) {
+        split_grid(f, c);
+    } else {
+        split_levels(f, c);
+    }
+}
+
+// Make room for twice as many nodes; false where there is no memory.
+inline bool grow(Stack& k) {
+    const std::size_t room = 2 * std::size_t(k.room);
+    void* nodes = std::realloc(k.nodes, room * k.size * sizeof(Whole));
+    if (!nodes) return false;
+    k.nodes = static_cast<Whole*>(nodes);
+    void* prices = std::realloc(k.prices, room * (k.m + 1) * sizeof(double));
+    if (!prices) return false;
+    k.prices = static_cast<double*>(prices);
+    k.room = int(room);
+    return true;
+}
+
+// Put a node on the stack.
+inline void store(Stack& k, const Node& node, const double* mu, double bound) {
+    double* price = k.prices + std::size_t(k.top) * (k.m + 1);
+    std::memcpy(k.nodes + std::size_t(k.top) * k.size, node.data, k.size * sizeof(Whole));
+    for (int j = 0; j < k.m; ++j) price[j] = mu[j];
+    price[k.m] = bound;
+    ++k.top;
+}
+
+// Take a node from the stack; its bound.
+inline double fetch(Stack& k, const Node& node, double* mu) {
+    --k.top;
+    const double* price = k.prices + std::size_t(k.top) * (k.m + 1);
+    std::memcpy(node.data, k.nodes + std::size_t(k.top) * k.size, k.size * sizeof(Whole));
+    for (int j = 0; j < k.m; ++j) mu[j] = price[j];
+    return price[k.m];
+}
+
+// What no answer can be below.
+inline double least_bound(const Search& f) {
+    double found = least(f.best, f.unsure);
+    for (int t = 0; t < f.stack.top; ++t)
+        found = least(found, f.stack.prices[std::size_t(t + 1) * (f.stack.m + 1) - 1]);
+    return found;
+}
+
+inline bool cut_off(const Search& f, double bound) { return bound >= f.best * (1.0 - REACHED); }
+
+// Set a step to the middle of the hull, as far as it has one.
+inline void middle(const Search& f) {
+    for (int i = 0; i < f.s.d; ++i) {
+        const double at = 0.5 * (f.s.low[i] + f.s.high[i]);
+        f.y[i] = std::fabs(at) < INF ? at : 0.0;
+    }
+}
+
+// What is known of a node after its bounds.
+struct Looked {
+    bool done;
+    Status status;
+    double bound;
+    Value value;
+};
+
+// Bound a node by the hull of its choices and by the Lagrangian, and try the choices close to it.
+inline Looked look(Search& f, double bound, int steps) {
+    Looked at = {true, OPTIMAL, bound, {0.0, 0.0}};
+    at.status = relax(f, f.mu, false);
+    for (int i = 0; i < f.s.wide; ++i) f.y[i] = f.s.y[i];
+    int moved = 0;
+    if (at.status == OPTIMAL) {
+        at.bound = most(at.bound, half_square(f.y, f.s.wide));
+        const Survey seen = survey(f.options, f.node, f.y, f.near);
+        moved = seen.moved;
+        if (at.bound < f.best && seen.furthest < 0 && moved <= f.changes) keep(f, f.y, f.near);
+    } else {
+        middle(f);
+        fill(f.mu, 0.0, f.slacks.m);
+    }
+    if (at.status == INFEASIBLE || cut_off(f, at.bound)) return at;
+    if (disproved(f.slacks, f.mu, f.trial, f.options, f.node, f.l)) return at;
+    const Climb way = {f.mu, f.trial, f.choice.residual, steps, f.best};
+    at.value = climb(f.slacks, way, f.options, f.node, f.l);
+    at.bound = most(at.bound, at.value.total);
+    if (cut_off(f, at.bound)) return at;
+    if (at.status == OPTIMAL && moved <= f.changes) guess(f);
+    for (int c = 0; c < f.options.many; ++c) f.near[c] = f.l.pick[c];
+    guess(f);
+    at.done = cut_off(f, at.bound);
+    return at;
+}
+
+// Divide what is left of a node; false where there is no memory for it.
+inline bool go_on(Search& f, const Looked& at) {
+    const Survey seen = survey(f.options, f.node, f.y, f.near);
+    bool counting = seen.moved > f.changes;
+    int c = counting ? heaviest(f) : seen.furthest;
+    if (at.status != OPTIMAL) {
+        counting = false;
+        c = first_open(f);
+        if (c < 0) {
+            f.unsure = least(f.unsure, at.bound);
+            return true;
+        }
+    }
+    if (f.stack.top + 2 > f.stack.room && !grow(f.stack)) return false;
+    // What was struck out may have decided the column: the node is then looked at once more.
+    if (c >= 0 && (counting || open_choices(f.options, f.node, c) > 1)) {
+        divide(f, c, counting);
+        store(f.stack, f.other, f.mu, at.bound);
+    }
+    store(f.stack, f.node, f.mu, at.bound);
+    return true;
+}
+
+// Search a row's choices, better than `best`, with at most `changes` columns and `limit` nodes.
+inline Ended search(Search& f, double best, int changes, Whole limit) {
+    f.best = best;
+    f.unsure = INF;
+    f.changes = changes;
+    f.found = false;
+    f.stack.top = 0;
+    fill(f.mu, 0.0, f.slacks.m);
+    store(f.stack, f.root, f.mu, 0.0);
+    Whole count = 0;
+    bool stopped = false;
+    while (f.stack.top > 0 && count < limit && !stopped) {
+        const double bound = fetch(f.stack, f.node, f.mu);
+        if (cut_off(f, bound)) continue;
+        ++count;
+        f.l.left = close_counts(f.node, f.options.many, changes);
+        if (f.l.left < 0 || !hull_of(f.options, f.node, f.s.low, f.s.high)) continue;
+        const Looked at = look(f, bound, count == 1 ? CLIMB : CLIMB_BELOW);
+        if (at.done) continue;
+        if (f.best < INF && !trim(at.value, f.best, f.options, f.node, f.l)) continue;
+        stopped = !go_on(f, at);
+    }
+    stopped = stopped || f.stack.top > 0 || f.unsure < f.best;
+    const Status status =
+        f.found ? (stopped ? STOPPED : OPTIMAL) : (stopped ? UNRESOLVED : INFEASIBLE);
+    return {status, f.best, least_bound(f), count};
+}
+
+// Set the options of one column of a row, in steps; whether it may move at all.
+inline bool read_column(const Rules& r, Whole at, const Point& p, const double* scale, int c,
+                        Search& f) {
+    const Column& column = r.columns[c];
+    const Whole first = column.first;
+    Options& o = f.options;
+    for (Whole i = first; i < first + column.width; ++i) {
+        o.low[i] = scale[i] * (p.lo[i] - p.at[i]);
+        o.high[i] = scale[i] * (p.hi[i] - p.at[i]);
+    }
+    f.root.begin(c) = r.least[(r.own_least ? at : 0) * r.many + c];
+    f.root.end(c) = r.most[(r.own_most ? at : 0) * r.many + c];
+    o.grids[2 * c] = scale[first] * (r.pitches[2 * c] - p.at[first]);
+    o.grids[2 * c + 1] = scale[first] * r.pitches[2 * c + 1];
+    bool some = false;
+    if (column.freedom == ANY)
+        some = p.lo[first] <= p.hi[first] && !(p.lo[first] == p.hi[first] && p.hi[first] == p.at[first]);
+    if (column.freedom == GRID) some = f.root.begin(c) <= f.root.end(c);
+    for (Whole k = 0; k < (r.pitches[2 * c + 1] > 0.0 ? 0 : column.count); ++k) {
+        bool moves = false;  // a level that the row has is no change
+        for (Whole e = 0; e < column.width; ++e) {
+            const Whole place = column.start + k * column.width + e;
+            o.listed[place] = scale[first + e] * (r.listed[place] - p.at[first + e]);
+            moves = moves || o.listed[place] != 0.0;
+        }
+        if (column.freedom != LEVELS) continue;
+        f.root.levels(column)[k] &= Whole(moves);
+        some = some || f.root.levels(column)[k] > 0;
+    }
+    return some;
+}
+
+// Set what one row may choose.
+inline void read_root(const Rules& r, Whole at, Whole q, const Point& p, const double* scale,
+                      Search& f) {
+    const std::uint8_t* allowed = r.allowed + (r.own_allowed ? at : 0) * r.levels;
+    for (int t = 0; t < r.levels; ++t) f.root.data[3 * r.many + t] = allowed[t];
+    for (int c = 0; c < r.many; ++c) {
+        const bool some = read_column(r, at, p, scale, c, f);
+        const Whole keeps = r.stay[(r.own_stay ? at : 0) * r.many + c] ? KEEPS : 0;
+        f.root.flags(c) = keeps | (some ? MOVES : 0) | (keeps ? 0 : COUNTS);
+        if (r.locked[(r.own_locked ? q : 0) * r.many + c]) f.root.flags(c) &= KEEPS;
+    }
+}
+
+// Write an answer as a point: what keeps its value keeps its bits, options are hit exactly.
+inline void write_choice(const Search& f, const Rules& r, const Point& p, const double* scale,
+                         double* out) {
+    Options exact = f.options;
+    exact.grids = const_cast<double*>(r.pitches);
+    exact.listed = const_cast<double*>(r.listed);
+    for (int c = 0; c < r.many; ++c)
+        for (Whole e = 0; e < r.columns[c].width; ++e) {
+            const Whole i = r.columns[c].first + e;
+            const double y = f.best_y[i];
+            if (f.best_pick[c] == OWN || y == 0.0) {
+                out[i] = p.at[i];
+            } else if (f.best_pick[c] == NUMBER) {
+                out[i] = clip(p.at[i] + y / scale[i], p.lo[i], p.hi[i]);
+                if (y <= f.options.low[i]) out[i] = p.lo[i];
+                if (y >= f.options.high[i]) out[i] = p.hi[i];
+            } else {
+                out[i] = option_step(exact, c, f.best_pick[c], e);
+            }
+        }
+}
+
+// How many times as far the numbers of an answer may move, its levels held; at least 1.
+inline double reach_of_numbers(const Search& f) {
+    const Options& o = f.options;
+    const double* y = f.best_y;
+    double reach = INF;
+    bool moved = false;
+    for (int c = 0; c < o.many; ++c) {
+        const Whole i = o.columns[c].first;
+        if (o.columns[c].freedom == LEVELS || y[i] == 0.0) continue;
+        moved = true;
+        reach = least(reach, (y[i] > 0.0 ? f.s.high[i] : -f.s.low[i]) / std::fabs(y[i]));
+    }
+    for (int j = 0; j < f.slacks.m; ++j) {
+        const double* u = f.slacks.u + std::size_t(j) * f.slacks.wide;
+        double rise = 0.0;
+        for (int c = 0; c < o.many; ++c)
+            if (o.columns[c].freedom != LEVELS) rise += u[o.columns[c].first] * y[o.columns[c].first];
+        if (rise > 0.0) reach = least(reach, 1.0 - f.choice.residual[j] / rise);
+    }
+    return moved ? most(reach, 1.0) : 1.0;
+}
+
+// Half the squared length that no step in the hull exceeds; more than nothing.
+inline double most_energy(const Steps& s) {
+    double sum = 0.0;
+    for (int i = 0; i < s.d; ++i) {
+        const double side = most(std::fabs(s.low[i]), std::fabs(s.high[i]));
+        sum += side * side;
+    }
+    return most(0.5 * sum * (1.0 + 1e-6), 1e-300);
+}
+
+// Ask every row at once for the room that an answer is likely to need for the model's rounding.
+inline void keep_off(ActiveSet& a, const Steps& s) {
+    const double size = std::sqrt(dot(s.placed, s.placed, s.wide)), far = dot(s.x, s.x, s.wide);
+    double step = 0.0;
+    for (int j = 0; j < a.m; ++j) step = most(step, -a.base[j]);
+    for (int j = 0; j < a.m; ++j) {
+        const Sizes near = {size, step, least(far, 4.0 * a.offsets[j] * a.offsets[j])};
+        const double need = 2.0 * room_for(a.guards[j], near);
+        if (need > a.guards[j].behind) a.b[j] = a.base[j] - (need - a.guards[j].behind);
+    }
+}
+
+// Ask for more room at the best answer; true if it was needed. Sets the residual of all rows.
+inline bool push_choice(Search& f) {
+    for (int i = 0; i < f.s.wide; ++i) f.s.y[i] = f.best_y[i];
+    const Sizes z = sizes_of(f.s);
+    bool pushed = false;
+    for (int j = 0; j < f.slacks.m; ++j) {
+        f.choice.residual[j] =
+            dot(f.slacks.u + std::size_t(j) * f.slacks.wide, f.best_y, f.s.wide) - f.hard.b[j];
+        pushed |= push_row(f.hard.guards[j], z, f.hard.base[j], f.choice.residual[j], f.hard.b[j]);
+    }
+    return pushed;
+}
+
+// Find the best choice of one row: with as few columns as possible, if asked for, and as far behind the
+// rows as the model's rounding needs.
+inline Ended best_choice(Search& f, const Rules& r, int& few) {
+    Ended ended = {INFEASIBLE, INF, 0.0, 0};
+    Whole nodes = 0;
+    bool proven = true, again = hull_of(f.options, f.root, f.s.low, f.s.high);
+    few = r.fewest ? 1 : r.changes;
+    const double widest = most_energy(f.s);
+    for (int turn = 0; again && turn < PUSHES;) {
+        again = false;
+        ended = search(f, widest, few, r.limit - nodes);
+        nodes += ended.nodes;
+        if (f.found) {
+            again = push_choice(f);
+            if (again) ended.status = UNRESOLVED;
+            turn += again;
+        } else if (few < r.changes) {
+            proven = proven && ended.status == INFEASIBLE;
+            again = nodes < r.limit;
+            ++few;
+            ended.status = UNRESOLVED;
+        } else if (turn > 0) {  // only what the guard left is empty
+            ended.status = UNRESOLVED;
+        }
+    }
+    if (ended.status == OPTIMAL && !proven) ended.status = STOPPED;
+    ended.nodes = nodes;
+    return ended;
+}
+
+// Read one row: its place, its slacks, what it may choose.
+template <class Real>
+void read_row(const Rows<Real>& rows, const Rules& r, Whole at, Whole q, const Point& p, Search& f) {
+    for (int i = 0; i < rows.d; ++i) {
+        f.s.a[i] = p.at[i];
+        f.s.placed[i] = rows.scale[i] * p.at[i];
+        f.s.x[i] = rows.scale[i] * (p.at[i] - rows.origin[i]);
+    }
+    f.hard.u = rows.u;
+    f.hard.offsets = rows.offsets;
+    f.hard.guards = rows.guards;
+    read_slacks(f.hard, f.s);
+    keep_off(f.hard, f.s);
+    read_root(r, at, q, p, rows.scale, f);
+}
+
+template <class Real>
+void lay_out(Arena& arena, const Rows<Real>& rows, const Rules& r, Search& f) {
+    const int m = rows.count, wide = rows.wide, many = r.many, size = 3 * many + r.levels;
+    lay_out(arena, f.s, rows.d, wide);
+    lay_out(arena, f.choice, m, rows.d, wide, false, false);
+    lay_out(arena, f.hard, m, rows.d, wide, false);
+    f.options = {r.columns, many, rows.d, arena.take<double>(2 * many),
+                 arena.take<double>(r.listed_size), arena.take<double>(wide), arena.take<double>(wide)};
+    f.l = {arena.take<double>(wide), arena.take<double>(many), arena.take<Whole>(many),
+           arena.take<Whole>(many), 0};
+    f.root = {arena.take<Whole>(size), many, size};
+    f.node = {arena.take<Whole>(size), many, size};
+    f.other = {arena.take<Whole>(size), many, size};
+    f.y = arena.take<double>(wide);
+    f.best_y = arena.take<double>(wide);
+    f.mu = arena.take<double>(m);
+    f.trial = arena.take<double>(m);
+    f.near = arena.take<Whole>(many);
+    f.best_pick = arena.take<Whole>(many);
+    f.slacks = {m, rows.d, wide, rows.u, f.hard.b};
+    f.choice.count = m;
+    for (int j = 0; arena.base && j < m; ++j) f.choice.rows[j] = rows.u + std::size_t(j) * wide;
+    f.choice.b = f.hard.b;
+}
+
+// Find the best choices of problems start to stop: those of row rows[q] for point q.
+template <class Real>
+void branch_chunk(const Rows<Real>& rows, const Batch& batch, const Rules& r, const Found& out,
+                  Whole start, Whole stop, Search& f) {
+    for (Whole q = start; q < stop; ++q) {
+        const Whole at = batch.rows[q];
+        const Point p = {batch.points + q * rows.d, r.lo + (r.own_lo ? at * rows.d : 0),
+                         r.hi + (r.own_hi ? at * rows.d : 0), 0, 0.0, 0.0};
+        int few;
+        read_row(rows, r, at, q, p, f);
+        const Ended ended = best_choice(f, r, few);
+        out.status[q] = ended.status;
+        out.nodes[q] = ended.nodes;
+        out.changes[q] = few;
+        out.energy[q] = ended.energy;
+        out.bound[q] = ended.bound;
+        if (ended.status != OPTIMAL && ended.status != STOPPED) continue;
+        hull_of(f.options, f.root, f.s.low, f.s.high);
+        out.reach[q] = reach_of_numbers(f);
+        write_choice(f, r, p, rows.scale, out.points + q * rows.d);
+    }
+}
+
+}  // namespace VOICECF_SET
+}  // namespace voicecf

@@ -1,0 +1,444 @@
+// Choices: what the columns of a row may still do, and the bounds that follow from it.
+//
+// A column may take any number within bounds, one of a sorted grid, one of listed levels, or keep its
+// value (a step of 0). A *node* says for every column which of these are left. Of a node can be said,
+// column by column: its hull, the least value of the Lagrangian 1/2 |y|^2 + mu . (U y - b) over its true
+// choices, of which only so many columns may move, and which choices no better answer contains. The
+// search over nodes is in branch.hpp.
+#pragma once
+
+#include "problem.hpp"
+
+namespace voicecf {
+
+using Whole = std::int64_t;
+
+constexpr Whole ANY = 0, GRID = 1, LEVELS = 2;
+// What a column may still do in a node; one that counts is among those that may change.
+constexpr Whole KEEPS = 1, MOVES = 2, COUNTS = 4;
+// No option: a column that keeps its value, and one whose number is in the step itself. Options of a
+// long grid are counted from its middle, so they may be negative.
+constexpr Whole OWN = -(Whole(1) << 62), NUMBER = OWN + 1;
+// Of a grid's pitch: an option this close to the row's own value is that value.
+constexpr double SAME = 1e-6;
+// Relative difference below which a bound has reached the best answer.
+constexpr double REACHED = 1e-9;
+
+// Where a column's coordinates, options and levels stand.
+struct Column {
+    Whole first, width, freedom, start, count, level;
+};
+
+// The choices of one row, as steps. A grid with a positive pitch needs no list.
+struct Options {
+    const Column* columns;
+    int many, d;
+    double* grids;   // (many, 2): base and pitch
+    double* listed;  // steps of listed options, a level after another
+    double *low, *high;
+};
+
+// Unit rows and slacks of one row's problem.
+struct Slacks {
+    int m, d, wide;
+    const double *u, *b;
+};
+
+// The least value of the Lagrangian column by column: its slope, values, picks and what was taken.
+struct Lagrangian {
+    double *g, *value;
+    Whole *pick, *taken;
+    int left;  // columns that may move beyond those that count
+};
+
+// A Lagrangian value, and the least gain that is given up for one more column to move.
+struct Value {
+    double total, worst;
+};
+
+namespace VOICECF_SET {
+
+// A node: flags, first and last option of grids, then 0 or 1 for every level.
+struct Node {
+    Whole* data;
+    int many, size;
+
+    Whole& flags(int c) const { return data[c]; }
+    Whole& begin(int c) const { return data[many + c]; }
+    Whole& end(int c) const { return data[2 * many + c]; }
+    Whole* levels(const Column& column) const { return data + 3 * many + column.level; }
+};
+
+// Step of the e-th coordinate of column c if it takes option `at`.
+inline double option_step(const Options& o, int c, Whole at, Whole e) {
+    const double base = o.grids[2 * c], pitch = o.grids[2 * c + 1];
+    if (pitch > 0.0) {
+        const double y = base + double(at) * pitch;
+        return std::fabs(y) < SAME * pitch ? 0.0 : y;
+    }
+    return o.listed[o.columns[c].start + at * o.columns[c].width + e];
+}
+
+// Option among first..last of a grid that lies next to the step y.
+inline Whole grid_near(const Options& o, int c, double y, Whole first, Whole last) {
+    const double base = o.grids[2 * c], pitch = o.grids[2 * c + 1];
+    if (pitch > 0.0) return Whole(std::floor(clip((y - base) / pitch, double(first), double(last)) + 0.5));
+    const double* options = o.listed + o.columns[c].start;
+    Whole below = first, above = last;  // the answer is one of these, or between
+    while (above - below > 1) {
+        const Whole middle = (below + above) / 2;
+        if (options[middle] <= y)
+            below = middle;
+        else
+            above = middle;
+    }
+    return std::fabs(options[below] - y) <= std::fabs(options[above] - y) ? below : above;
+}
+
+// The ends of what coordinate e of a column may do in a node.
+inline void hull_of_coordinate(const Options& o, const Node& node, int c, Whole e, double& low,
+                               double& high) {
+    const Column& column = o.columns[c];
+    const Whole i = column.first + e;
+    low = INF;
+    high = -INF;
+    if (node.flags(c) & KEEPS) low = high = 0.0;
+    if (!(node.flags(c) & MOVES)) return;
+    if (column.freedom == ANY) {
+        low = least(low, o.low[i]);
+        high = most(high, o.high[i]);
+        return;
+    }
+    const bool levels = column.freedom == LEVELS;
+    for (Whole k = 0; k < (levels ? column.count : 2); ++k) {
+        if (levels && !node.levels(column)[k]) continue;
+        const double y = option_step(o, c, levels ? k : (k ? node.end(c) : node.begin(c)), e);
+        low = least(low, y);
+        high = most(high, y);
+    }
+}
+
+// Set the smallest box around the choices that are left; false where a column has none. A column whose
+// only option is what it has does not move.
+inline bool hull_of(const Options& o, const Node& node, double* low, double* high) {
+    bool some = true;
+    for (int c = 0; c < o.many; ++c) {
+        bool still = true;
+        for (Whole e = 0; e < o.columns[c].width; ++e) {
+            const Whole i = o.columns[c].first + e;
+            hull_of_coordinate(o, node, c, e, low[i], high[i]);
+            some = some && low[i] <= high[i];
+            still = still && low[i] == 0.0 && high[i] == 0.0;
+        }
+        if (still) node.flags(c) &= KEEPS | COUNTS;
+    }
+    return some;
+}
+
+// The number of an interval with the least value of share/2 y^2 + slope y.
+inline double best_number(double low, double high, double slope, double share) {
+    if (share > 0.0) return clip(-slope, low, high);
+    return slope > 0.0 ? low : high;
+}
+
+// Value of share/2 |y|^2 + g y if column c takes option `at`.
+inline double option_value(const Options& o, int c, Whole at, const double* g, double share) {
+    double value = 0.0;
+    for (Whole e = 0; e < o.columns[c].width; ++e) {
+        const double y = option_step(o, c, at, e);
+        value += y * (0.5 * share * y + g[o.columns[c].first + e]);
+    }
+    return value;
+}
+
+// The options of a column that can be best: the span first..last.
+inline void candidates(const Options& o, const Node& node, int c, double aim, Whole& first,
+                       Whole& last) {
+    first = 0;
+    last = o.columns[c].count;
+    if (o.columns[c].freedom != GRID) return;
+    first = grid_near(o, c, aim, node.begin(c), node.end(c));
+    last = first + 1;
+}
+
+// Option with the least Lagrangian value, and that value.
+inline Whole best_option(const Options& o, const Node& node, int c, const double* g, double share,
+                         double& best) {
+    const Column& column = o.columns[c];
+    const bool grid = column.freedom == GRID;
+    Whole chosen = OWN, first = 0, last = column.count;
+    best = INF;
+    if (grid) {
+        const double slope = g[column.first];
+        first = slope < 0.0 ? node.end(c) : node.begin(c);
+        if (share > 0.0) first = grid_near(o, c, -slope, node.begin(c), node.end(c));
+        last = first + 1;
+    }
+    for (Whole k = first; k < last; ++k) {
+        if (!grid && !node.levels(column)[k]) continue;
+        const double value = option_value(o, c, k, g, share);
+        if (value < best) {
+            best = value;
+            chosen = k;
+        }
+    }
+    return chosen;
+}
+
+// Set the least Lagrangian value of each column over its choices, and the choice.
+inline void column_values(const Options& o, const Node& node, double share, Lagrangian& l) {
+    for (int c = 0; c < o.many; ++c) {
+        l.value[c] = INF;
+        l.pick[c] = OWN;
+        if (node.flags(c) & MOVES && o.columns[c].freedom == ANY) {
+            const Whole i = o.columns[c].first;
+            const double g = l.g[i], y = best_number(o.low[i], o.high[i], g, share);
+            if (share > 0.0)
+                l.value[c] = y * (0.5 * share * y + g);
+            else  // an open side is infinite then, which must not meet a 0
+                l.value[c] = g != 0.0 ? y * g : 0.0;
+            l.pick[c] = NUMBER;
+        } else if (node.flags(c) & MOVES) {
+            l.pick[c] = best_option(o, node, c, l.g, share, l.value[c]);
+        }
+        if (node.flags(c) & KEEPS && !(l.value[c] < 0.0)) {
+            l.value[c] = 0.0;
+            l.pick[c] = OWN;
+        }
+    }
+}
+
+// Sum the values of the columns that count and of the best `left` others; marks what is taken.
+inline Value take_best(const Node& node, int many, Lagrangian& l) {
+    double total = 0.0, worst = 0.0;
+    int wanting = 0;
+    for (int c = 0; c < many; ++c) {
+        l.taken[c] = node.flags(c) & COUNTS;
+        if (l.taken[c])
+            total += l.value[c];
+        else if (l.value[c] < 0.0)
+            ++wanting;
+    }
+    for (int turn = 0; turn < smaller_of(l.left, wanting); ++turn) {
+        int best = -1;
+        for (int c = 0; c < many; ++c)
+            if (!l.taken[c] && l.value[c] < 0.0 && (best < 0 || l.value[c] < l.value[best])) best = c;
+        l.taken[best] = 1;
+        total += l.value[best];
+        worst = l.value[best];
+    }
+    for (int c = 0; c < many; ++c)
+        if (!l.taken[c]) l.pick[c] = OWN;
+    return {total, l.left <= wanting ? worst : 0.0};
+}
+
+// Least Lagrangian value over the choices of a node.
+inline Value lagrangian(const Slacks& s, const double* mu, double share, const Options& o,
+                        const Node& node, Lagrangian& l) {
+    fill(l.g, 0.0, s.wide);
+    for (int j = 0; j < s.m; ++j)
+        if (mu[j] != 0.0) add_to(l.g, mu[j], s.u + std::size_t(j) * s.wide, s.wide);
+    column_values(o, node, share, l);
+    Value found = take_best(node, o.many, l);
+    for (int j = 0; j < s.m; ++j) found.total -= mu[j] * s.b[j];
+    return found;
+}
+
+// Whether a row, or mu . U, is too large for all choices of a node: nothing in it fits.
+inline bool disproved(const Slacks& s, const double* mu, double* trial, const Options& o,
+                      const Node& node, Lagrangian& l) {
+    for (int j = 0; j <= s.m; ++j) {
+        for (int i = 0; i < s.m; ++i) trial[i] = j == s.m ? mu[i] : (i == j ? 1.0 : 0.0);
+        const double value = lagrangian(s, trial, 0.0, o, node, l).total;
+        double terms = 0.0;
+        for (int i = 0; i < s.m; ++i) terms += std::fabs(trial[i] * s.b[i]);
+        for (int c = 0; c < o.many; ++c) terms += l.taken[c] ? std::fabs(l.value[c]) : 0.0;
+        if (value > LOOSE * terms) return true;
+    }
+    return false;
+}
+
+// Set r = U y - b for the picked choices; squared length of what can be climbed along.
+inline double residual_of(const Slacks& s, const double* mu, const Options& o, const Lagrangian& l,
+                          double* r) {
+    for (int j = 0; j < s.m; ++j) r[j] = -s.b[j];
+    for (int c = 0; c < o.many; ++c) {
+        for (Whole e = 0; e < o.columns[c].width; ++e) {
+            const Whole i = o.columns[c].first + e;
+            double y = 0.0;
+            if (l.pick[c] == NUMBER)
+                y = best_number(o.low[i], o.high[i], l.g[i], 1.0);
+            else if (l.pick[c] != OWN)
+                y = option_step(o, c, l.pick[c], e);
+            for (int j = 0; j < (y != 0.0 ? s.m : 0); ++j) r[j] += s.u[std::size_t(j) * s.wide + i] * y;
+        }
+    }
+    double square = 0.0;
+    for (int j = 0; j < s.m; ++j)
+        if (r[j] > 0.0 || mu[j] > 0.0) square += r[j] * r[j];
+    return square;
+}
+
+// Multipliers that a climb starts from and ends with, and its room.
+struct Climb {
+    double *mu, *trial, *r;
+    int steps;
+    double best;
+};
+
+// Raise the Lagrangian by subgradients with Polyak's step; its value at the best multipliers.
+inline Value climb(const Slacks& s, const Climb& k, const Options& o, const Node& node, Lagrangian& l) {
+    double bound = -INF, ease = 1.0, square = 1.0;
+    for (int j = 0; j < s.m; ++j) k.trial[j] = k.mu[j];
+    for (int turn = 0;; ++turn) {
+        const bool last = turn == k.steps || !(square > 0.0) || bound >= k.best * (1.0 - REACHED);
+        for (int j = 0; j < (last ? s.m : 0); ++j) k.trial[j] = k.mu[j];
+        const Value here = lagrangian(s, k.trial, 1.0, o, node, l);
+        if (last) return here;
+        if (here.total > bound) {
+            bound = here.total;
+            for (int j = 0; j < s.m; ++j) k.mu[j] = k.trial[j];
+        } else {
+            ease *= 0.7;
+        }
+        square = residual_of(s, k.trial, o, l, k.r);
+        const double aim = k.best < INF ? k.best : 1.5 * std::fabs(here.total) + 1e-300;
+        const double length = ease * (aim - here.total) / most(square, 1e-300);
+        for (int j = 0; j < s.m; ++j) k.trial[j] = most(k.trial[j] + length * k.r[j], 0.0);
+    }
+}
+
+// Strike out the ends of a grid whose options cost more than `room`; false if none is left.
+inline bool trim_grid(const Options& o, const Node& node, int c, double room, double slope) {
+    const Whole first = node.begin(c), last = node.end(c);
+    const double radius = std::sqrt(most(2.0 * room + slope * slope, 0.0)) * (1.0 + REACHED);
+    const double low = -slope - radius, high = -slope + radius;
+    const Whole below = grid_near(o, c, low, first, last), above = grid_near(o, c, high, first, last);
+    node.begin(c) = option_step(o, c, below, 0) < low ? below + 1 : below;
+    node.end(c) = option_step(o, c, above, 0) > high ? above - 1 : above;
+    return node.begin(c) <= node.end(c);
+}
+
+// Strike out the levels that cost more than `room`; false if none is left.
+inline bool trim_levels(const Options& o, const Node& node, int c, double room, const double* g) {
+    Whole* levels = node.levels(o.columns[c]);
+    bool some = false;
+    for (Whole k = 0; k < o.columns[c].count; ++k) {
+        if (!levels[k]) continue;
+        if (option_value(o, c, k, g, 1.0) > room)
+            levels[k] = 0;
+        else
+            some = true;
+    }
+    return some;
+}
+
+// Strike out the choices that no better answer contains; false if a column has none left. Taking another
+// choice than the Lagrangian's raises its value by the difference; where no more columns may move, one
+// more has to replace the least gain, `worst`.
+inline bool trim(const Value& bound, double best, const Options& o, const Node& node,
+                 const Lagrangian& l) {
+    const double spare = best - bound.total + REACHED * best;
+    double following = 0.0;  // what another column gains if one of those taken stays
+    for (int c = 0; c < o.many; ++c)
+        if (!l.taken[c]) following = least(following, l.value[c]);
+    for (int c = 0; c < o.many; ++c) {
+        if (!(node.flags(c) & MOVES)) continue;
+        const double room = spare + (l.taken[c] ? l.value[c] : bound.worst);
+        bool some;
+        if (o.columns[c].freedom == ANY)
+            some = l.taken[c] > 0 || l.value[c] <= room;
+        else if (o.columns[c].freedom == GRID)
+            some = trim_grid(o, node, c, room, l.g[o.columns[c].first]);
+        else
+            some = trim_levels(o, node, c, room, l.g);
+        if (node.flags(c) & KEEPS && l.taken[c] && following - l.value[c] > spare)
+            node.flags(c) = MOVES | COUNTS;
+        if (some) continue;
+        if (!(node.flags(c) & KEEPS)) return false;
+        node.flags(c) = KEEPS;
+    }
+    return true;
+}
+
+// The choice of a column next to a step, and its squared distance from it.
+inline Whole nearest_choice(const Options& o, const Node& node, int c, const double* y, double& best) {
+    const Column& column = o.columns[c];
+    Whole chosen = OWN;
+    best = INF;
+    if (node.flags(c) & KEEPS) {
+        best = 0.0;
+        for (Whole e = 0; e < column.width; ++e) best += y[column.first + e] * y[column.first + e];
+    }
+    if (!(node.flags(c) & MOVES)) return chosen;
+    if (column.freedom == ANY) {
+        best = 0.0;
+        return y[column.first] != 0.0 || !(node.flags(c) & KEEPS) ? NUMBER : OWN;
+    }
+    Whole first, last;
+    candidates(o, node, c, y[column.first], first, last);
+    for (Whole k = first; k < last; ++k) {
+        if (column.freedom == LEVELS && !node.levels(column)[k]) continue;
+        double off = 0.0;
+        for (Whole e = 0; e < column.width; ++e) {
+            const double t = option_step(o, c, k, e) - y[column.first + e];
+            off += t * t;
+        }
+        if (off < best) {
+            best = off;
+            chosen = k;
+        }
+    }
+    return chosen;
+}
+
+// Whether a step moves a column.
+inline bool changed(const Options& o, int c, const double* y) {
+    for (Whole e = 0; e < o.columns[c].width; ++e)
+        if (y[o.columns[c].first + e] != 0.0) return true;
+    return false;
+}
+
+// The column that is furthest from a choice, or -1, and how many columns move.
+struct Survey {
+    int furthest, moved;
+};
+
+// Pick the choices next to a step.
+inline Survey survey(const Options& o, const Node& node, const double* y, Whole* pick) {
+    Survey found = {-1, 0};
+    double far = 0.0;
+    for (int c = 0; c < o.many; ++c) {
+        double off;
+        pick[c] = nearest_choice(o, node, c, y, off);
+        if (off > far) {
+            found.furthest = c;
+            far = off;
+        }
+        found.moved += changed(o, c, y);
+    }
+    return found;
+}
+
+// How many choices a column still has; numbers in bounds are one.
+inline Whole open_choices(const Options& o, const Node& node, int c) {
+    const Column& column = o.columns[c];
+    Whole some = node.flags(c) & KEEPS;
+    if (!(node.flags(c) & MOVES)) return some;
+    if (column.freedom == ANY) return 1;
+    if (column.freedom == GRID) return some + node.end(c) - node.begin(c) + 1;
+    for (Whole k = 0; k < column.count; ++k) some += node.levels(column)[k];
+    return some;
+}
+
+// How many more columns may change, -1 if too many do; where none may, the others stay.
+inline int close_counts(const Node& node, int many, int changes) {
+    int left = changes;
+    for (int c = 0; c < many; ++c) left -= node.flags(c) & COUNTS ? 1 : 0;
+    for (int c = 0; c < (left == 0 ? many : 0); ++c)
+        if (!(node.flags(c) & COUNTS)) node.flags(c) &= KEEPS;
+    return left;
+}
+
+}  // namespace VOICECF_SET
+}  // namespace voicecf

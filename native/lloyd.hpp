@@ -1,0 +1,159 @@
+// SHARK's passes: nearest centre, sums and spread, over a span of rows.
+//
+// Distances are sum_v w_v (x_v - m_v)^2, summed in feature order; a tie goes to the lowest index. Rows
+// are added up one by one in their order. SHARK's restarts can end so close to one another that the
+// last bits of these sums decide which one wins, so their order is part of the result.
+#pragma once
+
+#include "numbers.hpp"
+
+namespace voicecf {
+
+// Rows to cluster, each with its mass, and the metric and centres of a pass.
+struct Table {
+    const double *X, *mass, *centers, *weights;
+    int d, k;
+};
+
+namespace VOICECF_SET {
+
+// Rows in flight: their features are turned, so that loops run over rows.
+constexpr int LLOYD_ROWS = 64;
+// Rows between two looks at the same row, few enough to stay in a cache.
+constexpr int STRIP = 1024;
+
+// Copy rows start to stop into columns; columns beyond repeat the last row.
+inline void turn(const Table& t, std::int64_t start, std::int64_t stop, double* block) {
+    for (int q = 0; q < LLOYD_ROWS; ++q) {
+        const std::int64_t at = start + q < stop ? start + q : stop - 1;
+        const double* x = t.X + at * t.d;
+        for (int v = 0; v < t.d; ++v) block[v * LLOYD_ROWS + q] = x[v];
+    }
+}
+
+// Distances of 16 rows of the block to `many` centres.
+template <int many>
+inline void distances_to(const Table& t, const double* block, int j, Doubles (&s)[many][2]) {
+    for (int c = 0; c < many; ++c) s[c][0] = s[c][1] = Doubles::all(0.0);
+    for (int v = 0; v < t.d; ++v) {
+        const Doubles x0 = Doubles::load(block + v * LLOYD_ROWS),
+                      x1 = Doubles::load(block + v * LLOYD_ROWS + 8);
+        const Doubles w = Doubles::all(t.weights[v]);
+#pragma GCC unroll 4
+        for (int c = 0; c < many; ++c) {
+            const Doubles m = Doubles::all(t.centers[std::size_t(j + c) * t.d + v]);
+            const Doubles t0 = x0 - m, t1 = x1 - m;
+            s[c][0] = s[c][0] + w * (t0 * t0);
+            s[c][1] = s[c][1] + w * (t1 * t1);
+        }
+    }
+}
+
+// The nearest centre of 16 rows so far.
+struct Closest {
+    Doubles distance[2], label[2];
+};
+
+template <int many>
+inline void keep_nearer(const Table& t, const double* block, int j, Closest& best) {
+    Doubles s[many][2];
+    distances_to<many>(t, block, j, s);
+#pragma GCC unroll 4
+    for (int c = 0; c < many; ++c) {
+        const Doubles name = Doubles::all(double(j + c));
+        for (int half = 0; half < 2; ++half) {
+            const Doubles least_yet = best.distance[half];
+            best.label[half] = if_less(s[c][half], least_yet, name, best.label[half]);
+            best.distance[half] = if_less(s[c][half], least_yet, s[c][half], least_yet);
+        }
+    }
+}
+
+// Write label and distance of rows start to stop; `block` holds d columns of 64 rows.
+inline void nearest_rows(const Table& t, std::int64_t start, std::int64_t stop, std::int32_t* labels,
+                         double* closest, double* block) {
+    for (std::int64_t first = start; first < stop; first += LLOYD_ROWS) {
+        turn(t, first, stop, block);
+        for (int q = 0; q < LLOYD_ROWS && first + q < stop; q += 16) {
+            Closest best;
+            for (int half = 0; half < 2; ++half) {
+                best.distance[half] = Doubles::all(INF);
+                best.label[half] = Doubles::all(0.0);
+            }
+            int j = 0;
+            for (; j + 3 <= t.k; j += 3) keep_nearer<3>(t, block + q, j, best);
+            for (; j < t.k; ++j) keep_nearer<1>(t, block + q, j, best);
+            double label[16], distance[16];
+            for (int half = 0; half < 2; ++half) {
+                best.label[half].store(label + 8 * half);
+                best.distance[half].store(distance + 8 * half);
+            }
+            for (int i = 0; i < 16 && first + q + i < stop; ++i) {
+                labels[first + q + i] = std::int32_t(label[i]);
+                closest[first + q + i] = distance[i];
+            }
+        }
+    }
+}
+
+// Write the weighted distance of rows start to stop to every centre.
+inline void distances(const Table& t, std::int64_t start, std::int64_t stop, double* out,
+                      double* block) {
+    for (std::int64_t first = start; first < stop; first += LLOYD_ROWS) {
+        turn(t, first, stop, block);
+        for (int q = 0; q < LLOYD_ROWS && first + q < stop; q += 16)
+            for (int j = 0; j < t.k; ++j) {
+                Doubles s[1][2];
+                double distance[16];
+                distances_to<1>(t, block + q, j, s);
+                s[0][0].store(distance);
+                s[0][1].store(distance + 8);
+                for (int i = 0; i < 16 && first + q + i < stop; ++i)
+                    out[(first + q + i) * t.k + j] = std::sqrt(distance[i]);
+            }
+    }
+}
+
+// Add rows start to stop, times their mass, to the sums of their clusters.
+inline void add_up(const Table& t, std::int64_t start, std::int64_t stop, const std::int32_t* labels,
+                   double* sums, double* totals) {
+    for (std::int64_t i = start; i < stop; ++i) {
+        const double m = t.mass[i], *x = t.X + i * t.d;
+        double* total = sums + std::size_t(labels[i]) * t.d;
+        totals[labels[i]] += m;
+        for (int v = 0; v < t.d; ++v) total[v] += m * x[v];
+    }
+}
+
+// Add the squared deviations of rows start to stop from their cluster's mean to `out`.
+inline void spread(const Table& t, std::int64_t start, std::int64_t stop, const std::int32_t* labels,
+                   double* out) {
+    for (std::int64_t i = start; i < stop; ++i) {
+        const std::size_t at = std::size_t(labels[i]) * t.d;
+        const double m = t.mass[i], *x = t.X + i * t.d, *mean = t.centers + at;
+        double* total = out + at;
+        for (int v = 0; v < t.d; ++v) {
+            const double s = x[v] - mean[v];
+            total[v] += m * (s * s);
+        }
+    }
+}
+
+// Where a pass writes: label and distance of each row, and the spread around the centres.
+struct Pass {
+    std::int32_t* labels;
+    double *closest, *around, *block;
+};
+
+// Assign rows, then sum their spread around the centres while they are still in a cache.
+inline void nearest_and_spread(const Table& t, std::int64_t start, std::int64_t stop,
+                               const Pass& pass) {
+    for (std::int64_t first = start; first < stop; first += STRIP) {
+        const std::int64_t last = first + STRIP < stop ? first + STRIP : stop;
+        nearest_rows(t, first, last, pass.labels, pass.closest, pass.block);
+        spread(t, first, last, pass.labels, pass.around);
+    }
+}
+
+}  // namespace VOICECF_SET
+}  // namespace voicecf

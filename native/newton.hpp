@@ -1,0 +1,424 @@
+// Newton on the multipliers of a choice of rows.
+//
+// For multipliers mu of the rows, y(mu) = clip(-U' mu, low, high) minimises the Lagrangian, and
+// -mu . (U y - b) is the duality gap. Newton adds the most violated row at a time, makes the active
+// rows tight on the coordinates that are free, and drops rows whose multiplier falls to zero.
+//
+// While the box does not bind, U y - b = -(U U') mu - b: the multipliers are a problem in the Gram
+// matrix of the rows alone. Both ways end in a handful of steps or give the point up. What they
+// accept satisfies the KKT conditions.
+#pragma once
+
+#include "problem.hpp"
+
+namespace voicecf {
+namespace VOICECF_SET {
+
+// Slack that makes up for the model's rounding at an answer of these sizes.
+inline double room_for(const Guard& g, const Sizes& z) {
+    return g.constant + g.of_size * z.size + g.of_square * z.square + g.of_step * z.step;
+}
+
+// Solve h x = rhs in place (lower triangle); false where h is singular to working accuracy.
+// h = L D L': below the diagonal L D is left, above it L', on it one over D.
+inline bool solve_spd(double* h, int stride, double* rhs, int size) {
+    for (int j = 0; j < size; ++j) {
+        double* row = h + j * stride;
+        const double diagonal = row[j];
+        double s = diagonal;
+        for (int t = 0; t < j; ++t) {
+            const double unit = row[t] * h[t * stride + t];
+            h[t * stride + j] = unit;
+            s -= row[t] * unit;
+        }
+        if (!(s > SINGULAR * diagonal)) return false;
+        row[j] = 1.0 / s;
+        for (int i = j + 1; i < size; ++i) {
+            double v = h[i * stride + j];
+            for (int t = 0; t < j; ++t) v -= h[i * stride + t] * h[t * stride + j];
+            h[i * stride + j] = v;
+        }
+    }
+    for (int j = 1; j < size; ++j)
+        for (int t = 0; t < j; ++t) rhs[j] -= h[t * stride + j] * rhs[t];
+    for (int j = size - 1; j >= 0; --j) {
+        double s = rhs[j] * h[j * stride + j];
+        for (int t = j + 1; t < size; ++t) s -= h[j * stride + t] * rhs[t];
+        rhs[j] = s;
+    }
+    return true;
+}
+
+// Set y = clip(-U' mu, low, high); its squared length.
+inline double step_of(const Choice& c, Steps& s) {
+    fill(s.y, 0.0, s.wide);
+    for (int p = 0; p < c.count; ++p)
+        if (c.mu[p] != 0.0) add_to(s.y, -c.mu[p], c.rows[p], s.wide);
+    Doubles square = Doubles::all(0.0);
+    for (int i = 0; i < s.wide; i += 8) {
+        Doubles y = Doubles::load(s.y + i);
+        y = smaller(larger(y, Doubles::load(s.low + i)), Doubles::load(s.high + i));
+        y.store(s.y + i);
+        square = square + y * y;
+    }
+    return total(square);
+}
+
+// How far row p may be off: rounding of its own terms.
+inline double slip_of(const Choice& c, int p, const Steps& s) {
+    return TIGHT * (std::fabs(c.b[p]) + dot_of_sizes(c.rows[p], s.y, s.wide));
+}
+
+// What pricing a choice says: the most violated row or -1, whether active rows are tight, the gap.
+struct Priced {
+    int worst;
+    bool settled;
+    double gap;
+};
+
+// Set the residual U y - b of the choice.
+inline Priced price(const Choice& c, const Steps& s, double length) {
+    Priced found = {-1, true, 0.0};
+    double violation = 0.0;
+    for (int p = 0; p < c.count; ++p) {
+        const double b = std::fabs(c.b[p]);
+        const double v = dot(c.rows[p], s.y, s.wide) - c.b[p], off = std::fabs(v);
+        c.residual[p] = v;
+        const double widest = TIGHT * (b + length);  // unit rows: no terms are larger
+        if (c.mu[p] > 0.0) {
+            found.gap -= c.mu[p] * v;
+            const double narrow = TIGHT * (b + std::fabs(v + c.b[p]));  // nor smaller than their sum
+            const bool tight = off <= narrow || (off <= widest && off <= slip_of(c, p, s));
+            found.settled = found.settled && tight;
+        } else if (v > violation && (v > widest || v > slip_of(c, p, s))) {
+            found.worst = p;
+            violation = v;
+        }
+    }
+    return found;
+}
+
+// Set `free` to row p on the coordinates that are free. Before the first step, a coordinate that starts
+// on its bound is free if the row takes it inwards.
+inline void free_part(const double* u, bool begins, Steps& s) {
+    const Doubles zero = Doubles::all(0.0);
+    for (int i = 0; i < s.wide; i += 8) {
+        const Doubles y = Doubles::load(s.y + i), v = Doubles::load(u + i);
+        const Doubles inner = if_less(y, Doubles::load(s.high + i), v, zero);
+        if_less(Doubles::load(s.low + i), y, inner, zero).store(s.free + i);
+    }
+    for (int i = 0; i < (begins ? s.d : 0); ++i) {
+        const bool inwards = u[i] < 0.0 ? s.high[i] > 0.0 : s.low[i] < 0.0;
+        if (s.y[i] == 0.0 && inwards) s.free[i] = u[i];
+    }
+}
+
+// Move the multipliers of the active rows so that these are tight on the free coordinates.
+inline bool newton_step(Choice& c, Steps& s, int active) {
+    const bool begins = active == 1 && c.mu[c.act[0]] == 0.0;
+    for (int p = 0; p < active; ++p) {
+        const int j = c.act[p];
+        c.rhs[p] = c.residual[j];
+        free_part(c.rows[j], begins, s);
+        for (int t = 0; t <= p; ++t)
+            c.h[p * c.rank + t] = dot(s.free, c.rows[c.act[t]], s.wide);
+    }
+    if (!solve_spd(c.h, c.rank, c.rhs, active)) return false;
+    for (int p = 0; p < active; ++p) c.mu[c.act[p]] = most(c.mu[c.act[p]] + c.rhs[p], 0.0);
+    return true;
+}
+
+// Set multipliers to zero that are rounding next to the largest; whether there were any.
+inline bool drop_dust(Choice& c) {
+    double largest = 0.0;
+    bool some = false;
+    for (int p = 0; p < c.count; ++p) largest = most(largest, c.mu[p]);
+    for (int p = 0; p < c.count; ++p)
+        if (c.mu[p] > 0.0 && c.mu[p] <= DUST * largest) {
+            c.mu[p] = 0.0;
+            some = true;
+        }
+    return some;
+}
+
+// Newton on the choice, from the multipliers at hand; true where the KKT conditions hold.
+inline bool newton(Choice& c, Steps& s) {
+    bool clean = false;
+    for (int turn = 0; turn < NEWTON_STEPS; ++turn) {
+        const double square = step_of(c, s);
+        const Priced found = price(c, s, std::sqrt(square));
+        if (found.worst < 0 && found.settled) {
+            if (clean || !drop_dust(c)) return std::fabs(found.gap) <= CLOSED * 0.5 * square;
+            clean = true;
+            continue;
+        }
+        int active = 0;
+        for (int p = 0; p < c.count; ++p) {
+            if (!(c.mu[p] > 0.0) && p != found.worst) continue;
+            if (active == c.rank) return false;
+            c.act[active++] = p;
+        }
+        if (!newton_step(c, s, active)) return false;
+    }
+    return false;
+}
+
+// Take back what is rounding alone: of a coordinate that stays, or that stops at its bound.
+inline void snap(Choice& c, Steps& s) {
+    double* terms = s.free;
+    fill(terms, 0.0, s.wide);
+    const Doubles zero = Doubles::all(0.0);
+    for (int p = 0; p < c.count; ++p) {
+        if (c.mu[p] == 0.0) continue;
+        const Doubles f = Doubles::all(DUST * c.mu[p]);
+        for (int i = 0; i < s.wide; i += 8) {
+            const Doubles t = f * Doubles::load(c.rows[p] + i);
+            (Doubles::load(terms + i) + larger(t, zero - t)).store(terms + i);
+        }
+    }
+    bool moved = false;
+    for (int i = 0; i < s.d; ++i) {
+        const double ends[] = {0.0, s.low[i], s.high[i]};
+        for (double end : ends) {
+            const bool within = s.low[i] <= end && end <= s.high[i];
+            if (s.y[i] != end && within && std::fabs(s.y[i] - end) <= terms[i]) {
+                s.y[i] = end;
+                moved = true;
+            }
+        }
+    }
+    if (moved) price(c, s, 0.0);
+}
+
+// Most violated row of the choice at -(U U') mu - b, among those without a multiplier, or -1.
+inline int most_violated(const Choice& c, int active) {
+    int worst = -1;
+    double violation = 0.0;
+    for (int j = 0; j < c.count; ++j) {
+        if (c.mu[j] != 0.0) continue;
+        double s = 0.0;
+        for (int p = 0; p < active; ++p) s -= c.gram[c.act[p] * (c.limit + 1) + j] * c.mu[c.act[p]];
+        const double r = s - c.b[j];
+        if (r > violation && r > TIGHT * (std::fabs(c.b[j]) + std::fabs(s))) {
+            worst = j;
+            violation = r;
+        }
+    }
+    return worst;
+}
+
+// Solve for the multipliers of the active rows; those that are not positive leave. How many stay, or
+// -1 where rows depend on each other.
+inline int solve_active(Choice& c, int active) {
+    for (int p = 0; p < active; ++p) {
+        c.rhs[p] = -c.b[c.act[p]];
+        for (int t = 0; t <= p; ++t)
+            c.h[p * c.rank + t] = c.gram[c.act[p] * (c.limit + 1) + c.act[t]];
+    }
+    if (!solve_spd(c.h, c.rank, c.rhs, active)) return -1;
+    double largest = 0.0;
+    for (int p = 0; p < active; ++p) largest = most(largest, c.rhs[p]);
+    int kept = 0;
+    for (int p = 0; p < active; ++p) {
+        const bool positive = c.rhs[p] > DUST * largest;
+        c.mu[c.act[p]] = positive ? c.rhs[p] : 0.0;
+        c.act[kept] = c.act[p];
+        kept += positive;
+    }
+    return kept;
+}
+
+// Multipliers of the choice without a box, from those that its first rows had and all new rows at once.
+// False where rows depend on each other.
+inline bool all_at_once(Choice& c) {
+    int active = 0;
+    for (int p = 0; p < c.count; ++p) {
+        if (p >= c.known) c.mu[p] = 1.0;
+        if (!(c.mu[p] > 0.0)) continue;
+        if (active == c.rank) return false;
+        c.act[active++] = p;
+    }
+    for (int turn = 0; turn < NEWTON_STEPS; ++turn) {
+        const int kept = solve_active(c, active);
+        if (kept < 0) return false;
+        const bool same = kept == active;
+        active = kept;
+        if (!same) continue;
+        const int worst = most_violated(c, active);
+        if (worst < 0) return true;
+        if (active == c.rank) return false;
+        c.act[active++] = worst;
+    }
+    return false;
+}
+
+// Make row w tight, dropping active rows whose multiplier falls to zero on the way; false if none of
+// them has to give way.
+inline bool enforce_row(Choice& c, int w, int& active) {
+    const int stride = c.limit + 1;
+    const double* g = c.gram + w * stride;
+    while (true) {
+        for (int p = 0; p < active; ++p) {
+            c.rhs[p] = g[c.act[p]];
+            for (int t = 0; t <= p; ++t)
+                c.h[p * c.rank + t] = c.gram[c.act[p] * stride + c.act[t]];
+        }
+        if (!solve_spd(c.h, c.rank, c.rhs, active)) return false;
+        double curvature = g[w], violation = -c.b[w] - g[w] * c.mu[w], longest = INF;
+        int blocker = -1;
+        for (int p = 0; p < active; ++p) {
+            const double mu = c.mu[c.act[p]];
+            curvature -= g[c.act[p]] * c.rhs[p];
+            violation -= g[c.act[p]] * mu;
+            if (c.rhs[p] > 0.0 && mu < longest * c.rhs[p]) {
+                longest = mu / c.rhs[p];
+                blocker = p;
+            }
+        }
+        const bool apart = active < c.rank && curvature > SINGULAR * g[w];
+        const double full = apart ? most(violation, 0.0) / curvature : INF;
+        const double t = least(full, longest);
+        if (t == INF) return false;
+        for (int p = 0; p < active; ++p) c.mu[c.act[p]] = most(c.mu[c.act[p]] - t * c.rhs[p], 0.0);
+        c.mu[w] += t;
+        if (full <= longest) {
+            c.act[active++] = w;
+            return true;
+        }
+        c.mu[c.act[blocker]] = 0.0;
+        for (--active; blocker < active; ++blocker) c.act[blocker] = c.act[blocker + 1];
+    }
+}
+
+// Multipliers of the choice without a box, one violated row at a time (Goldfarb and Idnani's method in the
+// Gram matrix), for rows that depend on each other. False where that does not end.
+inline bool one_by_one(Choice& c) {
+    int active = 0;
+    fill(c.mu, 0.0, c.count);
+    for (int turn = 0; turn < NEWTON_STEPS + 4 * c.count; ++turn) {
+        const int worst = most_violated(c, active);
+        if (worst < 0) {
+            const int kept = solve_active(c, active);  // the same, without the rounding of the way
+            if (kept < 0) return false;
+            if (kept == active && most_violated(c, active) < 0) return true;
+            active = kept;
+            continue;
+        }
+        if (!enforce_row(c, worst, active)) return false;
+    }
+    return false;
+}
+
+// Set y = -U' mu and the residual; whether the KKT conditions clearly hold.
+inline bool settle_free(Choice& c, Steps& s) {
+    double* terms = s.free;
+    const Doubles zero = Doubles::all(0.0), dust = Doubles::all(DUST);
+    fill(s.y, 0.0, s.wide);
+    fill(terms, 0.0, s.wide);
+    int used = 0;
+    for (int p = 0; p < c.count; ++p) {
+        if (!(c.mu[p] > 0.0)) continue;
+        const Doubles f = Doubles::all(c.mu[p]);
+        ++used;
+        for (int i = 0; i < s.wide; i += 8) {
+            const Doubles t = f * Doubles::load(c.rows[p] + i);
+            (Doubles::load(s.y + i) - t).store(s.y + i);
+            (Doubles::load(terms + i) + larger(t, zero - t)).store(terms + i);
+        }
+    }
+    Doubles sum = zero;
+    for (int i = 0; i < s.wide; i += 8) {
+        Doubles y = Doubles::load(s.y + i);
+        if (used > 1) {  // one row alone leaves no rounding noise
+            y = if_less(dust * Doubles::load(terms + i), larger(y, zero - y), y, zero);
+            y.store(s.y + i);
+        }
+        sum = sum + y * y;
+    }
+    const double square = total(sum);
+    double gap = 0.0;
+    bool settled = true;
+    for (int p = 0; p < c.count; ++p) {
+        const double rise = dot(c.rows[p], s.y, s.wide), off = rise - c.b[p];
+        const double slip = TIGHT * (std::fabs(c.b[p]) + std::fabs(rise));
+        c.residual[p] = off;
+        gap -= c.mu[p] * off;
+        settled = settled && off <= slip && (c.mu[p] == 0.0 || off >= -slip);
+    }
+    return settled && std::fabs(gap) <= CLOSED * 0.5 * square;
+}
+
+// Whether a step from within the box keeps to it, with room for rounding.
+inline bool keeps_in_box(const Steps& s) {
+    const Doubles zero = Doubles::all(0.0), dust = Doubles::all(DUST);
+    Doubles off = zero;
+    for (int i = 0; i < s.wide; i += 8) {
+        const Doubles y = Doubles::load(s.y + i), far = y + dust * y;
+        off = larger(off, larger(Doubles::load(s.low + i) - smaller(far, zero),
+                                 larger(far, zero) - Doubles::load(s.high + i)));
+    }
+    return !(highest(off) > 0.0);
+}
+
+inline Sizes sizes_of(const Steps& s) {
+    Doubles size = Doubles::all(0.0), step = size, square = size;
+    for (int i = 0; i < s.wide; i += 8) {
+        const Doubles y = Doubles::load(s.y + i), t = Doubles::load(s.placed + i) + y,
+                      v = Doubles::load(s.x + i) + y;
+        size = size + t * t;
+        step = step + y * y;
+        square = square + v * v;
+    }
+    return {std::sqrt(total(size)), std::sqrt(total(step)), total(square)};
+}
+
+// Whether an answer can be squared, and is no rest of a step so long that it cancels.
+inline bool is_sound(const Sizes& z) {
+    return z.size < HUGE_SIZE && z.step * z.step <= LONG * LONG * z.square;
+}
+
+// Ask for more room where the model's own arithmetic could still see a rival; true if it did. The
+// uncontracted boundary is `behind` the row's own slack `base`.
+inline bool push_row(const Guard& g, const Sizes& z, double base, double residual, double& b) {
+    const double need = room_for(g, z);
+    const double missing = need - (g.behind + base - b - residual);
+    if (!(need > 0.0 && missing > 0.0)) return false;
+    b -= missing + need;
+    return true;
+}
+
+inline bool push(Choice& c, const Sizes& z) {
+    bool pushed = false;
+    for (int p = 0; p < c.count; ++p)
+        pushed |= push_row(c.guards[p], z, c.base[p], c.residual[p], c.b[p]);
+    return pushed;
+}
+
+// Largest multiple of the step that keeps to the box.
+inline double reach_in_box(const Steps& s) {
+    const Doubles zero = Doubles::all(0.0), open = Doubles::all(-INF);
+    Doubles found = open;  // the least of all, with its sign turned
+    for (int i = 0; i < s.wide; i += 8) {
+        const Doubles y = Doubles::load(s.y + i), size = size_of(y);
+        const Doubles side = if_less(zero, y, Doubles::load(s.high + i), zero - Doubles::load(s.low + i));
+        found = larger(found, if_less(zero, size, zero - side / size, open));
+    }
+    return -highest(found);
+}
+
+// Turn a step into a point, in z: unmoved coordinates keep their bits, bounds are hit exactly.
+inline void leave(Steps& s, const double* inverse) {
+    const Doubles zero = Doubles::all(0.0);
+    for (int i = 0; i < s.wide; i += 8) {
+        const Doubles a = Doubles::load(s.a + i), y = Doubles::load(s.y + i),
+                      lo = Doubles::load(s.lo + i), hi = Doubles::load(s.hi + i);
+        Doubles to = a + y * Doubles::load(inverse + i);
+        to = smaller(larger(to, lo), hi);
+        to = if_less(Doubles::load(s.low + i), y, to, lo);
+        to = if_less(y, Doubles::load(s.high + i), to, hi);
+        if_less(zero, size_of(y), to, a).store(s.z + i);
+    }
+}
+
+}  // namespace VOICECF_SET
+}  // namespace voicecf

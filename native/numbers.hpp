@@ -1,0 +1,88 @@
+// Tolerances, status codes, and sums over padded coordinates.
+//
+// Coordinates stand in arrays of a multiple of 8 numbers, the last ones zero, so that a loop over
+// packs has no rest. All tolerances are relative; voicecf.tolerance says what each is for.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+
+#include "simd.hpp"
+
+namespace voicecf {
+
+enum Status : std::int8_t { OPTIMAL = 0, INFEASIBLE = 1, UNRESOLVED = 2, ALREADY = 3, STOPPED = 5 };
+
+constexpr double INF = std::numeric_limits<double>::infinity();
+constexpr double EPS = std::numeric_limits<double>::epsilon();
+constexpr double TIGHT = 4e-15;
+constexpr double LOOSE = 1e-12;
+constexpr double DEPENDENT = 1e-12;
+constexpr double SINGULAR = 1e-4;
+constexpr double CLOSED = 1e-10;
+constexpr double LONG = 1e4;
+// Beyond this the squares of an answer overflow.
+constexpr double HUGE_SIZE = 1e150;
+// A row that rises by less than this share of the step is parallel to it.
+constexpr double FLAT = 1e-14;
+// Steps below 16 eps of a coordinate's terms are rounding noise: reset to 0.
+constexpr double DUST = 16 * EPS;
+constexpr int NEWTON_STEPS = 24;
+// How often an answer is pushed further in before its region is called thinner than rounding.
+constexpr int PUSHES = 6;
+
+namespace VOICECF_SET {
+
+inline double least(double a, double b) { return a < b ? a : b; }
+inline double most(double a, double b) { return a > b ? a : b; }
+inline int smaller_of(int a, int b) { return a < b ? a : b; }
+inline double clip(double v, double low, double high) { return least(most(v, low), high); }
+
+// Product of two padded arrays.
+inline double dot(const double* a, const double* b, int padded) {
+    Doubles s = Doubles::all(0.0);
+    for (int i = 0; i < padded; i += 8) s = s + Doubles::load(a + i) * Doubles::load(b + i);
+    return total(s);
+}
+
+// Sum of the absolute products of two padded arrays.
+inline double dot_of_sizes(const double* a, const double* b, int padded) {
+    Doubles s = Doubles::all(0.0);
+    for (int i = 0; i < padded; i += 8) {
+        const Doubles t = Doubles::load(a + i) * Doubles::load(b + i);
+        s = s + larger(t, Doubles::all(0.0) - t);
+    }
+    return total(s);
+}
+
+// y += factor * a
+inline void add_to(double* y, double factor, const double* a, int padded) {
+    const Doubles f = Doubles::all(factor);
+    for (int i = 0; i < padded; i += 8)
+        (Doubles::load(y + i) + f * Doubles::load(a + i)).store(y + i);
+}
+
+inline Doubles size_of(Doubles v) { return larger(v, Doubles::all(0.0) - v); }
+
+// Store a pack in either precision.
+inline void store_as(Doubles v, double* to) { v.store(to); }
+inline void store_as(Doubles v, float* to) {
+    double held[8];
+    v.store(held);
+    for (int i = 0; i < 8; ++i) to[i] = float(held[i]);
+}
+
+// Copy d numbers to or from a padded array.
+inline void copy_line(const double* from, double* to, int d) {
+    int i = 0;
+    for (; i + 8 <= d; i += 8) Doubles::load(from + i).store(to + i);
+    for (; i < d; ++i) to[i] = from[i];
+}
+
+inline void fill(double* y, double value, int n) {
+    for (int i = 0; i < n; ++i) y[i] = value;
+}
+
+}  // namespace VOICECF_SET
+}  // namespace voicecf

@@ -1,0 +1,510 @@
+// The path of a point: price all rows, take in those that matter, solve for these, and again.
+//
+// Of all rows few matter to an answer. A point starts with none, and each round prices all rows at the
+// step so far (scores.hpp), takes in violated ones, and solves for the rows taken in: by their Gram
+// matrix while the box does not bind, by Newton with the box implicit once it does (newton.hpp). Where
+// no row is violated, and none is closer than the model's rounding allows, the step is the answer.
+// What is given up on the way goes to the active-set method with all rows (active_set.hpp).
+#pragma once
+
+#include "active_set.hpp"
+#include "blocks.hpp"
+#include "cell.hpp"
+#include "scores.hpp"
+
+namespace voicecf {
+namespace VOICECF_SET {
+
+// Violated rows that are taken in at a time, if violated by at least this share of the worst.
+constexpr int CUTS = 6;
+constexpr double CUT_SHARE = 0.5;
+constexpr int ROUNDS = 48;
+
+// Copy the box of a point.
+template <class Real>
+void read_box(const Point& p, Workspace<Real>& w) {
+    bool some = true, bounded = false;
+    for (int i = 0; i < w.s.d; ++i) {
+        some &= (p.lo[i] <= p.hi[i]) & (p.lo[i] < INF) & (p.hi[i] > -INF);
+        bounded |= (p.lo[i] > -INF) | (p.hi[i] < INF);
+    }
+    copy_line(p.lo, w.s.lo, w.s.d);
+    copy_line(p.hi, w.s.hi, w.s.d);
+    for (int i = 0; i < (bounded ? 0 : w.s.d); ++i) {
+        w.s.low[i] = -INF;
+        w.s.high[i] = INF;
+    }
+    w.some = some;
+    w.bounded = bounded;
+}
+
+// Turn a point and its box into steps.
+template <class Real>
+void enter(const Rows<Real>& rows, Point& p, bool bounded, Steps& s) {
+    const double* origin = rows.pairs ? rows.centers + std::size_t(p.target) * rows.wide : rows.origin;
+    copy_line(p.at, s.a, s.d);
+    Doubles size = Doubles::all(0.0), far = size;
+    for (int i = 0; i < s.wide; i += 8) {
+        const Doubles a = Doubles::load(s.a + i), scale = Doubles::load(rows.scale + i);
+        const Doubles placed = scale * a, x = scale * (a - Doubles::load(origin + i));
+        placed.store(s.placed + i);
+        x.store(s.x + i);
+        if (bounded) {
+            (scale * (Doubles::load(s.lo + i) - a)).store(s.low + i);
+            (scale * (Doubles::load(s.hi + i) - a)).store(s.high + i);
+        }
+        size = size + placed * placed;
+        far = far + x * x;
+    }
+    p.size = std::sqrt(total(size));
+    p.far = total(far);
+}
+
+// Set row j as the next of the choice, without taking it in. It asks at once for the room that an answer
+// at the row is likely to need: about as large as the point, as far from it as the row, and half way
+// between two centroids.
+template <class Real>
+void load_row(const Rows<Real>& rows, const Point& p, int j, Workspace<Real>& w) {
+    Choice& c = w.choice;
+    const int at = c.count;
+    double offset;
+    c.ids[at] = j;
+    c.mu[at] = 0.0;
+    if (rows.stored.u) {
+        const int row = rows.pairs && j > p.target ? j - 1 : j;
+        const std::size_t place = std::size_t(p.target) * rows.stored.m + row;
+        c.rows[at] = rows.stored.u + place * rows.wide;
+        c.inverse[at] = 1.0 / rows.stored.norms[place];
+        c.guards[at] = rows.stored.guards[place];
+        offset = rows.stored.offsets[place];
+    } else if (rows.pairs) {
+        double* u = c.made + std::size_t(at) * rows.wide;
+        c.inverse[at] = make_row(rows, p.target, j, u, offset, c.guards[at]);
+        c.rows[at] = u;
+    } else {
+        c.rows[at] = rows.u + std::size_t(j) * rows.wide;
+        c.inverse[at] = 1.0;
+        c.guards[at] = rows.guards[j];
+        offset = rows.offsets[j];
+    }
+    c.base[at] = offset - dot(c.rows[at], w.s.x, rows.wide);
+    const Sizes near = {p.size, most(-c.base[at], 0.0), least(p.far, 4.0 * offset * offset)};
+    const double need = 2.0 * room_for(c.guards[at], near);
+    c.b[at] = c.base[at] - most(need - c.guards[at].behind, 0.0);
+}
+
+// Take the loaded row into the choice.
+template <class Real>
+void take_row(const Rows<Real>& rows, Workspace<Real>& w) {
+    Choice& c = w.choice;
+    const int at = c.count++, stride = c.limit + 1;
+    if (w.boxed) return;
+    for (int q = 0; q <= at; ++q)
+        c.gram[at * stride + q] = c.gram[q * stride + at] = dot(c.rows[at], c.rows[q], rows.wide);
+}
+
+// Whether the loaded row holds, and is as far off as the model's rounding needs.
+template <class Real>
+bool has_room(const Rows<Real>& rows, const Workspace<Real>& w, const Sizes& z) {
+    const Choice& c = w.choice;
+    const double* u = c.rows[c.count];
+    const double base = c.base[c.count], slack = base - dot(u, w.s.y, rows.wide);
+    const Guard& g = c.guards[c.count];
+    if (!(g.behind + slack >= room_for(g, z))) return false;
+    return slack >= 0.0 ||
+           -slack <= TIGHT * (std::fabs(base) + dot_of_sizes(u, w.s.y, rows.wide));
+}
+
+// Take in rows that are clearly violated: the worst alone at first; how many, or -1 for too many.
+template <class Real>
+int take_violated(const Rows<Real>& rows, const Point& p, Workspace<Real>& w) {
+    const double worst = highest_peak(w.peaks, rows.long_);
+    if (!(worst > w.error)) return 0;
+    int count = 1;
+    if (w.choice.count == 0)
+        w.found[0] = position(w.r, w.peaks, rows.long_, Real(worst));
+    else
+        count = peaks_above(w.r, w.peaks, rows.long_, Real(CUT_SHARE * worst), CUTS, w.found);
+    for (int q = 0; q < count; ++q) {
+        if (w.choice.count == w.choice.limit) return -1;
+        load_row(rows, p, w.found[q], w);
+        take_row(rows, w);
+    }
+    return count;
+}
+
+// Take in rows that scores cannot tell to be satisfied, or that are too close for the model's rounding.
+template <class Real>
+int take_close(const Rows<Real>& rows, const Point& p, const Sizes& z, Workspace<Real>& w) {
+    const double bar = -(w.error + room_of_all(rows, z));
+    const int count = above(w.r, w.peaks, rows.long_, Real(bar), w.found);
+    int taken = 0;
+    for (int q = 0; q < count; ++q) {
+        if (w.choice.count == w.choice.limit) return -1;
+        load_row(rows, p, w.found[q], w);
+        if (has_room(rows, w, z)) continue;
+        take_row(rows, w);
+        ++taken;
+    }
+    return taken;
+}
+
+// Solve for the rows of the choice: new multipliers, and the step that they make. False if given up.
+template <class Real>
+bool move(Workspace<Real>& w) {
+    Choice& c = w.choice;
+    w.moved = true;
+    if (!w.boxed) {
+        const bool found = all_at_once(c) || one_by_one(c);
+        c.known = c.count;
+        if (found && settle_free(c, w.s) && keeps_in_box(w.s)) return true;
+        w.boxed = true;
+        if (!found) fill(c.mu, 0.0, c.count);
+    }
+    if (!newton(c, w.s)) return false;
+    snap(c, w.s);
+    return true;
+}
+
+// Set the first step, which brings the point into its box, and whether the box binds from the start.
+inline void start(Steps& s, bool& boxed, bool& moved) {
+    const Doubles zero = Doubles::all(0.0), one = Doubles::all(1.0);
+    Doubles away = zero, open = one;
+    for (int i = 0; i < s.wide; i += 8) {
+        const Doubles low = Doubles::load(s.low + i), high = Doubles::load(s.high + i);
+        const Doubles y = smaller(larger(zero, low), high);
+        y.store(s.y + i);
+        away = larger(away, size_of(y));
+        const Doubles gap = if_less(low, high, one, zero);
+        gap.store(s.free + i);
+        if (i + 8 <= s.d) open = smaller(open, gap);
+    }
+    moved = highest(away) > 0.0;
+    boxed = moved || !(-highest(zero - open) > 0.0);
+    for (int i = s.d / 8 * 8; i < s.d; ++i) boxed |= s.free[i] == 0.0;
+}
+
+// Whether the step along the loaded row alone makes it tight and keeps to the box; its sizes.
+inline bool step_along(Choice& c, Steps& s, Sizes& z) {
+    const Doubles zero = Doubles::all(0.0), b = Doubles::all(c.b[0]), dust = Doubles::all(DUST);
+    Doubles rise = zero, size = zero, step = zero, square = zero, off = zero;
+    const double* u = c.rows[0];
+    for (int i = 0; i < s.wide; i += 8) {
+        const Doubles v = Doubles::load(u + i), y = b * v, far = y + dust * y;
+        const Doubles t = Doubles::load(s.placed + i) + y, x = Doubles::load(s.x + i) + y;
+        y.store(s.y + i);
+        rise = rise + v * y;
+        size = size + t * t;
+        step = step + y * y;
+        square = square + x * x;
+        off = larger(off, larger(Doubles::load(s.low + i) - smaller(far, zero),
+                                 larger(far, zero) - Doubles::load(s.high + i)));
+    }
+    const double energy = total(step);
+    z = {std::sqrt(total(size)), std::sqrt(energy), total(square)};
+    c.mu[0] = -c.b[0];
+    c.residual[0] = total(rise) - c.b[0];
+    const double slack = std::fabs(c.residual[0]);
+    return !(highest(off) > 0.0) && slack <= TIGHT * std::fabs(c.b[0]) &&
+           slack * c.mu[0] <= CLOSED * 0.5 * energy;
+}
+
+// Answer a point by the most violated row alone. Most points need no more, and no bound; false where
+// that is not clear, and the point has to be solved.
+template <class Real>
+bool one_row(const Rows<Real>& rows, const Point& p, Workspace<Real>& w) {
+    Choice& c = w.choice;
+    Sizes z;
+    c.count = c.known = 0;
+    w.boxed = w.moved = false;
+    price_all(rows, p, w);
+    const Real worst = highest_peak(w.peaks, rows.long_);
+    if (!(worst > w.error)) return false;
+    load_row(rows, p, position(w.r, w.peaks, rows.long_, worst), w);
+    if (!(c.b[0] < 0.0) || !step_along(c, w.s, z) || !is_sound(z)) return false;
+    double asked = c.b[0];
+    if (push_row(c.guards[0], z, c.base[0], c.residual[0], asked)) return false;
+    c.count = 1;
+    w.moved = true;
+    price_all(rows, p, w);
+    return highest_peak(w.peaks, rows.long_) < -(w.error + room_of_all(rows, z));
+}
+
+// Answer one point by Newton on few rows; unresolved where that is given up.
+template <class Real>
+Status solve(const Rows<Real>& rows, const Point& p, Workspace<Real>& w) {
+    if (one_row(rows, p, w)) return OPTIMAL;
+    Choice& c = w.choice;
+    c.count = c.known = 0;
+    start(w.s, w.boxed, w.moved);
+    int pushes = 0;
+    for (int round = 0; round < ROUNDS; ++round) {
+        price_all(rows, p, w);
+        int taken = take_violated(rows, p, w);
+        if (taken == 0) {
+            const Sizes z = sizes_of(w.s);
+            taken = take_close(rows, p, z, w);
+            if (taken == 0 && !push(c, z)) return is_sound(z) ? OPTIMAL : UNRESOLVED;
+            if (taken == 0 && ++pushes == PUSHES) return UNRESOLVED;
+        }
+        if (taken < 0 || !move(w)) return UNRESOLVED;
+    }
+    return UNRESOLVED;
+}
+
+// Give the active-set method all rows of the target of a point.
+template <class Real>
+void list_rows(const Rows<Real>& rows, const Point& p, Workspace<Real>& w) {
+    ActiveSet& a = w.hard;
+    if (!rows.pairs) {
+        a.u = rows.u;
+        a.offsets = rows.offsets;
+        a.guards = rows.guards;
+        return;
+    }
+    a.u = a.made;
+    a.offsets = a.made_offsets;
+    a.guards = a.made_guards;
+    if (w.made_for == p.target) return;
+    w.made_for = p.target;
+    for (int j = 0; j < a.m; ++j)
+        a.made_inverse[j] =
+            make_row(rows, p.target, j < p.target ? j : j + 1, a.made + std::size_t(j) * rows.wide,
+                     a.made_offsets[j], a.made_guards[j]);
+}
+
+// Cost in the weights, and number of coordinates that changed.
+template <class Real>
+void measure(const Rows<Real>& rows, const Results& out, std::int64_t to, const Workspace<Real>& w) {
+    const Doubles zero = Doubles::all(0.0), one = Doubles::all(1.0);
+    Doubles cost = zero, changed = zero;
+    for (int i = 0; i < rows.wide; i += 8) {
+        const Doubles t = Doubles::load(w.s.z + i) - Doubles::load(w.s.a + i);
+        cost = cost + Doubles::load(rows.weights + i) * t * t;
+        changed = changed + if_less(Doubles::load(w.least + i), size_of(t), one, zero);
+    }
+    out.cost[to] = total(cost);
+    out.changed[to] = std::int64_t(total(changed));
+}
+
+// Write what was found without the active-set method.
+template <class Real>
+void write_found(const Rows<Real>& rows, const Point& p, const Results& out, std::int64_t to,
+                 Workspace<Real>& w) {
+    const Choice& c = w.choice;
+    double gap = 0.0, reach = reach_in_box(w.s);
+    const double step = std::sqrt(dot(w.s.y, w.s.y, w.s.wide));
+    for (int q = 0; q < c.count; ++q) {
+        gap -= c.mu[q] * c.residual[q];
+        const double rise = c.residual[q] + c.b[q];
+        if (rise > FLAT * step && c.base[q] < reach * rise) reach = c.base[q] / rise;
+        if (out.width) out.multipliers[to * out.width + c.ids[q]] = c.mu[q] * c.inverse[q];
+    }
+    out.gap[to] = out.source ? gap * (step > 0.0 ? 2.0 / (step * step) : 2.0) : gap;
+    out.reach[to] = reach_of_all(rows, p, reach, step, w);
+    leave(w.s, rows.inverse);
+}
+
+// Answer a point with all rows, and write what was found.
+template <class Real>
+Status write_hard(const Rows<Real>& rows, const Point& p, const Results& out, std::int64_t to,
+                  Workspace<Real>& w) {
+    ActiveSet& a = w.hard;
+    list_rows(rows, p, w);
+    const Settled found = settle_point(a, w.s);
+    if (found.status == OPTIMAL) {
+        const double step = found.sizes.step;
+        out.gap[to] = out.source ? found.gap * (step > 0.0 ? 2.0 / (step * step) : 2.0) : found.gap;
+        out.reach[to] = reach_of(a, w.s, step);
+        leave(w.s, rows.inverse);
+        const double* origin =
+            rows.pairs ? rows.centers + std::size_t(p.target) * rows.wide : rows.origin;
+        if (step > NEAR * std::sqrt(found.sizes.square)) polish(a, w.s, rows.scale, origin);
+    }
+    for (int j = 0; j < (out.width ? a.m : 0); ++j) {
+        const int id = rows.pairs && j >= p.target ? j + 1 : j;
+        out.multipliers[to * out.width + id] = rows.pairs ? a.mu[j] * a.made_inverse[j] : a.mu[j];
+    }
+    return found.status;
+}
+
+// Write that a point has no answer.
+inline void write_nothing(const Results& out, std::int64_t to, int d) {
+    fill(out.points + to * d, std::numeric_limits<double>::quiet_NaN(), d);
+    out.gap[to] = out.reach[to] = std::numeric_limits<double>::quiet_NaN();
+    if (out.cost) out.cost[to] = std::numeric_limits<double>::quiet_NaN();
+    if (out.changed) out.changed[to] = 0;
+}
+
+// Write that a point is in its target already.
+inline void write_already(const Point& p, const Results& out, std::int64_t to, int d) {
+    copy_line(p.at, out.points + to * d, d);
+    out.status[to] = ALREADY;
+    out.gap[to] = out.cost[to] = 0.0;
+    out.reach[to] = INF;
+    out.changed[to] = 0;
+}
+
+// Tell the cluster of a point; whether it is in its target. -1 where the model has to be asked.
+template <class Real>
+bool tell_source(const Rows<Real>& rows, const Point& p, double span, const Results& out,
+                 std::int64_t to, Workspace<Real>& w) {
+    if (out.copies) copy_line(p.at, out.copies + to * rows.d, rows.d);
+    out.source[to] = -1;
+    if (!(span < FURTHEST<Real>)) return false;
+    const Nearest found = nearest_of(rows, span, w.score, w);
+    if (!found.doubtful) out.source[to] = found.label;
+    return out.source[to] == p.target;
+}
+
+// Answer one point whose scores are known, and whether it is in its target.
+template <class Real>
+void answer(const Rows<Real>& rows, Point& p, double span, const Results& out, std::int64_t to,
+            Workspace<Real>& w) {
+    enter(rows, p, w.bounded, w.s);
+    Status status = w.some ? UNRESOLVED : INFEASIBLE;
+    w.slop = 2.0 * (rows.d + 8) * ROUNDING<Real> * (span + rows.level_size);
+    if (w.some && span < FURTHEST<Real>) status = solve(rows, p, w);
+    if (status == OPTIMAL)
+        write_found(rows, p, out, to, w);
+    else if (w.some && p.size < INF)
+        status = write_hard(rows, p, out, to, w);
+    out.status[to] = status;
+    if (status != OPTIMAL) {
+        write_nothing(out, to, rows.d);
+        return;
+    }
+    copy_line(w.s.z, out.points + to * rows.d, rows.d);
+    if (out.source) measure(rows, out, to, w);
+}
+
+// Problem q of a batch.
+template <class Real>
+Point point_of(const Rows<Real>& rows, const Batch& batch, std::int64_t q) {
+    const std::int64_t at = batch.rows ? batch.rows[q] : q, d = rows.d;
+    return {batch.points + at * d, batch.lo + (batch.own_lo ? at * d : 0),
+            batch.hi + (batch.own_hi ? at * d : 0), batch.targets ? int(batch.targets[q]) : 0, 0.0, 0.0};
+}
+
+inline std::int64_t place_of(const Batch& batch, std::int64_t q) {
+    return batch.places ? batch.places[q] : q;
+}
+
+// Score some points together, and answer them one by one.
+template <class Real>
+void answer_scored(const Rows<Real>& rows, const Batch& batch, const Results& out,
+                   const std::int64_t* which, int count, Workspace<Real>& w) {
+    const double* at[BLOCK] = {};
+    for (int q = 0; q < count; ++q) at[q] = point_of(rows, batch, which[q]).at;
+    enter_block(rows, at, count, w);
+    if (count == BLOCK)
+        multiply<Real, BLOCK>(rows, w.block, w.scores);
+    else
+        for (int q = 0; q < count; ++q)
+            multiply<Real, 1>(rows, w.block + q * rows.wide, w.scores + std::size_t(q) * rows.long_);
+    for (int q = 0; q < count; ++q) {
+        Point p = point_of(rows, batch, which[q]);
+        const std::int64_t to = place_of(batch, which[q]);
+        if (batch.own_lo || batch.own_hi) read_box(p, w);
+        w.score = w.scores + std::size_t(q) * rows.long_;
+        copy_line(p.at, w.s.a, rows.d);
+        if (out.source && !rows.stored.u && tell_source(rows, p, w.spans[q], out, to, w))
+            write_already(p, out, to, rows.d);
+        else
+            answer(rows, p, w.spans[q], out, to, w);
+    }
+}
+
+// Answer a block of points of one target; those that the block leaves open are put into `left`.
+template <class Real>
+int answer_block(const Rows<Real>& rows, const Batch& batch, const Results& out, const Cell& cell,
+                 const std::int64_t* which, int count, Workspace<Real>& w, std::int64_t* left) {
+    const double* at[LANES];
+    const bool own = batch.own_lo || batch.own_hi;
+    int open = 0;
+    for (int q = 0; q < LANES; ++q) at[q] = point_of(rows, batch, which[q < count ? q : count - 1]).at;
+    solve_block(rows, cell, at, w);
+    if (out.source) assign_lanes(rows, cell, w.lanes);
+    for (int q = 0; q < count; ++q) {
+        const Point p = point_of(rows, batch, which[q]);
+        const std::int64_t to = place_of(batch, which[q]);
+        if (out.copies) copy_line(p.at, out.copies + to * rows.d, rows.d);
+        if (out.source) {
+            out.source[to] = std::int64_t(w.lanes.own[q]);
+            if (out.source[to] == cell.target) {
+                write_already(p, out, to, rows.d);
+                continue;
+            }
+        }
+        if (own) read_box(p, w);
+        if (!write_lane(rows, cell, q, p.at, out, to, w)) left[open++] = which[q];
+    }
+    return open;
+}
+
+// Answer problems block by block where rows are stored, sorted by target; the rest one by one.
+template <class Real>
+void answer_sorted(const Rows<Real>& rows, const Batch& batch, const Results& out, std::int64_t start,
+                   std::int64_t stop, Workspace<Real>& w) {
+    const int n = int(stop - start), targets = rows.stored.targets;
+    std::int64_t which[LANES], left[LANES + BLOCK];
+    int open = 0;
+    sort_by_target(batch, start, n, targets, w.lanes);
+    for (int t = 0; t < targets; ++t) {
+        const int last = w.lanes.starts[t + 1];
+        for (int first = w.lanes.starts[t]; first < last; first += LANES) {
+            const int count = smaller_of(LANES, last - first);
+            for (int q = 0; q < count; ++q) which[q] = start + w.lanes.order[first + q];
+            open += answer_block(rows, batch, out, cell_of(rows, t), which, count, w, left + open);
+            if (open < BLOCK) continue;
+            answer_scored(rows, batch, out, left, BLOCK, w);
+            open -= BLOCK;
+            for (int q = 0; q < open; ++q) left[q] = left[BLOCK + q];
+        }
+    }
+    answer_scored(rows, batch, out, left, open, w);
+}
+
+// Project problems start to stop.
+template <class Real>
+void project_chunk(const Rows<Real>& rows, const Batch& batch, const Results& out, std::int64_t start,
+                   std::int64_t stop, Workspace<Real>& w) {
+    if (out.least) copy_line(out.least, w.least, rows.d);
+    if (!batch.own_lo && !batch.own_hi) read_box({nullptr, batch.lo, batch.hi, 0, 0.0, 0.0}, w);
+    const std::int64_t span = rows.stored.u ? SORTED : BLOCK;
+    for (std::int64_t first = start; first < stop; first += span) {
+        const std::int64_t last = first + span < stop ? first + span : stop;
+        if (rows.stored.u) {
+            answer_sorted(rows, batch, out, first, last, w);
+            continue;
+        }
+        std::int64_t which[BLOCK];
+        for (std::int64_t q = first; q < last; ++q) which[q - first] = q;
+        answer_scored(rows, batch, out, which, int(last - first), w);
+    }
+}
+
+// The nearest centroid of points start to stop, and where the model's rounding leaves it in doubt.
+template <class Real>
+void nearest_chunk(const Rows<Real>& rows, const double* points, std::int64_t* labels, bool* doubtful,
+                   std::int64_t start, std::int64_t stop, Workspace<Real>& w) {
+    const double* at[BLOCK];
+    for (std::int64_t first = start; first < stop; first += BLOCK) {
+        const int count = int(stop - first < BLOCK ? stop - first : BLOCK);
+        for (int q = 0; q < BLOCK; ++q) at[q] = points + (first + (q < count ? q : count - 1)) * rows.d;
+        enter_block(rows, at, BLOCK, w);
+        multiply<Real, BLOCK>(rows, w.block, w.scores);
+        for (int q = 0; q < count; ++q) {
+            copy_line(at[q], w.s.a, rows.d);
+            const Nearest found =
+                w.spans[q] < FURTHEST<Real>
+                    ? nearest_of(rows, w.spans[q], w.scores + std::size_t(q) * rows.long_, w)
+                    : nearest_of_all(rows, w);
+            labels[first + q] = found.label;
+            doubtful[first + q] = found.doubtful;
+        }
+    }
+}
+
+}  // namespace VOICECF_SET
+}  // namespace voicecf

@@ -1,0 +1,378 @@
+// Scores: which cluster a point is in, which rows a step violates, how far a step can go on (rho).
+//
+// Row j of the cell of cluster t says s_j(z) <= s_t(z). So the products of a point with all k
+// vectors e_j give its slack to every rival of any target, and its nearest centroid. While the box
+// does not bind, a step is a sum of rows, y = -sum_p mu_p u_p, and what it does to all slacks is a
+// sum of few rows of the table e e'. Scores are rounded, in single precision where there are many
+// rows; each value has an error bound, and whatever is closer than that is judged as a difference
+// in double precision.
+#pragma once
+
+#include "newton.hpp"
+
+namespace voicecf {
+namespace VOICECF_SET {
+
+template <class Real>
+constexpr double ROUNDING = std::numeric_limits<Real>::epsilon();
+// Rows in the choice are marked with this value, so that no scan picks them.
+constexpr double CHOSEN = -3e38;
+// Points further away than this, in units of the longest vector, overflow, or hide all rows
+// behind their error.
+template <class Real>
+constexpr double FURTHEST = sizeof(Real) == 4 ? 1e15 : 1e30;
+// Turns in which the row that ends a step is looked for.
+constexpr int TURNS = 8;
+
+// Scale the points of a block, around the rows' origin, and find their lengths.
+template <class Real>
+void enter_block(const Rows<Real>& rows, const double* const* at, int count, Workspace<Real>& w) {
+    const Doubles unit = Doubles::all(rows.unit);
+    for (int q = 0; q < count; ++q) {
+        Real* out = w.block + q * rows.wide;
+        copy_line(at[q], w.s.z, rows.d);
+        Doubles s = Doubles::all(0.0);
+        for (int i = 0; i < rows.wide; i += 8) {
+            const Doubles from = Doubles::load(w.s.z + i) - Doubles::load(rows.origin + i);
+            const Doubles t = unit * Doubles::load(rows.scale + i) * from;
+            s = s + t * t;
+            store_as(t, out + i);
+        }
+        w.spans[q] = std::sqrt(total(s));
+    }
+}
+
+// Products of `points` scaled points with all vectors.
+template <class Real, int points>
+void multiply(const Rows<Real>& rows, const Real* block, Real* out) {
+    using P = Pack<Real>;
+    for (int j = 0; j < rows.long_; j += P::size) {
+        P s[points];
+        for (int q = 0; q < points; ++q) s[q] = P::all(0);
+        const Real* e = rows.vectors + j;
+        for (int i = 0; i < rows.d; ++i, e += rows.long_) {
+            const P v = P::load(e);
+#pragma GCC unroll 8
+            for (int q = 0; q < points; ++q) s[q] = s[q] + v * P::all(block[q * rows.wide + i]);
+        }
+        for (int q = 0; q < points; ++q) s[q].store(out + q * rows.long_ + j);
+    }
+}
+
+// Largest entry of each stretch.
+template <class Real>
+void find_peaks(const Real* r, int n, Real* peaks) {
+    using P = Pack<Real>;
+    for (int start = 0; start < n; start += STRETCH) {
+        P top = P::load(r + start);
+        const int stop = smaller_of(start + STRETCH, n);
+        for (int j = start + P::size; j < stop; j += P::size) top = larger(top, P::load(r + j));
+        peaks[start / STRETCH] = highest(top);
+    }
+}
+
+template <class Real>
+Real highest_peak(const Real* peaks, int n) {
+    Real top = peaks[0];
+    for (int s = 1; s * STRETCH < n; ++s) top = peaks[s] > top ? peaks[s] : top;
+    return top;
+}
+
+// Positions of entries above a bar; their number.
+template <class Real>
+int above(const Real* r, const Real* peaks, int n, Real bar, int* found) {
+    int count = 0;
+    for (int start = 0; start < n; start += STRETCH) {
+        if (!(peaks[start / STRETCH] > bar)) continue;
+        const int stop = smaller_of(start + STRETCH, n);
+        for (int j = start; j < stop; ++j) {
+            found[count] = j;
+            count += r[j] > bar;
+        }
+    }
+    return count;
+}
+
+// Position of the first entry as high as `top`, which is a peak.
+template <class Real>
+int position(const Real* r, const Real* peaks, int n, Real top) {
+    for (int start = 0; start < n; start += STRETCH) {
+        if (!(peaks[start / STRETCH] == top)) continue;
+        const int stop = smaller_of(start + STRETCH, n);
+        for (int j = start; j < stop; ++j)
+            if (r[j] == top) return j;
+    }
+    return 0;
+}
+
+// Positions of the peaks above a bar, at most so many; their number.
+template <class Real>
+int peaks_above(const Real* r, const Real* peaks, int n, Real bar, int limit, int* found) {
+    int count = 0;
+    for (int start = 0; start < n && count < limit; start += STRETCH) {
+        const Real top = peaks[start / STRETCH];
+        if (!(top > bar)) continue;
+        int j = start;
+        while (r[j] != top) ++j;
+        found[count++] = j;
+    }
+    return count;
+}
+
+inline double squared_distance(const double* a, const double* center, const double* weights,
+                               int wide) {
+    Doubles s = Doubles::all(0.0);
+    for (int i = 0; i < wide; i += 8) {
+        const Doubles t = Doubles::load(a + i) - Doubles::load(center + i);
+        s = s + Doubles::load(weights + i) * t * t;
+    }
+    return total(s);
+}
+
+inline double weighted_square(const double* a, const double* weights, int wide) {
+    Doubles s = Doubles::all(0.0);
+    for (int i = 0; i < wide; i += 8) {
+        const Doubles t = Doubles::load(a + i);
+        s = s + Doubles::load(weights + i) * t * t;
+    }
+    return total(s);
+}
+
+// The nearest centroid, and whether the model's own rounding could see another one.
+struct Nearest {
+    int label;
+    bool doubtful;
+};
+
+// Whether scores alone leave no doubt that centroid `first` is the nearest. Leaves it out of w.t.
+template <class Real>
+bool clearly_nearest(const Rows<Real>& rows, double span, int first, double top, Workspace<Real>& w) {
+    w.t[first] = Real(CHOSEN);
+    find_peaks(w.t, rows.long_, w.peaks);
+    const double second = highest_peak(w.peaks, rows.long_), unit2 = rows.unit * rows.unit;
+    const double slop = 2.0 * (rows.d + 8) * ROUNDING<Real> * (span + 1.0);
+    const double near = most(span * span - 2.0 * top, 0.0) + slop;  // squared distances, in units
+    const double next = most(span * span - 2.0 * second, 0.0) + slop;
+    double size = 0.0;
+    if (rows.expanded) size = span + rows.unit * (rows.middle + rows.longest);
+    return 2.0 * (top - second - slop) > 4.0 * rows.growth * (near + next + size * size) && unit2 > 0.0;
+}
+
+// The nearest centroid of the point in w.s.a by the direct formula, where scores say nothing.
+template <class Real>
+Nearest nearest_of_all(const Rows<Real>& rows, const Workspace<Real>& w) {
+    int label = 0;
+    double best = INF;
+    for (int j = 0; j < rows.count; ++j) {
+        const double s = squared_distance(w.s.a, rows.centers + j * rows.wide, rows.weights, rows.wide);
+        if (s < best) {
+            best = s;
+            label = j;
+        }
+    }
+    return {label, true};
+}
+
+// The nearest centroid of the point in w.s.a. |a - m_j|^2 falls by 2 where s_j - |m_j|^2 / 2 rises by 1;
+// all that come within rounding of the highest are judged by the direct formula.
+template <class Real>
+Nearest nearest_of(const Rows<Real>& rows, double span, const Real* score, Workspace<Real>& w) {
+    using P = Pack<Real>;
+    for (int j = 0; j < rows.long_; j += P::size)
+        (P::load(score + j) - P::load(rows.halves + j)).store(w.t + j);
+    find_peaks(w.t, rows.long_, w.peaks);
+    const Real top = highest_peak(w.peaks, rows.long_);
+    const int first = position(w.t, w.peaks, rows.long_, top);
+    if (clearly_nearest(rows, span, first, top, w)) return {first, false};
+    w.t[first] = top;
+    find_peaks(w.t, rows.long_, w.peaks);
+    const double near = squared_distance(w.s.a, rows.centers + first * rows.wide, rows.weights, rows.wide);
+    double size = 0.0;
+    if (rows.expanded) size = std::sqrt(weighted_square(w.s.a, rows.weights, rows.wide)) + rows.longest;
+    const double unit2 = rows.unit * rows.unit;
+    const double slop = 2.0 * (rows.d + 8) * ROUNDING<Real> * (span + 1.0);
+    const double window = 2.0 * slop + unit2 * rows.growth * (4.0 * near + size * size);
+    double best = near, second = near + 2.0 * (window - slop) / unit2;
+    int label = first;
+    const int count = above(w.t, w.peaks, rows.long_, Real(top - window), w.found);
+    for (int p = 0; p < count; ++p) {
+        const int j = w.found[p];
+        if (j == first) continue;
+        const double s = squared_distance(w.s.a, rows.centers + j * rows.wide, rows.weights, rows.wide);
+        if (s < best || (s == best && j < label)) {
+            second = best;
+            best = s;
+            label = j;
+        } else if (s < second) {
+            second = s;
+        }
+    }
+    const bool sure = second - best > rows.growth * (best + second + size * size);
+    return {label, !sure};
+}
+
+// Right-hand sides of the target of a point.
+template <class Real>
+const Real* levels_of(const Rows<Real>& rows, const Point& p) {
+    return rows.levels + (rows.pairs ? std::size_t(p.target) * rows.long_ : 0);
+}
+
+// Set r of all rows from their scores at some place.
+template <class Real>
+void price_scores(const Rows<Real>& rows, const Point& p, const Real* score, Real* r) {
+    using P = Pack<Real>;
+    const Real* level = levels_of(rows, p);
+    const P here = P::all(rows.pairs ? score[p.target] : Real(0));
+    for (int j = 0; j < rows.long_; j += P::size)
+        (P::load(score + j) - here - P::load(level + j)).store(r + j);
+}
+
+// Collect the rows with a multiplier, and what the step takes of their vectors; how many.
+template <class Real>
+int shares_of(const Choice& c, Workspace<Real>& w, double& total_share) {
+    int kept = 0;
+    total_share = 0.0;
+    for (int p = 0; p < c.count; ++p) {
+        if (!(c.mu[p] > 0.0)) continue;
+        const double share = c.mu[p] * c.inverse[p];
+        w.among[kept] = c.ids[p];
+        w.shares[kept++] = Real(share);
+        total_share += share;
+    }
+    return kept;
+}
+
+// Set r of all rows at a step that is a sum of rows, from the table.
+template <class Real>
+void price_table(const Rows<Real>& rows, const Point& p, Workspace<Real>& w) {
+    using P = Pack<Real>;
+    double sum = 0.0;
+    const int kept = shares_of(w.choice, w, sum);
+    const Real* level = levels_of(rows, p);
+    const Real* own = rows.pairs ? rows.table + std::size_t(p.target) * rows.long_ : level;
+    Real here = 0, share_of_own = 0;
+    if (rows.pairs) {
+        share_of_own = Real(sum);
+        for (int q = 0; q < kept; ++q) here += w.shares[q] * own[w.among[q]];
+        here -= share_of_own * own[p.target];
+        here -= w.score[p.target];
+    }
+    const P here_all = P::all(here), own_all = P::all(share_of_own);
+    for (int j = 0; j < rows.long_; j += P::size) {
+        P r = P::load(w.score + j) - P::load(level + j) + here_all;
+        if (rows.pairs) r = r + own_all * P::load(own + j);
+        for (int q = 0; q < kept; ++q) {
+            const Real* e = rows.table + std::size_t(w.among[q]) * rows.long_;
+            r = r - P::all(w.shares[q]) * P::load(e + j);
+        }
+        r.store(w.r + j);
+    }
+    w.error = w.slop + 4.0 * (kept + 8) * ROUNDING<Real> * sum;
+}
+
+// Set r of all rows at any step, by products.
+template <class Real>
+void price_products(const Rows<Real>& rows, const Point& p, Workspace<Real>& w) {
+    Real* place = w.block + (BLOCK - 1) * rows.wide;  // scores of the block are taken already
+    double s = 0.0;
+    for (int i = 0; i < rows.d; ++i) {
+        const double t = rows.unit * (rows.scale[i] * (w.s.a[i] - rows.origin[i]) + w.s.y[i]);
+        s += t * t;
+        place[i] = Real(t);
+    }
+    multiply<Real, 1>(rows, place, w.t);
+    price_scores(rows, p, w.t, w.r);
+    const double slop = 2.0 * (rows.d + 8) * ROUNDING<Real> * (std::sqrt(s) + rows.level_size);
+    w.error = most(w.slop, slop);
+}
+
+// Set r = U (x + y) - h of all rows, their largest in each stretch, and the error of r.
+template <class Real>
+void price_all(const Rows<Real>& rows, const Point& p, Workspace<Real>& w) {
+    w.error = w.slop;
+    if (!w.moved)
+        price_scores(rows, p, w.score, w.r);
+    else if (!w.boxed && rows.table)
+        price_table(rows, p, w);
+    else
+        price_products(rows, p, w);
+    for (int q = 0; q < w.choice.count; ++q) w.r[w.choice.ids[q]] = Real(CHOSEN);
+    find_peaks(w.r, rows.long_, w.peaks);
+}
+
+// The most room that any row may need for the model's rounding, in the units of r.
+template <class Real>
+double room_of_all(const Rows<Real>& rows, const Sizes& z) {
+    if (!rows.pairs) return room_for(rows.largest, z);
+    const double grown = rows.expanded ? rows.growth * rows.longest : 0.0;
+    const Guard any = {0.0, grown * rows.longest, 4.0 * rows.eps / rows.unit + 2.0 * grown,
+                       rows.growth, 64.0 * EPS / rows.unit};
+    return rows.unit * rows.unit * room_for(any, z);
+}
+
+// Largest multiple of the step that keeps to row j.
+template <class Real>
+double reach_of_row(const Rows<Real>& rows, const Point& p, const Workspace<Real>& w, int j,
+                    double step) {
+    double slack, rise, length = 1.0;
+    if (!rows.pairs) {
+        const double* u = rows.u + std::size_t(j) * rows.wide;
+        slack = rows.offsets[j] - dot(u, w.s.x, rows.wide);
+        rise = dot(u, w.s.y, rows.wide);
+    } else {
+        const double *mine = rows.centers + std::size_t(p.target) * rows.wide,
+                     *theirs = rows.centers + std::size_t(j) * rows.wide;
+        Doubles spread = Doubles::all(0.0), here = spread, square = spread, up = spread;
+        for (int i = 0; i < rows.wide; i += 8) {
+            const Doubles t = Doubles::load(theirs + i) - Doubles::load(mine + i);
+            const Doubles a = Doubles::load(rows.pull + i) * t;
+            spread = spread + Doubles::load(rows.weights + i) * t * t;
+            here = here + a * Doubles::load(w.s.x + i);
+            up = up + a * Doubles::load(w.s.y + i);
+            square = square + a * a;
+        }
+        rise = total(up);
+        slack = 0.5 * rows.alphas[p.target] * total(spread) - total(here);
+        length = std::sqrt(total(square));
+    }
+    return rise > FLAT * step * length ? slack / rise : INF;
+}
+
+// Set by how much each row would be overshot so far along the step, at most.
+template <class Real>
+void overshoot(const Rows<Real>& rows, const Point& p, double reach, Workspace<Real>& w) {
+    using P = Pack<Real>;
+    const Real* level = levels_of(rows, p);
+    const Real error = Real(w.error);
+    const P here = P::all((rows.pairs ? w.score[p.target] : Real(0))), err = P::all(error);
+    const P slant = P::all(Real(least(reach, 1e6)));
+    for (int j = 0; j < rows.long_; j += P::size) {
+        const P start = P::load(w.score + j) - here - P::load(level + j);
+        const P rise = P::load(w.r + j) - start + err + err;
+        (start + err + slant * rise).store(w.t + j);
+    }
+    find_peaks(w.t, rows.long_, w.peaks);
+}
+
+// Largest multiple of the step that keeps to all rows, at most `reach` and at least 1. The row that is
+// overshot most ends the step before: after a few turns hardly any row is overshot.
+template <class Real>
+double reach_of_all(const Rows<Real>& rows, const Point& p, double reach, double step,
+                    Workspace<Real>& w) {
+    if (!(step > 0.0)) return most(reach, 1.0);
+    for (int turn = 0; turn < TURNS; ++turn) {
+        overshoot(rows, p, reach, w);
+        const Real top = highest_peak(w.peaks, rows.long_);
+        if (!(top > Real(0))) return most(reach, 1.0);
+        const int worst = position(w.t, w.peaks, rows.long_, top);
+        const double one = reach_of_row(rows, p, w, worst, step);
+        if (!(one < reach)) break;
+        reach = one;
+    }
+    const int count = above(w.t, w.peaks, rows.long_, Real(0), w.found);
+    for (int q = 0; q < count; ++q) reach = least(reach, reach_of_row(rows, p, w, w.found[q], step));
+    return most(reach, 1.0);
+}
+
+}  // namespace VOICECF_SET
+}  // namespace voicecf

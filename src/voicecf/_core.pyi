@@ -1,0 +1,143 @@
+"""Types of the compiled core; see `native/`."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+_Floats = NDArray[np.float64]
+_Whole = NDArray[np.int64]
+
+FEW_ROWS: int
+
+def instruction_set() -> str: ...
+def prefix_boxes(
+    batch: Batch, order: _Whole, counts: _Whole, lo: _Floats, hi: _Floats, start: int, stop: int
+) -> None: ...
+
+class Batch:
+    def __init__(
+        self,
+        points: _Floats,
+        lo: _Floats,
+        hi: _Floats,
+        rows: _Whole | None = None,
+        places: _Whole | None = None,
+        targets: _Whole | None = None,
+    ) -> None: ...
+
+class Results:
+    def __init__(
+        self,
+        points: _Floats,
+        multipliers: _Floats,
+        gap: _Floats,
+        reach: _Floats,
+        status: NDArray[np.int8],
+    ) -> None: ...
+    def tell(
+        self,
+        source: _Whole,
+        cost: _Floats,
+        changed: _Whole,
+        least: _Floats,
+        copies: _Floats | None = None,
+    ) -> None: ...
+
+class Rows:
+    @staticmethod
+    def listed(
+        u: _Floats, offsets: _Floats, origin: _Floats, scale: _Floats, guard: _Floats
+    ) -> Rows: ...
+    @staticmethod
+    def clusters(
+        centers: _Floats,
+        weights: _Floats,
+        alphas: _Floats | None,
+        delta: float,
+        growth: float,
+        eps: float,
+        expanded: bool,
+    ) -> Rows: ...
+    def project(self, batch: Batch, results: Results, start: int, stop: int) -> None: ...
+    def nearest(
+        self,
+        points: _Floats,
+        labels: _Whole,
+        doubtful: NDArray[np.bool_],
+        start: int,
+        stop: int,
+    ) -> None: ...
+    def prefix_floors(
+        self, batch: Batch, order: _Whole, floor: _Whole, start: int, stop: int
+    ) -> None: ...
+    def branch(self, batch: Batch, rules: Rules, found: Found, start: int, stop: int) -> None: ...
+
+class Rules:
+    def __init__(self, columns: _Whole, listed: _Floats, pitches: _Floats) -> None: ...
+    def allow(
+        self,
+        stay: Any,
+        allowed: Any,
+        least: Any,
+        most: Any,
+        lo: _Floats,
+        hi: _Floats,
+        locked: NDArray[np.uint8],
+    ) -> None: ...
+    def limit(self, changes: int, fewest: bool, nodes: int) -> None: ...
+
+class Found:
+    def __init__(
+        self,
+        points: _Floats,
+        energy: _Floats,
+        bound: _Floats,
+        reach: _Floats,
+        status: NDArray[np.int8],
+        changes: _Whole,
+        nodes: _Whole,
+    ) -> None: ...
+
+class Measure:
+    def __init__(
+        self,
+        rows: _Whole,
+        points: _Floats,
+        answers: _Floats,
+        weights: _Floats,
+        metric: _Floats,
+        least: _Floats,
+    ) -> None: ...
+    def run(
+        self, cost: _Floats, energy: _Floats, changed: _Whole, start: int, stop: int
+    ) -> None: ...
+
+class Table:
+    def __init__(self, X: _Floats, mass: _Floats, centers: _Floats, weights: _Floats) -> None: ...
+    def nearest(
+        self, labels: NDArray[np.int32], closest: _Floats, start: int, stop: int
+    ) -> None: ...
+    def sweep(
+        self, labels: NDArray[np.int32], closest: _Floats, around: _Floats, start: int, stop: int
+    ) -> None: ...
+    def distances(self, out: _Floats, start: int, stop: int) -> None: ...
+    def add_up(
+        self, labels: NDArray[np.int32], sums: _Floats, totals: _Floats, start: int, stop: int
+    ) -> None: ...
+    def spread(self, labels: NDArray[np.int32], out: _Floats, start: int, stop: int) -> None: ...
+
+class Pairwise:
+    def __init__(
+        self,
+        X: _Floats,
+        labels: _Whole,
+        origin: _Floats,
+        centers: _Floats,
+        gram: _Floats,
+        slack: float,
+    ) -> None: ...
+    def misses(self, first: int, out: NDArray[np.bool_], start: int, stop: int) -> None: ...
+    def repair(
+        self, rows: _Whole, target: int, answers: _Floats, out: _Floats, start: int, stop: int
+    ) -> None: ...
