@@ -12,6 +12,7 @@ import bench_columns
 import bench_explain
 import bench_shark
 
+from voicecf._core import instruction_set
 from voicecf.parallel import cores
 
 
@@ -23,7 +24,7 @@ def shown(seconds: float) -> str:
 
 
 def main() -> None:
-    print(f"{cores()} cores; SHARK on {bench_shark.data()[1].rsplit('/', 1)[-1]}")
+    print(f"{cores()} cores; instruction set {instruction_set()}; SHARK on Diabetes")
     print(f"{'what':<58} {'time':>12} {'ratio':>10}  goal")
     every = chain(bench_explain.rows(), bench_columns.rows(), bench_shark.rows())
     for what, seconds, ratio, goal in every:
