@@ -78,7 +78,8 @@ class Sheet:
         return y
 
     def _paragraph(self, text: str, y: float) -> None:
-        for line in wrapped(self.ax, text, self.style.text, 0.96 * self.width):
+        # Room for hinting: letters are up to a few per cent wider at another resolution.
+        for line in wrapped(self.ax, text, self.style.text, 0.92 * self.width):
             write(self.ax, 0.02, y, line, self.style, color=self.style.faint)
             y += self.style.text * 1.5 / 72
 
