@@ -315,9 +315,9 @@ class Counterfactuals:
         >>> print(voice.explain([[1.0, 5.0]], target=1, bounds={"age": (0, 2.01)}).text(0))
         Row 0 moves from cluster 0 to 1 if age rises from 1 to 2.01; it can go no further.
         """
-        return self[self._at(i)].rounded().sentence(0)
+        return self[self._at(i)].rounded()._sentence(0)
 
-    def sentence(self, i: int) -> str:
+    def _sentence(self, i: int) -> str:
         """Say answer i with the digits that it has; `text` says it rounded."""
         row, source, target = self.row[i], self.source[i], self.target[i]
         status = Status(self.status[i])
@@ -451,7 +451,7 @@ class Counterfactuals:
                 move = f"moves from cluster {self.source[i]} to {self.target[i]}"
                 yield f"Row {self.row[i]} {move} by {self.n_changed[i]} changes: see .text({i})"
             else:
-                yield self.sentence(i)
+                yield self._sentence(i)
 
     def _repr_html_(self) -> str:
         head, *body = repr(self).split("\n")

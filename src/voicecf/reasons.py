@@ -14,6 +14,7 @@ import numpy as np
 from voicecf.constraints import Constraint, read_constraints
 from voicecf.members import Case, Draft, Member, number
 from voicecf.status import Status
+from voicecf.wording import joined
 
 if TYPE_CHECKING:
     from voicecf.counterfactuals import Counterfactuals
@@ -142,13 +143,6 @@ def phrases(conflict: list[Member]) -> list[str]:
         verb = "s {} are" if many else " {} is"
         said.append(f"cluster{verb.format(joined(close, 'and'))} too close")
     return said
-
-
-def joined(said: list[str], last: str) -> str:
-    """Write phrases as one: a, b and c."""
-    if len(said) < 2:
-        return "".join(said)
-    return f"{', '.join(said[:-1])} {last} {said[-1]}"
 
 
 def reason_of(answers: Counterfactuals, i: int) -> Reason:

@@ -156,7 +156,7 @@ def _answer(
         **{key: int(getattr(cf, key)[i]) for key in counts},
         **{key: _number(getattr(cf, key)[i]) for key in ("cost", "alpha", "gap")},
         **{key: _reach(getattr(cf, key)[i]) for key in ("rho", "tau")},
-        "text": cf.sentence(i),
+        "text": cf._sentence(i),
         "values": None if name in NOTHING else row,
         "changes": [] if name in NOTHING else _changes(cf, i, row, texts),
     }

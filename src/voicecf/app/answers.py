@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from voicecf import Counterfactuals, Status
 from voicecf.app.question import ALTERNATIVES, LIMIT, Allowed, Objective, Question
 from voicecf.app.segments import Segments, blocks_of
-from voicecf.app.words import counted, figure, joined, percent
+from voicecf.app.words import counted, figure, percent
 from voicecf.reasons import Member, Reason, Relaxation
 from voicecf.rounding import short_ranges
-from voicecf.wording import exact
+from voicecf.wording import exact, joined
 
 # Changes that a sentence names before it counts the rest.
 NAMED = 5

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from math import floor, isfinite, log10
 
 
@@ -44,13 +43,6 @@ def percent(share: float) -> str:
     digits = 1 if 0 < share < 0.0995 or 0.99 < share < 1 else 0
     text = f"{100 * share:.{digits}f}"
     return f"{text.removesuffix('.0')} %"
-
-
-def joined(texts: Sequence[str], last: str = "and") -> str:
-    """Write a list: 'a, b and c'."""
-    if len(texts) < 2:
-        return "".join(texts)
-    return f"{', '.join(texts[:-1])} {last} {texts[-1]}"
 
 
 def counted(n: int, one: str, many: str | None = None) -> str:

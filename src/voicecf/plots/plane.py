@@ -10,10 +10,11 @@ import numpy as np
 
 from voicecf.errors import ColumnError, DataError, known_column, listed
 from voicecf.frames import as_frame
-from voicecf.plots.words import joined, legible
+from voicecf.plots.words import legible
 from voicecf.region import Array
 from voicecf.space import Given, Space
 from voicecf.status import Status
+from voicecf.wording import joined
 
 if TYPE_CHECKING:
     from voicecf.counterfactuals import Counterfactuals

@@ -24,10 +24,11 @@ from voicecf.plots.plane import Plane
 from voicecf.plots.polygons import area, middle, rectangle
 from voicecf.plots.scene import Scene, ends_of
 from voicecf.plots.theme import Theme, mixed
-from voicecf.plots.words import counted, joined, legible
+from voicecf.plots.words import counted, legible
 from voicecf.region import Array
 from voicecf.space import Kind
 from voicecf.status import Status
+from voicecf.wording import joined
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

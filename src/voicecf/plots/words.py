@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -35,12 +34,6 @@ def shortened(text: str, longest: int) -> str:
         return text
     tail = max((longest - 1) // 3, 0)
     return f"{text[: longest - 1 - tail]}{ELLIPSIS}{text[len(text) - tail :]}"
-
-
-def joined(names: Iterable[str]) -> str:
-    """Join names: a, b and c."""
-    *rest, last = list(names) or [""]
-    return f"{', '.join(rest)} and {last}" if rest else last
 
 
 def level(value: Any) -> str:
