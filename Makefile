@@ -76,14 +76,15 @@ $(VENV)/bin/pip:
 	$(PYTHON) -m venv $(VENV)
 	$(VENV)/bin/pip install --quiet --upgrade pip
 
-# Without a compiler, PyPI has one: zig, in $(VENV). For any processor: it compiles for this one unasked.
+# Without a compiler, PyPI has one: zig, in $(VENV). -I hides the build environment that pip sets up, and
+# -mcpu=baseline asks for code that runs on any processor.
 ifeq ($(COMPILER),)
 COMPILING = CC="$(abspath $(VENV))/bin/zig-cc" CXX="$(abspath $(VENV))/bin/zig-c++"
 $(VENV)/compiler: $(VENV)/bin/pip
 	@echo "There is no C++ compiler: PyPI's ziglang is brought as one."
 	$(VENV)/bin/pip install --quiet ziglang
 	for name in cc c++; do \
-		printf '#!/bin/sh\nexec "%s" -m ziglang %s "$$@"\n' "$(abspath $(RUN))" "$$name -mcpu=baseline" \
+		printf '#!/bin/sh\nexec "%s" -I -m ziglang %s "$$@"\n' "$(abspath $(RUN))" "$$name -mcpu=baseline" \
 			> $(VENV)/bin/zig-$$name; chmod +x $(VENV)/bin/zig-$$name; \
 	done
 	touch $@
