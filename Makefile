@@ -79,13 +79,15 @@ $(VENV)/bin/pip:
 # Without a compiler, PyPI has one: zig, in $(VENV). -I hides the build environment that pip sets up, and
 # -mcpu=baseline asks for code that runs on any processor.
 ifeq ($(COMPILER),)
-COMPILING = CC="$(abspath $(VENV))/bin/zig-cc" CXX="$(abspath $(VENV))/bin/zig-c++"
+ZIG = $(abspath $(VENV))/bin/zig
+COMPILING = CC="$(ZIG)-cc" CXX="$(ZIG)-c++" CMAKE_ARGS="-DCMAKE_AR=$(ZIG)-ar -DCMAKE_RANLIB=$(ZIG)-ranlib"
 $(VENV)/compiler: $(VENV)/bin/pip
 	@echo "There is no C++ compiler: PyPI's ziglang is brought as one."
 	$(VENV)/bin/pip install --quiet ziglang
-	for name in cc c++; do \
-		printf '#!/bin/sh\nexec "%s" -I -m ziglang %s "$$@"\n' "$(abspath $(RUN))" "$$name -mcpu=baseline" \
-			> $(VENV)/bin/zig-$$name; chmod +x $(VENV)/bin/zig-$$name; \
+	for tool in "cc -mcpu=baseline" "c++ -mcpu=baseline" ar ranlib; do \
+		name="$(ZIG)-$${tool%% *}"; \
+		printf '#!/bin/sh\nexec "%s" -I -m ziglang %s "$$@"\n' "$(abspath $(RUN))" "$$tool" > "$$name"; \
+		chmod +x "$$name"; \
 	done
 	touch $@
 else
