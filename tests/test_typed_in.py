@@ -203,6 +203,37 @@ def test_a_tie_is_no_landing():
     assert "rises from 1 to 2.01;" in voice.explain([[1.0, 5.0]], target=1).text(0)
 
 
+def test_single_precision_tables_are_answered_in_digits_that_land():
+    rng = np.random.default_rng(0)
+    values = rng.normal(size=(80, 3)) * [1.0, 0.2, 1e6] + [0.0, 1e6, 0.0]
+    frame = pd.DataFrame(values, columns=["a", "b", "c"]).astype("float32")
+    voice = VoICE(SHARK(4, n_init=2, random_state=0)).fit(frame)
+    cf = voice.explain(frame, target="each")
+    for rows in (cf.to_frame(), cf.rounded().to_frame()):
+        found = voice.model_.predict(rows[cf.feasible])
+        np.testing.assert_array_equal(found, cf.target[cf.feasible])
+
+
+def test_true_and_false_are_printed_as_such():
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame({"vip": rng.random(100) < 0.5, "x": rng.normal(size=100)})
+    voice = VoICE(make_pipeline(StandardScaler(), KMeans(2, n_init=3, random_state=0))).fit(frame)
+    cf = voice.explain(frame.head(3))
+    now = bool(frame["vip"][0])
+    assert f"vip changes from {now} to {not now}" in cf.text(0)
+    (change,) = (c for c in ChangeCard.from_counterfactuals(cf, 0).changes if c.column == "vip")
+    assert change.texts == (str(now), str(not now))
+
+
+def test_long_names_are_printed_whole():
+    name = "annual spending of the household on groceries and other goods, in euros, year "
+    voice = VoICE.from_centers([[0.0, 0.0], [4.0, 4.0]], feature_names=[f"{name}1", f"{name}2"])
+    text = voice.explain([[0.0, 0.0]], target=1).text(0)
+    assert [column for column, _, _ in phrases(text, [f"{name}1", f"{name}2"])] == [
+        f"{name}1", f"{name}2",
+    ]  # fmt: skip
+
+
 def test_where_no_short_number_lands_all_digits_are_printed():
     centers = [[0.0], [1.0], [1.0 + 2e-12]]
     cf = VoICE.from_centers(centers, feature_names=["x"]).explain([[0.0]], target=1)

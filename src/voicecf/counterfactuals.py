@@ -26,8 +26,6 @@ Rows = NDArray[np.int64]
 NAMED = 6
 # How many times as far is as good as any distance.
 FAR = 1e6
-# How much of a column's name it shows.
-LONGEST = 60
 # What there is one of for every answer.
 ARRAYS = ("row", "place", "points", "source", "target", "status", "cost", "n_changed",
           "cardinality", "rho", "alpha", "gap", "rank")  # fmt: skip
@@ -416,6 +414,8 @@ class Counterfactuals:
         before, after = (values[c][i] for values in self._values)
         if self.space.columns[c].kind == "category":
             return f"{name} changes from {_level_text(before)} to {_level_text(after)}"
+        if self.space.is_truth(c, self.given):
+            return f"{name} changes from {bool(before)} to {bool(after)}"
         if np.isnan(before):
             return f"{name}, which is missing, is {exact(after)}"
         verb = "rises" if after > before else "falls"
@@ -474,9 +474,8 @@ def _objects(values: list[Any]) -> NDArray[Any]:
 
 
 def _legible(name: Any) -> str:
-    """Write a column's name so that it fits into a line and is seen to be one."""
+    """Write a column's name so that it is seen to be one."""
     text = str(name)
-    text = text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."
     return text if text.strip() and text.isprintable() else repr(text)
 
 

@@ -242,6 +242,12 @@ def _rebuilt(series: Any, rows: Rows, values: list[Any]) -> Any:
         return make(series.name, whole, backend=series.implementation)
 
 
+def widened(frame: Any, names: Sequence[Any]) -> Any:
+    """Return a frame in which some columns hold doubles, where they held single precision."""
+    single = [name for name in names if frame.get_column(name).dtype == nw.Float32]
+    return frame.with_columns(frame.get_column(name).cast(nw.Float64) for name in single)
+
+
 def emptied(frame: Any, names: Sequence[Any], lost: NDArray[np.bool_]) -> Any:
     """Return a narwhals frame in which some columns of the lost rows hold nothing.
 

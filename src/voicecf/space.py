@@ -26,6 +26,7 @@ from voicecf.frames import (
     numbers,
     table,
     typed,
+    widened,
     written,
     written_array,
 )
@@ -298,6 +299,16 @@ class Space:
             return array
         return table(dict(zip(self.sources, typed(array), strict=True)))
 
+    def is_truth(self, c: int, given: Given) -> bool:
+        """Tell whether a number column holds true and false in the user's table."""
+        column = self.columns[c]
+        if column.kind != "number":
+            return False
+        if given.frame is None:
+            return given.array is not None and given.array.dtype == np.bool_
+        name = self.frame_name(given.frame, column.sources[0])
+        return bool(given.frame.get_column(name).dtype == nw.Boolean)
+
     def frame_name(self, frame: Any, source: Any) -> Any:
         """Return what a frame calls a source: its name, or what stands in its place."""
         return source if self.named else frame.columns[self.sources.index(source)]
@@ -373,7 +384,11 @@ class Space:
         """Return given rows with cells changed, as frame or array."""
         if given.frame is not None:
             changes = {self.frame_name(given.frame, s): c for s, c in changes.items()}
-            return written(given.frame[rows], changes), None
+            frame = given.frame[rows]
+            if self.steps is None and self.dtype == np.float64:
+                # Single precision would not hold what the model sees in double precision.
+                frame = widened(frame, [name for name, cells in changes.items() if len(cells.rows)])
+            return written(frame, changes), None
         assert given.array is not None
         at = {self.sources.index(source): cells for source, cells in changes.items()}
         return None, written_array(given.array[rows], at)

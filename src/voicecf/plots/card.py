@@ -179,7 +179,9 @@ def _changes(cf: Counterfactuals, i: int) -> list[Change]:
     for at, c in enumerate(cf._changed(i).tolist()):
         column = cf.space.columns[c]
         before, after = (values[c][i] for values in cf._values)
-        if column.kind == "number":
+        if cf.space.is_truth(c, cf.given):
+            before, after = bool(before), bool(after)
+        elif column.kind == "number":
             before, after = float(before), float(after)
         share = price[column.places].sum() / price.sum() if price.sum() > 0 else np.nan
         ends = {name: values[at] for name, values in ranges.items()}
