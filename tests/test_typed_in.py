@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 from sklearn.cluster import KMeans
 from sklearn.compose import make_column_selector, make_column_transformer
+from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import (
     FunctionTransformer,
@@ -223,6 +224,25 @@ def test_true_and_false_are_printed_as_such():
     assert f"vip changes from {now} to {not now}" in cf.text(0)
     (change,) = (c for c in ChangeCard.from_counterfactuals(cf, 0).changes if c.column == "vip")
     assert change.texts == (str(now), str(not now))
+
+
+def test_a_missing_truth_value_is_said_to_be_missing():
+    rng = np.random.default_rng(1)
+    vip = pd.array(rng.random(100) < 0.5, dtype="boolean")
+    vip[:5] = pd.NA
+    frame = pd.DataFrame({"vip": vip, "x": rng.normal(size=100)})
+    fill = SimpleImputer(strategy="most_frequent")
+    model = make_pipeline(
+        make_column_transformer((fill, ["vip"]), remainder="passthrough"),
+        StandardScaler(), KMeans(2, n_init=3, random_state=0),
+    )  # fmt: skip
+    cf = VoICE(model).fit(frame).explain(frame.head(5), target="each")
+    moved = [i for i in range(len(cf)) if "vip" in cf.text(i)]
+    assert moved
+    for i in moved:
+        assert "vip, which is missing, is " in cf.text(i)
+        (change,) = (c for c in ChangeCard.from_counterfactuals(cf, i).changes if c.column == "vip")
+        assert change.texts[0] == "missing"
 
 
 def test_long_names_are_printed_whole():

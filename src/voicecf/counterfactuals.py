@@ -414,10 +414,11 @@ class Counterfactuals:
         before, after = (values[c][i] for values in self._values)
         if self.space.columns[c].kind == "category":
             return f"{name} changes from {_level_text(before)} to {_level_text(after)}"
-        if self.space.is_truth(c, self.given):
-            return f"{name} changes from {bool(before)} to {bool(after)}"
+        truth = self.space.is_truth(c, self.given)
         if np.isnan(before):
-            return f"{name}, which is missing, is {exact(after)}"
+            return f"{name}, which is missing, is {bool(after) if truth else exact(after)}"
+        if truth:
+            return f"{name} changes from {bool(before)} to {bool(after)}"
         verb = "rises" if after > before else "falls"
         return f"{name} {verb} from {exact(before)} to {exact(after)}"
 

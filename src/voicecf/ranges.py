@@ -241,15 +241,9 @@ class _Answer:
             ends.append(End(case.own(c), "rule"))
         limit = self.space.columns[c].limits[at]
         ends.append(End(limit, "data range" if np.isfinite(limit) else "open"))
-        given = case.given.frame
-        if given is not None and self.space.columns[c].kind == "number" and self._is_truth(c):
+        if self.space.is_truth(c, case.given):
             ends.append(End(float(at), "step"))
         return min(ends, key=lambda end: end.value * way)
-
-    def _is_truth(self, c: int) -> bool:
-        from voicecf._parts import Rows as ColumnRows
-
-        return ColumnRows(self.space, self.case.given, c).yes_no
 
     def _shrunk(self, c: int, at: int) -> float:
         """Return a bound that was contracted along with the cell."""

@@ -302,10 +302,8 @@ class Space:
     def is_truth(self, c: int, given: Given) -> bool:
         """Tell whether a number column holds true and false in the user's table."""
         column = self.columns[c]
-        if column.kind != "number":
+        if column.kind != "number" or given.frame is None:
             return False
-        if given.frame is None:
-            return given.array is not None and given.array.dtype == np.bool_
         name = self.frame_name(given.frame, column.sources[0])
         return bool(given.frame.get_column(name).dtype == nw.Boolean)
 

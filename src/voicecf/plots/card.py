@@ -180,7 +180,7 @@ def _changes(cf: Counterfactuals, i: int) -> list[Change]:
         column = cf.space.columns[c]
         before, after = (values[c][i] for values in cf._values)
         if cf.space.is_truth(c, cf.given):
-            before, after = bool(before), bool(after)
+            before, after = None if np.isnan(before) else bool(before), bool(after)
         elif column.kind == "number":
             before, after = float(before), float(after)
         share = price[column.places].sum() / price.sum() if price.sum() > 0 else np.nan
