@@ -20,7 +20,7 @@ from distributed import Client, LocalCluster, wait
 from sklearn.cluster import KMeans
 
 from voicecf import SHARK, VoICE
-from voicecf.batch import explain_batches
+from voicecf.files import explain_batches
 
 N_ROWS, N_FEATURES, K = 1_000_000, 13, 5
 PARTITION = 125_000

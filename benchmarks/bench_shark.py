@@ -16,8 +16,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from voicecf import datasets
 from voicecf.parallel import cores
-from voicecf.passes import Batches, Rows, together
 from voicecf.shark import FLOOR, restart
+from voicecf.solver.passes import Batches, Rows, together
 
 K = 3
 ROUNDS = 7

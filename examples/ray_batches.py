@@ -14,7 +14,7 @@ import pyarrow as pa
 from sklearn.cluster import KMeans
 
 from voicecf import VoICE
-from voicecf.batch import explain_batches
+from voicecf.files import explain_batches
 
 rng = np.random.default_rng(0)
 group = rng.integers(3, size=3_000)

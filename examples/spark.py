@@ -18,7 +18,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from voicecf import VoICE
-from voicecf.batch import Answering, explain_batches
+from voicecf.files import Answering, explain_batches
 
 if find_spec("pyspark") is None or shutil.which("java") is None:
     print("This example needs Java and pyspark: pip install pyspark")

@@ -13,7 +13,7 @@ import polars as pl
 
 @dataclass(frozen=True)
 class Column:
-    """As of `voicecf.space`."""
+    """As of `voicecf.table.space`."""
 
     name: Any
     sources: tuple[Any, ...]
@@ -30,7 +30,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Given:
-    """As of `voicecf.space`."""
+    """As of `voicecf.table.space`."""
 
     frame: Any
     points: np.ndarray

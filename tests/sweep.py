@@ -43,9 +43,9 @@ COUNTED = ("problems", "points", "feasible", "infeasible", *FATAL, "undecided")
 
 
 def kernel(task: Problem) -> Answer:
-    """Answer a problem by voicecf.projection."""
-    from voicecf.projection import Status, project
-    from voicecf.region import Region
+    """Answer a problem by voicecf.solver.projection."""
+    from voicecf.geometry.region import Region
+    from voicecf.solver.projection import Status, project
 
     region = Region(rows=task.G, offsets=task.h, lo=task.lo, hi=task.hi, origin=task.origin)
     found = project(task.points, region, metric=task.q)

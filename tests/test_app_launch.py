@@ -6,7 +6,7 @@ import socket
 import pytest
 
 from voicecf.app import launch
-from voicecf.cli import main
+from voicecf.cli.command import main
 
 
 def test_it_listens_here_only_and_tells_nobody() -> None:

@@ -16,8 +16,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from voicecf import VoICE
-from voicecf.batch import explain_batches
 from voicecf.errors import ColumnError, DataError, OptionError
+from voicecf.files import explain_batches
 
 OWN = ["row", "source", "target", "status", "feasible", "cost", "n_changed", "rho", "tau", "gap"]
 

@@ -22,11 +22,11 @@ from sklearn.cluster import KMeans
 
 import voicecf
 from voicecf import VoICE
-from voicecf.batch import explain_files, open_source
-from voicecf.batch.badrows import BadRowError
-from voicecf.batch.folder import BusyError, FullError, OutputError, locked
-from voicecf.batch.footers import read_struct, written_struct
 from voicecf.errors import ColumnError, DataError
+from voicecf.files import explain_files, open_source
+from voicecf.files.badrows import BadRowError
+from voicecf.files.folder import BusyError, FullError, OutputError, locked
+from voicecf.files.footers import read_struct, written_struct
 
 NAMES = ["a", "b", "c"]
 ROWS, PART = 1000, 128
@@ -202,7 +202,7 @@ def _looks_whole(output: Path, expected: dict[str, str]) -> bool:
 RUN = """
 import sys
 import voicecf
-from voicecf.batch import explain_files
+from voicecf.files import explain_files
 print("ready", flush=True)
 explain_files(voicecf.load(sys.argv[1]), sys.argv[2], sys.argv[3], part_rows=256)
 """
@@ -236,7 +236,7 @@ def test_a_killed_process_is_gone_on_with_to_the_same_bytes(voice, tmp_path, see
 
 def cut_off(voice, given: Path, output: Path, parts: int, **options) -> None:
     """Run until so many parts are on the disk."""
-    from voicecf.batch.run import Log
+    from voicecf.files.run import Log
 
     def add(self, part, goes_on, whole=Log.add):
         if self.parts == parts:
@@ -298,7 +298,7 @@ def test_another_version_is_refused(voice, given, tmp_path, monkeypatch):
 
 
 def test_an_input_that_changes_while_it_is_read_is_told(voice, given, tmp_path, monkeypatch):
-    from voicecf.batch.run import Log
+    from voicecf.files.run import Log
 
     def add(self, part, goes_on, whole=Log.add):
         whole(self, part, goes_on)

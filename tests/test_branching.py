@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from voicecf import Status, parallel
-from voicecf.branching import Found, branch
-from voicecf.choices import Choices, Freedom
-from voicecf.projection import UnitRows, project
-from voicecf.region import Region
+from voicecf.geometry.region import Region
+from voicecf.rules.choices import Choices, Freedom
+from voicecf.search.branching import Found, branch
+from voicecf.solver.projection import UnitRows, project
 
 COST = 1e-9  # costs agree if they differ by no more than this, relative
 AMPLE = 10**6  # nodes

@@ -7,7 +7,7 @@ import pytest
 from sklearn.cluster import KMeans
 
 from voicecf import SHARK, Status, VoICE
-from voicecf.projection import Projection, project, project_into_cells
+from voicecf.solver.projection import Projection, project, project_into_cells
 
 
 def crowded(k: int, d: int, seed: int = 0, scale: float = 1.0, **options):

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 from spaces import Given, Space
-from voicecf.choices import Choices, Freedom
 from voicecf.errors import BoundsError, OptionError
-from voicecf.multiples import Multiples
-from voicecf.rules import Rules
+from voicecf.rules.choices import Choices, Freedom
+from voicecf.rules.multiples import Multiples
+from voicecf.rules.rules import Rules
 
 
 def choices(space: Space, table, own=None, points=None, /, **words) -> Choices:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import voicecf
-from voicecf.cli import main
+from voicecf.cli.command import main
 from voicecf.paper import cells
 from voicecf.paper.published import Figure, Key, figures
 

@@ -15,8 +15,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import voicecf
-from voicecf.batch.progress import Bar
-from voicecf.cli import main
+from voicecf.cli.command import main
+from voicecf.files.progress import Bar
 
 
 def people(n: int = 90) -> list[dict[str, object]]:
@@ -237,7 +237,7 @@ def test_files_that_are_not_there_get_a_sentence(table, tmp_path, capsys):
 
 
 def test_an_interruption_says_how_to_go_on(table, tmp_path, capsys, monkeypatch):
-    from voicecf.batch.run import Work
+    from voicecf.files.run import Work
 
     def interrupted(*_):
         raise KeyboardInterrupt
@@ -454,7 +454,7 @@ def test_dates_are_set_aside_and_carried(tmp_path, capsys):
 def test_without_pyarrow_it_says_what_to_install(table):
     code = (
         "import sys; sys.modules['pyarrow'] = None\n"
-        "from voicecf.cli import main\n"
+        "from voicecf.cli.command import main\n"
         f"sys.exit(main(['explain', {str(table)!r}, '-o', 'o.csv']))"
     )
     source = str(Path(voicecf.__file__).parents[1])
@@ -466,7 +466,7 @@ def test_without_pyarrow_it_says_what_to_install(table):
 
 
 def test_the_core_does_not_need_pyarrow():
-    code = "import sys; sys.modules['pyarrow'] = None; import voicecf, voicecf.cli"
+    code = "import sys; sys.modules['pyarrow'] = None; import voicecf, voicecf.cli.command"
     source = str(Path(voicecf.__file__).parents[1])
     assert subprocess.run([sys.executable, "-c", code], env={"PYTHONPATH": source}).returncode == 0
 

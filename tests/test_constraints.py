@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from sklearn.preprocessing import MinMaxScaler, RobustScaler, StandardScaler
 
 from spaces import Space
-from voicecf.constraints import Constraint, affine_map, pull_back, read_constraints
 from voicecf.errors import ColumnError, OptionError
+from voicecf.rules.constraints import Constraint, affine_map, pull_back, read_constraints
 
 
 @pytest.fixture

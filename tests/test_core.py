@@ -10,15 +10,15 @@ import numpy as np
 import pytest
 
 from voicecf import SHARK, Status, VoICE, _core, parallel
-from voicecf.projection import project
-from voicecf.region import Region
+from voicecf.geometry.region import Region
+from voicecf.solver.projection import project
 
 # Answers of every kind of loop, as one number each.
 PRINTED = """
 import hashlib, numpy as np
 from voicecf import SHARK, VoICE, _core
-from voicecf.projection import project
-from voicecf.region import Region
+from voicecf.solver.projection import project
+from voicecf.geometry.region import Region
 def bits(*arrays):
     return hashlib.sha256(b"".join(np.ascontiguousarray(a).tobytes() for a in arrays)).hexdigest()
 rng = np.random.default_rng(0)

@@ -226,7 +226,7 @@ except ImportError as error:
 
 def test_the_paper_is_reproduced_without_pandas_or_network(tmp_path):
     code = """
-from voicecf.cli import main
+from voicecf.cli.command import main
 raise SystemExit(main(["reproduce", "--dataset", "wholesale", "--table", "parsimony", "--check"]))
 """
     assert "4 of 4 printed cells are the same." in bare(code, tmp_path)

@@ -14,9 +14,10 @@ from sklearn.compose import make_column_transformer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from voicecf import CFCLUST, SHARK, VoICE, distributed
+from voicecf import CFCLUST, SHARK, VoICE
+from voicecf import dask as partitions
 from voicecf.errors import ColumnError, OptionError
-from voicecf.passes import BATCH
+from voicecf.solver.passes import BATCH
 from voicecf.status import Status
 
 dd = pytest.importorskip("dask.dataframe")
@@ -116,7 +117,7 @@ def test_answers_are_those_of_memory_whatever_the_partitions(
 def test_what_is_announced_is_what_comes(explained):
     voice, frame = explained
     for question in ({"target": 0}, {"target": 0, "immutable": ["age", "income", "job"]}):
-        lazy = distributed.explain(voice, dd.from_pandas(frame, npartitions=3), **question)
+        lazy = partitions.explain(voice, dd.from_pandas(frame, npartitions=3), **question)
         assert lazy.columns.tolist() == [*frame.columns, *OWN]
         answers = lazy.compute(scheduler="sync")
         pd.testing.assert_series_equal(lazy.dtypes, answers.dtypes)
@@ -138,7 +139,7 @@ def test_empty_partitions_are_no_trouble(explained):
 def test_a_baseline_explains_partitions_too():
     frame = numbers(200)
     rival = CFCLUST(KMeans(3, n_init=1, random_state=0)).fit(frame)
-    answers = distributed.explain(rival, dd.from_pandas(frame, npartitions=3), target="each")
+    answers = partitions.explain(rival, dd.from_pandas(frame, npartitions=3), target="each")
     cf = rival.explain(frame, target="each")
     told = answers.compute(scheduler="sync")
     np.testing.assert_array_equal(told["feasible"], cf.feasible)

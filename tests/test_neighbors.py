@@ -15,8 +15,8 @@ from sklearn.preprocessing import StandardScaler
 
 from voicecf import Status, VoICE, neighbors
 from voicecf.errors import TargetError
-from voicecf.projection import project
-from voicecf.region import Region
+from voicecf.geometry.region import Region
+from voicecf.solver.projection import project
 
 
 def joined(pairs, k: int) -> list[list[int]]:

@@ -35,8 +35,8 @@ from sklearn.preprocessing import (
 
 from voicecf import CFCLUST, SHARK, Status, VoICE, datasets
 from voicecf.errors import ColumnError, DataError, ModelError, VoiceError
-from voicecf.pipeline import Steps
 from voicecf.shark import WeightCollapseWarning
+from voicecf.table.pipeline import Steps
 
 CANCER = load_breast_cancer(as_frame=True).data
 WINE = load_wine(as_frame=True).data

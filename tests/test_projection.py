@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 import judges
 import sweep
 from problems import problem
-from voicecf.projection import FEW_ROWS, Status, project
-from voicecf.region import Region
+from voicecf.geometry.region import Region
+from voicecf.solver.projection import FEW_ROWS, Status, project
 
 SEED = 2026
 

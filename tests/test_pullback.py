@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from voicecf.cell import Arithmetic, Cell
-from voicecf.pipeline import Mixing
-from voicecf.pullback import loosened, origins, pulled_back
+from voicecf.geometry.cell import Arithmetic, Cell
+from voicecf.geometry.pullback import loosened, origins, pulled_back
+from voicecf.table.pipeline import Mixing
 
 
 def problem(seed: int, p: int, d: int):

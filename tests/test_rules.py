@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from spaces import Space
-from voicecf.constraints import Constraint
 from voicecf.errors import BoundsError, ColumnError, OptionError, VoiceError
-from voicecf.rules import ColumnRule, Rules, Side
+from voicecf.rules.constraints import Constraint
+from voicecf.rules.rules import ColumnRule, Rules, Side
 
 
 @pytest.fixture

@@ -30,7 +30,7 @@ from sklearn.preprocessing import (
 import voicecf
 from voicecf import CFCLUST, SHARK, VoICE
 from voicecf.errors import SavingError
-from voicecf.keptrow import KeptRow
+from voicecf.table.keptrow import KeptRow
 
 N = 150
 RNG = np.random.default_rng(3)
@@ -354,7 +354,7 @@ OF_POLARS = {
 ], ids=["pandas", "polars", "pyarrow", "odd names"])  # fmt: skip
 def test_a_kept_row_is_the_same_frame_again(library, frame, path):
     row = KeptRow.of(nw.from_native(frame, eager_only=True), set())
-    voicecf.saving.save(row, path)
+    voicecf.saving.saving.save(row, path)
     loaded = voicecf.load(path)
     assert "frame" not in vars(loaded)
     made = loaded.frame.to_native()

@@ -46,11 +46,11 @@ from sklearn.preprocessing import (
 
 import voicecf
 from voicecf import CFCLUST, SHARK, Region, Status, VoICE
-from voicecf.cell import Arithmetic
 from voicecf.errors import OptionError, SavingError, VersionWarning, VoiceError
-from voicecf.keptrow import KeptCell
-from voicecf.pipeline import Mixing
+from voicecf.geometry.cell import Arithmetic
 from voicecf.saving import load, save
+from voicecf.table.keptrow import KeptCell
+from voicecf.table.pipeline import Mixing
 
 TABLES = {"iris": load_iris, "wine": load_wine, "cancer": load_breast_cancer}
 
@@ -594,8 +594,9 @@ NAMED = '"sklearn.preprocessing.StandardScaler"'
 
 
 @pytest.mark.parametrize("name", [
-    "os.system", "subprocess.Popen", "builtins.eval", "voicecf.__main__.main", "voicecf.cli.main",
-    "voicecf.saving.os", "voicecf.voice.np", "voicecf.explainer.BaseEstimator", "voicecf", "",
+    "os.system", "subprocess.Popen", "builtins.eval", "voicecf.__main__.main",
+    "voicecf.cli.command.main", "voicecf.saving.saving.os", "voicecf.voice.np",
+    "voicecf.explainer.BaseEstimator", "voicecf", "",
     "sklearn.preprocessing.os", "sklearn.linear_model.LinearRegression", "voicecf.nowhere.A",
     "voicecf.status.Status", "voicecf.errors.SavingError", "../evil", "numpy.load",
 ])  # fmt: skip
@@ -638,7 +639,8 @@ NODES = st.recursive(
                 "dtype": st.sampled_from(["<f8", "|O", "<U1", "f8,O", "<M8", "|S0"]) | parts,
                 "file": st.sampled_from(["arrays/0.npy", "explainer.json", "/etc/passwd"]) | parts,
                 "shape": st.sampled_from([[1], [], [-1], [0, 10**30]]) | parts,
-                "class": st.sampled_from(["voicecf.space.Space", "voicecf.status.Status"]) | parts,
+                "class": st.sampled_from(["voicecf.table.space.Space", "voicecf.status.Status"])
+                | parts,
                 "name": st.sampled_from(["numpy.log", "OPTIMAL", "numpy.float64"]) | parts,
                 "id": st.integers(0, 1) | parts,
                 "state": st.dictionaries(st.text(max_size=3), parts, max_size=2) | parts,
@@ -803,7 +805,7 @@ def test_an_error_while_writing_leaves_the_old_file_and_no_other(saved, monkeypa
             with pytest.raises(OSError, match="No space"):
                 save([1], saved)
     with monkeypatch.context() as patch:
-        patch.setattr("voicecf.saving.npy.write_array", full)
+        patch.setattr("voicecf.saving.saving.npy.write_array", full)
         with pytest.raises(OSError, match="No space"):
             save([np.arange(3)], saved)
     assert saved.read_bytes() == before
@@ -813,7 +815,7 @@ def test_an_error_while_writing_leaves_the_old_file_and_no_other(saved, monkeypa
 def test_a_killed_process_leaves_the_old_file(saved):
     before = saved.read_bytes()
     program = (
-        "import os, sys, numpy as np, voicecf.saving as saving\n"
+        "import os, sys, numpy as np, voicecf.saving.saving as saving\n"
         "saving.npy.write_array = lambda *a, **k: os.kill(os.getpid(), 9)\n"
         "saving.save([np.arange(3)], sys.argv[1])\n"
     )
@@ -827,7 +829,7 @@ def test_a_file_that_cannot_grow_leaves_the_old_one_and_no_other(saved):
     pytest.importorskip("resource")
     before = saved.read_bytes()
     program = (
-        "import resource, sys, numpy as np, voicecf.saving as saving\n"
+        "import resource, sys, numpy as np, voicecf.saving.saving as saving\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, 50_000))\n"
         "try:\n"
         "    saving.save(np.random.default_rng(0).normal(size=100_000), sys.argv[1])\n"

@@ -18,7 +18,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 
 from voicecf import CFCLUST, VoICE
-from voicecf.schema import JSON_SCHEMA, _texts, _value, as_json
+from voicecf.output.schema import JSON_SCHEMA, _texts, _value, as_json
 
 PUBLISHED = Path(__file__).parents[1] / "docs" / "counterfactuals.schema.json"
 IRIS = load_iris()

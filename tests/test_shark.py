@@ -27,9 +27,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from voicecf import datasets, parallel, passes
-from voicecf.passes import CHUNK, Rows
+from voicecf import datasets, parallel
 from voicecf.shark import FLOOR, SHARK, WeightCollapseWarning
+from voicecf.solver import passes
+from voicecf.solver.passes import CHUNK, Rows
 
 ROOT = Path(__file__).resolve().parents[1]
 

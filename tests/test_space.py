@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from voicecf.errors import ColumnError, DataError
-from voicecf.space import Space, as_frame, kind_of
+from voicecf.table.space import Space, as_frame, kind_of
 
 COLUMNS = {"age": [31.0, 54.0, 27.0], "income": [1.5, 2.25, 3.125]}
 VALUES = np.column_stack(list(COLUMNS.values()))

@@ -27,12 +27,13 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 
-from voicecf import SHARK, VoICE, blocks, datasets, streaming
+from voicecf import SHARK, VoICE, datasets, streaming
 from voicecf.errors import ColumnError, DataError, ModelError
-from voicecf.passes import CHUNK
 from voicecf.shark import WeightCollapseWarning
+from voicecf.solver.passes import CHUNK
+from voicecf.solver.summing import Pairwise
 from voicecf.streaming import distinct
-from voicecf.summing import Pairwise
+from voicecf.table import stream as blocks
 
 LEARNED = ("cluster_centers_", "feature_weights_", "inertia_", "n_iter_")
 

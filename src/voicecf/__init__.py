@@ -9,14 +9,14 @@
 np.True_
 """
 
-from voicecf.baselines import CFCLUST
-from voicecf.cell import Cell
+from voicecf.cfclust import CFCLUST
 from voicecf.counterfactuals import Counterfactuals
-from voicecf.projection import Projection, project
-from voicecf.region import Region
-from voicecf.rules import Rules
+from voicecf.geometry.cell import Cell
+from voicecf.geometry.region import Region
+from voicecf.rules.rules import Rules
 from voicecf.saving import load
 from voicecf.shark import SHARK
+from voicecf.solver.projection import Projection, project
 from voicecf.status import Status
 from voicecf.voice import VoICE
 

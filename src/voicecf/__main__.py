@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from voicecf.cli import main
+from voicecf.cli.command import main
 
 if __name__ == "__main__":
     sys.exit(main())

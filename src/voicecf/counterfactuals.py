@@ -12,14 +12,14 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from voicecf.frames import Kind, emptied, indexed, table, typed
-from voicecf.region import Array
-from voicecf.space import Given, Space
+from voicecf.geometry.region import Array
+from voicecf.output.wording import exact, joined
 from voicecf.status import Status
-from voicecf.wording import exact, joined
+from voicecf.table.frames import Kind, emptied, indexed, table, typed
+from voicecf.table.space import Given, Space
 
 if TYPE_CHECKING:
-    from voicecf.reasons import Reason
+    from voicecf.reasons.reasons import Reason
 
 Rows = NDArray[np.int64]
 # How many changes a line of a printout names; `text` names all of them.
@@ -228,7 +228,7 @@ class Counterfactuals:
         return indexed(emptied(frame, names, self._lost).to_native(), self.kind, self.row)
 
     def to_json(self, indent: int | None = None) -> str:
-        """Write the answers as strict JSON, as `voicecf.schema.JSON_SCHEMA` has it.
+        """Write the answers as strict JSON, as `voicecf.output.schema.JSON_SCHEMA` has it.
 
         Values are in the user's columns, units and types, and as short as `rounded` makes them;
         what is missing is null.
@@ -238,7 +238,7 @@ class Counterfactuals:
         indent : int, optional
             Spaces for each level; everything in one line if left out.
         """
-        from voicecf.schema import as_json
+        from voicecf.output.schema import as_json
 
         return as_json(self, indent=indent)
 
@@ -299,7 +299,7 @@ class Counterfactuals:
         >>> voice.explain([[1.0, 5.0]], target=1).rounded().points
         array([[2.01, 5.  ]])
         """
-        from voicecf.rounding import rounded
+        from voicecf.output.digits import rounded
 
         return rounded(self)
 
@@ -348,7 +348,7 @@ class Counterfactuals:
         >>> print(reason.relaxations[0])
         unlock age (cost 0.5)
         """
-        from voicecf.reasons import reason_of
+        from voicecf.reasons.reasons import reason_of
 
         return reason_of(self, self._at(i))
 
@@ -371,7 +371,7 @@ class Counterfactuals:
         >>> float(table["high"][0]), table["binds_high"][0]
         (9.0, 'bound')
         """
-        from voicecf.ranges import ranges_of
+        from voicecf.reasons.ranges import ranges_of
 
         return ranges_of(self, self._at(i))
 

@@ -13,23 +13,23 @@ from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import Pipeline
 
 from voicecf import _core
-from voicecf.blocks import Stream
-from voicecf.box import Box
-from voicecf.choices import Choices
-from voicecf.clustering import Clustering, divided, own_model
-from voicecf.constraints import Constraint, pull_back
 from voicecf.counterfactuals import Counterfactuals
 from voicecf.errors import DataError, ModelError, TargetError
-from voicecf.learning import Givens
+from voicecf.geometry.clustering import Clustering, divided, own_model
+from voicecf.geometry.pullback import origins
+from voicecf.geometry.region import Array
 from voicecf.parallel import in_parallel
-from voicecf.pullback import origins
-from voicecf.region import Array
-from voicecf.rules import Rules
+from voicecf.rules.box import Box
+from voicecf.rules.choices import Choices
+from voicecf.rules.constraints import Constraint, pull_back
+from voicecf.rules.rules import Rules
 from voicecf.saving import LIMIT, load, save
-from voicecf.search import Answers, Rows
-from voicecf.space import Given, Space
+from voicecf.search.aims import Answers, Rows
+from voicecf.solver.summing import like
 from voicecf.status import Status
-from voicecf.summing import like
+from voicecf.table.learning import Givens
+from voicecf.table.space import Given, Space
+from voicecf.table.stream import Stream
 from voicecf.tolerance import TOLERANCE
 
 # By how much the guard grows, turn by turn, where a pipeline sees an answer outside its target.

@@ -9,17 +9,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from voicecf import _core
-from voicecf.box import check_sides
-from voicecf.cell import Cell
 from voicecf.errors import EmptyClusterWarning, OptionError
 from voicecf.explainer import Explainer, check_target
-from voicecf.learning import Givens
-from voicecf.neighbors import Neighborhood, neighborhood
-from voicecf.projection import UnitRows
-from voicecf.pullback import loosened, pulled_back
-from voicecf.region import Array, Region
-from voicecf.search import Rows
-from voicecf.space import Given
+from voicecf.geometry.cell import Cell
+from voicecf.geometry.pullback import loosened, pulled_back
+from voicecf.geometry.region import Array, Region
+from voicecf.rules.box import check_sides
+from voicecf.search.aims import Rows
+from voicecf.solver.neighbors import Neighborhood, neighborhood
+from voicecf.solver.projection import UnitRows
+from voicecf.table.learning import Givens
+from voicecf.table.space import Given
 
 # The least share of a cell that a contraction learned from data leaves.
 LEAST_ALPHA = 0.01

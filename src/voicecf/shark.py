@@ -25,9 +25,8 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from voicecf.frames import in_partitions
 from voicecf.parallel import in_parallel
-from voicecf.passes import (
+from voicecf.solver.passes import (
     CHUNK,
     Batches,
     Contest,
@@ -40,6 +39,7 @@ from voicecf.passes import (
     Varying,
     together,
 )
+from voicecf.table.frames import in_partitions
 
 __all__ = ["SHARK", "WeightCollapseWarning"]
 
@@ -168,7 +168,7 @@ class SHARK(
             The fitted estimator.
         """
         if in_partitions(X) and sample_weight is None:
-            from voicecf.distributed import fit
+            from voicecf.dask import fit
 
             return fit(self, X)
         self._check_parameters()

@@ -11,13 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
-from voicecf.clustering import Clustering
 from voicecf.explainer import Question, Terms
+from voicecf.geometry.clustering import Clustering
+from voicecf.geometry.region import Array, Region
 from voicecf.learned import TABLE, Learned
 from voicecf.parallel import in_parallel
-from voicecf.projection import UnitRows, project_into_cells
-from voicecf.region import Array, Region
-from voicecf.search import (
+from voicecf.search.aims import (
     Aim,
     Answers,
     Choosing,
@@ -26,6 +25,7 @@ from voicecf.search import (
     least_cost,
     shortest_prefix,
 )
+from voicecf.solver.projection import UnitRows, project_into_cells
 from voicecf.status import Status
 
 OBJECTIVES = {"cost": least_cost, "prefix": shortest_prefix, "fewest": fewest_changes}

@@ -10,21 +10,21 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
-from voicecf.box import Box
-from voicecf.clustering import Clustering
 from voicecf.counterfactuals import Counterfactuals
 from voicecf.errors import DataError, OptionError, known_option
 from voicecf.explainer import Question, Terms, check_target, relative
-from voicecf.frames import in_partitions
-from voicecf.projection import Pass
-from voicecf.region import Array
-from voicecf.rules import Rules
-from voicecf.search import Answers, Rows
+from voicecf.geometry.clustering import Clustering
+from voicecf.geometry.region import Array
+from voicecf.rules.box import Box
+from voicecf.rules.rules import Rules
+from voicecf.search.aims import Answers, Rows
+from voicecf.search.variants import Alternatives, tradeoff
+from voicecf.solver.projection import Pass
 from voicecf.solving import OBJECTIVES, Solving
-from voicecf.space import Given, Space
 from voicecf.status import Status
+from voicecf.table.frames import in_partitions
+from voicecf.table.space import Given, Space
 from voicecf.tolerance import TOLERANCE
-from voicecf.variants import Alternatives, tradeoff
 
 # Boxes that a search looks at for a row and target before it is cut short.
 LIMIT = 20_000
@@ -129,7 +129,7 @@ class VoICE(Solving):
         """
         self._check_options()
         if in_partitions(X):
-            from voicecf.distributed import fit
+            from voicecf.dask import fit
 
             return fit(self, X)
         return self._learn(X, self._own_model(X))
@@ -225,7 +225,7 @@ class VoICE(Solving):
         Parameters
         ----------
         X : array or frame of shape (n, d)
-            A Dask DataFrame is answered by one: see `voicecf.distributed.explain`.
+            A Dask DataFrame is answered by one: see `voicecf.dask.explain`.
         target : int, array of int, "nearest" or "each"
             A cluster for all rows, one for each row, the cheapest other cluster, or every other
             cluster (an answer a pair, targets ascending).
@@ -256,11 +256,11 @@ class VoICE(Solving):
         _check_count(alternatives, "alternatives", 0)
         _check_count(limit, "limit", 1)
         if in_partitions(X):
-            from voicecf import distributed
+            from voicecf import dask
 
             said = {"objective": objective, "deepen": deepen, "rules": rules, "limit": limit}
             said |= {"target": target, "alternatives": alternatives, **words}
-            return distributed.explain(self, X, **said)  # type: ignore[no-any-return]
+            return dask.explain(self, X, **said)  # type: ignore[no-any-return]
         several = alternatives > 0
         plain = objective == "cost" and not (several or deepen or words or isinstance(target, str))
         self._fitted_space()

@@ -13,9 +13,9 @@ from voicecf import Counterfactuals, Status
 from voicecf.app.question import ALTERNATIVES, LIMIT, Allowed, Objective, Question
 from voicecf.app.segments import Segments, blocks_of
 from voicecf.app.words import counted, figure, percent
-from voicecf.reasons import Member, Reason, Relaxation
-from voicecf.rounding import short_ranges
-from voicecf.wording import exact, joined
+from voicecf.output.digits import short_ranges
+from voicecf.output.wording import exact, joined
+from voicecf.reasons.reasons import Member, Reason, Relaxation
 
 # Changes that a sentence names before it counts the rest.
 NAMED = 5

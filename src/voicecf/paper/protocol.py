@@ -21,7 +21,6 @@ from sklearn.cluster import KMeans
 from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-from voicecf.clustering import Clustering
 from voicecf.datasets import Dataset
 from voicecf.diagnostics import (
     ContractionSummary,
@@ -32,10 +31,11 @@ from voicecf.diagnostics import (
     evaluate,
     validity,
 )
+from voicecf.geometry.clustering import Clustering
+from voicecf.geometry.region import Array
 from voicecf.parallel import cores
-from voicecf.projection import project
-from voicecf.region import Array
 from voicecf.shark import SHARK, WeightCollapseWarning
+from voicecf.solver.projection import project
 from voicecf.status import Status
 from voicecf.voice import VoICE
 

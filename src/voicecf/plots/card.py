@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Any
 import narwhals.stable.v2 as nw
 import numpy as np
 
-from voicecf.frames import table
+from voicecf.output.digits import short_ranges
+from voicecf.output.wording import exact
 from voicecf.plots.display import Display, canvas
 from voicecf.plots.plane import explainer_of
 from voicecf.plots.sheet import FOOTER, HEADER, ROW, WIDTH, Sheet
 from voicecf.plots.theme import Theme
 from voicecf.plots.words import compact, level
-from voicecf.rounding import short_ranges
-from voicecf.space import Kind
 from voicecf.status import Status
+from voicecf.table.frames import table
+from voicecf.table.space import Kind
 from voicecf.voice import VoICE
-from voicecf.wording import exact
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

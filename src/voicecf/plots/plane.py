@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from voicecf.errors import ColumnError, DataError, known_column, listed
-from voicecf.frames import as_frame
+from voicecf.geometry.region import Array
+from voicecf.output.wording import joined
 from voicecf.plots.words import legible
-from voicecf.region import Array
-from voicecf.space import Given, Space
 from voicecf.status import Status
-from voicecf.wording import joined
+from voicecf.table.frames import as_frame
+from voicecf.table.space import Given, Space
 
 if TYPE_CHECKING:
     from voicecf.counterfactuals import Counterfactuals

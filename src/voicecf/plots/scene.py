@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from voicecf.errors import DataError
-from voicecf.frames import any_array, as_frame
+from voicecf.geometry.region import Array
 from voicecf.plots.plane import Plane, allowed_box
 from voicecf.plots.polygons import clipped, densified, line, rectangle
-from voicecf.region import Array
 from voicecf.status import Status
+from voicecf.table.frames import any_array, as_frame
 
 if TYPE_CHECKING:
     from voicecf.counterfactuals import Counterfactuals

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from voicecf.frames import table
+from voicecf.geometry.region import Array
 from voicecf.plots.display import Display, axis_names, canvas, head, stroke, write
 from voicecf.plots.theme import Theme, mixed
-from voicecf.region import Array
+from voicecf.table.frames import table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from voicecf.frames import as_frame, table
+from voicecf.geometry.region import Array
+from voicecf.output.wording import joined
 from voicecf.plots.display import (
     LITERAL,
     Display,
@@ -25,10 +26,9 @@ from voicecf.plots.polygons import area, middle, rectangle
 from voicecf.plots.scene import Scene, ends_of
 from voicecf.plots.theme import Theme, mixed
 from voicecf.plots.words import counted, legible
-from voicecf.region import Array
-from voicecf.space import Kind
 from voicecf.status import Status
-from voicecf.wording import joined
+from voicecf.table.frames import as_frame, table
+from voicecf.table.space import Kind
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from voicecf.output.wording import exact
 from voicecf.plots.display import fit, width_of, wrapped, write
 from voicecf.plots.theme import Theme, mixed
 from voicecf.plots.words import ARROW, counted, legible, number
-from voicecf.wording import exact
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

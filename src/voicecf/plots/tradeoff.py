@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from voicecf.errors import DataError, OptionError
-from voicecf.frames import table
+from voicecf.geometry.region import Array
 from voicecf.plots.display import Display, axis_names, canvas, fit, head, width_of, write
 from voicecf.plots.theme import Theme
 from voicecf.plots.words import compact, counted, legible
-from voicecf.region import Array
-from voicecf.space import Kind
+from voicecf.table.frames import table
+from voicecf.table.space import Kind
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

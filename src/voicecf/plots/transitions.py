@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from voicecf.errors import DataError, OptionError, known_option
-from voicecf.frames import table
+from voicecf.geometry.region import Array
 from voicecf.plots.display import LITERAL, Display, canvas, head, write
 from voicecf.plots.plane import explainer_of
 from voicecf.plots.theme import Theme, is_dark, mixed
 from voicecf.plots.words import compact, counted, legible, shortened
-from voicecf.region import Array
-from voicecf.space import Kind
+from voicecf.table.frames import table
+from voicecf.table.space import Kind
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

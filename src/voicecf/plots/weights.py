@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from voicecf.diagnostics import weight_concentration
-from voicecf.frames import table
+from voicecf.geometry.region import Array
 from voicecf.plots.display import LITERAL, Display, canvas, head, write
 from voicecf.plots.theme import Theme
 from voicecf.plots.words import counted, legible, shortened
-from voicecf.region import Array
+from voicecf.table.frames import table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

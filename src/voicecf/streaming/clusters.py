@@ -14,13 +14,13 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
-from voicecf.blocks import Stream
 from voicecf.errors import DataError, ModelError
-from voicecf.frames import table
-from voicecf.passes import Batches, Contest, Data, Floats, Labels, Rows, Sweep, together
 from voicecf.shark import SHARK, check_init
+from voicecf.solver.passes import Batches, Contest, Data, Floats, Labels, Rows, Sweep, together
 from voicecf.streaming.distinct import DistinctStream
 from voicecf.streaming.spreading import Fetch, spread_out
+from voicecf.table.frames import table
+from voicecf.table.stream import Stream
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,8 @@ from weakref import finalize
 import numpy as np
 import numpy.typing as npt
 
-from voicecf.passes import BATCH, Batches, Floats, Rows
 from voicecf.shark import Distinct, DistinctRows
+from voicecf.solver.passes import BATCH, Batches, Floats, Rows
 from voicecf.streaming.spreading import spread_out
 
 # Bytes of distinct rows that are held in memory; beyond, they go to a temporary folder.

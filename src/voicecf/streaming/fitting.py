@@ -7,12 +7,12 @@ from typing import Any, TypeVar
 from sklearn.cluster import KMeans
 from sklearn.pipeline import Pipeline
 
-from voicecf.blocks import Progress, Stream
-from voicecf.clustering import own_model
 from voicecf.errors import ModelError
+from voicecf.geometry.clustering import own_model
 from voicecf.shark import SHARK
 from voicecf.streaming.clusters import fit_kmeans, fit_shark
 from voicecf.streaming.steps import learn, transformed
+from voicecf.table.stream import Progress, Stream
 from voicecf.voice import VoICE
 
 Estimator = TypeVar("Estimator")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from voicecf.passes import Data, Floats, Rows, together
+from voicecf.solver.passes import Data, Floats, Rows, together
 
 
 @dataclass

@@ -28,11 +28,11 @@ from sklearn.preprocessing import (
 )
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from voicecf.blocks import Stream, joined
 from voicecf.errors import DataError, ModelError
-from voicecf.frames import as_frame
-from voicecf.pipeline import chosen_columns
-from voicecf.summing import InTurn, Pairwise, like
+from voicecf.solver.summing import InTurn, Pairwise, like
+from voicecf.table.frames import as_frame
+from voicecf.table.pipeline import chosen_columns
+from voicecf.table.stream import Stream, joined
 
 LEARNED = (
     "StandardScaler, MinMaxScaler, MaxAbsScaler, OneHotEncoder, OrdinalEncoder, SimpleImputer, "

@@ -1,0 +1,5 @@
+"""The command line."""
+
+from voicecf.cli.command import main
+
+__all__ = ["main"]

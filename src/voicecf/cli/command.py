@@ -1,0 +1,162 @@
+"""The command line: ``voicecf explain | app | reproduce``. Thin: it reads words, calls, prints."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from difflib import get_close_matches
+from pathlib import Path
+
+from voicecf import __version__
+from voicecf.cli.explain import add_explain
+from voicecf.datasets.sources import CATALOGUE
+from voicecf.paper.published import TABLES
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line.
+
+    Parameters
+    ----------
+    arguments : sequence of str, optional
+        Words after the command; those of the process if left out.
+
+    Returns
+    -------
+    int
+        0 if all went well, 1 if a check failed, 2 if something was asked for that cannot be done.
+    """
+    parser = _parser()
+    chosen = parser.parse_args(arguments)
+    if chosen.run is None:
+        parser.print_help()
+        return 0
+    try:
+        status: int = chosen.run(chosen)
+    except KeyboardInterrupt:
+        print("\ninterrupted.", file=sys.stderr)
+        return 130
+    except BrokenPipeError:  # the reader has seen enough; what is still buffered goes nowhere
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    return status
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="voicecf",
+        description="What would have to change for this row to be in that segment?",
+    )
+    parser.add_argument("--version", action="version", version=f"voicecf {__version__}")
+    parser.set_defaults(run=None)
+    commands = parser.add_subparsers(title="commands", metavar="")
+    add_explain(commands)
+    _add_app(commands)
+    _add_reproduce(commands)
+    return parser
+
+
+def _add_app(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser(
+        "app",
+        help="open the app in a browser",
+        description="Open the app in a browser. It listens on this machine only.",
+    )
+    parser.add_argument(
+        "--port", type=int, metavar="N", help="where to listen (default: a free one)"
+    )
+    parser.add_argument("--no-browser", action="store_true", help="do not open a browser window")
+    parser.set_defaults(run=_app, parser=parser)
+
+
+def _app(chosen: argparse.Namespace) -> int:
+    from voicecf.app.launch import launch
+
+    if chosen.port is not None and not 1 <= chosen.port <= 65_535:
+        chosen.parser.error(f"--port {chosen.port}: ports are 1 to 65535.")
+    return launch(chosen.port, browser=not chosen.no_browser)
+
+
+def _add_reproduce(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser(
+        "reproduce",
+        help="recompute the tables of the paper beside what was printed",
+        description="Recompute the tables of the paper, each cell beside what was printed.",
+    )
+    add, (names, _) = parser.add_argument, _dataset_names()
+    tables = f"only these of {', '.join(TABLES)}"
+    add("--table", nargs="+", action="extend", metavar="T", help=tables)
+    add(
+        "--dataset",
+        nargs="+",
+        action="extend",
+        metavar="D",
+        help=f"only these of {', '.join(names)}",
+    )
+    add("--check", action="store_true", help="exit with 1 if a comparable cell differs")
+    add("--extended", action="store_true", help="exact answers for all datasets, mode by mode")
+    add("--paired", action="store_true", help="the same with one draw for all modes")
+    add("--json", type=Path, metavar="F", help="write every cell, in full, as JSON")
+    add("--csv", type=Path, metavar="F", help="write a line a cell")
+    add("--markdown", type=Path, metavar="F", help="write the page of the documentation")
+    parser.set_defaults(run=_reproduce, parser=parser)
+
+
+def _reproduce(chosen: argparse.Namespace) -> int:
+    from voicecf.paper import report
+    from voicecf.paper.progress import Progress
+    from voicecf.paper.reproduction import Request, reproduce
+
+    request = Request(
+        tables=_known(chosen, "table", TABLES) or TABLES,
+        datasets=_known(chosen, "dataset", *_dataset_names()),
+        extended=chosen.extended,
+        paired=chosen.paired,
+    )
+    _check_folders(chosen)
+    result = reproduce(request, Progress())
+    print(report.as_text(result), end="")
+    for path, write in (
+        (chosen.json, report.write_json),
+        (chosen.csv, report.write_csv),
+        (chosen.markdown, report.write_markdown),
+    ):
+        if path is not None:
+            write(result, path)
+    if not chosen.check:
+        return 0
+    if not result.compared:
+        print("nothing was checked: none of these cells is printed.", file=sys.stderr)
+        return 2
+    return 1 if result.differing else 0
+
+
+def _dataset_names() -> tuple[list[str], dict[str, str]]:
+    """Name the datasets, and the name by what the paper calls each."""
+    return list(CATALOGUE), {source.title.lower(): name for name, source in CATALOGUE.items()}
+
+
+def _known(
+    chosen: argparse.Namespace, what: str, names: Sequence[str], other: dict[str, str] | None = None
+) -> list[str]:
+    """Return what was asked for, without repeats, or end with the likely name."""
+    found = []
+    for given in getattr(chosen, what) or []:
+        name = (other or {}).get(given.lower(), given)
+        if name not in names:
+            spelt = given.strip().lower().replace(" ", "_").replace("-", "_")
+            close = get_close_matches(spelt, names, 1, cutoff=0.5)
+            hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(names)}."
+            chosen.parser.error(f"unknown {what} {given!r}; {hint}")
+        found.append(name)
+    return list(dict.fromkeys(found))
+
+
+def _check_folders(chosen: argparse.Namespace) -> None:
+    """Refuse a file in a folder that does not exist before minutes of work, not after."""
+    for option in ("json", "csv", "markdown"):
+        path = getattr(chosen, option)
+        if path is not None and not path.absolute().parent.is_dir():
+            chosen.parser.error(f"--{option} {path}: there is no folder {path.absolute().parent}.")

@@ -1,0 +1,264 @@
+"""Dask: explain and fit frames that lie in partitions, on a cluster or not.
+
+A partition is answered where it lies, and nothing depends on where partitions end. Models are
+learned from the same blocks of rows as in memory, so that they are the same to the last bit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from copy import deepcopy
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+import numpy as np
+
+try:
+    import dask
+    import dask.dataframe as dd
+    import pandas as pd
+    import pyarrow as pa
+except ImportError:
+    raise ImportError("Dask frames need Dask: pip install 'voicecf[dask]'") from None
+
+from voicecf.errors import DataError
+from voicecf.explainer import Explainer
+from voicecf.files import Answering, explain_batches
+from voicecf.solver.passes import BATCH, Rows, Wish
+from voicecf.streaming.clusters import Numbers
+from voicecf.streaming.fitting import fit_stream
+from voicecf.table.stream import Progress, Stream
+
+__all__ = ["explain", "fit"]
+
+Estimator = TypeVar("Estimator")
+
+# Told by the index, which is that of the rows.
+INDEXED = "row"
+
+
+def explain(voice: Explainer, frame: dd.DataFrame, **question: Any) -> dd.DataFrame:
+    """Explain every row of a Dask DataFrame; `voice.explain(frame)` does the same.
+
+    Parameters
+    ----------
+    voice : VoICE or CFCLUST
+        Fitted.
+    frame : dask.dataframe.DataFrame
+    **question
+        `target` (one cluster, "nearest" or "each"), `objective`, rules and so on, as of
+        `VoICE.explain`.
+
+    Returns
+    -------
+    dask.dataframe.DataFrame
+        Lazy. The changed rows in the user's columns, under the index of the rows that they belong
+        to, and `source`, `target`, `status`, `feasible`, `cost`, `n_changed`, `rho`, `tau`, `gap`
+        (and `rank` with alternatives), as of `voicecf.files.explain_batches`. Columns of whole
+        numbers are of pandas' types that can be missing (Int64), as a row without an answer is.
+
+    Examples
+    --------
+    >>> import dask.dataframe as dd
+    >>> import pandas as pd
+    >>> from voicecf import VoICE
+    >>> from voicecf.dask import explain
+    >>> voice = VoICE.from_centers([[0.0, 0.0], [4.0, 0.0]], feature_names=["age", "income"])
+    >>> rows = pd.DataFrame({"age": [1.0, 3.5], "income": [5.0, 6.0]}, index=["ann", "bob"])
+    >>> answers = explain(voice, dd.from_pandas(rows, npartitions=2), target=1).compute()
+    >>> answers[["age", "source", "target"]].round(3)
+         age  source  target
+    ann  2.0       0       1
+    bob  3.5       1       1
+    """
+    meta = _meta(voice, frame._meta, question)
+    # Delayed, the explainer is in the graph once and not in every task.
+    shared = dask.delayed(voice, pure=True, traverse=False)
+    return frame.map_partitions(
+        _answered, shared, dask.delayed(question, pure=True, traverse=False), meta, meta=meta
+    )
+
+
+def _meta(voice: Explainer, given: pd.DataFrame, question: dict[str, Any]) -> pd.DataFrame:
+    """Return an empty table of the answers, its types right."""
+    schema = pa.Schema.from_pandas(given, preserve_index=False)
+    untold = [i for i, field in enumerate(schema) if pa.types.is_null(field.type)]
+    for place in untold:  # of objects, which an empty column does not show
+        schema = schema.set(place, pa.field(schema.names[place], pa.string()))
+    told = Answering.of(voice, schema, question).schema
+    columns = {}
+    for place, field in enumerate(told):
+        own = place >= len(schema)
+        kept = not own and field.type == schema.field(place).type
+        dtype = given.dtypes.iloc[place] if kept else field.type.to_pandas_dtype()
+        columns[field.name] = pd.Series(dtype=_with_gaps(dtype, own, field.name))
+    columns.pop(_row_name(told, schema))
+    return pd.DataFrame(columns, index=given.index[:0])
+
+
+def _row_name(told: pa.Schema, given: pa.Schema) -> str:
+    """Return what the column that counts rows is called: the first after the user's own."""
+    return str(told.names[len(given)])
+
+
+def _with_gaps(dtype: Any, own: bool, name: str) -> Any:
+    """Return a type that can be missing where rows have no answer."""
+    if own and not name.endswith("n_changed"):
+        return "str" if dtype is np.str_ or dtype is str else dtype
+    if isinstance(dtype, pd.api.extensions.ExtensionDtype):
+        return dtype
+    kind = np.dtype(dtype)
+    if kind.kind == "b":
+        return "boolean"
+    if kind.kind in "iu":
+        return kind.name.replace("int", "Int").replace("u", "U")
+    return kind
+
+
+def _answered(
+    part: pd.DataFrame, voice: Explainer, question: dict[str, Any], meta: pd.DataFrame
+) -> pd.DataFrame:
+    """Answer a partition."""
+    if len(part) == 0:
+        return meta
+    given = pa.Table.from_pandas(part, preserve_index=False)
+    (answers,) = explain_batches(voice, [given], **question)
+    table = pa.Table.from_batches([answers])
+    row = _row_name(table.schema, given.schema)
+    index = part.index[table[row].to_numpy()]
+    made = table.drop_columns([row]).to_pandas(types_mapper=_nullable)
+    made.index = index
+    apart = {
+        name: dtype
+        for name, dtype in meta.dtypes.items()
+        if made[name].dtype != dtype and not isinstance(dtype, pd.CategoricalDtype)
+    }
+    return made.astype(apart) if apart else made
+
+
+def _nullable(kind: Any) -> Any:
+    """Keep whole numbers whole where some are missing."""
+    if pa.types.is_boolean(kind):
+        return pd.BooleanDtype()
+    if pa.types.is_integer(kind):
+        return pd.array([], dtype=_with_gaps(kind.to_pandas_dtype(), False, "")).dtype
+    return None
+
+
+def fit(
+    estimator: Estimator, frame: dd.DataFrame, *, progress: Progress | None = None
+) -> Estimator:
+    """Fit a model, or an explainer of one, on a Dask DataFrame.
+
+    What is learned does not depend on the partitions: see `voicecf.streaming.fit`, which says also
+    what can be learned. Scalers, encoders and explainers are learned as the partitions pass by,
+    one at a time. The many passes of the clustering run where the rows lie: with a `Client`, the
+    numbers that the model sees are kept on its workers, and only sums travel.
+
+    Parameters
+    ----------
+    estimator : SHARK, KMeans, a Pipeline that ends in one, or a VoICE around one
+        Fitted in place.
+    frame : dask.dataframe.DataFrame
+        Computed partition by partition, pass after pass; persist it if that takes long.
+    progress : callable, optional
+        Called as ``progress(pass, rows)`` in the passes that run here.
+
+    Examples
+    --------
+    >>> import dask.dataframe as dd
+    >>> import pandas as pd
+    >>> from voicecf import SHARK, dask as partitions
+    >>> frame = pd.DataFrame({"a": [1.0, 1.2, 1.1, 8.0, 8.2, 8.1], "b": [5.0, 1, 9, 2, 8, 5]})
+    >>> model = partitions.fit(SHARK(2, random_state=42), dd.from_pandas(frame, npartitions=3))
+    >>> model.feature_weights_.round(3).tolist()
+    [0.999, 0.001]
+    """
+    stream = Stream.of(lambda: _ahead(frame.partitions), progress)
+    if _client() is not None:
+        stream = replace(stream, place=lambda numbers: OnCluster.of(frame, numbers))
+    return fit_stream(estimator, stream)
+
+
+def _client() -> Any:
+    """Return the client of a cluster, None if there is none."""
+    try:
+        from distributed import default_client
+
+        return default_client()
+    except (ImportError, ValueError):
+        return None
+
+
+def _ahead(partitions: Any) -> Iterator[pd.DataFrame]:
+    """Compute partitions one after the other, the next one while the last one is looked at."""
+    with ThreadPoolExecutor(1) as one:
+        coming = None
+        for partition in partitions:
+            ready, coming = coming, one.submit(partition.compute)
+            if ready is not None:
+                yield ready.result()
+        if coming is not None:
+            yield coming.result()
+
+
+@dataclass(frozen=True)
+class OnCluster:
+    """Rows on the workers of a cluster, in the blocks that sums are taken in.
+
+    Attributes
+    ----------
+    blocks : list of delayed Rows
+        Kept by the workers; what a lost one held is computed again.
+    """
+
+    blocks: list[Any]
+
+    @classmethod
+    def of(cls, frame: dd.DataFrame, numbers: Numbers) -> OnCluster:
+        """Bring partitions into blocks, as the model sees them."""
+        parts = frame.to_delayed()
+        lengths = dask.compute(*[dask.delayed(len)(part) for part in parts])
+        made = dask.delayed(numbers.without_source(), pure=True, traverse=False)
+        blocks = [
+            dask.delayed(_block)(made, [parts[at] for at, _, _ in spans], spans)
+            for spans in _spans(lengths)
+        ]
+        return cls(list(dask.persist(*blocks)))
+
+    def answer(self, wishes: Sequence[Wish]) -> Sequence[Any]:
+        """Send wishes from block to block; they are small, and the rows stay where they are."""
+        told = dask.delayed(list(wishes), traverse=False)
+        for block in self.blocks:
+            told = dask.delayed(_added)(told, block)
+        return list(told.compute())
+
+
+def _spans(lengths: Sequence[int]) -> Iterator[list[tuple[int, int, int]]]:
+    """Yield for each block the partitions that it is made of, and which of their rows."""
+    ends = np.cumsum(lengths)
+    if not len(ends) or ends[-1] == 0:
+        raise DataError("the frame has no rows; there is nothing to learn from.")
+    for start in range(0, int(ends[-1]), BATCH):
+        stop = min(start + BATCH, int(ends[-1]))
+        spans = []
+        for at, (end, length) in enumerate(zip(ends.tolist(), lengths, strict=True)):
+            first = end - length
+            if first < stop and end > start and length:
+                spans.append((at, max(start - first, 0), min(stop - first, length)))
+        yield spans
+
+
+def _block(numbers: Numbers, parts: list[Any], spans: list[tuple[int, int, int]]) -> Rows:
+    """Cut and join partitions, and send them through the steps."""
+    cut = [part.iloc[a:b] for part, (_, a, b) in zip(parts, spans, strict=True)]
+    return numbers.rows(pd.concat(cut) if len(cut) > 1 else cut[0])
+
+
+def _added(wishes: list[Wish], rows: Rows) -> list[Wish]:
+    """Show a block to wishes; to copies, for a task may have to be run again."""
+    wishes = deepcopy(wishes)
+    for wish in wishes:
+        wish.add(rows)
+    return wishes

@@ -1,0 +1,436 @@
+"""Measures of answers and of models: the paper's, for anybody's model and data.
+
+Answers: validity, feasibility, cost, changed features, r*, tau. Models: contraction, weight
+concentration, agreement with known classes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.metrics import adjusted_rand_score
+
+from voicecf.counterfactuals import Counterfactuals
+from voicecf.errors import DataError
+from voicecf.geometry.clustering import Clustering
+from voicecf.geometry.region import Array
+
+# A move of a coordinate that is no larger than this is no change: the paper's, in the units of X.
+CHANGED = 1e-9
+# Within a one-hot block: fewer effective features than this are one dummy, more are the block.
+SEVERAL = 1.5
+
+
+def adjusted_rand_index(labels: Any, reference: Any) -> float:
+    """Agreement of a clustering with known classes: 1 if they are the same, 0 as good as chance.
+
+    Parameters
+    ----------
+    labels : array of shape (n,)
+        Clusters.
+    reference : array of shape (n,)
+        Known classes.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> from voicecf.diagnostics import adjusted_rand_index
+    >>> adjusted_rand_index([1, 1, 0, 0], ["a", "a", "b", "b"])
+    1.0
+    """
+    return float(adjusted_rand_score(reference, labels))
+
+
+def validity(points: Any, model: Any, target: Any) -> float:
+    """Share of points that the model itself assigns to the cluster that was asked for.
+
+    Parameters
+    ----------
+    points : array of shape (n, d)
+        Counterfactuals; a row of NaN is no answer, and not valid.
+    model : estimator
+        Fitted, with `cluster_centers_`.
+    target : int or array of shape (n,)
+        The cluster of all points, or one each.
+
+    Returns
+    -------
+    float
+        Between 0 and 1; NaN if there are no points.
+
+    Examples
+    --------
+    >>> from sklearn.cluster import KMeans
+    >>> from voicecf.diagnostics import validity
+    >>> model = KMeans(2, n_init=1, random_state=0).fit([[0.0], [1.0], [8.0], [9.0]])
+    >>> validity([[2.0], [7.0]], model, target=model.predict([[0.0]])[0])
+    0.5
+    """
+    points = np.atleast_2d(np.asarray(points, dtype=np.float64))
+    if len(points) == 0:
+        return float("nan")
+    answered = np.isfinite(points).all(axis=1)
+    labels = Clustering.of(model).labels(np.ascontiguousarray(points[answered]))
+    wanted = np.broadcast_to(np.asarray(target), len(points))[answered]
+    return float((labels == wanted).sum() / len(points))
+
+
+def intervention_cost(factual: Any, points: Any, weights: Any = None) -> Array:
+    """Weighted squared distance of each move: the paper's D_w.
+
+    Parameters
+    ----------
+    factual, points : array of shape (n, d)
+        Rows before and after.
+    weights : array of shape (d,), optional
+        Feature weights, scaled to sum to 1; equal if left out.
+
+    Returns
+    -------
+    array of shape (n,)
+
+    Examples
+    --------
+    >>> from voicecf.diagnostics import intervention_cost
+    >>> intervention_cost([[0.0, 0.0]], [[3.0, 1.0]], weights=[3, 1])
+    array([7.])
+    """
+    moves = _rows(points) - _rows(factual)
+    d = moves.shape[1]
+    w = np.ones(d) if weights is None else np.asarray(weights, dtype=np.float64)
+    return np.asarray(moves**2 @ (w / w.sum()))
+
+
+def changed_features(factual: Any, points: Any, tolerance: Any = CHANGED) -> NDArray[np.int64]:
+    """Count the features that each answer changes.
+
+    Parameters
+    ----------
+    factual, points : array of shape (n, d)
+        Rows before and after.
+    tolerance : float or array of shape (d,)
+        A move no larger than this is no change.
+
+    Returns
+    -------
+    array of shape (n,)
+
+    Examples
+    --------
+    >>> from voicecf.diagnostics import changed_features
+    >>> changed_features([[0.0, 0.0]], [[3.0, 1e-12]])
+    array([1])
+    """
+    return np.asarray((np.abs(_rows(points) - _rows(factual)) > tolerance).sum(axis=1))
+
+
+def _rows(points: Any) -> Array:
+    return np.atleast_2d(np.asarray(points, dtype=np.float64))
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What n answers are worth. Means are over those that are feasible; NaN if none is.
+
+    Attributes
+    ----------
+    n : int
+        Answers asked for.
+    n_feasible : int
+        Answers found.
+    cost : float
+        Mean of D_w.
+    changed : float
+        Mean number of changed features.
+    changed_share : float
+        That, of all features.
+    r_star : float
+        Mean number of features that were allowed to change: r* for shortest prefixes.
+    r_star_over_d : float
+        That, of all features.
+    single_feature : float
+        Share of all n that one feature suffices for.
+    tau : float
+        Mean directional tolerance; infinite if one answer can go any distance.
+    """
+
+    n: int
+    n_feasible: int
+    cost: float
+    changed: float
+    changed_share: float
+    r_star: float
+    r_star_over_d: float
+    single_feature: float
+    tau: float
+
+    @property
+    def feasibility(self) -> float:
+        """Share of answers found."""
+        return self.n_feasible / self.n if self.n else float("nan")
+
+    @classmethod
+    def of(cls, cf: Counterfactuals) -> Evaluation:
+        """Evaluate what an explainer returned.
+
+        Examples
+        --------
+        >>> from sklearn.cluster import KMeans
+        >>> from sklearn.datasets import load_iris
+        >>> from voicecf import VoICE
+        >>> from voicecf.diagnostics import Evaluation
+        >>> X = load_iris().data
+        >>> voice = VoICE(KMeans(3, n_init=10, random_state=0)).fit(X)
+        >>> found = Evaluation.of(voice.explain(X, target="each", objective="prefix"))
+        >>> found.feasibility, round(found.r_star, 2)
+        (1.0, 2.49)
+        """
+        return evaluate(
+            cf.given.points[cf.row],
+            cf.points,
+            feasible=cf.feasible,
+            weights=cf.weights,
+            cardinality=cf.cardinality,
+            tau=cf.tau,
+        )
+
+
+def evaluate(
+    factual: Any,
+    points: Any,
+    *,
+    feasible: Any = None,
+    weights: Any = None,
+    cardinality: Any = None,
+    tau: Any = None,
+) -> Evaluation:
+    """Evaluate answers from any source.
+
+    Parameters
+    ----------
+    factual, points : array of shape (n, d)
+        Rows before and after.
+    feasible : array of bool of shape (n,), optional
+        Which answers count; those without NaN if left out.
+    weights : array of shape (d,), optional
+        Feature weights of the cost; equal if left out.
+    cardinality : array of shape (n,), optional
+        Number of features that were allowed to change; the changed ones if left out.
+    tau : array of shape (n,), optional
+        Directional tolerances.
+
+    Returns
+    -------
+    Evaluation
+
+    Examples
+    --------
+    >>> from voicecf.diagnostics import evaluate
+    >>> found = evaluate([[0.0, 0.0], [0.0, 4.0]], [[2.0, 0.0], [float("nan")] * 2])
+    >>> found.feasibility, found.cost, found.changed, found.single_feature
+    (0.5, 2.0, 1.0, 0.5)
+    """
+    factual, points = _rows(factual), _rows(points)
+    n, d = points.shape
+    kept = np.isfinite(points).all(axis=1)
+    kept = kept if feasible is None else kept & np.asarray(feasible, dtype=np.bool_)
+    changed = changed_features(factual[kept], points[kept])
+    allowed = changed if cardinality is None else np.asarray(cardinality)[kept]
+    return Evaluation(
+        n=n,
+        n_feasible=int(kept.sum()),
+        cost=_mean(intervention_cost(factual[kept], points[kept], weights)),
+        changed=_mean(changed),
+        changed_share=_mean(changed) / d,
+        r_star=_mean(allowed),
+        r_star_over_d=_mean(allowed) / d,
+        single_feature=float((allowed == 1).sum() / n) if n else float("nan"),
+        tau=_mean([] if tau is None else np.asarray(tau)[kept]),
+    )
+
+
+def _mean(values: Any) -> float:
+    return float(np.mean(values)) if len(values) else float("nan")
+
+
+@dataclass(frozen=True)
+class ContractionSummary:
+    """How far each cell can shrink towards its centroid without losing a member.
+
+    Attributes
+    ----------
+    alpha : array of shape (k,)
+        Largest score among the members: alpha*_t. NaN for a cluster without members.
+    median_score : array of shape (k,)
+        Median score of the members.
+    """
+
+    alpha: Array
+    median_score: Array
+
+    @property
+    def minimum(self) -> float:
+        """Least alpha*_t."""
+        return float(np.nanmin(self.alpha))
+
+    @property
+    def median(self) -> float:
+        """Median of alpha*_t over the clusters."""
+        return float(np.nanmedian(self.alpha))
+
+    @property
+    def maximum(self) -> float:
+        """Largest alpha*_t."""
+        return float(np.nanmax(self.alpha))
+
+    @property
+    def score(self) -> float:
+        """Median over the clusters of their median scores: small if members sit centrally."""
+        return float(np.nanmedian(self.median_score))
+
+
+def contraction_summary(
+    model: Any,
+    X: Any,
+    *,
+    labels: Any = None,
+    bounds: tuple[Any, Any] | None = None,
+    floor: float = 0.0,
+) -> ContractionSummary:
+    """Summarise the point-wise contraction scores of a clustering's members.
+
+    Parameters
+    ----------
+    model : estimator
+        Fitted, with `cluster_centers_` and, if weighted, `feature_weights_`.
+    X : array of shape (n, d)
+        The data that was clustered.
+    labels : array of shape (n,), optional
+        Clusters of the rows; what the model predicts if left out.
+    bounds : (lo, hi), optional
+        A box that is contracted along with the cell. With the observed range as box, alpha is
+        1 wherever a member sits on its face.
+    floor : float
+        Rows of the cell with an offset at most this are left out. 0 leaves out coinciding
+        centroids only, and does not depend on the scale of the weights.
+
+    Returns
+    -------
+    ContractionSummary
+
+    Examples
+    --------
+    >>> from sklearn.cluster import KMeans
+    >>> from voicecf.diagnostics import contraction_summary
+    >>> X = [[0.0], [1.0], [8.0], [9.0]]
+    >>> summary = contraction_summary(KMeans(2, n_init=1, random_state=0).fit(X), X)
+    >>> summary.alpha
+    array([0.125, 0.125])
+    """
+    X = _rows(X)
+    clustering = Clustering.of(model)
+    labels = clustering.labels(X) if labels is None else np.asarray(labels)
+    box = None if bounds is None else _sides(bounds, X.shape[1])
+    alpha, median = np.full((2, clustering.n_clusters), np.nan)
+    for t in np.unique(labels):
+        scores = clustering.cell(int(t)).scores(X[labels == t], box=box, floor=floor)
+        alpha[t], median[t] = scores.max(), np.median(scores)
+    return ContractionSummary(alpha, median)
+
+
+def _sides(bounds: tuple[Any, Any], d: int) -> tuple[Array, Array]:
+    lo, hi = (np.broadcast_to(np.asarray(side, dtype=np.float64), (d,)) for side in bounds)
+    return lo, hi
+
+
+@dataclass(frozen=True)
+class WeightConcentration:
+    """How few features a weighted clustering really uses.
+
+    Attributes
+    ----------
+    max_weight : float
+        Largest weight; weights sum to 1.
+    effective : float
+        Effective number of features, 1 / sum w^2: d if they are equal, 1 if one has it all.
+    top2_mass : float
+        The two largest weights together.
+    dominant : str
+        The column with the most weight, its one-hot features taken together.
+    kind : "feature", "dummy" or "block"
+        Whether that is a feature of its own, one dummy of a category, or several of them.
+    """
+
+    max_weight: float
+    effective: float
+    top2_mass: float
+    dominant: str
+    kind: Literal["feature", "dummy", "block"]
+
+    @property
+    def label(self) -> str:
+        """The dominant column in words: "age", "job dummy" or "job block"."""
+        return self.dominant if self.kind == "feature" else f"{self.dominant} {self.kind}"
+
+
+def weight_concentration(
+    weights: Any,
+    names: Sequence[str] | None = None,
+    blocks: Mapping[str, Iterable[int]] | None = None,
+) -> WeightConcentration:
+    """Measure how concentrated feature weights are, and on what.
+
+    Parameters
+    ----------
+    weights : array of shape (d,)
+        Feature weights, none negative.
+    names : sequence of d str, optional
+        Names of the features; x0, x1, ... if left out.
+    blocks : dict of str to list of int, optional
+        For each category, the positions of its one-hot features.
+
+    Returns
+    -------
+    WeightConcentration
+
+    Examples
+    --------
+    >>> from voicecf.diagnostics import weight_concentration
+    >>> found = weight_concentration([4, 3, 3], ["age", "job_a", "job_b"], {"job": [1, 2]})
+    >>> found.max_weight, round(found.effective, 2), found.label
+    (0.4, 2.94, 'job block')
+    """
+    w = np.asarray(weights, dtype=np.float64)
+    if w.ndim != 1 or (w < 0).any() or not w.sum() > 0:
+        raise DataError("weights must be numbers, none negative and not all zero: one a feature.")
+    w = w / w.sum()
+    names = [f"x{i}" for i in range(len(w))] if names is None else [str(name) for name in names]
+    dominant, members = _dominant(w, names, blocks or {})
+    kind: Literal["feature", "dummy", "block"] = "feature"
+    if blocks and dominant in blocks:
+        kind = "block" if 1 / np.sum((w[members] / w[members].sum()) ** 2) >= SEVERAL else "dummy"
+    return WeightConcentration(
+        max_weight=float(w.max()),
+        effective=float(1 / np.sum(w**2)),
+        top2_mass=float(np.sort(w)[-2:].sum()),
+        dominant=dominant,
+        kind=kind,
+    )
+
+
+def _dominant(
+    weights: Array, names: list[str], blocks: Mapping[str, Iterable[int]]
+) -> tuple[str, list[int]]:
+    """Name the column with the most weight, and its features; the first of equals."""
+    columns = {name: list(positions) for name, positions in blocks.items()}
+    taken = {i for positions in columns.values() for i in positions}
+    columns |= {name: [i] for i, name in enumerate(names) if i not in taken}
+    best = max(columns, key=lambda name: weights[columns[name]].sum())
+    return best, columns[best]

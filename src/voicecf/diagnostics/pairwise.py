@@ -1,0 +1,236 @@
+"""What a projection onto the bisector of two centroids misses when there are more than two.
+
+The pairwise projection (CFCLUST's) looks at a row's own and the target's centroid only, so it may
+end in a third cluster. Here that is counted and priced: one compiled pass over all pairs of row and
+target, then a projection onto the whole cell for those that missed it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from voicecf import _core
+from voicecf.geometry.clustering import Clustering
+from voicecf.geometry.region import Array
+from voicecf.parallel import in_parallel
+from voicecf.solver.projection import project
+
+# How much closer a third centroid may be, in squared distance, to a point that counts as valid.
+SLACK = 1e-8
+# Rows whose pairs are in memory at once.
+BLOCK = 1 << 16
+
+
+def repair_cost(pairwise: Any, valid: Any) -> Array:
+    """Squared distance from pairwise answers to the valid ones for the same rows and targets.
+
+    Parameters
+    ----------
+    pairwise, valid : array of shape (n, d)
+
+    Returns
+    -------
+    array of shape (n,)
+
+    Examples
+    --------
+    >>> from voicecf.diagnostics import repair_cost
+    >>> repair_cost([[1.0, 0.0]], [[1.0, 2.0]])
+    array([4.])
+    """
+    return np.asarray(((_as_rows(valid) - _as_rows(pairwise)) ** 2).sum(axis=1))
+
+
+def relative_underestimation(pairwise_cost: Any, full_cost: Any) -> Array:
+    """Share of the true cost that a pairwise answer leaves out; 0 where nothing had to change.
+
+    Parameters
+    ----------
+    pairwise_cost, full_cost : array of shape (n,)
+        Cost of the pairwise answer, and of the one that lands in the target.
+
+    Returns
+    -------
+    array of shape (n,)
+
+    Examples
+    --------
+    >>> from voicecf.diagnostics import relative_underestimation
+    >>> relative_underestimation([3.0, 0.0], [4.0, 0.0])
+    array([0.25, 0.  ])
+    """
+    pairwise, full = (np.asarray(c, dtype=np.float64) for c in (pairwise_cost, full_cost))
+    left_out = full - pairwise
+    return np.divide(left_out, full, out=np.zeros_like(left_out), where=full > 0)
+
+
+@dataclass(frozen=True)
+class PairwiseComparison:
+    """How often pairwise projections end in their target, and what it takes to get there.
+
+    Two comparisons add up, so that several models or datasets can be pooled.
+
+    Attributes
+    ----------
+    comparisons : int
+        Pairs of row and other cluster.
+    valid : int
+        Pairwise points that lie in their target.
+    repaired : int
+        Invalid ones whose projection onto the whole cell lies in the target.
+    repair : float
+        Squared distances from the invalid pairwise points to that projection, summed.
+    underestimation : float
+        Shares of the true cost that the invalid pairwise points leave out, summed.
+    """
+
+    comparisons: int = 0
+    valid: int = 0
+    repaired: int = 0
+    repair: float = 0.0
+    underestimation: float = 0.0
+
+    def __add__(self, other: PairwiseComparison) -> PairwiseComparison:
+        return PairwiseComparison(
+            self.comparisons + other.comparisons,
+            self.valid + other.valid,
+            self.repaired + other.repaired,
+            self.repair + other.repair,
+            self.underestimation + other.underestimation,
+        )
+
+    @property
+    def invalid(self) -> int:
+        """Pairwise points that lie in a third cluster."""
+        return self.comparisons - self.valid
+
+    @property
+    def validity(self) -> float:
+        """Share of pairwise points that are valid."""
+        return self.valid / self.comparisons if self.comparisons else float("nan")
+
+    @property
+    def exact_validity(self) -> float:
+        """Share of projections onto the whole cell that are valid."""
+        found = self.valid + self.repaired
+        return found / self.comparisons if self.comparisons else float("nan")
+
+    @property
+    def repair_cost(self) -> float:
+        """Mean repair cost of the invalid points; 0 if there are none."""
+        return self.repair / self.invalid if self.invalid else 0.0
+
+    @property
+    def relative_underestimation(self) -> float:
+        """Mean share of the true cost that the invalid points leave out; 0 if there are none."""
+        return self.underestimation / self.invalid if self.invalid else 0.0
+
+
+def compare_pairwise(
+    model: Any, X: Any, *, labels: Any = None, slack: float = SLACK, block: int = BLOCK
+) -> PairwiseComparison:
+    """Compare the pairwise projection of every row to every other cluster with the full one.
+
+    The pairwise projection (CFCLUST's) goes to the bisector of the row's own and the target's
+    centroid. With more than two clusters it may lie in a third. One compiled pass tells which do,
+    and only these are projected onto the whole cell.
+
+    Parameters
+    ----------
+    model : estimator
+        Fitted, with `cluster_centers_`; feature weights are not looked at.
+    X : array of shape (n, d)
+        Rows in the model's coordinates.
+    labels : array of shape (n,), optional
+        Clusters of the rows; what the model predicts if left out.
+    slack : float
+        A point is valid if its squared distance to the target's centroid is at most every other
+        one plus this.
+    block : int
+        Rows whose pairs are held in memory at once; the result does not depend on it beyond
+        rounding.
+
+    Returns
+    -------
+    PairwiseComparison
+
+    Examples
+    --------
+    >>> from sklearn.cluster import KMeans
+    >>> from sklearn.datasets import load_wine
+    >>> from voicecf.diagnostics import compare_pairwise
+    >>> X = load_wine().data
+    >>> found = compare_pairwise(KMeans(3, n_init=10, random_state=0).fit(X), X)
+    >>> found.comparisons, found.validity < 1, found.exact_validity
+    (356, True, 1.0)
+    """
+    X = np.ascontiguousarray(_as_rows(X))
+    clustering = Clustering.of(model)
+    labels = clustering.labels(X) if labels is None else labels
+    labels = np.ascontiguousarray(labels, dtype=np.int64)
+    pairs = _Pairs.of(clustering.centers, X, labels, slack)
+    found = PairwiseComparison()
+    for first in range(0, len(X), block):
+        found += pairs.compare(first, min(first + block, len(X)))
+    return found
+
+
+@dataclass(frozen=True)
+class _Pairs:
+    """Rows, their clusters, and unweighted centroids measured from an origin amid them."""
+
+    X: Array
+    labels: NDArray[np.int64]
+    clustering: Clustering
+    origin: Array
+    centers: Array
+    gram: Array
+    slack: float
+
+    @classmethod
+    def of(cls, centers: Array, X: Array, labels: NDArray[np.int64], slack: float) -> _Pairs:
+        origin = centers.mean(axis=0)
+        shifted = np.ascontiguousarray(centers - origin)
+        unweighted = Clustering.from_centers(centers)
+        return cls(X, labels, unweighted, origin, shifted, shifted @ shifted.T, slack)
+
+    @cached_property
+    def _compiled(self) -> _core.Pairwise:
+        labels = np.asarray(self.labels, dtype=np.int64)
+        return _core.Pairwise(
+            self.X, labels, self.origin, self.centers, self.gram, float(self.slack)
+        )
+
+    def compare(self, first: int, last: int) -> PairwiseComparison:
+        """Compare all pairs of some rows."""
+        k = len(self.centers)
+        missed = self._missed(first, last)
+        found = PairwiseComparison((last - first) * (k - 1), (last - first) * (k - 1))
+        for t in range(k):
+            rows = first + np.flatnonzero(missed[:, t])
+            if rows.size:
+                found += self._repair(rows, t)
+        return found
+
+    def _missed(self, first: int, last: int) -> NDArray[np.bool_]:
+        missed = np.empty((last - first, len(self.centers)), dtype=np.bool_)
+        pairs = self._compiled
+        in_parallel(lambda a, b: pairs.misses(first, missed, a, b), last - first)
+        return missed
+
+    def _repair(self, rows: NDArray[np.int64], t: int) -> PairwiseComparison:
+        region = self.clustering.cell(t).region()
+        answers = project(self.X, region, rows=rows, certify=False).points
+        out, pairs = np.empty((3, len(rows))), self._compiled
+        in_parallel(lambda a, b: pairs.repair(rows, t, answers, out, a, b), len(rows))
+        repair, underestimation, valid = out.sum(axis=1)
+        return PairwiseComparison(0, -len(rows), int(valid), float(repair), float(underestimation))
+
+
+def _as_rows(points: Any) -> Array:
+    return np.atleast_2d(np.asarray(points, dtype=np.float64))

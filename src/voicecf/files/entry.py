@@ -1,0 +1,314 @@
+"""The one entry of files, Spark, Ray and Dask: Arrow batches in, Arrow batches out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from voicecf.counterfactuals import Counterfactuals
+from voicecf.errors import ColumnError, OptionError, listed
+from voicecf.explainer import Explainer
+from voicecf.rules.columns import column_of
+from voicecf.rules.rules import Rules
+from voicecf.status import Status
+from voicecf.table.space import Column, Space
+
+__all__ = ["Answering", "explain_batches", "rules_of"]
+
+# What is told of every answer, after the user's own columns.
+OWN = {
+    "row": pa.int64(),
+    "source": pa.int32(),
+    "target": pa.int32(),
+    "status": pa.string(),
+    "feasible": pa.bool_(),
+    "cost": pa.float64(),
+    "n_changed": pa.int32(),
+    "rho": pa.float64(),
+    "tau": pa.float64(),
+    "gap": pa.float64(),
+}
+# ... and where alternatives were asked for.
+RANK = {"rank": pa.int32()}
+# Put before all of them if one has the name of a column of the user's.
+PREFIX = "voicecf_"
+# Of an answer that is none there is nothing to tell.
+BLANK = ("cost", "n_changed", "rho", "tau", "gap")
+STATUSES = pa.array([status.name.lower() for status in Status], pa.string())
+
+
+def explain_batches(
+    voice: Explainer,
+    batches: Iterable[pa.RecordBatch],
+    *,
+    rows_from: int = 0,
+    prefix: str | None = None,
+    **question: Any,
+) -> Iterator[pa.RecordBatch]:
+    """Answer a stream of Arrow batches, one batch for each that comes.
+
+    An answer is the changed row, in the user's columns and types, followed by `row`, `source`,
+    `target`, `status`, `feasible`, `cost`, `n_changed`, `rho`, `tau`, `gap` (and `rank` with
+    alternatives). Columns that the explainer does not know are carried along. Where a row has no
+    answer, the explainer's columns are null. All batches have one schema, whatever is in them.
+
+    Parameters
+    ----------
+    voice : VoICE or CFCLUST
+        Fitted.
+    batches : iterable of pyarrow.RecordBatch or Table
+        All with the columns and types of the first one.
+    rows_from : int
+        Number of the first row, in the column `row`.
+    prefix : str, optional
+        Goes before the names of voicecf's own columns. By default nothing does, or ``voicecf_``
+        if one of them has the name of a column of the user's.
+    **question
+        `target` (one cluster, "nearest" or "each"), `objective`, `rules` and so on, as of
+        `VoICE.explain`.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from voicecf import VoICE
+    >>> from voicecf.files import explain_batches
+    >>> voice = VoICE.from_centers([[0.0, 0.0], [4.0, 0.0]], feature_names=["age", "income"])
+    >>> batch = pa.record_batch({"age": [1.0, 3.5], "income": [5.0, 6.0], "id": ["a", "b"]})
+    >>> (answers,) = explain_batches(voice, [batch], target=1)
+    >>> answers.schema.names[:6]
+    ['age', 'income', 'id', 'row', 'source', 'target']
+    >>> answers["status"].to_pylist()
+    ['optimal', 'already']
+    """
+    answering, first = None, rows_from
+    for batch in batches:
+        if answering is None:
+            answering = Answering.of(voice, batch.schema, question, prefix)
+        table = answering.table(batch)
+        rows = np.arange(first, first + table.num_rows)
+        yield answering.batch(answering.explained(table), table, rows)
+        first += table.num_rows
+
+
+@dataclass(frozen=True)
+class Answering:
+    """A question put to an explainer, batch by batch.
+
+    Attributes
+    ----------
+    voice : Explainer
+    question : dict
+        As of `explain`.
+    given : pyarrow.Schema
+        Of the batches that come in.
+    schema : pyarrow.Schema
+        Of those that go out.
+    """
+
+    voice: Explainer
+    question: dict[str, Any]
+    given: pa.Schema
+    schema: pa.Schema
+
+    @classmethod
+    def of(
+        cls,
+        voice: Explainer,
+        given: pa.Schema,
+        question: dict[str, Any],
+        prefix: str | None = None,
+    ) -> Answering:
+        """Check a question against the columns of a stream, and work out what goes out."""
+        _check_target(question.get("target", "nearest"))
+        space, names = voice._fitted_space(), given.names
+        _check_names(names)
+        if not space.named:
+            space._check_width(len(names))
+        rules = rules_of(question)
+        rules.check(space)
+        fields = [_out_field(space, rules, names, field) for field in given]
+        own = OWN | (RANK if question.get("alternatives") else {})
+        prefix = _free_prefix(prefix, names, list(own))
+        fields += [pa.field(prefix + name, kind) for name, kind in own.items()]
+        return cls(voice, question, given, pa.schema(fields))
+
+    def table(self, batch: pa.RecordBatch | pa.Table) -> pa.Table:
+        """Return a batch as a table with the columns and types of the first one."""
+        table = pa.Table.from_batches([batch]) if isinstance(batch, pa.RecordBatch) else batch
+        if table.schema.names != self.given.names:
+            raise ColumnError(
+                f"a batch has the columns {listed(table.schema.names)} where the first one had "
+                f"{listed(self.given.names)}; all batches need the same."
+            )
+        return table if table.schema.equals(self.given) else table.cast(self.given)
+
+    def explained(self, table: pa.Table) -> Counterfactuals:
+        """Answer the rows of a table."""
+        return self.voice.explain(table, **self.question)  # type: ignore[no-any-return]
+
+    def batch(
+        self, answers: Counterfactuals, table: pa.Table, rows: NDArray[np.int64]
+    ) -> pa.RecordBatch:
+        """Write answers as one batch; `rows` number those of the table."""
+        known = self._known(answers)
+        lost = None if answers.feasible.all() else ~answers.feasible
+        columns = []
+        for place, field in enumerate(self.given):
+            kind = self.schema.field(place).type
+            values = known.get(self._source(place))
+            if values is None:
+                values = _one(table.column(place)).take(pa.array(answers.row))
+            else:
+                values = _typed(values, kind, lost, field.name)
+            columns.append(values)
+        own = list(OWN | (RANK if self.question.get("alternatives") else {}))
+        columns += [_told(answers, name, lost, rows) for name in own]
+        return pa.RecordBatch.from_arrays(columns, schema=self.schema)
+
+    def _source(self, place: int) -> Any:
+        """Return the explainer's name for a column of the stream."""
+        space = self.voice.space_
+        return self.given.names[place] if space.named else space.sources[place]
+
+    def _known(self, answers: Counterfactuals) -> dict[Any, Any]:
+        """Return the changed values of the explainer's columns, by name."""
+        space = answers.space
+        if not space.is_plain:
+            table = answers.to_frame()
+            return dict(zip(_fed(space, table.column_names), table.columns, strict=True))
+        columns = np.ascontiguousarray(answers.points.T)
+        known = dict(zip(space.sources, columns, strict=True))
+        for column in space.columns:
+            if column.whole:
+                known[column.name] = self._kept(answers, column, known[column.name])
+        return known
+
+    def _kept(self, answers: Counterfactuals, column: Column, values: NDArray[Any]) -> Any:
+        """Return whole numbers, those that did not change bit for bit, however large."""
+        name = column.name if answers.space.named else self._position(column)
+        own = _one(answers.given.frame.to_native()[name]).take(pa.array(answers.row))
+        before = answers.given.points[answers.row, column.places[0]]
+        if not (pa.types.is_integer(own.type) or pa.types.is_boolean(own.type)):
+            return values
+        news = pa.array(np.where(np.isnan(values), 0.0, values)).cast(pa.float64())
+        moved = pa.array(values != before)
+        return pc.if_else(moved, _cast(news, own.type, name), own)
+
+    def _position(self, column: Column) -> str:
+        return str(self.given.names[self.voice.space_.sources.index(column.name)])
+
+
+def _check_target(target: Any) -> None:
+    one = isinstance(target, Integral) and not isinstance(target, bool)
+    if not one and target not in ("nearest", "each"):
+        raise OptionError(
+            f'target={target!r}: a stream takes one cluster for all rows, "nearest" or "each".'
+        )
+
+
+def _check_names(names: list[str]) -> None:
+    twice = dict.fromkeys(name for name in names if names.count(name) > 1)
+    if twice:
+        raise ColumnError(f"column names must differ; named twice: {listed(twice)}.")
+
+
+def rules_of(question: dict[str, Any]) -> Rules:
+    """Return the rules of a question, however they were given."""
+    rules = question.get("rules")
+    if isinstance(rules, Rules):
+        return rules
+    if rules is not None:
+        return Rules.from_dict(rules)
+    words = set(Rules.__dataclass_fields__)
+    return Rules.from_dict({word: said for word, said in question.items() if word in words})
+
+
+def _free_prefix(prefix: str | None, names: list[str], own: list[str]) -> str:
+    """Return what goes before voicecf's own columns so that no name is there twice."""
+    taken = set(names)
+    if prefix is not None:
+        clash = [prefix + name for name in own if prefix + name in taken]
+        if clash:
+            raise ColumnError(f"prefix={prefix!r} makes {clash[0]!r}, which is a column already.")
+        return prefix
+    prefix = ""
+    while any(prefix + name in taken for name in own):
+        prefix += PREFIX
+    return prefix
+
+
+def _fed(space: Space, names: list[str]) -> list[Any]:
+    """Return the sources that columns of a table are."""
+    return names if space.named else list(space.sources[: len(names)])
+
+
+def _out_field(space: Space, rules: Rules, names: list[str], field: pa.Field) -> pa.Field:
+    """Return the type in which a column comes out; it can always be null."""
+    source = field.name if space.named else space.sources[names.index(field.name)]
+    column = next((c for c in space.columns if source in c.sources), None)
+    kind = field.type
+    if column is not None and column.kind == "number":
+        kind = _number_type(space, rules, column, kind)
+    return pa.field(field.name, kind)
+
+
+def _number_type(space: Space, rules: Rules, column: Column, kind: Any) -> Any:
+    if pa.types.is_integer(kind) or pa.types.is_boolean(kind):
+        return kind if column.whole and _stays_whole(space, rules, column) else pa.float64()
+    if pa.types.is_floating(kind) and space.steps is None:
+        return pa.from_numpy_dtype(space.dtype)  # fewer digits could leave the target again
+    return kind
+
+
+def _stays_whole(space: Space, rules: Rules, column: Column) -> bool:
+    for name, step in rules.steps.items():
+        if space.columns[column_of(space, name, "steps")] is column:
+            return step is not None and float(step).is_integer()
+    return True
+
+
+def _one(column: Any) -> Any:
+    """Return a column as one array."""
+    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+
+
+def _typed(values: Any, kind: Any, lost: Any, name: str) -> Any:
+    """Return values as an array of a type, null where there is no answer."""
+    if isinstance(values, np.ndarray):
+        return _cast(pa.array(values, mask=lost), kind, name)
+    values = _one(values)
+    if lost is not None:
+        values = pc.if_else(pa.array(lost), pa.scalar(None, values.type), values)
+    return _cast(values, kind, name)
+
+
+def _cast(values: Any, kind: Any, name: str) -> Any:
+    if values.type == kind:
+        return values
+    try:
+        return values.cast(kind)
+    except pa.ArrowInvalid as error:
+        raise ColumnError(
+            f"answers do not fit the type {kind} of column {name!r}: {error}. Convert the column "
+            "to float64 first."
+        ) from None
+
+
+def _told(answers: Counterfactuals, name: str, lost: Any, rows: NDArray[np.int64]) -> Any:
+    """Return one of voicecf's own columns."""
+    if name == "row":
+        return pa.array(rows[answers.row])
+    if name == "status":
+        codes = pa.array(answers.status.astype(np.int8))
+        return pa.DictionaryArray.from_arrays(codes, STATUSES).cast(pa.string())
+    values = getattr(answers, name)
+    if name not in BLANK:
+        return pa.array(values).cast((OWN | RANK)[name])
+    return pa.array(values, mask=lost).cast(OWN[name])

@@ -1,0 +1,218 @@
+"""From the columns of files to a fitted explainer: which columns, which steps, which model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from sklearn.cluster import KMeans
+from sklearn.compose import ColumnTransformer
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, StandardScaler
+
+from voicecf.errors import DataError, OptionError, VoiceError, known_column, listed
+from voicecf.files.badrows import BadRowError, Check
+from voicecf.files.reading import Source
+from voicecf.shark import SHARK
+from voicecf.streaming import fit
+from voicecf.voice import VoICE
+
+__all__ = ["Choice", "Columns", "Selected", "fitted", "unfitted"]
+
+SCALERS = {"standard": StandardScaler, "minmax": MinMaxScaler}
+# Different texts in the first rows from which on a column is taken for names, not for a category.
+NAMES = 100
+
+
+@dataclass(frozen=True)
+class Choice:
+    """How files are segmented.
+
+    Attributes
+    ----------
+    k : int
+        Number of clusters.
+    weights : "none" or "shark"
+        Plain k-means, or with learned feature weights.
+    scale : "standard", "minmax" or "none"
+    missing : "stop", "drop" or "fill"
+        What to do about missing values: a bad row, a row to leave out, or one to fill in: numbers
+        with the median; of a category, missing is a level of its own.
+    ignore, category : tuple of str
+        Columns to carry along; columns that are categories, whatever they look like.
+    seed : int
+    options : dict
+        Of `VoICE`: contraction, retain, bounds, margin.
+    """
+
+    k: int = 3
+    weights: str = "none"
+    scale: str = "standard"
+    missing: str = "stop"
+    ignore: tuple[str, ...] = ()
+    category: tuple[str, ...] = ()
+    seed: int = 0
+    options: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Which columns are clustered, as what, and why others are not."""
+
+    numbers: list[str]
+    categories: list[str]
+    notes: list[str]
+
+    @classmethod
+    def of(cls, schema: pa.Schema, choice: Choice) -> Columns:
+        """Sort the columns of files by their types."""
+        names = schema.names
+        for word in ("ignore", "category"):
+            for name in getattr(choice, word):
+                known_column(name, names, f"--{word}")
+        both = set(choice.ignore) & set(choice.category)
+        if both:
+            raise OptionError(f"{listed(both)} cannot be in both --ignore and --category.")
+        numbers, categories, aside = [], [], []
+        for field in schema:
+            if field.name in choice.ignore:
+                continue
+            if field.name in choice.category or _is_category(field.type):
+                categories.append(field.name)
+            elif pa.types.is_integer(field.type) or pa.types.is_floating(field.type):
+                numbers.append(field.name)
+            else:
+                aside.append(f"{field.name!r} ({field.type})")
+        if not numbers and not categories:
+            raise DataError(
+                "no column is left to cluster; the files hold neither numbers nor text."
+            )
+        notes = [f"set aside, being neither numbers nor text: {', '.join(aside)}"] if aside else []
+        return cls(numbers, categories, notes)
+
+    @property
+    def every(self) -> list[str]:
+        """All columns that are clustered."""
+        return [*self.numbers, *self.categories]
+
+
+def _is_category(kind: Any) -> bool:
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    return bool(
+        pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_boolean(kind)
+    )
+
+
+def unfitted(columns: Columns, choice: Choice) -> VoICE:
+    """Return the explainer of the pipeline that some columns need.
+
+    Examples
+    --------
+    >>> from voicecf.files.fitting import Choice, Columns, unfitted
+    >>> voice = unfitted(Columns(["age", "income"], [], []), Choice(k=4, scale="none"))
+    >>> voice.model
+    KMeans(n_clusters=4, n_init=10, random_state=0)
+    """
+    if choice.weights == "shark":
+        model: Any = SHARK(choice.k, random_state=choice.seed)
+    else:
+        model = KMeans(choice.k, n_init=10, random_state=choice.seed)
+    numbers: list[Any] = []
+    if choice.missing == "fill" and columns.numbers:
+        numbers.append(SimpleImputer(strategy="median"))
+    if choice.scale != "none" and columns.numbers:
+        numbers.append(SCALERS[choice.scale]())
+    options = choice.options or {}
+    if not columns.categories:
+        return VoICE(make_pipeline(*numbers, model) if numbers else model, **options)
+    ways: list[Any] = [("text", OneHotEncoder(), columns.categories)]
+    if columns.numbers:
+        ways.insert(0, ("numbers", _one(numbers), columns.numbers))
+    return VoICE(make_pipeline(ColumnTransformer(ways), model), **options)
+
+
+def _one(steps: list[Any]) -> Any:
+    return "passthrough" if not steps else steps[0] if len(steps) == 1 else make_pipeline(*steps)
+
+
+class Selected:
+    """The clustered columns of files, without the rows that cannot be used; read at will.
+
+    Parameters
+    ----------
+    source : Source
+    columns : Columns
+    missing : "stop", "drop" or "fill"
+    bad_rows : "stop" or "skip"
+    """
+
+    def __init__(self, source: Source, columns: Columns, missing: str, bad_rows: str) -> None:
+        self.source, self.columns = source, columns
+        self.missing, self.bad_rows = missing, bad_rows
+        levels = dict.fromkeys(columns.categories)
+        self.check = Check(columns.numbers, levels, lambda row: False)
+
+    def __iter__(self) -> Iterator[pa.Table]:
+        """Read tables."""
+        for chunk in self.source.chunks():
+            cells = self.check.cells(chunk.table)
+            sound = chunk.without({i: c for i, c in cells.items() if not self._filled(c)})
+            for bad in sound.bad:
+                if self.bad_rows == "stop" and not (bad.missing and self.missing == "drop"):
+                    raise BadRowError(bad)
+            if len(sound.rows):
+                yield sound.table.select(self.columns.every)
+
+    def _filled(self, cell: tuple[str, str, str]) -> bool:
+        from voicecf.files.badrows import MISSING
+
+        return self.missing == "fill" and cell[2] == MISSING
+
+
+def fitted(voice: VoICE, rows: Selected, say: Callable[[str], Any] = str) -> VoICE:
+    """Fit an explainer to the rows of files, pass by pass; `say` is told about each."""
+    if next(iter(rows), None) is None:
+        raise DataError("there are no rows to learn clusters from.")
+    try:
+        if rows.missing == "fill":
+            # Passes turn Arrow's gaps into those of pandas, which an encoder takes for others.
+            return voice.fit(pa.concat_tables(rows).combine_chunks())
+        return fit(voice, rows, progress=lambda turn, n: say(f"learning: pass {turn}, {n:,} rows"))
+    except VoiceError:
+        raise
+    except ValueError as error:  # in scikit-learn's words
+        raise DataError(f"the clusters cannot be learned: {str(error).splitlines()[0]}") from None
+
+
+def doubts(source: Source, columns: Columns, choice: Choice) -> list[str]:
+    """Look at the first rows: refuse names taken for categories, doubt numbers that count rows."""
+    head = next(iter(source), None)
+    if head is None or head.num_rows < 3:
+        return []
+    for name in columns.categories:
+        count = len(head[name].unique())
+        if count > NAMES and name not in choice.category:
+            raise DataError(
+                f"column {name!r} has {count:,} different texts in the first {head.num_rows:,} "
+                f"rows: names, not a category? Carry it along with --ignore {name!r}, or keep it "
+                f"with --category {name!r}."
+            )
+    counting = [name for name in columns.numbers if _counts_rows(head[name])]
+    return [
+        f"column {name!r} just counts rows; if it is no measurement, carry it along with "
+        f"--ignore {name!r}"
+        for name in counting
+    ]
+
+
+def _counts_rows(column: Any) -> bool:
+    if not pa.types.is_integer(column.type) or column.null_count:
+        return False
+    values = np.asarray(pc.cast(column, pa.int64(), safe=False))
+    return bool((np.diff(values) == 1).all())

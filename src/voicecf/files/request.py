@@ -1,0 +1,115 @@
+"""What a run is asked, as it is put down, so that a later run knows whether it is the same."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import sklearn
+
+import voicecf
+from voicecf.explainer import Explainer
+from voicecf.files.entry import rules_of
+from voicecf.files.reading import Source
+from voicecf.saving import save
+
+__all__ = ["Request", "differences", "digest", "plain_question", "same"]
+
+FORMAT, VERSION = "voicecf/explain", 1
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is to be done.
+
+    Attributes
+    ----------
+    source : Source
+    output : Path
+    options : dict
+        All that the answers depend on besides the input, in types of JSON.
+    question : dict
+        As of `explain`.
+    bad_rows : "stop" or "skip"
+    part_rows : int or None
+    quiet_gaps : bool
+        Whether rows with missing values are left out even if other bad rows are fatal.
+    """
+
+    source: Source
+    output: Path
+    options: dict[str, Any]
+    question: dict[str, Any]
+    bad_rows: str = "stop"
+    part_rows: int | None = None
+    quiet_gaps: bool = False
+
+    def manifest(self) -> dict[str, Any]:
+        """Return what has to be the same for a run to go on."""
+        versions = {
+            "voicecf": voicecf.__version__,
+            "pyarrow": pa.__version__,
+            "numpy": np.__version__,
+            "scikit-learn": sklearn.__version__,
+        }
+        return {
+            "format": FORMAT,
+            "version": VERSION,
+            "made with": versions,
+            "input": self.source.fingerprint(),
+            "options": {**self.options, "part_rows": self.part_rows},
+        }
+
+
+def plain_question(question: dict[str, Any]) -> dict[str, Any]:
+    """Return a question in types of JSON."""
+    rules = rules_of(question)
+    rest = {w: said for w, said in question.items() if w not in {"rules", *rules.to_dict()}}
+    return json.loads(json.dumps({**rest, "rules": rules.to_dict()}, default=str))  # type: ignore[no-any-return]
+
+
+def digest(voice: Explainer) -> str:
+    """Return a digest of an explainer: of the file that it is saved as."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "explainer"
+        save(voice, path)
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def same(told: dict[str, Any], manifest: dict[str, Any]) -> bool:
+    """Tell whether what was put down is what is asked now."""
+    return all(told.get(key) == said for key, said in manifest.items())
+
+
+def differences(told: dict[str, Any], manifest: dict[str, Any]) -> str:
+    """Say in what two questions differ."""
+    found = []
+    for key, now in manifest.items():
+        before = told.get(key)
+        if before == now:
+            continue
+        if key == "input":
+            found.append("the input is another one, or was changed")
+        elif isinstance(before, dict) and isinstance(now, dict):
+            found += _changed_words(before, now)
+        else:
+            found.append(f"{key} was {before}, is now {now}")
+    return "; ".join(found)
+
+
+def _changed_words(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
+    words = [word for word in {**before, **now} if before.get(word) != now.get(word)]
+    return [
+        f"{word} was {_short(before.get(word))}, is now {_short(now.get(word))}" for word in words
+    ]
+
+
+def _short(said: Any) -> str:
+    text = "not given" if said is None else json.dumps(said)
+    return text if len(text) <= 60 else text[:57] + "..."

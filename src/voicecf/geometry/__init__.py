@@ -1,0 +1,1 @@
+"""Where answers may lie: scores of a model, cells, regions, and how far rounding reaches."""

@@ -1,0 +1,1 @@
+"""What is printed: sentences, short numbers, JSON."""

@@ -1,0 +1,175 @@
+"""Answers in few digits that still land: what sentences, cards and JSON print."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from voicecf.geometry.region import Array
+from voicecf.status import Status
+from voicecf.table.frames import Cells
+from voicecf.table.space import Given, side_of
+
+if TYPE_CHECKING:
+    from voicecf.counterfactuals import Counterfactuals
+
+Rows = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+# The coarsest decimal place is this many below the first digit of a change, so that rounding adds
+# or takes at most a hundredth of it; then so many finer ones are tried.
+BELOW, FINER = 2, 13
+
+
+def rounded(answers: Counterfactuals) -> Counterfactuals:
+    """Return the answers with as few digits as still land; see `Counterfactuals.rounded`."""
+    space, n = answers.space, len(answers)
+    if n == 0:
+        return answers
+    values = np.column_stack([_floats(after) for after in answers._values[1]])
+    touched = space.changed(answers._moves, np.zeros(space.n_coordinates))
+    points = answers.points.astype(np.float64)
+    rows = np.flatnonzero(answers.feasible & (answers.status != Status.ALREADY))
+    rows = rows[answers._changes[rows].any(axis=1)]
+    for tried in _candidates(answers):
+        if not len(rows):
+            break
+        candidate, changed = tried(rows), answers._changes[rows]
+        typed_in = _typed_in(answers, rows, candidate, changed)
+        read = space.read_again(typed_in, np.arange(len(rows)))
+        lands = _lands(answers, rows, read)
+        done = rows[lands]
+        values[done], touched[done] = candidate[lands], changed[lands]
+        points[done] = _coordinates(answers, done, read.points[lands], changed[lands])
+        rows = rows[~lands]
+    return replace(
+        answers,
+        written=_typed_in(answers, np.arange(n), values, touched),
+        place=np.arange(n),
+        points=points.astype(answers.points.dtype, copy=False),
+        least=np.zeros(space.n_coordinates),
+    )
+
+
+def _candidates(answers: Counterfactuals) -> Iterator[Any]:
+    """Yield functions from rows to values, (rows, columns): fewest digits first.
+
+    Of each number of digits first the nearest values; then those a little further than the answer
+    goes, which is where a cell is wider.
+    """
+    before, after = (np.column_stack([_floats(v) for v in side]) for side in answers._values)
+    size = np.where(np.isnan(before), np.abs(after), np.abs(after - before))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        first = np.nan_to_num(np.floor(np.log10(size)), neginf=0.0).astype(np.int64) - BELOW
+    continuous = np.array([_is_continuous(answers, c) for c in range(after.shape[1])])
+
+    def tried(rows: Rows, finer: int, outward: bool) -> Array:
+        way = np.sign(after[rows] - before[rows]) if outward else None
+        made = decimal(after[rows], first[rows] - finer, way)
+        return np.where(continuous, _inside(answers, rows, made), after[rows])
+
+    for finer in range(FINER):
+        for outward in (False, True):
+            yield lambda rows, finer=finer, outward=outward: tried(rows, finer, outward)
+
+
+def decimal(values: Any, places: Any, way: Any = None) -> Any:
+    """Round values to a decimal place: to the nearest, or up or down by the sign of `way`.
+
+    Examples
+    --------
+    >>> from voicecf.output.digits import decimal
+    >>> decimal(949.97, 0), decimal(0.12341, -3, way=1.0)
+    (np.float64(950.0), np.float64(0.124))
+    """
+    places = np.asarray(places)
+    down, up = 10.0 ** np.maximum(places, 0), 10.0 ** np.maximum(-places, 0)
+    # One of both is 1, and dividing by a power of ten gives the double nearest to the decimal.
+    scaled = np.asarray(values) * up / down
+    if way is None:
+        whole = np.rint(scaled)
+    else:
+        whole = np.where(np.asarray(way) > 0, np.ceil(scaled), np.floor(scaled))
+    return np.where(np.isfinite(scaled), whole * down / up, values)[()]
+
+
+def short_ranges(answers: Counterfactuals, i: int) -> dict[str, list[Any]]:
+    """Return the columns of ``answers.ranges(i)``, the ends of ranges rounded inwards."""
+    found = nw.from_native(answers.ranges(i), eager_only=True)
+    lines = {name: found.get_column(name).to_list() for name in found.columns}
+    for at, c in enumerate(answers._changed(i).tolist()):
+        if _is_continuous(answers, c):
+            value = float(answers._values[1][c][i])
+            for name, way in (("low", 1.0), ("high", -1.0)):
+                lines[name][at] = _inwards(lines[name][at], value, way)
+    return lines
+
+
+def _inwards(end: float, value: float, way: float) -> float:
+    """Round the end of a range towards a value in it."""
+    if not np.isfinite(end) or end == value:
+        return end
+    place = int(np.floor(np.log10(abs(end - value)))) - BELOW
+    return float(decimal(end, place, way))
+
+
+def _is_continuous(answers: Counterfactuals, c: int) -> bool:
+    """Tell whether a column may take any number, so that it can be rounded."""
+    grids = answers.certify.question.grids  # type: ignore[attr-defined]
+    return answers.space.columns[c].free and (grids is None or grids[c] is None)
+
+
+def _inside(answers: Counterfactuals, rows: Rows, values: Array) -> Array:
+    """Return values within the bounds of their columns."""
+    bounds = answers.certify.question.bounds  # type: ignore[attr-defined]
+    if bounds is None:
+        return values
+    of, columns = answers.row[rows], range(values.shape[1])
+    sides = [
+        np.column_stack([np.broadcast_to(side_of(side, of, c), len(of)) for c in columns])
+        for side in bounds
+    ]
+    return np.asarray(np.fmin(np.fmax(values, sides[0]), sides[1]))
+
+
+def _typed_in(answers: Counterfactuals, rows: Rows, values: Array, touched: Mask) -> Given:
+    """Return the user's rows with values typed into the touched columns."""
+    space, cells = answers.space, {}
+    for c, column in enumerate(space.columns):
+        which = np.flatnonzero(touched[:, c])
+        if column.kind == "number":
+            cells[column.sources[0]] = Cells(which, values[which, c])
+        else:
+            cells.update(space.level_cells(c, which, answers.points[rows]))
+    frame, array = space.with_cells(answers.given, answers.row[rows], cells)
+    empty = np.empty((0, 0))
+    return Given(frame, empty, empty, answers.kind, None, array)
+
+
+def _lands(answers: Counterfactuals, rows: Rows, read: Given) -> Mask:
+    """Tell which typed-in rows the model puts into their target, beyond doubt, within the rules."""
+    certifier: Any = answers.certify
+    explainer, terms = certifier.explainer, certifier.question.terms
+    _, doubtful = explainer.clustering_.nearest(read.seen)
+    lands = (explainer._labels(read) == answers.target[rows]) & ~doubtful
+    for constraint in terms.constraints if terms else ():
+        lands &= constraint.holds(answers.space.user_numbers(read))
+    return np.asarray(lands)
+
+
+def _coordinates(answers: Counterfactuals, rows: Rows, read: Array, touched: Mask) -> Array:
+    """Return coordinates as read where a column was touched, bit for bit the row's elsewhere."""
+    made = answers.given.points[answers.row[rows]]
+    for c, column in enumerate(answers.space.columns):
+        cells = np.ix_(touched[:, c], column.places)
+        made[cells] = read[cells]
+    return made
+
+
+def _floats(values: NDArray[Any]) -> Array:
+    """Return numbers as they are, and NaN for levels."""
+    return np.full(len(values), np.nan) if values.dtype == object else values.astype(np.float64)

@@ -1,0 +1,270 @@
+"""What each row may choose, column by column: rules in the user's units, said in coordinates."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from voicecf.errors import OptionError
+from voicecf.geometry.region import Array
+from voicecf.rules.columns import SpaceLike
+from voicecf.rules.multiples import Grid
+from voicecf.rules.parts import Flags, Freedom, GivenLike, Rows, Whole, part_of
+from voicecf.rules.rules import Rules
+
+__all__ = ["Choices", "Freedom"]
+
+
+@dataclass(frozen=True, eq=False)
+class Choices:
+    """What each of n rows may choose in each of C columns, in coordinates.
+
+    Arrays of n rows have one row where all rows are alike. An immutable column is ANY with
+    ``lo == hi``, GRID with ``least > most``, or LEVELS with none allowed, and may stay. ANY with
+    ``lo > hi`` has no choice at all.
+
+    Attributes
+    ----------
+    first, member : int64 of shape (C + 1,) and (d,)
+        The coordinates of column c are ``member[first[c]:first[c + 1]]``.
+    freedom : int8 of shape (C,)
+        `Freedom`: any number in bounds, one of sorted options, one of listed options.
+    start, table : int64 of shape (C + 1,), float64
+        ``table[start[c]:start[c + 1]]`` holds the options of column c: of GRID ascending
+        coordinates, of LEVELS one level after the other.
+    base, pitch : float64 of shape (C,)
+        A GRID with ``pitch > 0`` has no table: option l is ``base + l * pitch``. Options are
+        counted from 0, but where there are more than 2**31 from a value amid the data, for the
+        digits' sake; then `least` is negative.
+    count : int64 of shape (C,)
+        Number of options that some row may choose.
+    least, most : int64 of shape (n or 1, C)
+        GRID: options least to most may be chosen.
+    allowed : uint8 of shape (n or 1, T)
+        LEVELS: whether each may be moved to; T is the sum of their counts, column by column.
+    stay : uint8 of shape (n or 1, C)
+        Whether the row may keep its own value.
+    lo, hi : float64 of shape (n or 1, d)
+        ANY: its bounds.
+    changes : int
+        Most columns that may change.
+    points : float64 of shape (n, d)
+        The rows' own coordinates.
+    grids : tuple of Multiples, Listed or None
+        Values in the user's units that a column of numbers keeps to; None for the others.
+    sides : pair of float64 of shape (n or 1, C)
+        Bounds in the user's units of what a column may move to; NaN where a row's is not known.
+
+    Examples
+    --------
+    A table of one column, rooms, which the model sees in fours:
+
+    >>> from types import SimpleNamespace
+    >>> import narwhals.stable.v2 as nw
+    >>> import numpy as np
+    >>> import pandas as pd
+    >>> from voicecf.rules.choices import Choices
+    >>> from voicecf.rules import Rules
+    >>> rooms = SimpleNamespace(name="rooms", sources=("rooms",), places=np.array([0]), levels=(),
+    ...     kind="number", ordered=False, whole=True, affine=True, observed=(1.0, 9.0))
+    >>> class Space:
+    ...     columns, names = [rooms], ["rooms"]
+    ...     def coordinates(self, column, values):
+    ...         return np.asarray(values)[:, None] / 4
+    >>> space = Space()
+    >>> frame = nw.from_native(pd.DataFrame({"rooms": [4]}), eager_only=True)
+    >>> given = SimpleNamespace(frame=frame, points=np.array([[1.0]]))
+    >>> rules = Rules.read(space, bounds={"rooms": (None, "+2")}, increase_only="rooms")
+    >>> choices = Choices.of(space, rules, given, lo=[1.0], hi=[9.0])
+    >>> [float(option[0]) for option in choices.options(row=0, column=0)]
+    [1.0, 1.25, 1.5]
+    """
+
+    first: Whole
+    member: Whole
+    freedom: NDArray[np.int8]
+    start: Whole
+    table: Array
+    base: Array
+    pitch: Array
+    count: Whole
+    least: Whole
+    most: Whole
+    allowed: Flags
+    stay: Flags
+    lo: Array
+    hi: Array
+    changes: int
+    points: Array
+    grids: tuple[Grid | None, ...]
+    sides: tuple[Array, Array]
+
+    @classmethod
+    def of(cls, space: SpaceLike, rules: Rules, given: GivenLike, lo: Any, hi: Any) -> Choices:
+        """Say the rules for some rows in coordinates.
+
+        Parameters
+        ----------
+        space : Space
+        rules : Rules
+        given : Given
+            The rows.
+        lo, hi : array of shape (C,)
+            The explainer's own bounds in the user's units; not used for categories.
+        """
+        parts = [
+            part_of(Rows(space, given, c), rule, float(lo[c]), float(hi[c]))
+            for c, rule in enumerate(rules.of_columns(space))
+        ]
+        limit = len(parts) if rules.max_changes is None else rules.max_changes
+        places = [np.asarray(c.places, dtype=np.int64) for c in space.columns]
+        return cls(
+            first=_starts(places),
+            member=np.concatenate(places),
+            freedom=np.array([p.freedom for p in parts], dtype=np.int8),
+            start=_starts([p.table for p in parts]),
+            table=np.concatenate([p.table for p in parts]),
+            base=np.array([p.base for p in parts]),
+            pitch=np.array([p.pitch for p in parts]),
+            count=np.array([p.count for p in parts], dtype=np.int64),
+            least=_side_by_side([p.least[:, None] for p in parts]),
+            most=_side_by_side([p.most[:, None] for p in parts]),
+            allowed=_side_by_side([p.allowed for p in parts]),
+            stay=_side_by_side([p.stay[:, None] for p in parts]),
+            lo=_in_place([p.lo for p in parts], places),
+            hi=_in_place([p.hi for p in parts], places),
+            changes=min(limit, len(parts)),
+            points=given.points,
+            grids=tuple(p.grid for p in parts),
+            sides=(
+                _side_by_side([p.sides[0][:, None] for p in parts]),
+                _side_by_side([p.sides[1][:, None] for p in parts]),
+            ),
+        )
+
+    @property
+    def discrete(self) -> bool:
+        """Whether there is anything to search: options to choose from, or a limit on changes."""
+        grid = (self.freedom == Freedom.GRID) & (self.least <= self.most).any(axis=0)
+        return bool(grid.any() or self.allowed.any() or self.changes < len(self.freedom))
+
+    def box(self) -> tuple[Array, Array]:
+        """Return the smallest box around all that may be chosen, staying included.
+
+        Returns
+        -------
+        lo, hi : array of shape (n or 1, d)
+            ``lo > hi`` where there is no choice.
+        """
+        columns = range(len(self.freedom))
+        hulls = [self._hull(c) for c in columns]
+        places = [self._places(c) for c in columns]
+        lo, hi = (_in_place([hull[side] for hull in hulls], places) for side in (0, 1))
+        return lo, hi
+
+    def options(self, row: int, column: int) -> list[Array]:
+        """Return all that a row may choose in a column, its own first if it may stay.
+
+        For small cases: raises where any number of an interval may be chosen.
+        """
+        own = self.points[row, self._places(column)]
+        moves = self._moves(row, column)
+        if not _row(self.stay, row)[column]:
+            return moves
+        return [own, *(move for move in moves if not np.array_equal(move, own))]
+
+    def _moves(self, row: int, c: int) -> list[Array]:
+        """Return all that a row may move to."""
+        if self.freedom[c] == Freedom.GRID:
+            least, most = int(_row(self.least, row)[c]), int(_row(self.most, row)[c])
+            return [self._grid(c, np.array([option])) for option in range(least, most + 1)]
+        if self.freedom[c] == Freedom.LEVELS:
+            return list(self._table(c)[_row(self._allowed(c), row)])
+        lo, hi = (_row(side, row)[self._places(c)] for side in (self.lo, self.hi))
+        if (lo < hi).any():
+            raise OptionError(f"column {c} may be any number of an interval: there is no list.")
+        return [lo] if (lo == hi).all() else []
+
+    def _places(self, c: int) -> Whole:
+        return self.member[self.first[c] : self.first[c + 1]]
+
+    def _table(self, c: int) -> Array:
+        """Return the listed options of a column, of shape (count, width)."""
+        width = int(self.first[c + 1] - self.first[c])
+        return self.table[self.start[c] : self.start[c + 1]].reshape(-1, width)
+
+    def _allowed(self, c: int) -> NDArray[np.bool_]:
+        listed = np.where(self.freedom == Freedom.LEVELS, self.count, 0)
+        begin = int(listed[:c].sum())
+        return np.asarray(self.allowed[:, begin : begin + int(listed[c])], dtype=np.bool_)
+
+    def _grid(self, c: int, indices: Whole) -> Array:
+        if self.pitch[c] > 0:
+            return np.asarray(self.base[c] + indices * self.pitch[c])
+        return self._table(c)[:, 0][indices]
+
+    def _hull(self, c: int) -> tuple[Array, Array]:
+        """Return the ends of what may be chosen, (n or 1, width) each."""
+        lo, hi = self._hull_of_moves(c)
+        own, stay = self.points[:, self._places(c)], self.stay[:, c, None] == 1
+        if (stay & ((own < lo) | (own > hi))).any():
+            lo = np.where(stay, np.minimum(lo, own), lo)
+            hi = np.where(stay, np.maximum(hi, own), hi)
+        return lo, hi
+
+    def _hull_of_moves(self, c: int) -> tuple[Array, Array]:
+        """Return the ends of what may be moved to: (n or 1, width) each, inf to -inf for none."""
+        if self.freedom[c] == Freedom.ANY:
+            return self.lo[:, self._places(c)], self.hi[:, self._places(c)]
+        if self.freedom[c] == Freedom.LEVELS:
+            return _hull_of_levels(self._table(c), self._allowed(c))
+        least, most = self.least[:, c], self.most[:, c]
+        some = least <= most
+        lo, hi = np.full(len(some), np.inf), np.full(len(some), -np.inf)
+        lo[some], hi[some] = self._grid(c, least[some]), self._grid(c, most[some])
+        return lo[:, None], hi[:, None]
+
+
+def _hull_of_levels(table: Array, allowed: NDArray[np.bool_]) -> tuple[Array, Array]:
+    """Return the hull of the allowed levels of each row; rows of one pattern share it."""
+    packed = np.ascontiguousarray(np.packbits(allowed, axis=1))
+    keys = packed.view(f"V{packed.shape[1]}")[:, 0]
+    _, where, back = np.unique(keys, return_index=True, return_inverse=True)
+    lo = np.stack([np.min(table[allowed[r]], axis=0, initial=np.inf) for r in where])
+    hi = np.stack([np.max(table[allowed[r]], axis=0, initial=-np.inf) for r in where])
+    return lo[back], hi[back]
+
+
+def _starts(parts: Sequence[Any]) -> Whole:
+    return np.array([0, *accumulate(len(p) for p in parts)], dtype=np.int64)
+
+
+def _side_by_side(parts: Sequence[Any]) -> Any:
+    """Join columns of (n or 1, w): one row unless some part needs n."""
+    n = max((len(p) for p in parts if len(p) != 1), default=1)
+    return np.concatenate([np.broadcast_to(p, (n, p.shape[1])) for p in parts], axis=1)
+
+
+def _in_place(parts: Sequence[Array], places: Sequence[Whole]) -> Array:
+    """Put parts of (n or 1, width) at their coordinates."""
+    shared = np.zeros((1, sum(len(w) for w in places)))
+    for part, where in zip(parts, places, strict=True):
+        shared[:, where] = part[:1]
+    n = max((len(p) for p in parts if len(p) != 1), default=1)
+    if n == 1:
+        return shared
+    whole = np.repeat(shared, n, axis=0)  # at once: column by column is slow where rows are long
+    for part, where in zip(parts, places, strict=True):
+        if len(part) == n:
+            whole[:, where] = part
+    return whole
+
+
+def _row(array: Any, row: int) -> Any:
+    """Return a row of an array that has one for all, or one each."""
+    return array[row if len(array) > 1 else 0]

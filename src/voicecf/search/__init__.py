@@ -1,0 +1,1 @@
+"""Answers: cheapest points, shortest prefixes, fewest changes, alternatives."""

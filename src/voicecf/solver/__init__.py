@@ -1,0 +1,1 @@
+"""Projections and passes over rows, on the compiled core."""
