@@ -70,7 +70,7 @@ def slsqp(case: Case, row: np.ndarray, target: int) -> np.ndarray:
     metric = case.voice.clustering_.weights + case.voice.delta
     constraints = [
         {"type": "ineq", "fun": lambda z, g=g, h=h: h - g @ (z - region.origin)}
-        for g, h in zip(region.rows, region.offsets, strict=True)
+        for g, h in zip(region.normals, region.offsets, strict=True)
     ]
     found = minimize(
         lambda z: float(np.sum(metric * (z - row) ** 2)),
@@ -86,7 +86,7 @@ def slsqp(case: Case, row: np.ndarray, target: int) -> np.ndarray:
 def _dense(case: Case, row: np.ndarray, target: int) -> tuple[np.ndarray, ...]:
     region = case.voice.region(target)
     metric = case.voice.clustering_.weights + case.voice.delta
-    return region.rows, region.offsets + region.rows @ region.origin, region.lo, region.hi, metric
+    return region.normals, region.offsets + region.normals @ region.origin, region.lo, region.hi, metric
 
 
 def daqp_solver(case: Case, row: np.ndarray, target: int) -> Callable[[], object]:

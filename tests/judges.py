@@ -67,7 +67,7 @@ class Residuals:
     gap: ndarray
     cost: ndarray
     dual: ndarray  # value of the dual at mu: whatever z is, no feasible point costs less
-    slop: ndarray  # absolute: what the rounding of z and h makes of the cost
+    round_trip_error: ndarray  # absolute: what the rounding of z and h makes of the cost
 
     @property
     def worst(self) -> ndarray:
@@ -76,7 +76,7 @@ class Residuals:
 
     def value(self, k: int) -> Value:
         """Cost, bound and uncertainty of answer k."""
-        return Value(float(self.cost[k]), float(self.dual[k]), float(self.slop[k]))
+        return Value(float(self.cost[k]), float(self.dual[k]), float(self.round_trip_error[k]))
 
 
 def residuals(problem: Problem, which: Sequence[int], z: ndarray, mu: ndarray) -> Residuals:
@@ -111,11 +111,11 @@ def residuals(problem: Problem, which: Sequence[int], z: ndarray, mu: ndarray) -
     penalty = (mu * ((minimiser - origin) @ G.T - h)).sum(axis=1)
     dual = 0.5 * (q * (minimiser - a) ** 2).sum(axis=1) + penalty
     unsure = ROUNDINGS * EPS * (abs(z) + abs(a))  # of a move, by rounding
-    slop = (q * (move + unsure) * unsure).sum(axis=1)
-    slop += ROUNDINGS * EPS * (mu * (natural + carried)).sum(axis=1)
-    gap = _ratio(abs(cost - dual), cost + slop / TOLERANCE)
+    round_trip_error = (q * (move + unsure) * unsure).sum(axis=1)
+    round_trip_error += ROUNDINGS * EPS * (mu * (natural + carried)).sum(axis=1)
+    gap = _ratio(abs(cost - dual), cost + round_trip_error / TOLERANCE)
     sign = np.where(known, sign, inf)
-    return Residuals(stationarity, primal, box, sign, gap, cost, dual, slop)
+    return Residuals(stationarity, primal, box, sign, gap, cost, dual, round_trip_error)
 
 
 def optimality(problem: Problem, i: int, z: ndarray, mu: ndarray) -> float:
@@ -171,7 +171,7 @@ class Value(NamedTuple):
 
     cost: float
     dual: float
-    slop: float
+    round_trip_error: float
 
     def differs(self, other: Value) -> bool:
         """Whether two costs differ by more than rounding explains."""
@@ -182,7 +182,9 @@ class Value(NamedTuple):
         return other.dual > self.cost + self._allowance(other)
 
     def _allowance(self, other: Value) -> float:
-        return COST * max(self.cost, other.cost) + min(self.slop, other.slop)
+        return COST * max(self.cost, other.cost) + min(
+            self.round_trip_error, other.round_trip_error
+        )
 
 
 class Reference(NamedTuple):

@@ -26,6 +26,7 @@ class Column:
     observed: tuple[float, float] = (np.nan, np.nan)
     listed: tuple[float, ...] = ()
     limits: tuple[float, float] = (-np.inf, np.inf)
+    rising: bool = True
 
 
 @dataclass(frozen=True)
@@ -42,13 +43,23 @@ class Given:
 class Space:
     """Columns and, for each, a map from values to coordinates."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, named: bool = True) -> None:
         self.columns: list[Column] = []
+        self.sources: list[Any] = []
+        self.named = named
         self.maps: list[Callable[[Any], np.ndarray]] = []
+
+    steps = "maps of their own"
 
     @property
     def names(self) -> list[Any]:
         return [c.name for c in self.columns]
+
+    def frame_name(self, frame: Any, source: Any) -> Any:
+        return source if self.named else frame.columns[self.sources.index(source)]
+
+    def inward(self, lo: Any, hi: Any) -> Any:
+        return lo, hi
 
     def coordinates(self, column: int, values: Any) -> np.ndarray:
         return self.maps[column](values)
@@ -59,6 +70,9 @@ class Space:
         def one(values):
             return forward(np.asarray(values, dtype=np.float64))[:, None]
 
+        with np.errstate(all="ignore"):
+            low, high = one([0.4, 0.6])[:, 0]
+        facts = {"rising": bool(high >= low), **facts}
         return self._add(name, (name,), 1, one, kind="number", observed=observed, **facts)
 
     def category(self, name, levels, sources=None, forward=None, **facts) -> Space:
@@ -78,6 +92,7 @@ class Space:
 
     def _add(self, name, sources, width, encode, **facts) -> Space:
         first = sum(len(c.places) for c in self.columns)
+        self.sources += sources
         self.columns.append(Column(name, sources, np.arange(first, first + width), **facts))
         self.maps.append(encode)
         return self

@@ -141,7 +141,10 @@ def examine(task: Problem, solver: Solver, asked: Iterable[str]) -> list[Judged]
 
 def _relative_gap(gap: float, verdict: Verdict) -> float:
     """Reported gap relative to the cost, or to what rounding makes of it; 0 for no optimum."""
-    scale = verdict.details.get("cost", 0.0) + verdict.details.get("slop", 0.0) / judges.TOLERANCE
+    scale = (
+        verdict.details.get("cost", 0.0)
+        + verdict.details.get("round_trip_error", 0.0) / judges.TOLERANCE
+    )
     return float(abs(gap) / scale) if scale > 0 else 0.0
 
 

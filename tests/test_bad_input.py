@@ -476,7 +476,7 @@ def test_an_explainer_survives_pickle_and_clone():
     fresh = clone(VoICE(kmeans(), retain=0.9, ranking=np.arange(4.0), bounds=(0.0, 9.0)))
     assert fresh.retain == 0.9
     assert not hasattr(fresh, "alpha_")
-    np.testing.assert_array_equal(fresh.fit(FRAME).order_, [3, 2, 1, 0])
+    np.testing.assert_array_equal(fresh.fit(FRAME).learned_.ranking, [3, 2, 1, 0])
     assert clone(VOICE).get_params()["delta"] == VOICE.delta
 
 

@@ -15,7 +15,7 @@ from voicecf import Status, parallel
 from voicecf.geometry.region import Region
 from voicecf.rules.choices import Choices, Freedom
 from voicecf.search.branching import Found, branch
-from voicecf.solver.projection import UnitRows, project
+from voicecf.solver.projection import UnitConstraints, project
 
 COST = 1e-9  # costs agree if they differ by no more than this, relative
 AMPLE = 10**6  # nodes
@@ -177,7 +177,7 @@ def truth(case: Case, row: int) -> tuple[float, int]:
 def found_of(case: Case, rows=None, limit: int = AMPLE) -> Found:
     rows = np.arange(len(case.points)) if rows is None else np.asarray(rows)
     locked = case.locked if case.locked is None or len(case.locked) == 1 else case.locked[rows]
-    unit = UnitRows.of(case.region, case.metric)
+    unit = UnitConstraints.of(case.region, case.metric)
     return branch(
         case.points, rows, unit, choices_of(case), limit=limit, fewest=case.fewest, locked=locked
     )

@@ -58,7 +58,7 @@ def test_row_j_belongs_to_rival_j_and_its_slack_is_half_the_difference_of_distan
         for t in range(len(centers)):
             cell = Cell(centers, weights, t)
             assert cell.rivals.tolist() == [j for j in range(len(centers)) if j != t]
-            slacks = cell.offsets - (points - cell.center) @ cell.rows.T
+            slacks = cell.offsets - (points - cell.center) @ cell.normals.T
             for x, slack in zip(points, slacks, strict=True):
                 for j, s in zip(cell.rivals, slack, strict=True):
                     difference = squared(x, centers[j], weights) - squared(x, centers[t], weights)

@@ -7,6 +7,7 @@ import pytest
 from sklearn.cluster import KMeans
 
 from voicecf import SHARK, Status, VoICE
+from voicecf.search.answers import put
 from voicecf.solver.projection import Projection, project, project_into_cells
 
 
@@ -24,7 +25,9 @@ def crowded(k: int, d: int, seed: int = 0, scale: float = 1.0, **options):
 
 def all_at_once(voice: VoICE, X: np.ndarray, targets: np.ndarray) -> Projection:
     """Project all rows in one call, rows in their target, too."""
-    return project_into_cells(X, np.arange(len(X)), targets, voice.box_, voice._cells())
+    return project_into_cells(
+        X, np.arange(len(X)), targets, voice.learned_.bounds.box, voice.learned_.cells
+    )
 
 
 def cell_by_cell(voice: VoICE, X: np.ndarray, targets: np.ndarray) -> Projection:
@@ -32,8 +35,8 @@ def cell_by_cell(voice: VoICE, X: np.ndarray, targets: np.ndarray) -> Projection
     found = Projection.blank(*X.shape)
     for t in np.unique(targets):
         rows = np.flatnonzero(targets == t)
-        region, unit = voice._prepared(int(t))
-        project(X, region, rows=rows, unit=unit, certify=False, into=found, places=rows)
+        region, unit = voice.learned_.prepared(int(t))
+        put(found, rows, project(X, region, rows=rows, unit=unit, certify=False))
     return found
 
 
@@ -62,7 +65,7 @@ def test_all_cells_at_once_are_answered_as_each_by_itself(name):
     apart = np.sqrt((metric * (ours - theirs) ** 2).sum(axis=1))
     size = np.sqrt((metric * theirs**2).sum(axis=1))
     assert (apart <= 1e-9 * far + 1e-12 * size).all()
-    np.testing.assert_allclose(found.reach[sure], judge.reach[sure], rtol=1e-7)
+    np.testing.assert_allclose(found.rho[sure], judge.rho[sure], rtol=1e-7)
     assert (np.abs(found.gap[sure]) <= 1e-9 * far**2 / 2).all()
 
 
@@ -114,15 +117,15 @@ def test_rows_in_their_target_go_deeper_if_asked_to():
 def test_clusters_in_one_place_are_answered_each_by_itself():
     rng = np.random.default_rng(0)
     centers = rng.normal(size=(60, 3))
-    assert VoICE.from_centers(centers)._cells() is not None
-    assert VoICE.from_centers(centers[:2])._cells() is not None
+    assert VoICE.from_centers(centers).learned_.cells is not None
+    assert VoICE.from_centers(centers[:2]).learned_.cells is not None
     centers[7] = centers[31]
     voice = VoICE.from_centers(centers)
-    assert voice._cells() is None
+    assert voice.learned_.cells is None
     cf = voice.explain(centers[[3, 3]], target=[7, 31])
     assert cf.status.tolist() == [Status.OPTIMAL, Status.INFEASIBLE]
     flat = rng.normal(size=(60, 3)) * [1.0, 1.0, 0.0]
-    assert VoICE.from_centers(flat, weights=[0.0, 0.0, 1.0])._cells() is None
+    assert VoICE.from_centers(flat, weights=[0.0, 0.0, 1.0]).learned_.cells is None
 
 
 def test_points_out_of_reach_of_single_precision_are_answered_all_the_same():

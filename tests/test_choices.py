@@ -426,7 +426,7 @@ def test_arrays_that_a_pipeline_transforms_hold_the_users_values():
 
 
 def test_a_table_under_other_names_is_read_by_place():
-    space = Space().number("x0", whole=True).number("x1", whole=True)
+    space = Space(named=False).number("x0", whole=True).number("x1", whole=True)
     rows = Given(
         nw.from_native(pd.DataFrame({"a": [1.0], "b": [3.0]}), eager_only=True),
         np.array([[1.0, 3]]),

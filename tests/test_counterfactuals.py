@@ -19,7 +19,7 @@ from sklearn.datasets import load_iris, load_wine
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
-from voicecf import Status, VoICE
+from voicecf import Counterfactuals, Status, VoICE
 
 WINE = load_wine(as_frame=True).data
 IRIS = load_iris().data
@@ -439,10 +439,10 @@ def hired():
     cf = voice.explain(frame)
     points = cf.points.copy()
     points[0, 1:] = points[0, :0:-1]
-    written = voice.space_.write(points, cf.given, cf.row)
-    moved = cf.given.points[cf.row] != points
+    output = voice.space_.write(points, cf.outcome.rows, cf.row)
+    moved = cf.outcome.rows.points[cf.row] != points
     count = moved[:, 0].astype(int) + moved[:, 1:].any(axis=1)
-    return replace(cf, points=points, written=written, n_changed=count)
+    return Counterfactuals(replace(cf.outcome, points=points, output=output, n_changed=count))
 
 
 def test_a_category_changes_from_level_to_level(hired):

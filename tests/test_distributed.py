@@ -87,7 +87,7 @@ def assert_told(answers, cf, frame):
         np.testing.assert_array_equal(told[found], getattr(cf, name)[found])
         assert np.isnan(told[~found]).all()
     table = cf.to_frame()
-    for name in cf.space.sources:
+    for name in cf.outcome.space.sources:
         assert answers[name][found].tolist() == table[name][found].tolist()
 
 

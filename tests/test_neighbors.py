@@ -163,7 +163,7 @@ def onto_neighbors(voice, points, target: int):
     around = neighbors.neighborhood(voice.cell(target)).rivals
     rows = np.searchsorted(voice.cell(target).rivals, around)
     region = voice.region(target)
-    few = Region(region.rows[rows], region.offsets[rows], region.lo, region.hi, region.origin)
+    few = Region(region.normals[rows], region.offsets[rows], region.lo, region.hi, region.origin)
     return project(points, few, voice.weights_ + voice.delta)
 
 
@@ -178,7 +178,7 @@ def test_neighbors_alone_give_the_answers_of_all_rows(box, contraction):
         assert (every.status == few.status)[away].all()
         assert set(every.status.tolist()) <= {Status.OPTIMAL, Status.INFEASIBLE, Status.ALREADY}
         np.testing.assert_allclose(every.points[away], few.points[away], rtol=1e-9, atol=1e-12)
-        np.testing.assert_allclose(every.rho[away], few.reach[away], rtol=1e-9)
+        np.testing.assert_allclose(every.rho[away], few.rho[away], rtol=1e-9)
         optimal = every.status == Status.OPTIMAL
         rivals = voice.cell(target).rivals
         others = np.setdiff1d(rivals, neighbors.neighborhood(voice.cell(target)).rivals)

@@ -207,8 +207,8 @@ def problem_of(mode, factual, targets, fixed, t):
     answer = project(factual[which], region.within(lo, hi), metric)
     unknown = np.full_like(lo, np.nan)
     problem = Problem(
-        "paper", factual[which], region.rows, region.offsets, lo, hi, region.origin, metric,
-        (None,) * n, unknown, np.zeros((n, len(region.rows))), 0, 0,
+        "paper", factual[which], region.normals, region.offsets, lo, hi, region.origin, metric,
+        (None,) * n, unknown, np.zeros((n, len(region.normals))), 0, 0,
     )  # fmt: skip
     return problem, answer
 

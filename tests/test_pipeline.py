@@ -90,8 +90,8 @@ def assert_untouched(frame: pd.DataFrame, cf) -> None:
     """A column whose coordinates are those of its row has the very bits of its row."""
     answers, own = cf.to_frame(), frame.iloc[cf.row]
     assert answers.index.equals(own.index)
-    start = cf.given.points[cf.row]
-    for column in cf.space.columns:
+    start = cf.outcome.rows.points[cf.row]
+    for column in cf.outcome.space.columns:
         still = (cf.points[:, column.places] == start[:, column.places]).all(axis=1)
         for name in column.sources:
             same = answers[name][still].to_numpy() == own[name][still].to_numpy()
@@ -176,7 +176,7 @@ def test_the_pulled_back_region_is_the_models_own_cell():
     labels = pipeline.predict(CANCER)
     for t in range(4):
         region = voice.region(t)
-        excess = ((z - region.origin) @ region.rows.T - region.offsets).max(axis=1)
+        excess = ((z - region.origin) @ region.normals.T - region.offsets).max(axis=1)
         np.testing.assert_array_equal(excess <= 0, labels == t)
         centroid = pipeline[1].transform(region.origin[None])[0]
         np.testing.assert_allclose(centroid, pipeline[-1].cluster_centers_[t], atol=1e-9)
@@ -242,7 +242,7 @@ def test_columns_may_be_chosen_in_any_way_and_handed_on_as_anything(chosen, outp
     pipeline = make_pipeline(columns, RobustScaler(), kmeans()).set_output(transform=output)
     cf = VoICE(pipeline.fit(IRIS)).fit(IRIS).explain(IRIS, target="each")
     assert_in_target(pipeline, cf)
-    assert sorted(cf.space.names) == sorted(IRIS.columns)
+    assert sorted(cf.outcome.space.names) == sorted(IRIS.columns)
 
 
 def test_one_column_chosen_by_its_bare_name_is_followed():
@@ -263,7 +263,7 @@ def test_what_remains_is_dropped_kept_or_scaled(remainder):
     cf = VoICE(pipeline.fit(IRIS)).fit(IRIS).explain(IRIS, target="each")
     assert_in_target(pipeline, cf)
     if remainder == "drop":
-        assert cf.space.names == ["sepal", "petal"]
+        assert cf.outcome.space.names == ["sepal", "petal"]
         pd.testing.assert_frame_equal(
             cf.to_frame()[["width", "stamen"]], IRIS[["width", "stamen"]].iloc[cf.row]
         )
@@ -742,4 +742,4 @@ def test_levels_can_be_written_into_every_kind_of_column(kind):
     written = space.write(points, given, np.arange(9))
     assert written.frame.get_column("job").to_list() == ["admin", "clerk", "nurse"] * 3
     assert written.frame.schema == given.frame.schema
-    np.testing.assert_array_equal(space.read_again(written, np.arange(9)).points, points)
+    np.testing.assert_array_equal(space.read_again(written).points, points)

@@ -306,7 +306,7 @@ def test_the_most_telling_plane_holds_the_row_and_its_answer(name, objective):
     cf = wines_by(name).explain(WINES.iloc[::40], target="each", objective=objective)
     for i in np.flatnonzero(cf.feasible):
         plane = Plane.most_telling(cf, i)
-        for z in (cf.given.points[cf.row[i]], cf.points[i]):
+        for z in (cf.outcome.rows.points[cf.row[i]], cf.points[i]):
             seen = plane.project(z[None])
             back = plane.origin + seen @ plane.directions
             np.testing.assert_allclose(back[0], z, rtol=1e-7, atol=1e-7)
@@ -404,7 +404,9 @@ def test_answers_of_other_explainers_have_cards_without_ranges_and_maps():
     cf = CFCLUST(kmeans()).fit(WINES).explain(WINES.head(2), target="each")
     card = ChangeCard.from_counterfactuals(cf, 0)
     assert np.isnan([change.low for change in card.changes]).all()
-    found = SegmentMap.from_voice(cf.certify.explainer, WINES, Plane.most_telling(cf, 0), cf, 0)
+    found = SegmentMap.from_learned(
+        cf.outcome.question.learned, WINES, Plane.most_telling(cf, 0), cf, 0
+    )
     assert len(found.cells) > 0
 
 

@@ -102,7 +102,7 @@ def test_few_rows_and_many_rows_are_answered_alike(m):
     found = few.status == Status.OPTIMAL
     assert found.any()
     np.testing.assert_allclose(many.points[found], few.points[found], atol=1e-12)
-    np.testing.assert_allclose(many.reach[found], few.reach[found], rtol=1e-9)
+    np.testing.assert_allclose(many.rho[found], few.rho[found], rtol=1e-9)
 
 
 def test_a_batch_equals_its_rows_bit_for_bit_with_many_rivals():
@@ -113,7 +113,7 @@ def test_a_batch_equals_its_rows_bit_for_bit_with_many_rivals():
     for i, point in enumerate(points):
         alone = project(point[None], region)
         np.testing.assert_array_equal(alone.points[0], whole.points[i])
-        np.testing.assert_array_equal(alone.reach[0], whole.reach[i])
+        np.testing.assert_array_equal(alone.rho[0], whole.rho[i])
 
 
 def test_a_row_that_a_fixed_point_just_meets_is_no_proof():

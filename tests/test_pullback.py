@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from voicecf.geometry.cell import Arithmetic, Cell
-from voicecf.geometry.pullback import loosened, origins, pulled_back
+from voicecf.geometry.pullback import Metrics, loosened, origins, pulled_back
 from voicecf.table.pipeline import Mixing
 
 
@@ -25,8 +27,8 @@ SHAPES = [(2, 5), (5, 5), (6, 3)]
 def pull(mixing, cell, region, middle):
     d = mixing.matrix.shape[1]
     origin = origins(mixing, cell.centers, middle)[cell.target]
-    metric = np.full(d, 1 / d) + 1e-9
-    return pulled_back(region, mixing, origin, cell.weights + 1e-9, metric, Arithmetic("expanded"))
+    metrics = Metrics(cell.weights + 1e-9, np.full(d, 1 / d) + 1e-9)
+    return pulled_back(region, mixing, origin, metrics, Arithmetic("expanded"))
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -35,7 +37,7 @@ def test_a_point_is_in_the_pulled_back_region_if_its_image_is_in_the_region(seed
     rng, mixing, cell, region = problem(seed, p, d)
     pulled = pull(mixing, cell, region, rng.normal(size=d))
     points = rng.normal(size=(500, d))
-    slack = region.offsets - (mixing(points) - region.origin) @ region.rows.T
+    slack = region.offsets - (mixing(points) - region.origin) @ region.normals.T
     decided = np.abs(slack).min(axis=1) > 1e-9
     assert decided.mean() > 0.9
     np.testing.assert_array_equal(
@@ -62,14 +64,18 @@ def test_the_guard_asks_for_no_less_than_the_guard_of_what_the_model_sees(seed, 
     seen, metric = cell.weights + 1e-9, np.full(d, 1 / d) + 1e-9
     for z in rng.normal(size=(50, d)) * 10:
         x = mixing(z[None])[0]
-        sizes = [1.0, np.sqrt(seen @ x**2), seen @ (x - region.origin) ** 2]
-        pulled_sizes = [1.0, np.sqrt(metric @ z**2), metric @ (z - pulled.origin) ** 2]
-        assert (pulled_sizes @ pulled.guard[1:4] >= sizes @ region.guard[1:4]).all()
+        sizes = np.sqrt(seen @ x**2), np.sqrt(seen @ (x - region.origin) ** 2), 0.0
+        pulled_sizes = np.sqrt(metric @ z**2), np.sqrt(metric @ (z - pulled.origin) ** 2), 0.0
+        bare = replace(region.guard, behind=np.zeros(3))
+        pulled_bare = replace(pulled.guard, behind=np.zeros(3))
+        assert (pulled_bare.slack(*pulled_sizes) >= bare.slack(*sizes)).all()
 
 
 def test_a_region_is_loosened_by_what_each_coordinate_may_lose():
     _, _, _, region = problem(0, 3, 3)
-    slop = np.array([1e-9, 0.0, 1e-6])
-    wider = loosened(region, slop)
-    np.testing.assert_allclose(wider.guard[1] - region.guard[1], np.abs(region.rows) @ slop)
+    round_trip_error = np.array([1e-9, 0.0, 1e-6])
+    wider = loosened(region, round_trip_error)
+    np.testing.assert_allclose(
+        wider.guard.constant - region.guard.constant, np.abs(region.normals) @ round_trip_error
+    )
     np.testing.assert_array_equal(wider.offsets, region.offsets)

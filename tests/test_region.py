@@ -20,7 +20,7 @@ def holds_exactly(region: Region, x: np.ndarray) -> bool:
     ]
     rows = [
         sum(Fraction(g) * s for g, s in zip(row, step, strict=True)) <= Fraction(h)
-        for row, h in zip(region.rows.tolist(), region.offsets.tolist(), strict=True)
+        for row, h in zip(region.normals.tolist(), region.offsets.tolist(), strict=True)
     ]
     return all(rows) and bool((region.lo <= x).all() and (x <= region.hi).all())
 
@@ -78,7 +78,7 @@ def test_rows_are_measured_from_the_origin():
 def test_within_changes_the_box_and_nothing_else():
     region = Region([[1.0, 2.0]], [3.0], lo=0.0, hi=1.0, origin=[5.0, 6.0])
     other = region.within([-1.0, -2.0], inf)
-    for name in ("rows", "offsets", "origin"):
+    for name in ("normals", "offsets", "origin"):
         np.testing.assert_array_equal(getattr(other, name), getattr(region, name))
     assert (other.lo.tolist(), other.hi.tolist()) == ([-1.0, -2.0], [inf, inf])
     assert (region.lo.tolist(), region.hi.tolist()) == ([0.0, 0.0], [1.0, 1.0])
@@ -105,10 +105,10 @@ def test_it_is_a_value():
         region.offsets = np.zeros(1)
 
 
-@pytest.mark.parametrize("part", ["rows", "offsets", "lo", "hi", "origin"])
+@pytest.mark.parametrize("part", ["normals", "offsets", "lo", "hi", "origin"])
 def test_nan_is_refused_by_name(part):
-    given = {"rows": [[1.0, 2.0]], "offsets": [0.0]} | {
-        part: [[nan, 0.0]] if part == "rows" else nan
+    given = {"normals": [[1.0, 2.0]], "offsets": [0.0]} | {
+        part: [[nan, 0.0]] if part == "normals" else nan
     }
     with pytest.raises(ValueError, match=part):
         Region(**given)
@@ -121,12 +121,12 @@ def test_nan_is_refused_by_name(part):
         ({"lo": [0.0, 0.0, 0.0]}, "lo"),
         ({"hi": np.zeros((4, 3))}, "hi"),
         ({"origin": [0.0, 0.0, 0.0]}, "origin"),
-        ({"rows": [["a", "b"]]}, "rows"),
+        ({"normals": [["a", "b"]]}, "normals"),
     ],
 )
 def test_parts_that_do_not_fit_together_are_refused_by_name(given, words):
     with pytest.raises(ValueError, match=rf"\b{words}\b"):
-        Region(**{"rows": [[1.0, 2.0]], "offsets": [0.0]} | given)
+        Region(**{"normals": [[1.0, 2.0]], "offsets": [0.0]} | given)
 
 
 def test_an_offset_of_minus_infinity_holds_no_point():

@@ -48,6 +48,7 @@ import voicecf
 from voicecf import CFCLUST, SHARK, Region, Status, VoICE
 from voicecf.errors import OptionError, SavingError, VersionWarning, VoiceError
 from voicecf.geometry.cell import Arithmetic
+from voicecf.learned import Learned
 from voicecf.saving import load, save
 from voicecf.table.keptrow import KeptCell
 from voicecf.table.pipeline import Mixing
@@ -163,10 +164,11 @@ def test_the_model_is_one_object_again_and_caches_are_left_out(path):
     X = load_iris().data
     voice = VoICE(KMeans(3, n_init=2, random_state=0)).fit(X)
     voice.explain(X)
-    assert "_kept" in vars(voice)
+    assert "cells" in vars(voice.learned_)
     loaded = again(voice, path)
     assert loaded.model_ is loaded.clustering_.model
-    assert set(vars(loaded)) == set(vars(voice)) - {"_kept"}
+    assert set(vars(loaded)) == set(vars(voice))
+    assert set(vars(loaded.learned_)) == set(Learned.__dataclass_fields__)
     assert "_sklearn_version" not in vars(loaded.model_)
 
 

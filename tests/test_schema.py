@@ -18,7 +18,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 
 from voicecf import CFCLUST, VoICE
-from voicecf.output.schema import JSON_SCHEMA, _texts, _value, as_json
+from voicecf.output.schema import JSON_SCHEMA, _texts, _value
 
 PUBLISHED = Path(__file__).parents[1] / "docs" / "counterfactuals.schema.json"
 IRIS = load_iris()
@@ -31,7 +31,7 @@ def no_constant(name):
 
 
 def strict(cf, **options):
-    return json.loads(as_json(cf, **options), parse_constant=no_constant)
+    return json.loads(cf.to_json(**options), parse_constant=no_constant)
 
 
 def voice(X=IRIS.data, **options):
@@ -141,7 +141,7 @@ def test_infinity_is_a_word_and_what_is_missing_is_null(cases):
 
 
 def test_indent_only_changes_the_spaces(cases):
-    plain, wide = as_json(cases["each"]), as_json(cases["each"], indent=2)
+    plain, wide = cases["each"].to_json(), cases["each"].to_json(indent=2)
     assert "\n" not in plain
     assert "\n  " in wide
     assert json.loads(plain) == json.loads(wide)

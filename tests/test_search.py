@@ -35,7 +35,7 @@ def walled_in(voice: VoICE, a: np.ndarray, target: int, free) -> Problem:
     lo[list(free)], hi[list(free)] = region.lo[list(free)], region.hi[list(free)]
     metric = voice.clustering_.weights + voice.delta
     return Problem(
-        "prefix", a[None], region.rows, region.offsets, lo, hi, region.origin, metric,
+        "prefix", a[None], region.normals, region.offsets, lo, hi, region.origin, metric,
         (None,), np.full((1, len(a)), np.nan), np.full((1, len(region.offsets)), np.nan), 0, 0,
     )  # fmt: skip
 

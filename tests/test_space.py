@@ -10,7 +10,9 @@ import pyarrow as pa
 import pytest
 
 from voicecf.errors import ColumnError, DataError
-from voicecf.table.space import Space, as_frame, kind_of
+from voicecf.table.frames import as_frame, kind_of
+from voicecf.table.learning import learn_space
+from voicecf.table.space import Space
 
 COLUMNS = {"age": [31.0, 54.0, 27.0], "income": [1.5, 2.25, 3.125]}
 VALUES = np.column_stack(list(COLUMNS.values()))
@@ -28,7 +30,7 @@ def columns_of(frame) -> dict[str, list]:
 
 def test_a_frame_is_read_and_given_back_in_its_own_kind(kind):
     frame = kind(COLUMNS)
-    space = Space.of(None, frame)
+    space = learn_space(None, frame)
     assert as_frame(frame) is not None
     assert space.names == ["age", "income"]
     np.testing.assert_array_equal(space.read(frame).points, VALUES)
@@ -38,25 +40,25 @@ def test_a_frame_is_read_and_given_back_in_its_own_kind(kind):
 
 
 def test_columns_are_matched_by_name_and_others_are_left_alone(kind):
-    space = Space.of(None, kind(COLUMNS))
+    space = learn_space(None, kind(COLUMNS))
     shuffled = kind({"label": ["a", "b", "c"], "income": COLUMNS["income"], "age": COLUMNS["age"]})
     np.testing.assert_array_equal(space.read(shuffled).points, VALUES)
 
 
 def test_a_missing_column_is_named_beside_those_that_are_there(kind):
     with pytest.raises(ColumnError, match=r"'income'.*'age', 'Income'"):
-        Space.of(None, kind(COLUMNS)).read(kind({"age": [1.0], "Income": [2.0]}))
+        learn_space(None, kind(COLUMNS)).read(kind({"age": [1.0], "Income": [2.0]}))
 
 
 def test_one_kind_may_follow_another():
-    space = Space.of(None, pd.DataFrame(COLUMNS))
+    space = learn_space(None, pd.DataFrame(COLUMNS))
     for make in KINDS.values():
         np.testing.assert_array_equal(space.read(make(COLUMNS)).points, VALUES)
     np.testing.assert_array_equal(space.read(VALUES).points, VALUES)
 
 
 def test_an_array_takes_a_frame_by_position_if_the_width_is_right(kind):
-    space = Space.of(None, VALUES)
+    space = learn_space(None, VALUES)
     np.testing.assert_array_equal(space.read(kind(COLUMNS)).points, VALUES)
     with pytest.raises(DataError, match=r"3 columns.*2"):
         space.read(kind(COLUMNS | {"more": [1.0, 2.0, 3.0]}))
@@ -65,36 +67,36 @@ def test_an_array_takes_a_frame_by_position_if_the_width_is_right(kind):
 def test_a_missing_value_is_found_in_every_kind(kind):
     frame = kind({"age": [31.0, None, 27.0], "income": [1, 2, None]})
     with pytest.raises(DataError, match=r"2 rows \(first: row 1\), columns 'age', 'income'"):
-        Space.of(None, frame).read(frame)
+        learn_space(None, frame).read(frame)
 
 
 @pytest.mark.parametrize("dtype", ["Int64", "Float32", "boolean", "int64[pyarrow]"])
 def test_nullable_columns_of_pandas_are_numbers_until_one_is_missing(dtype):
     whole = pd.DataFrame({"a": pd.array([1, 0], dtype=dtype), "b": [0.5, 1.5]})
     np.testing.assert_array_equal(
-        Space.of(None, whole).read(whole).points, [[1.0, 0.5], [0.0, 1.5]]
+        learn_space(None, whole).read(whole).points, [[1.0, 0.5], [0.0, 1.5]]
     )
     gap = pd.DataFrame({"a": pd.array([1, None], dtype=dtype), "b": [0.5, 1.5]})
     with pytest.raises(DataError, match=r"row 1.*'a'"):
-        Space.of(None, gap).read(gap)
+        learn_space(None, gap).read(gap)
 
 
 def test_a_text_column_is_named_with_a_remedy(kind):
     frame = kind({"age": [31.0, 54.0], "city": ["Rome", "Oslo"]})
     with pytest.raises(DataError, match=r"'city'.*OneHotEncoder"):
-        Space.of(None, frame).read(frame)
+        learn_space(None, frame).read(frame)
 
 
 def test_a_column_without_any_value_is_called_missing_not_text():
     frame = pl.DataFrame({"a": [1.0, 2.0], "b": [None, None]})
     with pytest.raises(DataError, match=r"missing.*'b'"):
-        Space.of(None, frame).read(frame)
+        learn_space(None, frame).read(frame)
 
 
 def test_columns_named_twice_are_an_error_that_names_them():
     frame = pd.DataFrame(VALUES, columns=["age", "age"])
     with pytest.raises(ColumnError, match="age"):
-        Space.of(None, frame)
+        learn_space(None, frame)
 
 
 @pytest.mark.parametrize(
@@ -112,22 +114,22 @@ def test_columns_named_twice_are_an_error_that_names_them():
 )
 def test_whatever_holds_the_numbers_they_are_read_alike(values):
     expected = np.array([[float(v) for v in row] for row in np.asarray(values).tolist()])
-    read = Space.of(None, values).read(values).points
+    read = learn_space(None, values).read(values).points
     np.testing.assert_array_equal(read, expected)
     assert read.flags.c_contiguous
     assert read.dtype == np.float64
 
 
 def test_integers_and_truth_values_are_numbers():
-    np.testing.assert_array_equal(Space.of(None, [[1, 2]]).read([[1, 2]]).points, [[1.0, 2.0]])
+    np.testing.assert_array_equal(learn_space(None, [[1, 2]]).read([[1, 2]]).points, [[1.0, 2.0]])
     truth = np.array([[True, False]])
-    np.testing.assert_array_equal(Space.of(None, truth).read(truth).points, [[1.0, 0.0]])
+    np.testing.assert_array_equal(learn_space(None, truth).read(truth).points, [[1.0, 0.0]])
 
 
 def test_reading_writes_nothing():
     values = VALUES.copy()
     values.flags.writeable = False
-    np.testing.assert_array_equal(Space.of(None, values).read(values).points, VALUES)
+    np.testing.assert_array_equal(learn_space(None, values).read(values).points, VALUES)
 
 
 @pytest.mark.parametrize(
@@ -138,17 +140,17 @@ def test_reading_writes_nothing():
 def test_what_is_not_finite_is_named_by_row_and_column(bad):
     values = np.vstack([VALUES, [bad]])
     with pytest.raises(DataError, match=r"row 3.*'x0'"):
-        Space.of(None, values).read(values)
+        learn_space(None, values).read(values)
 
 
 def test_finite_numbers_are_accepted_however_large():
     values = np.full((3, 2), 1e308)
-    np.testing.assert_array_equal(Space.of(None, values).read(values).points, values)
+    np.testing.assert_array_equal(learn_space(None, values).read(values).points, values)
 
 
 def test_names_need_not_be_text():
     frame = pd.DataFrame(VALUES, columns=[10, 20])
-    space = Space.of(None, frame)
+    space = learn_space(None, frame)
     assert space.names == [10, 20]
     np.testing.assert_array_equal(space.read(frame[[20, 10]]).points, VALUES)
     assert space.table(VALUES, kind_of(frame), np.arange(len(VALUES))).columns.tolist() == [10, 20]
@@ -160,7 +162,7 @@ def test_the_model_decides_the_precision():
 
 
 def test_a_table_for_an_array_needs_some_frame_library():
-    table = Space.of(None, VALUES).table(VALUES)
+    table = learn_space(None, VALUES).table(VALUES)
     assert isinstance(table, pd.DataFrame)
     assert table.columns.tolist() == ["x0", "x1"]
 
@@ -172,7 +174,7 @@ def test_an_array_is_no_frame():
 
 def test_a_table_does_not_hand_out_the_points_themselves():
     points = VALUES.copy()
-    table = Space.of(None, pd.DataFrame(COLUMNS)).table(
+    table = learn_space(None, pd.DataFrame(COLUMNS)).table(
         points, kind_of(pd.DataFrame(COLUMNS)), np.arange(len(points))
     )
     table.loc[0, "age"] = -1.0
@@ -193,7 +195,7 @@ JOB = {"job": ["job_admin", "job_clerk"]}
 
 
 def test_a_declared_block_is_one_category_with_its_sources_as_levels():
-    space = Space.of(None, BLOCK, categories=JOB)
+    space = learn_space(None, BLOCK, categories=JOB)
     assert space.names == ["age", "job", "vip"]
     job = space.columns[1]
     assert job.sources == ("job_admin", "job_clerk")
@@ -204,14 +206,14 @@ def test_a_declared_block_is_one_category_with_its_sources_as_levels():
 
 
 def test_without_a_row_that_has_none_on_there_is_no_such_level():
-    assert Space.of(None, BLOCK.drop(index=2), categories=JOB).columns[1].levels == tuple(
+    assert learn_space(None, BLOCK.drop(index=2), categories=JOB).columns[1].levels == tuple(
         JOB["job"]
     )
 
 
 def test_a_declared_block_is_written_as_zeros_and_ones_of_its_own_type(kind):
     frame = kind(BLOCK.to_dict("list"))
-    space = Space.of(None, frame, categories=JOB)
+    space = learn_space(None, frame, categories=JOB)
     given = space.read(frame)
     points = given.points.copy()
     points[0, 1:3] = [0, 1]
@@ -229,7 +231,7 @@ def test_two_columns_of_a_block_on_at_once_are_refused_by_row():
     crowded = BLOCK.copy()
     crowded.loc[3, "job_admin"] = 1
     with pytest.raises(DataError, match=r"'job'.*row 3.*'job_admin', 'job_clerk'"):
-        Space.of(None, crowded, categories=JOB)
+        learn_space(None, crowded, categories=JOB)
 
 
 @pytest.mark.parametrize(
@@ -245,11 +247,11 @@ def test_two_columns_of_a_block_on_at_once_are_refused_by_row():
 )
 def test_a_wrong_declaration_is_put_right(categories, error, words):
     with pytest.raises(error, match=words):
-        Space.of(None, BLOCK, categories=categories)
+        learn_space(None, BLOCK, categories=categories)
 
 
 def test_blocks_of_arrays_are_declared_by_position():
-    space = Space.of(None, BLOCK.to_numpy(), categories={"job": [1, 2]})
+    space = learn_space(None, BLOCK.to_numpy(), categories={"job": [1, 2]})
     assert space.columns[1].levels == ("x1", "x2", "(none)")
 
 
@@ -258,7 +260,7 @@ def test_blocks_of_arrays_are_declared_by_position():
 
 def test_what_did_not_move_keeps_its_value_whatever_it_was():
     frame = pd.DataFrame({"a": [0.1, 0.2, 0.3], "b": [1, 2, 3]}, index=list("xyz"))
-    space = Space.of(None, frame, np.float32)
+    space = learn_space(None, frame, np.float32)
     given = space.read(frame)
     points = given.points.copy()
     points[1] = [7.5, 5.0]
@@ -270,7 +272,7 @@ def test_what_did_not_move_keeps_its_value_whatever_it_was():
 
 def test_an_integer_column_holds_fractions_as_floats_and_a_row_of_nan_stays_as_it_was(kind):
     frame = kind({"a": [1, 2, 3], "b": [1.0, 2.0, 3.0]})
-    space = Space.of(None, frame)
+    space = learn_space(None, frame)
     given = space.read(frame)
     points = given.points.copy()
     points[0, 0], points[2] = 1.5, np.nan
@@ -280,7 +282,7 @@ def test_an_integer_column_holds_fractions_as_floats_and_a_row_of_nan_stays_as_i
 
 def test_a_whole_number_after_rounding_is_that_number():
     frame = pd.DataFrame({"a": [1, 2], "b": [1.0, 2.0]})
-    space = Space.of(None, frame)
+    space = learn_space(None, frame)
     given = space.read(frame)
     points = np.array([[3.0000000000004, 3.0000000000004], [2.0, 2.0]])
     written = space.write(points, given, np.arange(2)).frame.to_native()
@@ -291,7 +293,7 @@ def test_a_whole_number_after_rounding_is_that_number():
 
 def test_a_frame_that_changes_later_does_not_change_what_was_read():
     frame = pd.DataFrame(COLUMNS)
-    space = Space.of(None, frame)
+    space = learn_space(None, frame)
     given = space.read(frame)
     frame.loc[0, "age"] = -1.0
     assert given.frame.to_native()["age"].tolist() == COLUMNS["age"]
@@ -300,7 +302,7 @@ def test_a_frame_that_changes_later_does_not_change_what_was_read():
 def test_a_number_too_large_for_its_type_is_written_into_a_larger_one(kind):
     schema = {"a": np.array([1, 2, 3], dtype=np.int8)}
     frame = kind(schema)
-    space = Space.of(None, frame)
+    space = learn_space(None, frame)
     given = space.read(frame)
     points = given.points.copy()
     points[1] = 300.0

@@ -91,7 +91,7 @@ def problem_of(voice: VoICE, cf, which, X, target: int, fixed) -> Problem:
     unknown = np.full((len(a), 1), np.nan)
     metric = voice.clustering_.weights + voice.delta
     return Problem(
-        "voice", a, region.rows, region.offsets, lo, hi, region.origin, metric,
+        "voice", a, region.normals, region.offsets, lo, hi, region.origin, metric,
         (None,) * len(a), unknown, unknown, 0, 0,
     )  # fmt: skip
 
@@ -574,7 +574,7 @@ def test_asking_twice_gives_the_same_bits_and_asking_something_else_between_chan
 
 def test_many_targets_at_once_do_not_disturb_each_other(monkeypatch):
     # Little room for what is kept between calls, so that it is thrown away all the time.
-    monkeypatch.setattr("voicecf.learned.TABLE", 2_000)
+    monkeypatch.setattr("voicecf.learned.KEPT", 2_000)
     monkeypatch.setattr(parallel, "cores", lambda: 8)
     rng = np.random.default_rng(2)
     centers = rng.normal(size=(60, 3))
@@ -731,7 +731,7 @@ def test_a_contracted_cell_retains_its_share_of_the_members_and_no_smaller_one_d
 def _touches(region, points, by: float = 1e-12):
     """Within rows and box up to rounding."""
     inside = ((points >= region.lo - by) & (points <= region.hi + by)).all(axis=1)
-    return inside & ((points - region.origin) @ region.rows.T <= region.offsets + by).all(axis=1)
+    return inside & ((points - region.origin) @ region.normals.T <= region.offsets + by).all(axis=1)
 
 
 def _scores(model, points, t, voice):

@@ -6,17 +6,21 @@ from typing import Any, Self
 
 import numpy as np
 
+from voicecf.arrays import Array, Ints, Mask
 from voicecf.counterfactuals import Counterfactuals
 from voicecf.errors import ModelError, OptionError
-from voicecf.explainer import Explainer, Question
-from voicecf.geometry.region import Array
-from voicecf.search.aims import Answers, Rows
+from voicecf.explainer import Explainer
+from voicecf.fitting import Options, learn
+from voicecf.geometry.clustering import Clustering
+from voicecf.rules.allowed import Allowed
+from voicecf.rules.columns import columns_of
+from voicecf.search.answering import measured, solve_pairs
+from voicecf.search.answers import Answers
+from voicecf.search.question import Pairs, Question
+from voicecf.search.solving import PAIRWISE
 from voicecf.status import Status
-from voicecf.table.space import Given
-
-# How much further than the nearest centroid the target's may be, in units of their distances,
-# before a point on the boundary counts as outside.
-BOUNDARY = 1e-9
+from voicecf.table.space import Space
+from voicecf.tolerance import TOLERANCE
 
 
 class CFCLUST(Explainer):
@@ -53,16 +57,16 @@ class CFCLUST(Explainer):
         """Read the model and the columns; fits a copy of the model unless it is fitted."""
         if not (isinstance(self.epsilon, (int, float)) and 0 <= self.epsilon <= 1):
             raise OptionError(f"epsilon={self.epsilon!r} must be a number in [0, 1].")
-        self._read_model(X, self._own_model(X))
-        if self.space_.mixing is not None:
+        learned = learn(X, self._own_model(X), Options())
+        if learned.space.mixing is not None:
             raise ModelError(
                 "CFCLUST projects what the model itself sees; a step that mixes columns (PCA, a "
                 "selector) comes between that and the columns. Use VoICE."
             )
-        weights = self.clustering_.weights
+        weights = learned.clustering.weights
         if not np.allclose(weights, weights[0], rtol=1e-12, atol=0):
             raise ModelError("CFCLUST knows no feature weights; use VoICE for a weighted model.")
-        self.alpha_ = np.ones(self.clustering_.n_clusters)
+        self.learned_ = learned
         return self
 
     def explain(self, X: Any, target: Any = "nearest", *, immutable: Any = ()) -> Counterfactuals:
@@ -70,19 +74,29 @@ class CFCLUST(Explainer):
 
         Parameters and result as for `VoICE.explain`.
         """
-        whole = np.full(len(self._fitted_space().names), np.inf)
-        return self._explain(self._plain_question(X, -whole, whole, immutable), target)
+        learned = self.learned_
+        fixed = _fixed(learned.space, immutable)
+        rows, source = learned.read(X)
+        anything = Allowed.within(learned.space, learned.bounds)
+        question = Question(learned, rows, source, anything, PAIRWISE)
+        pairs = Pairs.of(target, source, learned.n_clusters)
 
-    def _settle(
-        self, question: Question, rows: Rows, targets: Rows, answers: Answers
-    ) -> Given | None:
-        """Write answers in the user's columns, wherever the pipeline sees them."""
-        return self.space_.write(answers.points, question.given, rows)
+        def project(question: Question, rows: Ints, targets: Ints) -> Answers:
+            points, sources = question.points[rows], question.source[rows]
+            return self._projected(points, sources, targets, fixed)
 
-    def _answer(self, question: Question, rows: Rows, targets: Rows) -> Answers:
-        points, centers = question.points[rows], self.clustering_.centers
-        normal = centers[targets] - centers[question.source[rows]]
-        free = np.where(question.box.immutable, 0.0, normal)
+        answers, targets = solve_pairs(question, pairs, project)
+        output = None
+        if learned.space.steps is not None:
+            output = learned.space.write(answers.points, rows, pairs.row)
+        return Counterfactuals(measured(question, pairs.row, targets, answers, output))
+
+    def _projected(self, points: Array, sources: Ints, targets: Ints, fixed: Mask) -> Answers:
+        """Project points onto bisectors; coordinates that are fixed stay."""
+        clustering = self.learned_.clustering
+        centers = clustering.centers
+        normal = centers[targets] - centers[sources]
+        free = np.where(fixed, 0.0, normal)
         # On the bisector the target is half the normal away; epsilon takes off its share of that.
         short = np.einsum("ij,ij->i", normal, centers[targets] - points)
         short -= 0.5 * (1.0 - self.epsilon) * np.einsum("ij,ij->i", normal, normal)
@@ -90,37 +104,39 @@ class CFCLUST(Explainer):
         answers = Answers.blank(*points.shape)
         with np.errstate(divide="ignore", invalid="ignore"):
             answers.points[:] = points + (short / square)[:, None] * free
-        answers.points[:, question.box.immutable] = points[:, question.box.immutable]
+        answers.points[:, fixed] = points[:, fixed]
         answers.points[square == 0] = np.nan
-        answers.status[:] = self._judge(answers.points, targets)
-        answers.reach[:] = self._reach(points, answers.points, targets)
-        answers.cardinality[:] = (~question.box.immutable).sum()
+        answers.status[:] = _judged(clustering, answers.points, targets)
+        answers.rho[:] = _rho(clustering, points, answers.points, targets)
+        answers.cardinality[:] = (~fixed).sum()
         answers.gap[:] = 0.0
         return answers
 
-    def _judge(self, points: Array, targets: Rows) -> Any:
-        """Tell which points lie in their target's closed cell."""
-        table = self.clustering_.distances(points)
-        own = table[np.arange(len(points)), targets]
-        slack = BOUNDARY * self.clustering_.distances(self.clustering_.centers).max()
-        inside = own <= table.min(axis=1, initial=np.inf) + slack
-        outcome = np.where(inside, Status.OPTIMAL, Status.MISSED)
-        return np.where(np.isnan(own), Status.INFEASIBLE, outcome)
 
-    def _reach(self, points: Array, answers: Array, targets: Rows) -> Array:
-        """How many times as far the move may go before it leaves the target's cell."""
-        reach = np.full(len(points), np.inf)
-        for t in np.unique(targets):
-            cell, which = self.clustering_.cell(int(t)), targets == t
-            rise = (answers[which] - points[which]) @ cell.rows.T
-            room = cell.offsets - (points[which] - cell.center) @ cell.rows.T
-            with np.errstate(divide="ignore", invalid="ignore"):
-                limits = np.where(rise > 0, room / rise, np.inf)
-            reach[which] = np.maximum(limits.min(axis=1, initial=np.inf), 1.0)
-        return reach
+def _fixed(space: Space, immutable: Any) -> Mask:
+    """Tell which coordinates keep their values: those that are asked to, and all but numbers."""
+    columns = columns_of(space, immutable, "immutable")
+    fixed = np.zeros(space.n_coordinates, dtype=np.bool_)
+    for c, column in enumerate(space.columns):
+        fixed[column.places] = c in columns or not column.free
+    return fixed
 
-    def _multipliers(
-        self, question: Question, rows: Rows, targets: Rows, cardinality: Rows
-    ) -> Array:
-        """Return NaN: a pairwise answer has no certificate."""
-        return np.full((len(rows), self.clustering_.n_clusters), np.nan)
+
+def _judged(clustering: Clustering, points: Array, targets: Ints) -> Any:
+    """Tell which points lie in their target's closed cell."""
+    table = clustering.distances(points)
+    own = table[np.arange(len(points)), targets]
+    slack = TOLERANCE.pairwise * clustering.distances(clustering.centers).max()
+    inside = own <= table.min(axis=1, initial=np.inf) + slack
+    outcome = np.where(inside, Status.OPTIMAL, Status.MISSED)
+    return np.where(np.isnan(own), Status.INFEASIBLE, outcome)
+
+
+def _rho(clustering: Clustering, points: Array, answers: Array, targets: Ints) -> Array:
+    """Return how many times as far each move may go before it leaves the target's cell."""
+    rho = np.full(len(points), np.inf)
+    for t in np.unique(targets):
+        which = targets == t
+        region = clustering.cell(int(t)).region()
+        rho[which] = region.rho(points[which], answers[which])
+    return rho

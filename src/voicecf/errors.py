@@ -48,16 +48,27 @@ class VersionWarning(UserWarning):
 
 
 def known_column(name: Any, names: list[Any], where: str) -> int:
-    """Return the position of a column given by name or position, or raise with the likely name."""
+    """Return the position of a column given by name or position, or raise with the likely name.
+
+    Text stands for a name that is no text (files of rules have nothing else).
+    """
     if name in names:
         return names.index(name)
     if isinstance(name, int) and not any(isinstance(n, int) for n in names):
         if -len(names) <= name < len(names):
             return name % len(names)
         raise ColumnError(f"column {name} in {where}: positions go from 0 to {len(names) - 1}.")
-    close = get_close_matches(str(name), [str(n) for n in names], 1, cutoff=0.5)
-    hint = f"did you mean {close[0]!r}?" if close else f"there are {listed(names)}."
-    raise ColumnError(f"unknown column {name!r} in {where}; {hint}")
+    spelt = [at for at, known in enumerate(names) if str(known) == name]
+    if len(spelt) == 1:
+        return spelt[0]
+    raise ColumnError(f"unknown column {name!r} in {where}; {likely(name, names)}")
+
+
+def likely(given: Any, known: Iterable[Any]) -> str:
+    """Hint at what was probably meant: the closest of the known names, else all of them."""
+    known = list(known)
+    close = get_close_matches(str(given), [str(name) for name in known], 1, cutoff=0.5)
+    return f"did you mean {close[0]!r}?" if close else f"there are {listed(known)}."
 
 
 def known_option(value: Any, allowed: Iterable[str], where: str) -> None:

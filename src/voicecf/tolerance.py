@@ -1,8 +1,13 @@
-"""The tolerances of the library, all of them, in one place."""
+"""The tolerances of the library, in one table; those of the solver are in native/numbers.hpp."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+
+import numpy as np
+
+# Unit of rounding of double precision.
+EPS = float(np.finfo(np.float64).eps)
 
 
 @dataclass(frozen=True, slots=True)
@@ -11,32 +16,46 @@ class Tolerance:
 
     Attributes
     ----------
-    tight : float
-        Of a row's terms in the step: a row this close to its offset is tight, and one that is
-        violated by as little holds.
-    loose : float
-        Of the size of a row's terms: a violation this small is rounding of the input, which is
-        what makes a flat or single-point region non-empty.
-    dependent : float
-        A row whose part outside the span of others is smaller than this depends on them.
-    singular : float
-        A pivot below this share of its diagonal sends a point to the safe phase.
-    closed : float
-        Of the cost: a duality gap this small is closed.
-    long : float
-        A step so many times as long as its answer's distance from the origin is off by rounding
-        that matters there.
     changed : float
         Of a column's spread: a smaller move is no change.
+    move : float
+        Of a move's length: what the solver's own arithmetic may be off by.
+    border : float
+        Of a bound: data this close to it count as inside.
+    rule : float
+        Of the size of a rule's terms: by so much a rule between columns may be broken in
+        coordinates; the user's units have the last word.
+    range_end : float
+        Of the size of a constraint's terms: the same, for the ends of `ranges`.
+    cheaper : float
+        Of a cost: by so much another target has to be cheaper by its lower bound to be left out,
+        and another answer to count as better.
+    invertible : float
+        Of a column's spread: what the way to the user's units and back may lose and still be
+        rounding.
+    undone : float
+        Of the way beyond the data: what a map followed there may lose on its way back.
+    whole : float
+        Of a number: this close to a whole one, it is that number after rounding.
+    facet : float
+        Of the way from a centroid to a rival's boundary: how far a cell without that rival has to
+        reach beyond it, for the two to be neighbours.
+    pairwise : float
+        Of the squared distances between centroids: by so much a pairwise answer may be closer to
+        another centroid and still count as on the boundary of its target.
     """
 
-    tight: float = 4e-15
-    loose: float = 1e-12
-    dependent: float = 1e-12
-    singular: float = 1e-4
-    closed: float = 1e-10
-    long: float = 1e4
     changed: float = 1e-9
+    move: float = 32.0 * EPS
+    border: float = 8.0 * EPS
+    rule: float = 16.0 * EPS
+    range_end: float = 64.0 * EPS
+    cheaper: float = 1e-9
+    invertible: float = 1e-9
+    undone: float = 1e-6
+    whole: float = 1e-9
+    facet: float = 1e-9
+    pairwise: float = 1e-9
 
 
 TOLERANCE = Tolerance()

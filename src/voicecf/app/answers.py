@@ -13,8 +13,8 @@ from voicecf import Counterfactuals, Status
 from voicecf.app.question import ALTERNATIVES, LIMIT, Allowed, Objective, Question
 from voicecf.app.segments import Segments, blocks_of
 from voicecf.app.words import counted, figure, percent
-from voicecf.output.digits import short_ranges
 from voicecf.output.wording import exact, joined
+from voicecf.reasons.ranges import short_ranges
 from voicecf.reasons.reasons import Member, Reason, Relaxation
 
 # Changes that a sentence names before it counts the rest.
@@ -220,7 +220,7 @@ def changes_of(segments: Segments, found: Counterfactuals) -> list[tuple[Change,
 
 def _prices(segments: Segments, found: Counterfactuals) -> NDArray[np.float64]:
     """Return what each answer's change of each column costs, shape (answers, columns)."""
-    moves = found.weights * (found.points - found.given.points[found.row]) ** 2
+    moves = found.outcome.question.weights * found.outcome.moves**2
     places = blocks_of(segments.prepared, segments.model)
     return np.array([moves[:, places[name]].sum(axis=1) for name in segments.prepared.names]).T
 
@@ -264,7 +264,7 @@ def reaches(given: Answer) -> list[Reach]:
     """Tell for each column that an answer changes between which values it may lie."""
     if not given.possible or not given.changes:
         return []
-    columns = short_ranges(given.found.rounded(), 0)
+    columns = short_ranges(given.found.rounded().outcome, 0)
     lines = zip(*columns.values(), strict=True)
     return [_reach(given, dict(zip(columns, line, strict=True))) for line in lines]
 

@@ -50,7 +50,7 @@ def _worded(text: str, names: Sequence[str]) -> str:
 
 def drawable(segments: Segments) -> list[str]:
     """Return the columns that an axis can show, the most telling first."""
-    ranked = segments.voice.ranked_
+    ranked = segments.voice.learned_.ranking
     names = [segments.prepared.names[i] for i in ranked]
     return [name for name in names if name in segments.prepared.numbers]
 

@@ -152,7 +152,7 @@ class Segments:
         if firm is None:
             firm = copy(self.voice)
             firm.contraction = (100 - margin) / 100
-            firm.alpha_ = np.full(self.k, firm.contraction)
+            firm.learned_ = self.voice.learned_.contracted(firm.contraction)
             self._firm.clear()  # the visitor looks at one margin at a time
             self._firm[margin] = firm
         return firm

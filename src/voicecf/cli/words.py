@@ -9,9 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from voicecf.errors import OptionError, known_option
+from voicecf.errors import OptionError, known_option, likely
 from voicecf.rules.rules import Rules
-from voicecf.rules.rules import _likely as likely
 
 __all__ = ["DEFAULTS", "number", "read_words"]
 

@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import adjusted_rand_score
 
+from voicecf.arrays import Array
 from voicecf.counterfactuals import Counterfactuals
 from voicecf.errors import DataError
 from voicecf.geometry.clustering import Clustering
-from voicecf.geometry.region import Array
 
 # A move of a coordinate that is no larger than this is no change: the paper's, in the units of X.
 CHANGED = 1e-9
@@ -193,10 +193,10 @@ class Evaluation:
         (1.0, 2.49)
         """
         return evaluate(
-            cf.given.points[cf.row],
+            cf.outcome.question.points[cf.row],
             cf.points,
             feasible=cf.feasible,
-            weights=cf.weights,
+            weights=cf.outcome.question.weights,
             cardinality=cf.cardinality,
             tau=cf.tau,
         )

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from voicecf import _core
+from voicecf.arrays import Array
 from voicecf.geometry.clustering import Clustering
-from voicecf.geometry.region import Array
 from voicecf.parallel import in_parallel
 from voicecf.solver.projection import project
 

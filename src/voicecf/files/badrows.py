@@ -103,7 +103,7 @@ class Check:
     @classmethod
     def of(cls, voice: Explainer, names: list[str]) -> Check:
         """Return the check of what a fitted explainer can read of a table with some columns."""
-        space, numbers = voice._fitted_space(), []
+        space, numbers = voice.space_, []
         levels: dict[str, Any] = {}
         for column in space.columns:
             for source in column.sources:

@@ -18,7 +18,8 @@ from voicecf.explainer import Explainer
 from voicecf.rules.columns import column_of
 from voicecf.rules.rules import Rules
 from voicecf.status import Status
-from voicecf.table.space import Column, Space
+from voicecf.table.column import Column
+from voicecf.table.space import Space
 
 __all__ = ["Answering", "explain_batches", "rules_of"]
 
@@ -127,7 +128,7 @@ class Answering:
     ) -> Answering:
         """Check a question against the columns of a stream, and work out what goes out."""
         _check_target(question.get("target", "nearest"))
-        space, names = voice._fitted_space(), given.names
+        space, names = voice.space_, given.names
         _check_names(names)
         if not space.named:
             space._check_width(len(names))
@@ -179,7 +180,7 @@ class Answering:
 
     def _known(self, answers: Counterfactuals) -> dict[Any, Any]:
         """Return the changed values of the explainer's columns, by name."""
-        space = answers.space
+        space = answers.outcome.space
         if not space.is_plain:
             table = answers.to_frame()
             return dict(zip(_fed(space, table.column_names), table.columns, strict=True))
@@ -192,9 +193,9 @@ class Answering:
 
     def _kept(self, answers: Counterfactuals, column: Column, values: NDArray[Any]) -> Any:
         """Return whole numbers, those that did not change bit for bit, however large."""
-        name = column.name if answers.space.named else self._position(column)
-        own = _one(answers.given.frame.to_native()[name]).take(pa.array(answers.row))
-        before = answers.given.points[answers.row, column.places[0]]
+        name = column.name if answers.outcome.space.named else self._position(column)
+        own = _one(answers.outcome.rows.frame.to_native()[name]).take(pa.array(answers.row))
+        before = answers.outcome.rows.points[answers.row, column.places[0]]
         if not (pa.types.is_integer(own.type) or pa.types.is_boolean(own.type)):
             return values
         news = pa.array(np.where(np.isnan(values), 0.0, values)).cast(pa.float64())

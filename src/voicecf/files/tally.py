@@ -70,12 +70,13 @@ class Tally:
             _count(self.costs, str(at), count)
 
     def _add_columns(self, answers: Counterfactuals, moved: Any) -> None:
-        moves = answers.points - answers.given.points[answers.row]
+        outcome = answers.outcome
+        moves = outcome.moves.copy()
         moves[~moved] = 0.0
-        changed = answers.space.changed(moves, answers.least).sum(axis=0)
+        changed = outcome.space.changed(moves, outcome.question.learned.smallest_change).sum(axis=0)
         np.square(moves, out=moves)
-        price = moves.sum(axis=0) * answers.weights
-        for column, count in zip(answers.space.columns, changed.tolist(), strict=True):
+        price = moves.sum(axis=0) * outcome.question.weights
+        for column, count in zip(outcome.space.columns, changed.tolist(), strict=True):
             _count(self.changed, str(column.name), count)
             _count(self.share, str(column.name), float(price[column.places].sum()))
 

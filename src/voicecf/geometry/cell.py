@@ -1,11 +1,11 @@
-"""A cluster's weighted Voronoi cell: its rows, its contraction, its scores.
+"""A cluster's weighted Voronoi cell: its constraints, its contraction, its scores.
 
 The only place that knows the half-space formula. With weights w, target centroid m_t and a rival
 m_j, the points closer to m_t satisfy
 
     w (m_j - m_t) . (z - m_t)  <=  1/2 sum w (m_j - m_t)^2,
 
-rows measured from the centroid. A contraction by alpha towards m_t multiplies the right side.
+measured from the centroid. A contraction by alpha towards m_t multiplies the right side.
 """
 
 from __future__ import annotations
@@ -17,7 +17,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from voicecf.geometry.region import Array, Region
+from voicecf.arrays import Array
+from voicecf.geometry.guard import Guard
+from voicecf.geometry.region import Region
+from voicecf.tolerance import EPS, TOLERANCE
 
 
 @dataclass(frozen=True)
@@ -33,7 +36,7 @@ class Arithmetic:
     """
 
     formula: Literal["direct", "expanded"] = "direct"
-    eps: float = float(np.finfo(np.float64).eps)
+    eps: float = EPS
 
     def growth(self, d: int) -> float:
         """Relative error of a sum of d products in any order, with a factor of safety."""
@@ -72,7 +75,7 @@ class Cell:
 
     @cached_property
     def rivals(self) -> NDArray[np.int64]:
-        """Indices of the other clusters; row j of the cell belongs to rivals[j]."""
+        """Indices of the other clusters; constraint j of the cell belongs to rivals[j]."""
         return np.delete(np.arange(len(self.centers)), self.target)
 
     @cached_property
@@ -80,13 +83,13 @@ class Cell:
         return np.asarray(self.centers[self.rivals] - self.center)
 
     @cached_property
-    def rows(self) -> Array:
+    def normals(self) -> Array:
         """Normals of the half-spaces, shape (k - 1, d)."""
         return np.asarray(self.weights * self._shifts)
 
     @cached_property
     def offsets(self) -> Array:
-        """Right-hand sides for rows measured from the centroid, shape (k - 1,)."""
+        """Right-hand sides of the half-spaces, measured from the centroid, shape (k - 1,)."""
         squares = np.einsum("ij,ij,j->i", self._shifts, self._shifts, self.weights)
         return np.asarray(0.5 * squares)
 
@@ -99,15 +102,15 @@ class Cell:
         ----------
         points : array of shape (n, d)
         box : pair of arrays, optional
-            Lower and upper bounds that are contracted along with the rows.
+            Lower and upper bounds that are contracted along with the cell.
         floor : float
-            Rows with an offset at most this are left out. 0 leaves out only coinciding centroids.
+            Rivals with an offset at most this are left out. 0 leaves out only coinciding centroids.
         """
         steps = np.asarray(points, dtype=np.float64) - self.center
         kept = self.offsets > floor
         scores = np.zeros(len(steps))
         if kept.any():
-            scores = ((steps @ self.rows[kept].T) / self.offsets[kept]).max(axis=1)
+            scores = ((steps @ self.normals[kept].T) / self.offsets[kept]).max(axis=1)
         for side in box or ():
             room = side - self.center
             inner = np.isfinite(room) & (room != 0)
@@ -124,36 +127,36 @@ class Cell:
     ) -> Region:
         """Return the cell, contracted by alpha, as a region without a box.
 
-        With an `arithmetic` the region asks an answer to stay as far behind each row as the model's
-        rounding needs (at most, proportional to the sizes involved), and a coinciding rival with a
-        lower index, which wins every tie, makes the region empty.
+        With an `arithmetic`, answers keep the slack that the model's rounding needs (at most,
+        proportional to the sizes involved), and a coinciding rival with a lower index, which wins
+        every tie, makes the region empty.
         """
         offsets = alpha * self.offsets
         if arithmetic is None:
-            return Region(self.rows, offsets, origin=self.center)
-        same = ~self.rows.any(axis=1)
-        offsets[same] = np.where(self.rivals[same] < self.target, -1.0, 0.0)
-        guard = self._guard(alpha, delta, arithmetic)
-        guard[:, same] = 0.0
-        return Region(self.rows, offsets, origin=self.center, guard=guard)
+            return Region(self.normals, offsets, origin=self.center)
+        apart = self.normals.any(axis=1)
+        offsets[~apart] = np.where(self.rivals[~apart] < self.target, -1.0, 0.0)
+        guard = self._guard(alpha, delta, arithmetic).only_where(apart)
+        return Region(self.normals, offsets, origin=self.center, guard=guard)
 
-    def _guard(self, alpha: float, delta: float, arithmetic: Arithmetic) -> Array:
-        """Slack that rows need: room behind, a constant, parts of |z|, |z - m_t|^2 and |z - a|.
+    def _guard(self, alpha: float, delta: float, arithmetic: Arithmetic) -> Guard:
+        """Return the slack that rounding in the model's `predict` asks for.
 
-        D_j(z) - D_t(z) is twice the slack, so half the error of the difference is needed. Sizes are
-        in the metric w + delta, as the projection measures them.
+        D_j(z) - D_t(z) is twice the slack, so half the error of that difference is needed.
         """
-        metric = self.weights + delta
-        lengths = np.sqrt((self.rows**2 / metric).sum(axis=1))
+        lengths = np.sqrt((self.normals**2 / (self.weights + delta)).sum(axis=1))
         growth = arithmetic.growth(len(self.weights))
-        guard = np.zeros((5, len(self.rivals)))
-        guard[0] = (1.0 - alpha) * self.offsets
-        guard[2] = 2.0 * arithmetic.eps * lengths  # the answer itself is rounded
-        guard[4] = 32.0 * np.finfo(np.float64).eps * lengths  # and so is the step that leads to it
-        guard[3] = growth
+        constant = np.zeros(len(lengths))
+        of_size = 2.0 * arithmetic.eps * lengths  # the answer itself is rounded
         if arithmetic.formula == "expanded":
             sizes = np.sqrt((self.weights * self.centers**2).sum(axis=1))
             mine, theirs = sizes[self.target], sizes[self.rivals]
-            guard[1] = 0.5 * growth * (mine**2 + theirs**2)
-            guard[2] += growth * (mine + theirs)
-        return guard
+            constant = 0.5 * growth * (mine**2 + theirs**2)
+            of_size += growth * (mine + theirs)
+        return Guard(
+            behind=(1.0 - alpha) * self.offsets,
+            constant=constant,
+            of_size=of_size,
+            of_square=np.full(len(lengths), growth),
+            of_move=TOLERANCE.move * lengths,
+        )

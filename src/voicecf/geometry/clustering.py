@@ -19,9 +19,9 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from voicecf import _core
+from voicecf.arrays import Array
 from voicecf.errors import ModelError
 from voicecf.geometry.cell import Arithmetic, Cell
-from voicecf.geometry.region import Array
 from voicecf.parallel import in_parallel
 from voicecf.shark import SHARK
 from voicecf.table.frames import table

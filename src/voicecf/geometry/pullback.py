@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+
 import numpy as np
 
+from voicecf.arrays import Array
 from voicecf.geometry.cell import Arithmetic
-from voicecf.geometry.region import Array, Region
+from voicecf.geometry.guard import Guard
+from voicecf.geometry.region import Region
 from voicecf.table.pipeline import Mixing
+from voicecf.tolerance import TOLERANCE
 
 
 def origins(mixing: Mixing, centers: Array, middle: Array) -> Array:
@@ -19,25 +24,28 @@ def origins(mixing: Mixing, centers: Array, middle: Array) -> Array:
     return np.asarray(middle + steps.T)
 
 
-def loosened(region: Region, slop: Array) -> Region:
+def loosened(region: Region, round_trip_error: Array) -> Region:
     """Return the region with a guard for what coordinates lose on the way to the user's units."""
     assert region.guard is not None
-    guard = region.guard.copy()
-    guard[1] += np.abs(region.rows) @ slop
-    return Region(region.rows, region.offsets, origin=region.origin, guard=guard)
+    constant = region.guard.constant + np.abs(region.normals) @ round_trip_error
+    guard = replace(region.guard, constant=constant)
+    return Region(region.normals, region.offsets, origin=region.origin, guard=guard)
+
+
+@dataclass(frozen=True)
+class Metrics:
+    """Diagonal metrics, w + delta: of what the model sees, and of the coordinates."""
+
+    seen: Array
+    coordinates: Array
 
 
 def pulled_back(
-    region: Region,
-    mixing: Mixing,
-    origin: Array,
-    seen: Array,
-    metric: Array,
-    arithmetic: Arithmetic,
+    region: Region, mixing: Mixing, origin: Array, metrics: Metrics, arithmetic: Arithmetic
 ) -> Region:
     """Return the coordinates whose mixture lies in a region.
 
-    With x = A z + c, rows g . (x - m) <= h are rows g A . (z - o) <= h - g . (A o + c - m).
+    With x = A z + c, constraints g . (x - m) <= h are g A . (z - o) <= h - g . (A o + c - m).
 
     Parameters
     ----------
@@ -45,34 +53,40 @@ def pulled_back(
         In what the model sees, with a guard; without a box.
     mixing : Mixing
     origin : array of shape (d,)
-        Where the new rows are measured from.
-    seen, metric : array of shape (p,), (d,)
-        Metric that the guard measures sizes in, and the one of the coordinates.
+        Where the new constraints are measured from.
+    metrics : Metrics
     arithmetic : Arithmetic
         Of the model; the mixing is taken to compute as precisely.
     """
-    a, c, rows = mixing.matrix, mixing.shift, region.rows
+    normals = region.normals
     off = mixing(origin[None])[0] - region.origin
-    pulled = rows @ a
-    guard = _pulled_guard(region, mixing, off, seen, metric)
-    growth, scale = arithmetic.growth(len(metric)), np.sqrt(metric)
+    pulled = normals @ mixing.matrix
+    guard = _in_sizes_of_coordinates(region, mixing, off, metrics)
+    growth, scale = arithmetic.growth(len(origin)), np.sqrt(metrics.coordinates)
     lengths = np.linalg.norm(pulled / scale, axis=1)
-    terms = np.abs(rows) @ np.abs(a)
-    guard[1] += growth * (np.abs(rows) @ np.abs(c) + terms @ np.abs(origin))
-    guard[2] += growth * np.linalg.norm(terms / scale, axis=1) + 2.0 * arithmetic.eps * lengths
-    guard[4] = 32.0 * np.finfo(np.float64).eps * lengths
-    guard[:, ~rows.any(axis=1)] = 0.0  # coinciding centroids: nothing is compared
-    return Region(pulled, region.offsets - rows @ off, origin=origin, guard=guard)
+    terms = np.abs(normals) @ np.abs(mixing.matrix)
+    fixed = np.abs(normals) @ np.abs(mixing.shift) + terms @ np.abs(origin)
+    varying = growth * np.linalg.norm(terms / scale, axis=1) + 2.0 * arithmetic.eps * lengths
+    guard = replace(
+        guard,
+        constant=guard.constant + growth * fixed,
+        of_size=guard.of_size + varying,
+        of_move=TOLERANCE.move * lengths,
+    ).only_where(normals.any(axis=1))  # coinciding centroids: nothing is compared
+    return Region(pulled, region.offsets - normals @ off, origin=origin, guard=guard)
 
 
-def _pulled_guard(region: Region, mixing: Mixing, off: Array, seen: Array, metric: Array) -> Array:
+def _in_sizes_of_coordinates(region: Region, mixing: Mixing, off: Array, metrics: Metrics) -> Guard:
     """Say a guard's sizes of x in sizes of z: |x| <= L |z| + |c|, |x - m| <= L |z - o| + |off|."""
-    assert region.guard is not None
-    root = np.sqrt(seen)
-    stretch = float(np.linalg.norm(root[:, None] * mixing.matrix / np.sqrt(metric), 2))
+    guard = region.guard
+    assert guard is not None
+    root = np.sqrt(metrics.seen)
+    scaled = root[:, None] * mixing.matrix / np.sqrt(metrics.coordinates)
+    stretch = float(np.linalg.norm(scaled, 2))
     shift, apart = (float(np.linalg.norm(root * v)) for v in (mixing.shift, off))
-    guard = region.guard.copy()
-    guard[1] += guard[2] * shift + 2.0 * guard[3] * apart**2
-    guard[2] *= stretch
-    guard[3] *= 2.0 * stretch**2
-    return guard
+    return replace(
+        guard,
+        constant=guard.constant + guard.of_size * shift + 2.0 * guard.of_square * apart**2,
+        of_size=guard.of_size * stretch,
+        of_square=guard.of_square * 2.0 * stretch**2,
+    )

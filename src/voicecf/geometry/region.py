@@ -1,4 +1,4 @@
-"""A region: linear rows and a box. Everything that a user can ask for is said as one."""
+"""A region: linear constraints and a box. Everything that a user can ask for is said as one."""
 
 from __future__ import annotations
 
@@ -9,28 +9,28 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from voicecf.arrays import Array
+from voicecf.geometry.guard import Guard
 
 
 @dataclass(frozen=True)
 class Region:
-    """The points z with ``rows @ (z - origin) <= offsets`` and ``lo <= z <= hi``.
+    """The points z with ``normals @ (z - origin) <= offsets`` and ``lo <= z <= hi``.
 
     Parameters
     ----------
-    rows : array of shape (m, d)
-        Normals of the half-spaces, of any length; a zero row asks ``0 <= offset``.
+    normals : array of shape (m, d)
+        One a constraint, of any length; a zero normal asks ``0 <= offset``.
     offsets : array of shape (m,)
         Right-hand sides.
     lo, hi : array of shape (d,) or (n, d), or a number
         The box; infinite where open, equal where a coordinate is fixed. With n rows it is one box
         a point.
     origin : array of shape (d,) or a number
-        Where the rows are measured from. A centroid as origin keeps the digits of data that lie
-        far from zero.
-    guard : array of shape (5, m), optional
-        How far behind each row an answer must stay so that a model's own arithmetic agrees; see
-        `voicecf.geometry.cell.Cell.region`.
+        Where the constraints are measured from. A centroid as origin keeps the digits of data that
+        lie far from zero.
+    guard : Guard, optional
+        Slack that an answer needs so that the model's own `predict` agrees; none if left out.
 
     Examples
     --------
@@ -40,21 +40,21 @@ class Region:
     array([ True, False])
     """
 
-    rows: Array
+    normals: Array
     offsets: Array
     lo: Array = field(default_factory=lambda: np.asarray(-np.inf))
     hi: Array = field(default_factory=lambda: np.asarray(np.inf))
     origin: Array = field(default_factory=lambda: np.asarray(0.0))
-    guard: Array | None = None
+    guard: Guard | None = None
 
     def __post_init__(self) -> None:
-        rows = np.atleast_2d(_numbers("rows", self.rows, None)).copy()
-        m, d = rows.shape
+        normals = np.atleast_2d(_numbers("normals", self.normals, None)).copy()
+        m, d = normals.shape
         offsets = _numbers("offsets", self.offsets, (m,)).copy()
-        endless = np.isinf(offsets)  # a row that always holds, or never
-        rows[endless], offsets[endless] = 0.0, np.where(offsets[endless] > 0, 0.0, -1.0)
+        endless = np.isinf(offsets)  # a constraint that always holds, or never
+        normals[endless], offsets[endless] = 0.0, np.where(offsets[endless] > 0, 0.0, -1.0)
         shaped = {
-            "rows": rows,
+            "normals": normals,
             "offsets": offsets,
             "origin": _numbers("origin", self.origin, (d,)),
             "lo": _box_side("lo", self.lo, d),
@@ -66,27 +66,41 @@ class Region:
     @property
     def n_features(self) -> int:
         """Number of coordinates."""
-        return int(self.rows.shape[1])
+        return int(self.normals.shape[1])
 
     def within(self, lo: Any, hi: Any) -> Region:
-        """Return the same rows, which need no second check, with another box."""
+        """Return the same constraints, which need no second check, with another box."""
         region = copy(self)
         for name, side in (("lo", lo), ("hi", hi)):
             object.__setattr__(region, name, _box_side(name, side, self.n_features))
         return region
 
     def taking(self, which: NDArray[np.int64]) -> Region:
-        """Return the region of only some of the rows."""
-        guard = None if self.guard is None else self.guard[:, which]
-        rows, offsets = self.rows[which], self.offsets[which]
-        return Region(rows, offsets, self.lo, self.hi, self.origin, guard)
+        """Return the region of only some of the constraints."""
+        guard = None if self.guard is None else self.guard.of(which)
+        normals, offsets = self.normals[which], self.offsets[which]
+        return Region(normals, offsets, self.lo, self.hi, self.origin, guard)
 
     def contains(self, points: Any, slack: float = 0.0) -> NDArray[np.bool_]:
-        """Tell which points satisfy rows and box; `slack` loosens the rows."""
+        """Tell which points satisfy constraints and box; `slack` loosens the constraints."""
         points = np.atleast_2d(np.asarray(points, dtype=np.float64))
         inside = ((points >= self.lo) & (points <= self.hi)).all(axis=1)
-        held = ((points - self.origin) @ self.rows.T <= self.offsets + slack).all(axis=1)
+        held = ((points - self.origin) @ self.normals.T <= self.offsets + slack).all(axis=1)
         return np.asarray(inside & held)
+
+    def rho(self, points: Any, answers: Any) -> Array:
+        """Return how many times as far moves may go before they leave the constraints; 1 at least.
+
+        Parameters
+        ----------
+        points, answers : array of shape (n, d)
+            Before and after the moves.
+        """
+        rise = (answers - points) @ self.normals.T
+        room = self.offsets - (points - self.origin) @ self.normals.T
+        with np.errstate(divide="ignore", invalid="ignore"):
+            limits = np.where(rise > 0, room / rise, np.inf)
+        return np.asarray(np.maximum(limits.min(axis=1, initial=np.inf), 1.0))
 
 
 def _numbers(name: str, given: Any, shape: tuple[int, ...] | None) -> Array:

@@ -4,43 +4,38 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from voicecf.geometry.region import Array
+from voicecf.arrays import Array, Ints, Mask
+from voicecf.search.outcome import Outcome
 from voicecf.status import Status
 from voicecf.table.frames import Cells
-from voicecf.table.space import Given, side_of
+from voicecf.table.rows import Rows, side_of
 
-if TYPE_CHECKING:
-    from voicecf.counterfactuals import Counterfactuals
-
-Rows = NDArray[np.int64]
-Mask = NDArray[np.bool_]
 # The coarsest decimal place is this many below the first digit of a change, so that rounding adds
 # or takes at most a hundredth of it; then so many finer ones are tried.
 BELOW, FINER = 2, 13
 
 
-def rounded(answers: Counterfactuals) -> Counterfactuals:
+def rounded(answers: Outcome) -> Outcome:
     """Return the answers with as few digits as still land; see `Counterfactuals.rounded`."""
     space, n = answers.space, len(answers)
     if n == 0:
         return answers
-    values = np.column_stack([_floats(after) for after in answers._values[1]])
-    touched = space.changed(answers._moves, np.zeros(space.n_coordinates))
+    values = np.column_stack([_floats(after) for after in answers.values[1]])
+    touched = space.changed(answers.moves, np.zeros(space.n_coordinates))
     points = answers.points.astype(np.float64)
     rows = np.flatnonzero(answers.feasible & (answers.status != Status.ALREADY))
-    rows = rows[answers._changes[rows].any(axis=1)]
+    rows = rows[answers.changes[rows].any(axis=1)]
     for tried in _candidates(answers):
         if not len(rows):
             break
-        candidate, changed = tried(rows), answers._changes[rows]
+        candidate, changed = tried(rows), answers.changes[rows]
         typed_in = _typed_in(answers, rows, candidate, changed)
-        read = space.read_again(typed_in, np.arange(len(rows)))
+        read = space.read_again(typed_in)
         lands = _lands(answers, rows, read)
         done = rows[lands]
         values[done], touched[done] = candidate[lands], changed[lands]
@@ -48,26 +43,25 @@ def rounded(answers: Counterfactuals) -> Counterfactuals:
         rows = rows[~lands]
     return replace(
         answers,
-        written=_typed_in(answers, np.arange(n), values, touched),
-        place=np.arange(n),
+        output=_typed_in(answers, np.arange(n), values, touched),
         points=points.astype(answers.points.dtype, copy=False),
-        least=np.zeros(space.n_coordinates),
+        smallest=np.zeros(space.n_coordinates),
     )
 
 
-def _candidates(answers: Counterfactuals) -> Iterator[Any]:
+def _candidates(answers: Outcome) -> Iterator[Any]:
     """Yield functions from rows to values, (rows, columns): fewest digits first.
 
     Of each number of digits first the nearest values; then those a little further than the answer
     goes, which is where a cell is wider.
     """
-    before, after = (np.column_stack([_floats(v) for v in side]) for side in answers._values)
+    before, after = (np.column_stack([_floats(v) for v in side]) for side in answers.values)
     size = np.where(np.isnan(before), np.abs(after), np.abs(after - before))
     with np.errstate(divide="ignore", invalid="ignore"):
         first = np.nan_to_num(np.floor(np.log10(size)), neginf=0.0).astype(np.int64) - BELOW
-    continuous = np.array([_is_continuous(answers, c) for c in range(after.shape[1])])
+    continuous = np.array([is_continuous(answers, c) for c in range(after.shape[1])])
 
-    def tried(rows: Rows, finer: int, outward: bool) -> Array:
+    def tried(rows: Ints, finer: int, outward: bool) -> Array:
         way = np.sign(after[rows] - before[rows]) if outward else None
         made = decimal(after[rows], first[rows] - finer, way)
         return np.where(continuous, _inside(answers, rows, made), after[rows])
@@ -97,46 +91,23 @@ def decimal(values: Any, places: Any, way: Any = None) -> Any:
     return np.where(np.isfinite(scaled), whole * down / up, values)[()]
 
 
-def short_ranges(answers: Counterfactuals, i: int) -> dict[str, list[Any]]:
-    """Return the columns of ``answers.ranges(i)``, the ends of ranges rounded inwards."""
-    found = nw.from_native(answers.ranges(i), eager_only=True)
-    lines = {name: found.get_column(name).to_list() for name in found.columns}
-    for at, c in enumerate(answers._changed(i).tolist()):
-        if _is_continuous(answers, c):
-            value = float(answers._values[1][c][i])
-            for name, way in (("low", 1.0), ("high", -1.0)):
-                lines[name][at] = _inwards(lines[name][at], value, way)
-    return lines
-
-
-def _inwards(end: float, value: float, way: float) -> float:
-    """Round the end of a range towards a value in it."""
-    if not np.isfinite(end) or end == value:
-        return end
-    place = int(np.floor(np.log10(abs(end - value)))) - BELOW
-    return float(decimal(end, place, way))
-
-
-def _is_continuous(answers: Counterfactuals, c: int) -> bool:
+def is_continuous(answers: Outcome, c: int) -> bool:
     """Tell whether a column may take any number, so that it can be rounded."""
-    grids = answers.certify.question.grids  # type: ignore[attr-defined]
+    grids = answers.question.allowed.grids
     return answers.space.columns[c].free and (grids is None or grids[c] is None)
 
 
-def _inside(answers: Counterfactuals, rows: Rows, values: Array) -> Array:
+def _inside(answers: Outcome, rows: Ints, values: Array) -> Array:
     """Return values within the bounds of their columns."""
-    bounds = answers.certify.question.bounds  # type: ignore[attr-defined]
-    if bounds is None:
-        return values
     of, columns = answers.row[rows], range(values.shape[1])
     sides = [
         np.column_stack([np.broadcast_to(side_of(side, of, c), len(of)) for c in columns])
-        for side in bounds
+        for side in answers.question.allowed.sides
     ]
     return np.asarray(np.fmin(np.fmax(values, sides[0]), sides[1]))
 
 
-def _typed_in(answers: Counterfactuals, rows: Rows, values: Array, touched: Mask) -> Given:
+def _typed_in(answers: Outcome, rows: Ints, values: Array, touched: Mask) -> Rows:
     """Return the user's rows with values typed into the touched columns."""
     space, cells = answers.space, {}
     for c, column in enumerate(space.columns):
@@ -145,25 +116,22 @@ def _typed_in(answers: Counterfactuals, rows: Rows, values: Array, touched: Mask
             cells[column.sources[0]] = Cells(which, values[which, c])
         else:
             cells.update(space.level_cells(c, which, answers.points[rows]))
-    frame, array = space.with_cells(answers.given, answers.row[rows], cells)
-    empty = np.empty((0, 0))
-    return Given(frame, empty, empty, answers.kind, None, array)
+    return space.with_cells(answers.rows, answers.row[rows], cells)
 
 
-def _lands(answers: Counterfactuals, rows: Rows, read: Given) -> Mask:
+def _lands(answers: Outcome, rows: Ints, read: Rows) -> Mask:
     """Tell which typed-in rows the model puts into their target, beyond doubt, within the rules."""
-    certifier: Any = answers.certify
-    explainer, terms = certifier.explainer, certifier.question.terms
-    _, doubtful = explainer.clustering_.nearest(read.seen)
-    lands = (explainer._labels(read) == answers.target[rows]) & ~doubtful
-    for constraint in terms.constraints if terms else ():
+    learned = answers.question.learned
+    _, doubtful = learned.clustering.nearest(read.seen)
+    lands = (learned.labels(read) == answers.target[rows]) & ~doubtful
+    for constraint in answers.question.allowed.constraints:
         lands &= constraint.holds(answers.space.user_numbers(read))
     return np.asarray(lands)
 
 
-def _coordinates(answers: Counterfactuals, rows: Rows, read: Array, touched: Mask) -> Array:
+def _coordinates(answers: Outcome, rows: Ints, read: Array, touched: Mask) -> Array:
     """Return coordinates as read where a column was touched, bit for bit the row's elsewhere."""
-    made = answers.given.points[answers.row[rows]]
+    made = answers.rows.points[answers.row[rows]]
     for c, column in enumerate(answers.space.columns):
         cells = np.ix_(touched[:, c], column.places)
         made[cells] = read[cells]

@@ -5,15 +5,16 @@ from __future__ import annotations
 import json
 import math
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
 
+from voicecf.output.digits import rounded
+from voicecf.output.sentences import sentence
+from voicecf.output.tables import changed_rows
+from voicecf.search.outcome import Outcome
 from voicecf.status import Status
-
-if TYPE_CHECKING:
-    from voicecf.counterfactuals import Counterfactuals
 
 __all__ = ["JSON_SCHEMA", "as_json"]
 
@@ -100,12 +101,13 @@ JSON_SCHEMA: dict[str, Any] = {
 }
 
 
-def as_json(counterfactuals: Counterfactuals, *, indent: int | None = None) -> str:
+def as_json(outcome: Outcome, *, indent: int | None = None) -> str:
     """Write answers as strict JSON, as `JSON_SCHEMA` has it, in few digits that still land.
 
     Parameters
     ----------
-    counterfactuals : Counterfactuals
+    outcome : Outcome
+        ``cf.outcome``; `Counterfactuals.to_json` does the same.
     indent : int, optional
         Spaces for each level; everything in one line if left out.
 
@@ -115,12 +117,12 @@ def as_json(counterfactuals: Counterfactuals, *, indent: int | None = None) -> s
     >>> from voicecf import VoICE
     >>> from voicecf.output.schema import as_json
     >>> voice = VoICE.from_centers([[0.0, 0.0], [4.0, 0.0]], feature_names=["age", "income"])
-    >>> (answer,) = json.loads(as_json(voice.explain([[1.0, 5.0]])))["answers"]
+    >>> (answer,) = json.loads(as_json(voice.explain([[1.0, 5.0]]).outcome))["answers"]
     >>> answer["status"], answer["rho"], [change["column"] for change in answer["changes"]]
     ('optimal', 'Infinity', ['age'])
     """
-    short = counterfactuals.rounded()
-    frame = nw.from_native(short.to_frame(), eager_only=True)
+    short = rounded(outcome)
+    frame = nw.from_native(changed_rows(short), eager_only=True)
     texts = _texts(list(frame.columns))
     rows = [dict(zip(texts.values(), map(_value, row), strict=True)) for row in frame.rows()]
     document = {
@@ -143,38 +145,38 @@ def _texts(names: list[Any]) -> dict[Any, str]:
     return {name: texts[name] for name in names}
 
 
-def _answer(
-    cf: Counterfactuals, i: int, row: dict[str, Any], texts: dict[Any, str]
-) -> dict[str, Any]:
-    status = Status(int(cf.status[i]))
+def _answer(found: Outcome, i: int, row: dict[str, Any], texts: dict[Any, str]) -> dict[str, Any]:
+    status = Status(int(found.status[i]))
     name = status.name.lower()
     counts = ("row", "source", "target", "n_changed", "cardinality")
-    found = {
+    alpha = found.question.learned.alpha[found.target[i]]
+    told = {
         "status": name,
         "diagnosis": status.diagnosis,
-        "feasible": bool(cf.feasible[i]),
-        **{key: int(getattr(cf, key)[i]) for key in counts},
-        **{key: _number(getattr(cf, key)[i]) for key in ("cost", "alpha", "gap")},
-        **{key: _reach(getattr(cf, key)[i]) for key in ("rho", "tau")},
-        "text": cf._sentence(i),
+        "feasible": bool(found.feasible[i]),
+        **{key: int(getattr(found, key)[i]) for key in counts},
+        "cost": _number(found.cost[i]),
+        "alpha": _number(alpha),
+        "gap": _number(found.gap[i]),
+        "rho": _reach(found.rho[i]),
+        "tau": _reach(found.rho[i] - 1.0),
+        "text": sentence(found, i),
         "values": None if name in NOTHING else row,
-        "changes": [] if name in NOTHING else _changes(cf, i, row, texts),
+        "changes": [] if name in NOTHING else _changes(found, i, row, texts),
     }
-    return {key: found[key] for key in _ANSWER}
+    return {key: told[key] for key in _ANSWER}
 
 
-def _changes(
-    counterfactuals: Counterfactuals, i: int, row: dict[str, Any], texts: dict[Any, str]
-) -> list[Any]:
+def _changes(outcome: Outcome, i: int, row: dict[str, Any], texts: dict[Any, str]) -> list[Any]:
     """Return the changes of an answer, the costliest first; `row` has its values by column."""
     found = []
-    for c in counterfactuals._changed(i):
-        column = counterfactuals.space.columns[c]
+    for c in outcome.changed(i):
+        column = outcome.space.columns[c]
         name = texts.get(column.name, str(column.name))
         before, after = (
-            _typed(values[c][i], column.whole, row.get(name)) for values in counterfactuals._values
+            _typed(values[c][i], column.whole, row.get(name)) for values in outcome.values
         )
-        delta = _number(float(f"{counterfactuals.deltas[i, c]:.12g}"))
+        delta = _number(float(f"{outcome.deltas[i, c]:.12g}"))
         found.append({"column": name, "from": before, "to": after, "delta": delta})
     return found
 

@@ -21,6 +21,7 @@ from sklearn.cluster import KMeans
 from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
+from voicecf.arrays import Array
 from voicecf.datasets import Dataset
 from voicecf.diagnostics import (
     ContractionSummary,
@@ -32,7 +33,6 @@ from voicecf.diagnostics import (
     validity,
 )
 from voicecf.geometry.clustering import Clustering
-from voicecf.geometry.region import Array
 from voicecf.parallel import cores
 from voicecf.shark import SHARK, WeightCollapseWarning
 from voicecf.solver.projection import project
@@ -100,7 +100,7 @@ class Mode:
     def solve(self, factual: Array, targets: Rows, free: NDArray[np.bool_]) -> Answered:
         """Find the cheapest answers in which only the free features move."""
         lo, hi = (np.where(free, side, factual) for side in self.box)
-        points, reach = np.full_like(factual, np.nan), np.full(len(factual), np.nan)
+        points, rho = np.full_like(factual, np.nan), np.full(len(factual), np.nan)
         for t in np.unique(targets):
             which = targets == t
             region = self.clustering.cell(int(t)).region(float(self.alpha[t]))
@@ -111,13 +111,13 @@ class Mode:
             )
             fits = found.status == Status.OPTIMAL
             points[which] = np.where(fits[:, None], found.points, np.nan)
-            reach[which] = np.where(fits, found.reach, np.nan)
-        return Answered(points, reach, free.sum(axis=1))
+            rho[which] = np.where(fits, found.rho, np.nan)
+        return Answered(points, rho, free.sum(axis=1))
 
     def shortest_prefix(self, factual: Array, targets: Rows) -> Answered:
         """Find the fewest features, in the order of the ranking, that suffice.
 
-        What a prefix can reach a longer one can, so the length is found by halving.
+        What a prefix can rho a longer one can, so the length is found by halving.
         """
         n, d = factual.shape
         place = np.argsort(np.argsort(-self.ranking, kind="stable"), kind="stable")
@@ -134,18 +134,18 @@ class Answered:
     """Answers, how far each may be overdone, and how many features were allowed to move."""
 
     points: Array
-    reach: Array
+    rho: Array
     allowed: Rows
 
     @property
     def feasible(self) -> NDArray[np.bool_]:
         """Which questions have an answer."""
-        return np.asarray(~np.isnan(self.reach))
+        return np.asarray(~np.isnan(self.rho))
 
     def evaluation(self, factual: Array, weights: Array) -> Evaluation:
         """Evaluate the answers."""
         return evaluate(
-            factual, self.points, weights=weights, cardinality=self.allowed, tau=self.reach - 1.0
+            factual, self.points, weights=weights, cardinality=self.allowed, tau=self.rho - 1.0
         )
 
 

@@ -8,17 +8,15 @@ from typing import TYPE_CHECKING, Any
 import narwhals.stable.v2 as nw
 import numpy as np
 
-from voicecf.output.digits import short_ranges
 from voicecf.output.wording import exact
 from voicecf.plots.display import Display, canvas
-from voicecf.plots.plane import explainer_of
 from voicecf.plots.sheet import FOOTER, HEADER, ROW, WIDTH, Sheet
 from voicecf.plots.theme import Theme
 from voicecf.plots.words import compact, level
+from voicecf.reasons.ranges import short_ranges
+from voicecf.search.solving import PAIRWISE
 from voicecf.status import Status
-from voicecf.table.frames import table
-from voicecf.table.space import Kind
-from voicecf.voice import VoICE
+from voicecf.table.frames import Kind, table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -173,13 +171,13 @@ class ChangeCard(Display):
 
 def _changes(cf: Counterfactuals, i: int) -> list[Change]:
     """Return what an answer changes, the costliest first."""
-    price = cf.weights * cf._moves[i] ** 2
+    price = cf.outcome.question.weights * cf.outcome.moves[i] ** 2
     ranges = _ranges(cf, i)
     found = []
-    for at, c in enumerate(cf._changed(i).tolist()):
-        column = cf.space.columns[c]
-        before, after = (values[c][i] for values in cf._values)
-        if cf.space.is_truth(c, cf.given):
+    for at, c in enumerate(cf.outcome.changed(i).tolist()):
+        column = cf.outcome.space.columns[c]
+        before, after = (values[c][i] for values in cf.outcome.values)
+        if cf.outcome.space.is_truth(c, cf.outcome.rows):
             before, after = None if np.isnan(before) else bool(before), bool(after)
         elif column.kind == "number":
             before, after = float(before), float(after)
@@ -192,9 +190,9 @@ def _changes(cf: Counterfactuals, i: int) -> list[Change]:
 
 def _ranges(cf: Counterfactuals, i: int) -> dict[str, list[Any]]:
     """Return how far each changed column may go; nothing where that is not known."""
-    if not isinstance(explainer_of(cf), VoICE):
+    if cf.outcome.question.objective == PAIRWISE:
         return {}
-    found = short_ranges(cf, i)
+    found = short_ranges(cf.outcome, i)
     ends = {name: [float(end) for end in found[name]] for name in ("low", "high")}
     return {**ends, **{name: [text or "" for text in found[name]] for name in TEXTS}}
 
@@ -227,7 +225,7 @@ def _subtitle(cf: Counterfactuals, i: int, changes: list[Change]) -> str:
 
 def _reason(cf: Counterfactuals, i: int) -> str:
     status = Status(int(cf.status[i]))
-    if status == Status.INFEASIBLE and isinstance(explainer_of(cf), VoICE):
+    if status == Status.INFEASIBLE and cf.outcome.question.objective != PAIRWISE:
         text = cf.reason(i).text
         # The title has said that it cannot move.
         _, _, why = text.partition(": ")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from voicecf.errors import OptionError, known_option
 from voicecf.plots.card import ChangeCard
 from voicecf.plots.display import Display
-from voicecf.plots.plane import Plane, explainer_of
+from voicecf.plots.plane import Plane
 from voicecf.plots.segments import SegmentMap
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ def drawn(cf: Counterfactuals, i: int, kind: str, data: Any, plane: Any) -> Disp
         if data is not None or plane is not None:
             raise OptionError('data and plane are for kind="map"; a card needs neither.')
         return ChangeCard.from_counterfactuals(cf, i)
-    return SegmentMap.from_voice(explainer_of(cf), data, _plane(cf, i, plane), cf, i)
+    return SegmentMap.from_learned(cf.outcome.question.learned, data, _plane(cf, i, plane), cf, i)
 
 
 def _plane(cf: Counterfactuals, i: int, plane: Any) -> Plane:

@@ -8,17 +8,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from voicecf.arrays import Array
 from voicecf.errors import ColumnError, DataError, known_column, listed
-from voicecf.geometry.region import Array
 from voicecf.output.wording import joined
 from voicecf.plots.words import legible
 from voicecf.status import Status
 from voicecf.table.frames import as_frame
-from voicecf.table.space import Given, Space
+from voicecf.table.rows import Rows
+from voicecf.table.space import Space
 
 if TYPE_CHECKING:
     from voicecf.counterfactuals import Counterfactuals
     from voicecf.explainer import Explainer
+    from voicecf.learned import Learned
 
 # Keeps directions apart where the model gives a coordinate no weight.
 LEAST_WEIGHT = 1e-12
@@ -56,7 +58,7 @@ class Plane:
     ----------
     space : Space
         The columns and their coordinates.
-    given : Given
+    given : Rows
         The row that the plane goes through.
     origin, first, second : array of shape (d,)
     dual : array of shape (2, d)
@@ -80,7 +82,7 @@ class Plane:
     """
 
     space: Space
-    given: Given
+    given: Rows
     origin: Array
     first: Array
     second: Array
@@ -104,17 +106,19 @@ class Plane:
         name : str
             What to call the row.
         """
-        space = voice._fitted_space()
+        space = voice.space_
         return cls._of_columns(space, _one_row(space, row), _pair(space, x, y), name)
 
     @classmethod
     def through(cls, cf: Counterfactuals, i: int, x: Any, y: Any) -> Plane:
         """Return the plane of two number columns, the others held at the row of answer i."""
         i = cf._at(i)
-        return cls._of_columns(cf.space, _picked(cf, i), _pair(cf.space, x, y), f"row {cf.row[i]}")
+        return cls._of_columns(
+            cf.outcome.space, _picked(cf, i), _pair(cf.outcome.space, x, y), f"row {cf.row[i]}"
+        )
 
     @classmethod
-    def _of_columns(cls, space: Space, given: Given, pair: tuple[int, int], name: str) -> Plane:
+    def _of_columns(cls, space: Space, given: Rows, pair: tuple[int, int], name: str) -> Plane:
         columns = [space.columns[c] for c in pair]
         origin = given.points[0].copy()
         dual = np.zeros((2, len(origin)))
@@ -139,18 +143,18 @@ class Plane:
         the columns that may change. Lengths are those of the cost. Where there is no answer, or
         nothing changes, it goes through the centre of the target instead.
         """
-        i, explainer = cf._at(i), explainer_of(cf)
-        start, name = cf.given.points[cf.row[i]], f"row {cf.row[i]}"
-        metric = explainer.weights_ + LEAST_WEIGHT
-        first, towards = _first_direction(cf, i, explainer)
+        i, learned = cf._at(i), cf.outcome.question.learned
+        start, name = cf.outcome.question.points[cf.row[i]], f"row {cf.row[i]}"
+        metric = learned.weights + LEAST_WEIGHT
+        first, towards = _first_direction(cf, i, learned)
         frozen = _frozen(cf, i)
-        second = _second_direction(explainer, metric, first, frozen)
+        second = _second_direction(learned, metric, first, frozen)
         size = np.sqrt(metric @ first**2)
         length = np.sqrt(metric @ second**2)
         second = second * (size / length) if length > 0 else second
         dual = np.array([metric * first, metric * second]) / (metric @ first**2)
         end = "its answer" if towards is None else f"the centre of cluster {towards}"
-        across = _told(cf.space, second, metric)
+        across = _told(cf.outcome.space, second, metric)
         axes = (
             Axis(f"along the move: 0 is {name}, 1 is {end}"),
             Axis(f"across it, mostly {across}" if across else "across it: nothing"),
@@ -160,7 +164,7 @@ class Plane:
             f"A projection: the cells are cut by the plane through {name} and {end}; "
             "other rows may lie off it."
         )
-        return cls(cf.space, given, start.copy(), first, second, dual, axes, name, note)
+        return cls(cf.outcome.space, given, start.copy(), first, second, dual, axes, name, note)
 
     @classmethod
     def most_telling(cls, cf: Counterfactuals, i: int = 0) -> Plane:
@@ -171,14 +175,14 @@ class Plane:
         there is no answer: the row's own columns might not meet the target.
         """
         i = cf._at(i)
-        space, drawable = cf.space, drawable_columns(cf.space)
-        changed = cf._changed(i).tolist() if cf.feasible[i] else []
+        space, drawable = cf.outcome.space, drawable_columns(cf.outcome.space)
+        changed = cf.outcome.changed(i).tolist() if cf.feasible[i] else []
         lost = not cf.feasible[i]
         if len(drawable) < 2 or len(changed) > 2 or not set(changed) <= set(drawable):
             return cls.of_move(cf, i)
         if lost and len(space.columns) > 2:
             return cls.of_move(cf, i)
-        said = _has_to_say(explainer_of(cf))
+        said = _has_to_say(cf.outcome.question.learned)
         rest = sorted(set(drawable) - set(changed), key=lambda c: -said[c])
         pair = [*changed, *rest][:2]
         return cls._of_columns(space, _picked(cf, i), (pair[0], pair[1]), f"row {cf.row[i]}")
@@ -239,12 +243,6 @@ class Plane:
         return np.array([pair[0] for pair in pairs]), np.array([pair[1] for pair in pairs])
 
 
-def explainer_of(cf: Counterfactuals) -> Explainer:
-    """Return the explainer that gave some answers."""
-    found: Explainer = cf.certify.explainer  # type: ignore[attr-defined]
-    return found
-
-
 def drawable_columns(space: Space) -> list[int]:
     """Return the columns that can be an axis: numbers whose map can be undone anywhere."""
     return [c for c, column in enumerate(space.columns) if column.free]
@@ -252,13 +250,9 @@ def drawable_columns(space: Space) -> list[int]:
 
 def allowed_box(cf: Counterfactuals, i: int) -> tuple[Array, Array]:
     """Return the box of coordinates that answer i had to lie in: bounds, rules, what may not."""
-    explainer, question = explainer_of(cf), cf.certify.question  # type: ignore[attr-defined]
-    lo, hi = question.box.lo, question.box.hi
-    if hasattr(explainer, "_contract_box"):
-        lo, hi = explainer._contract_box(int(cf.target[i]), lo, hi)
-    lo, hi = question.box.box(question.points, lo, hi)
-    row = int(cf.row[i])
-    sides = [side if side.ndim == 1 else side[row if len(side) > 1 else 0] for side in (lo, hi)]
+    question, row = cf.outcome.question, int(cf.row[i])
+    box = question.learned.box(int(cf.target[i]), *question.allowed.box)
+    sides = [side if side.ndim == 1 else side[row if len(side) > 1 else 0] for side in box]
     return sides[0], sides[1]
 
 
@@ -282,7 +276,7 @@ def _check_drawable(space: Space, c: int) -> None:
         )
 
 
-def _one_row(space: Space, row: Any) -> Given:
+def _one_row(space: Space, row: Any) -> Rows:
     if as_frame(row) is None:
         row = np.asarray(row)
         row = row[None] if row.ndim == 1 else row
@@ -292,13 +286,9 @@ def _one_row(space: Space, row: Any) -> Given:
     return given
 
 
-def _picked(cf: Counterfactuals, i: int) -> Given:
+def _picked(cf: Counterfactuals, i: int) -> Rows:
     """Return the row of an answer as it came, alone."""
-    row, given = [int(cf.row[i])], cf.given
-    return Given(
-        None if given.frame is None else given.frame[row], given.points[row], given.seen[row],
-        given.kind, None, None if given.array is None else given.array[row],
-    )  # fmt: skip
+    return cf.outcome.rows.take(np.array([cf.row[i]]))
 
 
 def _frozen(cf: Counterfactuals, i: int) -> Any:
@@ -307,27 +297,27 @@ def _frozen(cf: Counterfactuals, i: int) -> Any:
     return lo >= hi
 
 
-def _first_direction(cf: Counterfactuals, i: int, explainer: Explainer) -> tuple[Array, int | None]:
+def _first_direction(cf: Counterfactuals, i: int, learned: Learned) -> tuple[Array, int | None]:
     """Return the move; where there is none the way to the target's centre, and that cluster."""
-    start, target = cf.given.points[cf.row[i]], int(cf.target[i])
+    start, target = cf.outcome.question.points[cf.row[i]], int(cf.target[i])
     if cf.feasible[i] and Status(cf.status[i]) != Status.ALREADY:
         move = cf.points[i].astype(np.float64) - start
         if move.any():
             return move, None
-    way = explainer.origins_[target] - start
+    way = learned.origins[target] - start
     if not way.any():  # the row is the centroid itself: any direction will do
         way = np.zeros_like(start)
-        way[np.argmax(explainer.weights_)] = 1.0
+        way[np.argmax(learned.weights)] = 1.0
     return way, target
 
 
-def _second_direction(explainer: Explainer, metric: Array, first: Array, frozen: Any) -> Array:
+def _second_direction(learned: Learned, metric: Array, first: Array, frozen: Any) -> Array:
     """Return what tells the centroids apart best, across the first direction; zero in one column.
 
     The centroids less what the first direction tells of them: their largest singular vector.
     """
-    every = explainer.origins_ - explainer.origins_.mean(axis=0)
-    spread = np.diag(np.maximum(explainer.spread_, NOTHING_LEFT))
+    every = learned.origins - learned.origins.mean(axis=0)
+    spread = np.diag(np.maximum(learned.spread, NOTHING_LEFT))
     unlocked = np.where(frozen, 0.0, 1.0)
     for candidates in (every * unlocked, spread[~frozen], spread):
         if not len(candidates):
@@ -353,8 +343,7 @@ def _told(space: Space, direction: Array, metric: Array) -> str:
     return joined([legible(space.names[c]) for c in largest])
 
 
-def _has_to_say(explainer: Explainer) -> Array:
+def _has_to_say(learned: Learned) -> Array:
     """Return weight times squared spread between the centroids of each column."""
-    weigh = getattr(explainer, "_importance", lambda: explainer.weights_)
-    said = weigh() * explainer.origins_.var(axis=0)
-    return np.array([said[column.places].sum() for column in explainer.space_.columns])
+    said = learned.importance * learned.origins.var(axis=0)
+    return np.array([said[column.places].sum() for column in learned.space.columns])

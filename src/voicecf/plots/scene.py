@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from voicecf.arrays import Array
 from voicecf.errors import DataError
-from voicecf.geometry.region import Array
 from voicecf.plots.plane import Plane, allowed_box
 from voicecf.plots.polygons import clipped, densified, line, rectangle
 from voicecf.status import Status
@@ -16,7 +16,7 @@ from voicecf.table.frames import any_array, as_frame
 
 if TYPE_CHECKING:
     from voicecf.counterfactuals import Counterfactuals
-    from voicecf.explainer import Explainer
+    from voicecf.learned import Learned
 
 # Room around what is drawn, as a share of its size.
 MARGIN = 0.05
@@ -27,11 +27,10 @@ SHAPE = 1.25
 class Scene:
     """A model and the plane that cuts it."""
 
-    def __init__(self, voice: Explainer, plane: Plane) -> None:
-        self.voice, self.plane = voice, plane
-        voice._fitted_space()
-        self.k = voice.clustering_.n_clusters
-        mixing = voice.space_.mixing
+    def __init__(self, learned: Learned, plane: Plane) -> None:
+        self.learned, self.plane = learned, plane
+        self.k = learned.n_clusters
+        mixing = learned.space.mixing
         # What the model sees of the plane: x = x0 + u x1 + v x2.
         self.base, self.directions = plane.origin, plane.directions
         if mixing is not None:
@@ -50,8 +49,8 @@ class Scene:
         n = len(rows)
         picked = np.unique(np.linspace(0, n - 1, min(n, most)).round().astype(np.int64))
         some = rows[picked] if frame is None else rows[picked.tolist()].to_native()
-        given = self.voice._fitted_space().read(some)
-        return picked, self.plane.project(given.points), self.voice._labels(given)
+        read, labels = self.learned.read(some)
+        return picked, self.plane.project(read.points), labels
 
     def viewport(self, seen: Array, alone: bool) -> tuple[Array, Array]:
         """Return the ends of the axes, in their units, around what is seen."""
@@ -70,10 +69,9 @@ class Scene:
 
     def _expected(self, shown: Array) -> Array:
         """Return points between which there is something to see, where no data is given."""
-        corners = [self.plane.to_units(self.plane.project(self.voice.origins_))]
-        box = getattr(self.voice, "box_", None)
-        if box is not None and self.plane.of_two_columns:
-            for side in box:
+        corners = [self.plane.to_units(self.plane.project(self.learned.origins))]
+        if self.plane.of_two_columns:
+            for side in self.learned.bounds.box:
                 corner = self.plane.project(np.where(np.isfinite(side), side, np.nan)[None])
                 corners.append(self.plane.to_units(np.nan_to_num(corner, nan=np.nan)))
         found = np.vstack([shown, *corners])
@@ -91,10 +89,10 @@ class Scene:
 
         A row g . (x - m) <= h of the cell is g . x1 u + g . x2 v <= h - g . (x0 - m) in the plane.
         """
-        cell = self.voice.clustering_.cell(t)
+        cell = self.learned.cell(t)
         region = cell.region(alpha)
-        normals = region.rows @ self.directions.T
-        offsets = region.offsets - region.rows @ (self.base - region.origin)
+        normals = region.normals @ self.directions.T
+        offsets = region.offsets - region.normals @ (self.base - region.origin)
         # Two centroids as far from all of the plane: the lower one wins, as in predict.
         tied = ~normals.any(axis=1) & (offsets == 0) & (cell.rivals < t)
         return clipped(frame, normals, np.where(tied, -1.0, offsets))
@@ -116,7 +114,7 @@ class Scene:
     def answer(self, cf: Counterfactuals, i: int, frame: Array) -> dict[str, Any]:
         """Return what is to be seen of an answer."""
         target = int(cf.target[i])
-        alpha = float(min(cf.alpha[i], 1.0 - getattr(self.voice, "margin", 0.0)))
+        alpha = self.learned.alpha_of(target)
         start, end = (
             None if z is None else self.plane.project(z[None].astype(np.float64))[0]
             for z in ends_of(cf, i)
@@ -145,7 +143,7 @@ class Scene:
 def ends_of(cf: Counterfactuals, i: int) -> tuple[Any, Any]:
     """Return the coordinates of a row and of its answer, None where there is none."""
     moved = cf.feasible[i] and Status(cf.status[i]) != Status.ALREADY
-    return cf.given.points[cf.row[i]], cf.points[i] if moved else None
+    return cf.outcome.question.points[cf.row[i]], cf.points[i] if moved else None
 
 
 def _as_far(start: Array, end: Array, rho: float, frame: Array) -> Array:

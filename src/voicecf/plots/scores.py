@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from voicecf.geometry.region import Array
+from voicecf.arrays import Array
 from voicecf.plots.display import Display, axis_names, canvas, head, stroke, write
 from voicecf.plots.theme import Theme, mixed
 from voicecf.table.frames import table
@@ -53,16 +53,13 @@ class ContractionScores(Display):
     @classmethod
     def from_voice(cls, voice: VoICE, X: Any) -> ContractionScores:
         """Score the rows of X, each in the cluster that the model puts it into."""
-        given = voice._fitted_space().read(X)
-        labels = voice._labels(given)
+        learned = voice.learned_
+        rows, labels = learned.read(X)
         scores = np.zeros(len(labels))
         for t in np.unique(labels).tolist():
             members = labels == t
-            scores[members] = voice.clustering_.cell(t).scores(given.seen[members])
-            if getattr(voice, "contract_bounds", False):
-                boxed = voice._box_scores(t, given.points[members])
-                scores[members] = np.maximum(scores[members], boxed)
-        return cls(scores, labels, voice.alpha_)
+            scores[members] = learned.scores(t, rows, members)
+        return cls(scores, labels, learned.alpha)
 
     def table(self) -> Any:
         """Return a line a row: cluster, score, and the contraction of the cluster's cell."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from voicecf.geometry.region import Array
+from voicecf.arrays import Array
 from voicecf.output.wording import joined
 from voicecf.plots.display import (
     LITERAL,
@@ -27,14 +27,14 @@ from voicecf.plots.scene import Scene, ends_of
 from voicecf.plots.theme import Theme, mixed
 from voicecf.plots.words import counted, legible
 from voicecf.status import Status
-from voicecf.table.frames import as_frame, table
-from voicecf.table.space import Kind
+from voicecf.table.frames import Kind, as_frame, table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from voicecf.counterfactuals import Counterfactuals
     from voicecf.explainer import Explainer
+    from voicecf.learned import Learned
 
 # How many columns a note names before it counts the rest.
 NAMED = 3
@@ -124,11 +124,25 @@ class SegmentMap(Display):
         i: int = 0,
         max_points: int = 2000,
     ) -> SegmentMap:
-        """Cut the model by a plane.
+        """Cut the model of a fitted explainer by a plane; see `from_learned`."""
+        return cls.from_learned(voice.learned_, X, plane, cf, i, max_points)
+
+    @classmethod
+    def from_learned(
+        cls,
+        learned: Learned,
+        X: Any,
+        plane: Plane,
+        cf: Counterfactuals | None = None,
+        i: int = 0,
+        max_points: int = 2000,
+    ) -> SegmentMap:
+        """Cut a model by a plane.
 
         Parameters
         ----------
-        voice : fitted explainer
+        learned : Learned
+            What an explainer has learned: its `learned_`.
         X : frame, array or None
             Rows to draw; with None only the cells and the answer are.
         plane : Plane
@@ -137,7 +151,7 @@ class SegmentMap(Display):
         max_points : int
             Most rows to draw, evenly spaced in X.
         """
-        scene = Scene(voice, plane)
+        scene = Scene(learned, plane)
         rows, points, labels = scene.rows(X, max_points)
         shown: dict[str, Any] = {}
         ends: list[Array] = [plane.project(plane.given.points)]
@@ -343,7 +357,9 @@ def _note(plane: Plane, cf: Counterfactuals | None, i: int) -> str:
     if cf is None or not plane.of_two_columns or not cf.feasible[i]:
         return plane.note
     shown = {axis.column for axis in plane.axes}
-    hidden = [legible(cf.space.names[c], 30) for c in cf._changed(i) if c not in shown]
+    hidden = [
+        legible(cf.outcome.space.names[c], 30) for c in cf.outcome.changed(i) if c not in shown
+    ]
     if not hidden:
         return plane.note
     if len(hidden) > NAMED:

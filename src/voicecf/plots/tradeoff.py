@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from voicecf.arrays import Array
 from voicecf.errors import DataError, OptionError
-from voicecf.geometry.region import Array
 from voicecf.plots.display import Display, axis_names, canvas, fit, head, width_of, write
 from voicecf.plots.theme import Theme
 from voicecf.plots.words import compact, counted, legible
-from voicecf.table.frames import table
-from voicecf.table.space import Kind
+from voicecf.table.frames import Kind, table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -72,7 +71,8 @@ class Tradeoff(Display):
         found = cf[cf.feasible]
         found = found[np.argsort(found.cardinality, kind="stable")]
         names = [
-            [legible(found.space.names[c]) for c in found._changed(i)] for i in range(len(found))
+            [legible(found.outcome.space.names[c]) for c in found.outcome.changed(i)]
+            for i in range(len(found))
         ]
         return cls(
             found.cardinality, found.n_changed, found.cost, names, row, source, target, cf.kind

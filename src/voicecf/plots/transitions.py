@@ -9,14 +9,12 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from voicecf.arrays import Array
 from voicecf.errors import DataError, OptionError, known_option
-from voicecf.geometry.region import Array
 from voicecf.plots.display import LITERAL, Display, canvas, head, write
-from voicecf.plots.plane import explainer_of
 from voicecf.plots.theme import Theme, is_dark, mixed
 from voicecf.plots.words import compact, counted, legible, shortened
-from voicecf.table.frames import table
-from voicecf.table.space import Kind
+from voicecf.table.frames import Kind, table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -90,7 +88,7 @@ class Transitions(Display):
         if len(cf) == 0:
             raise DataError('there are no answers to sum up; use voice.explain(X, target="each").')
         cf = cf[cf.rank == 0]
-        k = explainer_of(cf).clustering_.n_clusters
+        k = cf.outcome.question.learned.n_clusters
         asked = _grouped(cf.source, cf.target, k)
         found = cf.feasible
         cost, changes, feasible = (np.full((k, k), np.nan) for _ in range(3))
@@ -102,7 +100,7 @@ class Transitions(Display):
             if len(kept):
                 cost[source, target] = np.median(cf.cost[kept])
                 changes[source, target] = np.median(cf.n_changed[kept])
-        names = [legible(name) for name in cf.space.names]
+        names = [legible(name) for name in cf.outcome.space.names]
         return cls(cost, feasible, changes, count, _shares(cf, k), names, cf.kind)
 
     def table(self) -> Any:
@@ -275,10 +273,10 @@ def _grouped(source: Any, target: Any, k: int) -> dict[tuple[int, int], NDArray[
 
 def _shares(cf: Counterfactuals, k: int) -> Array:
     """Return, for each target, the share of each column in the cost of all answers."""
-    price = np.where(cf.feasible[:, None], cf.weights * cf._moves**2, 0.0)
+    price = np.where(cf.feasible[:, None], cf.outcome.question.weights * cf.outcome.moves**2, 0.0)
     total = np.zeros((k, price.shape[1]))
     np.add.at(total, cf.target, price)
-    by_column = np.column_stack([total[:, c.places].sum(axis=1) for c in cf.space.columns])
+    by_column = np.column_stack([total[:, c.places].sum(axis=1) for c in cf.outcome.space.columns])
     whole = by_column.sum(axis=1, keepdims=True)
     nothing = np.full_like(by_column, np.nan)
     return np.asarray(np.divide(by_column, whole, out=nothing, where=whole > 0))

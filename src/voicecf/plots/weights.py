@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from voicecf.arrays import Array
 from voicecf.diagnostics import weight_concentration
-from voicecf.geometry.region import Array
 from voicecf.plots.display import LITERAL, Display, canvas, head, write
 from voicecf.plots.theme import Theme
 from voicecf.plots.words import counted, legible, shortened
@@ -55,8 +55,7 @@ class Weights(Display):
     @classmethod
     def from_voice(cls, voice: Explainer) -> Weights:
         """Read the weights of a fitted explainer, through the mixing of columns if there is one."""
-        space = voice._fitted_space()
-        importance = getattr(voice, "_importance", lambda: voice.weights_)()
+        space, importance = voice.space_, voice.learned_.importance
         importance = importance / importance.sum()
         by_column = np.array([importance[column.places].sum() for column in space.columns])
         order = np.argsort(-by_column, kind="stable")

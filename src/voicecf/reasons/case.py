@@ -3,32 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 
-from voicecf.explainer import Question, Terms
-from voicecf.geometry.region import Array, Region
+from voicecf.arrays import Array, Mask
+from voicecf.learned import Learned
+from voicecf.rules.allowed import Allowed
 from voicecf.rules.columns import column_of, columns_of
 from voicecf.rules.multiples import Multiples
-from voicecf.rules.parts import Limits
-from voicecf.rules.parts import Rows as ColumnRows
+from voicecf.rules.parts import ColumnRows, Limits
 from voicecf.rules.rules import ColumnRule, Rules, is_missing
-from voicecf.search.aims import Choosing
-from voicecf.solver.projection import UnitRows
+from voicecf.search.answering import answer
+from voicecf.search.outcome import Outcome
+from voicecf.search.question import Pairs, Question
+from voicecf.search.solving import OBJECTIVES, aim_at
 from voicecf.status import Status
 from voicecf.table.space import Space
 
-if TYPE_CHECKING:
-    from voicecf.counterfactuals import Counterfactuals
-    from voicecf.voice import VoICE
-
 LISTS = ("immutable", "increase_only", "decrease_only")
 BY_COLUMN = ("bounds", "steps", "levels", "order", "forbidden", "costs")
-FOUND = (Status.OPTIMAL, Status.ALREADY, Status.STOPPED)
 Kind = Literal[
     "contraction", "range", "step", "cluster", "low", "high", "direction", "levels", "forbidden",
     "max_changes", "constraint", "immutable",
@@ -92,20 +88,14 @@ class Draft:
 class Case:
     """One row and target, to be solved with some of its rules and rivals left out."""
 
-    def __init__(self, explainer: VoICE, question: Question, row: int, target: int) -> None:
-        self.explainer, self.target, self.objective = explainer, target, question.objective
-        self.space: Space = explainer.space_
-        given = question.given
-        if given.frame is not None:
-            self.row = given.frame[[row]].to_native()
-        else:
-            values = given.points.astype(self.space.dtype) if given.array is None else given.array
-            self.row = values[[row]]
-        self.given, source = explainer._read(self.row)
-        self.deepen = int(source[0]) == target
-        self.limit = {} if question.terms is None else {"limit": question.terms.limit}
-        self.draft = Draft(_spelt_out(_rules_of(question, explainer), self.space))
-        self._regions: dict[Any, tuple[Region, UnitRows]] = {}
+    def __init__(self, question: Question, row: int, target: int) -> None:
+        self.learned, self.target = question.learned, target
+        self.space: Space = question.learned.space
+        self.rows = question.rows.take(np.array([row]))
+        self.source = question.source[[row]]
+        self.question = question
+        self.draft = Draft(_spelt_out(question.allowed.rules, self.space))
+        self._learned_without: dict[Any, Learned] = {}
 
     @cached_property
     def rules(self) -> list[ColumnRule]:
@@ -115,15 +105,15 @@ class Case:
     @property
     def alpha(self) -> float:
         """Contraction of the target's cell."""
-        return min(float(self.explainer.alpha_[self.target]), 1.0 - self.explainer.margin)
+        return self.learned.alpha_of(self.target)
 
     def own(self, c: int) -> float:
         """Return the row's value of a number column, NaN where it is missing."""
-        return float(ColumnRows(self.space, self.given, c).own[0])
+        return float(ColumnRows(self.space, self.rows, c).own[0])
 
     def level(self, c: int) -> Any:
         """Return the row's level of a category."""
-        return self.space.shown(c, self.given, np.zeros(1, dtype=np.int64))[0]
+        return self.space.shown(c, self.rows, np.zeros(1, dtype=np.int64))[0]
 
     def multiples(self, c: int) -> Multiples | None:
         """Return the multiples that a column keeps to."""
@@ -134,8 +124,9 @@ class Case:
     def bounds(self, c: int, draft: Draft) -> tuple[float, float]:
         """Return the bounds of a column in the user's units, without its direction."""
         rule = Rules(bounds=draft.words["bounds"]).of_columns(self.space)[c]
-        rows = ColumnRows(self.space, self.given, c)
-        limits = Limits.of(rows, rule, self.explainer.lo_[c], self.explainer.hi_[c])
+        rows = ColumnRows(self.space, self.rows, c)
+        bounds = self.learned.bounds
+        limits = Limits.of(rows, rule, bounds.lo[c], bounds.hi[c])
         return float(limits.low[0]), float(limits.high[0])
 
     def _widest(self, c: int) -> tuple[float | None, float | None]:
@@ -156,25 +147,16 @@ class Case:
 
     def impossible(self, draft: Draft) -> bool:
         """Tell whether it is proven that nothing satisfies a draft."""
-        terms = Terms.of(
-            self.space, Rules.from_dict(self._with_own_values(draft).words), self.given,
-            self.explainer.lo_, self.explainer.hi_, self.limit.get("limit", 20_000),
-        )  # fmt: skip
-        region, unit = self._region(draft)
-        choices = terms.choices
-        if self.explainer.contract_bounds:
-            still = choices.lo == choices.hi
-            lo, hi = self._explainer(draft)._contract_box(self.target, choices.lo, choices.hi)
-            lo, hi = np.where(still, choices.lo, lo), np.where(still, choices.hi, hi)
-            choices = replace(choices, lo=lo, hi=hi)
-        region, unit = self.explainer._with_terms(region, unit, terms, self.given.points)
-        aim = Choosing(
-            region, unit, self.explainer.ranked_, _always, choices=choices, limit=terms.limit
-        )
-        return bool(
-            aim.choose(self.given.points, np.zeros(1, dtype=np.int64)).status[0]
-            == Status.INFEASIBLE
-        )
+        asked = self._asked(self._with_own_values(draft), self._learned(draft), "cost")
+        aim = replace(aim_at(asked, self.target), agrees=_always, doubted=False)
+        found = OBJECTIVES["cost"](asked.points, np.zeros(1, dtype=np.int64), aim)
+        return bool(found.status[0] == Status.INFEASIBLE)
+
+    def _asked(self, draft: Draft, learned: Learned, objective: str) -> Question:
+        """Return the question that a draft stands for."""
+        rules, searched = Rules.from_dict(draft.words), objective == "fewest"
+        allowed = Allowed.of(self.space, rules, self.rows, learned.bounds, searched=searched)
+        return Question(learned, self.rows, self.source, allowed, objective, self.question.limit)
 
     def _with_own_values(self, draft: Draft) -> Draft:
         """Let a column that was locked keep its value although that is out of its bounds."""
@@ -189,39 +171,29 @@ class Case:
                 draft = draft.of_column("bounds", name, (min(low, own), max(high, own)))
         return draft
 
-    def _region(self, draft: Draft) -> tuple[Region, UnitRows]:
-        """Return the target's cell without the rivals that are left out."""
+    def _learned(self, draft: Draft) -> Learned:
+        """Return what was learned, with a draft's contraction, without the rivals it leaves out."""
         key = draft.alpha, draft.left_out
-        if key not in self._regions:
-            region, unit = self._explainer(draft)._prepared(self.target)
+        if key not in self._learned_without:
+            learned = self.learned if draft.alpha is None else self.learned.contracted(draft.alpha)
             if draft.left_out:
-                region = _without_rows(
-                    region, np.isin(self.explainer.cell(self.target).rivals, [*draft.left_out])
-                )
-                unit = UnitRows.of(region, self.explainer.weights_ + self.explainer.delta)
-            self._regions[key] = region, unit
-        return self._regions[key]
+                learned = learned.without_rivals(self.target, draft.left_out)
+            self._learned_without[key] = learned
+        return self._learned_without[key]
 
-    def _explainer(self, draft: Draft) -> VoICE:
-        """Return the explainer with the contraction of a draft."""
-        if draft.alpha is None:
-            return self.explainer
-        other = copy(self.explainer)
-        other.alpha_ = np.full_like(self.explainer.alpha_, draft.alpha)
-        other.contraction = draft.alpha
-        other.margin = min(self.explainer.margin, 1.0 - draft.alpha)
-        return other
-
-    def answer(self, draft: Draft, **options: Any) -> Counterfactuals | None:
-        """Ask the public question that a draft stands for; None where it has no answer."""
-        asked = {"objective": self.objective, "deepen": self.deepen, **self.limit, **options}
-        found = self._explainer(draft).explain(self.row, self.target, **asked, **self.told(draft))
-        return found if found.status[0] in FOUND else None
+    def answer(self, draft: Draft, objective: str | None = None) -> Outcome | None:
+        """Ask the question that a draft stands for; None where it has no answer."""
+        objective = self.question.objective if objective is None else objective
+        asked = self._asked(draft, self._learned(draft), objective)
+        pairs = Pairs(np.zeros(1, dtype=np.int64), np.array([self.target]))
+        deepen = int(self.source[0]) == self.target
+        found = answer(asked, pairs, deepen=deepen)
+        return found if found.feasible[0] else None
 
     def told(self, draft: Draft) -> dict[str, Any]:
         """Return the words of a draft as the user would write them."""
         words = {word: said for word, said in draft.words.items() if said not in ([], {}, None)}
-        if self.explainer.contract_bounds and "bounds" in words:  # which takes numbers only
+        if self.learned.contract_bounds and "bounds" in words:  # which takes numbers only
             columns = [self.space.names.index(name) for name in words["bounds"]]
             words["bounds"] = {self.space.names[c]: self.bounds(c, draft) for c in columns}
         return words
@@ -339,7 +311,7 @@ class Case:
             share = f"{self.alpha:.3g}"
             text = f"the cell of cluster {self.target} is contracted to {share} (robustness)"
             found.append(Member(text, "contraction"))
-        for rival in self.explainer.cell(self.target).rivals.tolist():
+        for rival in self.learned.cell(self.target).rivals.tolist():
             found.append(Member(f"cluster {rival} is too close", "cluster", cluster=rival))
         return found
 
@@ -360,7 +332,8 @@ class Case:
 
     def _of_number(self, c: int) -> Iterator[Member]:
         name, sides, values = self.space.names[c], self.rules[c].sides, self.bounds(c, self.draft)
-        learned = float(self.explainer.lo_[c]), float(self.explainer.hi_[c])
+        bounds = self.learned.bounds
+        learned = float(bounds.lo[c]), float(bounds.hi[c])
         kinds: tuple[Kind, Kind] = ("low", "high")
         for kind, phrase, side, value in zip(
             kinds, ("at least", "at most"), sides, values, strict=True
@@ -372,7 +345,7 @@ class Case:
             said = self.draft.sides(name)[kind == "high"]
             relative = f" ({said})" if isinstance(said, str) else ""
             yield Member(f"{name} is {phrase} {number(value)}{relative}", kind, name)
-        text = self._range_text(learned, sides)
+        text = self._range_text(c, learned, sides)
         if text:
             yield Member(f"{name} is {text}", "range", name)
         multiples = self.multiples(c)
@@ -381,10 +354,9 @@ class Case:
             text = "in whole numbers" if whole else f"in steps of {number(multiples.step)}"
             yield Member(f"{name} is {text}", "step", name)
 
-    def _range_text(self, values: tuple[float, float], sides: Any) -> str:
+    def _range_text(self, c: int, values: tuple[float, float], sides: Any) -> str:
         """Say the explainer's own bounds, as far as they hold; nothing where there are none."""
-        bound = self.explainer.bounds
-        whose = "the data" if isinstance(bound, str) else "the explainer"
+        whose = "the data" if values == self.space.columns[c].observed else "the explainer"
         told = [
             number(value) if (side is None or side.relative) and np.isfinite(value) else ""
             for side, value in zip(sides, values, strict=True)
@@ -430,42 +402,10 @@ def _spelt_out(rules: Rules, space: Space) -> dict[str, Any]:
     return {**words, "max_changes": rules.max_changes, "constraints": list(rules.constraints)}
 
 
-def _rules_of(question: Question, explainer: VoICE) -> Rules:
-    """Return the rules of a question; of one that is only a box, what it says beyond the data."""
-    if question.terms is not None:
-        return question.terms.rules
-    assert question.bounds is not None
-    space, bounds = explainer.space_, {}
-    sides = zip(*question.bounds, explainer.lo_, explainer.hi_, strict=True)
-    for name, (lo, hi, low, high) in zip(space.names, sides, strict=True):
-        if lo != low or hi != high:
-            ends = _side(lo, low), _side(hi, high)
-            bounds[name] = ends
-    still = question.box.immutable
-    fixed = [column.name for column in space.columns if still[column.places].all()]
-    return Rules(immutable=fixed, bounds=bounds)
-
-
-def _side(said: float, learned: float) -> Any:
-    """Return one side of bounds as a word."""
-    if said == learned:
-        return ...
-    return None if np.isinf(said) else float(said)
-
-
 def _unlisted(draft: Draft, word: str, name: Any) -> Draft:
     return draft.saying(**{word: [listed for listed in draft.words[word] if listed != name]})
 
 
-def _without_rows(region: Region, which: Any) -> Region:
-    """Return the region with rows that ask nothing in place of some."""
-    rows, offsets = region.rows.copy(), region.offsets.copy()
-    assert region.guard is not None
-    guard = region.guard.copy()
-    rows[which], offsets[which], guard[:, which] = 0.0, 0.0, 0.0
-    return Region(rows, offsets, origin=region.origin, guard=guard)
-
-
-def _always(points: Array) -> Any:
+def _always(points: Array) -> Mask:
     """Agree: the model has no say in a cell without some of its rivals."""
     return np.ones(len(points), dtype=np.bool_)

@@ -5,25 +5,28 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
-from numpy.typing import NDArray
 
+from voicecf.arrays import Array, Mask
 from voicecf.errors import OptionError
-from voicecf.geometry.region import Array
+from voicecf.geometry.region import Region
+from voicecf.output.digits import BELOW, decimal, is_continuous
+from voicecf.output.tables import cells
 from voicecf.reasons.case import Case
 from voicecf.rules.multiples import Multiples
 from voicecf.rules.rules import is_missing
+from voicecf.search.outcome import Outcome
+from voicecf.search.solving import PAIRWISE
 from voicecf.status import Status
 from voicecf.table.frames import Cells, table
-from voicecf.table.space import Given, Space
+from voicecf.table.rows import Rows
+from voicecf.table.space import Space
+from voicecf.tolerance import TOLERANCE
 
-if TYPE_CHECKING:
-    from voicecf.counterfactuals import Counterfactuals
-
-__all__ = ["ranges_of"]
+__all__ = ["ranges_of", "short_ranges"]
 
 # Ever larger shares of the way back from an end to the answer, tried until the model agrees.
 INWARD = np.concatenate([[0.0], 2.0 ** np.arange(-52.0, 1.0, 2.0)])
@@ -39,55 +42,66 @@ class End:
     binds: str
 
 
-def ranges_of(answers: Counterfactuals, i: int) -> Any:
+def ranges_of(outcome: Outcome, i: int) -> Any:
     """Return the table of `Counterfactuals.ranges`."""
-    from voicecf.voice import VoICE
-
-    explainer = getattr(answers.certify, "explainer", None)
-    if not isinstance(explainer, VoICE):
-        raise OptionError(f"ranges are known of VoICE only, not of {type(explainer).__name__}.")
-    status = Status(int(answers.status[i]))
-    if status not in (Status.OPTIMAL, Status.STOPPED, Status.ALREADY):
+    if outcome.question.objective == PAIRWISE:
+        raise OptionError("ranges are known of VoICE only, not of CFCLUST.")
+    status = Status(int(outcome.status[i]))
+    if not outcome.feasible[i]:
         raise OptionError(
             f"answer {i} is {status.name.lower()}, so it has no ranges; see reason({i})."
         )
-    question = answers.certify.question  # type: ignore[attr-defined]
-    case = Case(explainer, question, int(answers.row[i]), int(answers.target[i]))
-    return _Answer(case, answers, i).table()
+    return _Answer(outcome, i).table()
+
+
+def short_ranges(outcome: Outcome, i: int) -> dict[str, list[Any]]:
+    """Return the columns of `Counterfactuals.ranges`, the ends of ranges rounded inwards."""
+    found = nw.from_native(ranges_of(outcome, i), eager_only=True)
+    lines = {name: found.get_column(name).to_list() for name in found.columns}
+    for at, c in enumerate(outcome.changed(i).tolist()):
+        if is_continuous(outcome, c):
+            value = float(outcome.values[1][c][i])
+            for name, way in (("low", 1.0), ("high", -1.0)):
+                lines[name][at] = _inwards(lines[name][at], value, way)
+    return lines
+
+
+def _inwards(end: float, value: float, way: float) -> float:
+    """Round the end of a range towards a value in it."""
+    if not np.isfinite(end) or end == value:
+        return end
+    place = int(np.floor(np.log10(abs(end - value)))) - BELOW
+    return float(decimal(end, place, way))
 
 
 class _Answer:
     """One answer, whose columns are moved one at a time."""
 
-    def __init__(self, case: Case, answers: Counterfactuals, i: int) -> None:
-        self.case, self.answers, self.i = case, answers, i
-        self.space: Space = case.space
-        self.point = answers.points[i].astype(np.float64)
-        self.written = self._as_written()
-        self.target = case.target
+    def __init__(self, outcome: Outcome, i: int) -> None:
+        self.outcome, self.i = outcome, i
+        self.target = int(outcome.target[i])
+        self.case = Case(outcome.question, int(outcome.row[i]), self.target)
+        self.learned = outcome.question.learned
+        self.space: Space = outcome.space
+        self.point = outcome.points[i].astype(np.float64)
 
-    def _as_written(self) -> Given:
-        """Return the answer as its user has it, one row."""
-        answers, empty = self.answers, np.empty((0, 0))
-        if answers.written is not None:
-            place = int(answers.place[self.i])
-            frame, array = answers.written.frame, answers.written.array
-            frame = None if frame is None else frame[[place]]
-            return Given(
-                frame, empty, empty, answers.kind, None, None if array is None else array[[place]]
-            )
-        return self.space.write(self.point[None], answers.given, answers.row[[self.i]])
+    @cached_property
+    def written(self) -> Rows:
+        """The answer as its user has it, one row."""
+        if self.outcome.output is not None:
+            return self.outcome.output.take(np.array([self.i]))
+        return self.space.write(self.point[None], self.outcome.rows, self.outcome.row[[self.i]])
 
     def table(self) -> Any:
         """Return a line a changed column."""
-        answers, i = self.answers, self.i
-        changed = answers._changed(i)
+        outcome, i = self.outcome, self.i
+        changed = outcome.changed(i)
         lines = [self._line(int(c)) for c in changed]
         names = [self.space.names[c] for c in changed]
         textual = all(isinstance(name, str) for name in self.space.names)
         columns = {
             "column": np.array(names, dtype=object),
-            **answers._cells(np.full(len(changed), i), changed),
+            **cells(outcome, np.full(len(changed), i), changed),
             "low": np.array([low.value for low, _, _ in lines], dtype=np.float64),
             "high": np.array([high.value for _, high, _ in lines], dtype=np.float64),
             "binds_low": np.array([low.binds for low, _, _ in lines], dtype=object),
@@ -100,7 +114,7 @@ class _Answer:
         schema["low"] = schema["high"] = nw.Float64
         if not textual:
             columns["column"] = np.array([str(name) for name in names], dtype=object)
-        return table(columns, answers.kind, schema)
+        return table(columns, outcome.rows.kind, schema)
 
     def _line(self, c: int) -> tuple[End, End, str]:
         if self.space.columns[c].kind == "category":
@@ -112,51 +126,47 @@ class _Answer:
 
     # What the model says of the answer with one column replaced.
 
-    def _valid(self, c: int, values: Any) -> NDArray[np.bool_]:
+    def _valid(self, c: int, values: Any) -> Mask:
         """Tell which values of a column keep the answer in its target and within the rules."""
         given = self._read(c, values)
-        inside = self.case.explainer._labels(given) == self.target
-        room = (given.points - self._region.origin) @ self._region.rows.T - self._region.offsets
+        inside = self.learned.labels(given) == self.target
+        room = (given.points - self._region.origin) @ self._region.normals.T - self._region.offsets
         inside &= (room <= self._rounding).all(axis=1)
         for constraint in self._constraints:
             inside &= constraint.holds(self.space.user_numbers(given))
         return np.asarray(inside)
 
-    def _read(self, c: int, values: Any) -> Given:
+    def _read(self, c: int, values: Any) -> Rows:
         """Read the answer again with other values in one column."""
         column, n = self.space.columns[c], len(values)
         every = np.arange(n)
         if column.declared:
-            cells = {
+            news = {
                 source: Cells(every, np.array([float(v == source) for v in values]))
                 for source in column.sources
             }
         elif column.kind == "category":
-            cells = {column.sources[0]: Cells(every, list(values))}
+            news = {column.sources[0]: Cells(every, list(values))}
         else:
-            cells = {column.sources[0]: Cells(every, np.asarray(values, dtype=np.float64))}
-        frame, array = self.space.with_cells(self.written, np.zeros(n, dtype=np.int64), cells)
-        empty = np.empty((0, 0))
-        made = Given(frame, empty, empty, self.written.kind, None, array)
-        return self.space.read_again(made, every)
+            news = {column.sources[0]: Cells(every, np.asarray(values, dtype=np.float64))}
+        return self.space.read_again(
+            self.space.with_cells(self.written, np.zeros(n, dtype=np.int64), news)
+        )
 
     @cached_property
-    def _region(self) -> Any:
-        region, _ = self.case.explainer._prepared(self.target)
-        return region
+    def _region(self) -> Region:
+        return self.learned.region(self.target)
 
     @cached_property
     def _rounding(self) -> Array:
-        """How much of a row is rounding: a share of its terms at the answer, and the guard."""
-        rows = self._region.rows
-        terms = np.abs(rows) @ (np.abs(self.point) + np.abs(self._region.origin) + self.space.slop)
-        eps = 64.0 * np.finfo(np.float64).eps
-        return np.asarray(eps * terms + np.abs(rows) @ self.space.slop)
+        """By how much rounding may break a constraint: a share of its terms, and the guard."""
+        sizes, lost = np.abs(self._region.normals), self.space.round_trip_error
+        terms = sizes @ (np.abs(self.point) + np.abs(self._region.origin) + lost)
+        return np.asarray(TOLERANCE.range_end * terms + sizes @ lost)
 
-    @cached_property
+    @property
     def _constraints(self) -> tuple[Any, ...]:
-        terms = self.answers.certify.question.terms  # type: ignore[attr-defined]
-        return () if terms is None else terms.constraints
+        return self.outcome.question.allowed.constraints
 
     @cached_property
     def _values(self) -> dict[Any, float]:
@@ -165,18 +175,18 @@ class _Answer:
         return {o.name: float(self._value(c)) for c, o in names if o.kind == "number"}
 
     def _value(self, c: int) -> float:
-        return float(self.answers._values[1][c][self.i])
+        return float(self.outcome.values[1][c][self.i])
 
     # Categories, and numbers that come as a list.
 
     def _levels(self, c: int) -> list[Any]:
         """Return the other levels that would do."""
-        column, now = self.space.columns[c], self.answers._values[1][c][self.i]
-        terms = self.answers.certify.question.terms  # type: ignore[attr-defined]
-        row = int(self.answers.row[self.i])
-        allowed = terms.choices._allowed(c)
+        column, now = self.space.columns[c], self.outcome.values[1][c][self.i]
+        choices, row = self.outcome.question.allowed.choices, int(self.outcome.row[self.i])
+        assert choices is not None
+        allowed = choices._allowed(c)
         allowed = allowed[row if len(allowed) > 1 else 0]
-        own = self.answers._values[0][c][self.i]
+        own = self.outcome.values[0][c][self.i]
         known = [
             level
             for level, may in zip(column.levels, allowed, strict=True)
@@ -208,11 +218,11 @@ class _Answer:
     def _rival(self, c: int, k: int) -> str:
         """Name what a listed value breaks first."""
         given = self._read(c, [self.space.columns[c].listed[k]])
-        room = (given.points - self._region.origin) @ self._region.rows.T - self._region.offsets
+        room = (given.points - self._region.origin) @ self._region.normals.T - self._region.offsets
         worst = int(np.argmax(room[0] - self._rounding))
         if room[0, worst] <= self._rounding[worst] and self._constraints:
             return "rule"
-        return f"cluster {self.case.explainer.cell(self.target).rivals[worst]}"
+        return f"cluster {self.learned.cell(self.target).rivals[worst]}"
 
     # Numbers.
 
@@ -241,19 +251,21 @@ class _Answer:
             ends.append(End(case.own(c), "rule"))
         limit = self.space.columns[c].limits[at]
         ends.append(End(limit, "data range" if np.isfinite(limit) else "open"))
-        if self.space.is_truth(c, case.given):
+        if self.space.is_truth(c, case.rows):
             ends.append(End(float(at), "step"))
         return min(ends, key=lambda end: end.value * way)
 
     def _shrunk(self, c: int, at: int) -> float:
         """Return a bound that was contracted along with the cell."""
-        explainer, open_ = self.case.explainer, (-np.inf, np.inf)[at]
-        if not explainer.contract_bounds:
+        open_ = (-np.inf, np.inf)[at]
+        if not self.learned.contract_bounds:
             return open_
-        box = self.answers.certify.question.box  # type: ignore[attr-defined]
-        sides = explainer._contract_box(self.target, box.lo, box.hi)
+        box = self.outcome.question.allowed.box
+        row = int(self.outcome.row[self.i])
+        sides = self.learned.box(self.target, *(np.atleast_2d(side) for side in box))
         column = self.space.columns[c]
-        side = sides[at if column.rising else 1 - at][column.places[0]]
+        many = sides[at if column.rising else 1 - at]
+        side = many[row if len(many) > 1 else 0, column.places[0]]
         return float(self.space.values(c, [[side]])[0]) if np.isfinite(side) else open_
 
     def _cell_ends(self, c: int, way: int) -> Iterator[End]:
@@ -261,8 +273,8 @@ class _Answer:
         column, region = self.space.columns[c], self._region
         at = column.places[0]
         along = way if column.rising else -way
-        slope = region.rows[:, at] * along
-        room = np.maximum(region.offsets - region.rows @ (self.point - region.origin), 0.0)
+        slope = region.normals[:, at] * along
+        room = np.maximum(region.offsets - region.normals @ (self.point - region.origin), 0.0)
         met = np.flatnonzero(slope > 0)
         steps = [
             max(room[j] - self._guard(j, at, along * room[j] / slope[j]), 0.0) / slope[j]
@@ -270,21 +282,19 @@ class _Answer:
         ]
         places = self.point[at] + along * np.array(steps)
         values = self.space.values(c, places[:, None]) if met.size else ()
-        for rival, value in zip(
-            self.case.explainer.cell(self.target).rivals[met], values, strict=True
-        ):
+        for rival, value in zip(self.learned.cell(self.target).rivals[met], values, strict=True):
             # Where there is no way back from a coordinate, the map ends before it.
             yield End(way * np.inf if np.isnan(value) else float(value), f"cluster {rival}")
 
-    def _guard(self, row: int, at: int, step: float) -> float:
-        """How far behind a row the model's own rounding asks to stay, in whatever batch it is."""
-        guard, scale = self._region.guard[:, row], np.sqrt(self.case.explainer.weights_)
+    def _guard(self, j: int, at: int, step: float) -> float:
+        """Return the slack that constraint j needs with one coordinate a step further."""
+        scale = np.sqrt(self.learned.metric)
         end = self.point.copy()
         end[at] += step
-        away, move = end - self._region.origin, end - self.case.given.points[0]
-        size, length, far = (np.linalg.norm(scale * v) for v in (end, away, move))
-        needed = guard[1] + guard[2] * size + guard[3] * length**2 + guard[4] * far
-        return float(max(needed - guard[0], 0.0))
+        away, move = end - self._region.origin, end - self.case.rows.points[0]
+        size, distance, length = (np.linalg.norm(scale * v) for v in (end, away, move))
+        assert self._region.guard is not None
+        return float(self._region.guard.slack(size, distance, length)[j])
 
     def _constraint_ends(self, c: int, way: int) -> Iterator[End]:
         name, value = self.space.names[c], self._value(c)

@@ -7,17 +7,18 @@ from dataclasses import dataclass, replace
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from functools import partial
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from voicecf.output.digits import rounded
+from voicecf.output.sentences import sentence
 from voicecf.output.wording import joined
 from voicecf.reasons.case import Case, Draft, Member, number
 from voicecf.rules.constraints import Constraint, read_constraints
+from voicecf.search.outcome import Outcome
+from voicecf.search.solving import PAIRWISE
 from voicecf.status import Status
-
-if TYPE_CHECKING:
-    from voicecf.counterfactuals import Counterfactuals
 
 __all__ = ["Member", "Reason", "Relaxation", "reason_of"]
 
@@ -145,21 +146,18 @@ def phrases(conflict: list[Member]) -> list[str]:
     return said
 
 
-def reason_of(answers: Counterfactuals, i: int) -> Reason:
+def reason_of(outcome: Outcome, i: int) -> Reason:
     """Find out why answer i is infeasible; see `Counterfactuals.reason`."""
-    from voicecf.voice import VoICE
+    row, source, target = (int(a[i]) for a in (outcome.row, outcome.source, outcome.target))
 
-    row, source, target = (int(a[i]) for a in (answers.row, answers.source, answers.target))
-    explainer = getattr(answers.certify, "explainer", None)
+    def only(text: str) -> Reason:
+        return Reason(row, source, target, [], [], text)
 
-    def only(sentence: str) -> Reason:
-        return Reason(row, source, target, [], [], sentence)
-
-    if answers.status[i] != Status.INFEASIBLE:
-        return only(f"Row {row} is not infeasible: {answers.text(i)}")
-    if not isinstance(explainer, VoICE):
-        return only(f"Only VoICE knows reasons; ask it instead of {type(explainer).__name__}.")
-    case = Case(explainer, answers.certify.question, row, target)  # type: ignore[attr-defined]
+    if outcome.status[i] != Status.INFEASIBLE:
+        return only(f"Row {row} is not infeasible: {sentence(rounded(outcome[[i]]), 0)}")
+    if outcome.question.objective == PAIRWISE:
+        return only("Only VoICE knows reasons; ask it instead of CFCLUST.")
+    case = Case(outcome.question, row, target)
     if not case.impossible(case.draft):
         return only(f"Row {row} has no answer by a hair: rounding decides. Loosen any rule a bit.")
     conflict = case.minimal(case.draft)
@@ -258,7 +256,7 @@ def _left_out(case: Case, member: Member) -> Edit:
 # The least that is enough, kind by kind: edits to try, the most modest first.
 
 
-def _plain(case: Case, member: Member, draft: Draft, free: Counterfactuals) -> Iterator[Edit]:
+def _plain(case: Case, member: Member, draft: Draft, free: Outcome) -> Iterator[Edit]:
     yield _left_out(case, member)
 
 
@@ -272,7 +270,7 @@ def _step_edits(case: Case, member: Member, draft: Draft, free: Any) -> Iterator
 
 def _level_edits(case: Case, member: Member, draft: Draft, free: Any) -> Iterator[Edit]:
     name = member.column
-    level = free._after(case.space.names.index(name))[0]
+    level = free.after(case.space.names.index(name))[0]
 
     def allow(draft: Draft) -> Draft:
         return draft.of_column("levels", name, (*draft.words["levels"][name], level))
@@ -300,7 +298,7 @@ def _contraction_edits(case: Case, member: Member, draft: Draft, free: Any) -> I
 
 
 def _contraction_text(case: Case, alpha: float) -> str:
-    margin = case.explainer.margin
+    margin = case.learned.margin
     also = f", margin={1.0 - alpha:.4g}" if margin > 1.0 - alpha else ""
     return f"VoICE(..., contraction={alpha:g}{also})"
 
@@ -310,7 +308,7 @@ def _bound_edits(case: Case, member: Member, draft: Draft, free: Any) -> Iterato
     name = member.column
     c = case.space.names.index(name)
     low, high = case.bounds(c, draft)
-    value = float(free._after(c)[0])
+    value = float(free.after(c)[0])
     upper = value > high
     if low <= value <= high:
         return
@@ -361,7 +359,7 @@ def _constraint_edits(case: Case, member: Member, draft: Draft, free: Any) -> It
     """Loosen the one comparison of a text that is in the way."""
     rows = read_constraints(member.detail, case.space)
     after = {
-        case.space.names[c]: float(free._after(c)[0])
+        case.space.names[c]: float(free.after(c)[0])
         for c, column in enumerate(case.space.columns)
         if column.kind == "number"
     }

@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from voicecf.arrays import Array, Ints
 from voicecf.errors import OptionError
-from voicecf.geometry.region import Array
-from voicecf.rules.columns import SpaceLike
 from voicecf.rules.multiples import Grid
-from voicecf.rules.parts import Flags, Freedom, GivenLike, Rows, Whole, part_of
+from voicecf.rules.parts import ColumnRows, Flags, Freedom, part_of
 from voicecf.rules.rules import Rules
+from voicecf.table.rows import Rows
+from voicecf.table.space import Space
 
 __all__ = ["Choices", "Freedom"]
 
@@ -62,39 +63,30 @@ class Choices:
 
     Examples
     --------
-    A table of one column, rooms, which the model sees in fours:
+    A table of one column, rooms:
 
-    >>> from types import SimpleNamespace
-    >>> import narwhals.stable.v2 as nw
-    >>> import numpy as np
     >>> import pandas as pd
-    >>> from voicecf.rules.choices import Choices
     >>> from voicecf.rules import Rules
-    >>> rooms = SimpleNamespace(name="rooms", sources=("rooms",), places=np.array([0]), levels=(),
-    ...     kind="number", ordered=False, whole=True, affine=True, observed=(1.0, 9.0))
-    >>> class Space:
-    ...     columns, names = [rooms], ["rooms"]
-    ...     def coordinates(self, column, values):
-    ...         return np.asarray(values)[:, None] / 4
-    >>> space = Space()
-    >>> frame = nw.from_native(pd.DataFrame({"rooms": [4]}), eager_only=True)
-    >>> given = SimpleNamespace(frame=frame, points=np.array([[1.0]]))
-    >>> rules = Rules.read(space, bounds={"rooms": (None, "+2")}, increase_only="rooms")
-    >>> choices = Choices.of(space, rules, given, lo=[1.0], hi=[9.0])
+    >>> from voicecf.rules.choices import Choices
+    >>> from voicecf.table.learning import learn_space
+    >>> table = pd.DataFrame({"rooms": [4, 1, 9]})
+    >>> space = learn_space(None, table)
+    >>> rules = Rules(bounds={"rooms": (None, "+2")}, increase_only="rooms")
+    >>> choices = Choices.of(space, rules, space.read(table), lo=[1.0], hi=[9.0])
     >>> [float(option[0]) for option in choices.options(row=0, column=0)]
-    [1.0, 1.25, 1.5]
+    [4.0, 5.0, 6.0]
     """
 
-    first: Whole
-    member: Whole
+    first: Ints
+    member: Ints
     freedom: NDArray[np.int8]
-    start: Whole
+    start: Ints
     table: Array
     base: Array
     pitch: Array
-    count: Whole
-    least: Whole
-    most: Whole
+    count: Ints
+    least: Ints
+    most: Ints
     allowed: Flags
     stay: Flags
     lo: Array
@@ -105,20 +97,29 @@ class Choices:
     sides: tuple[Array, Array]
 
     @classmethod
-    def of(cls, space: SpaceLike, rules: Rules, given: GivenLike, lo: Any, hi: Any) -> Choices:
+    def of(
+        cls,
+        space: Space,
+        rules: Rules,
+        given: Rows,
+        lo: Any,
+        hi: Any,
+        box: tuple[Array, Array] | None = None,
+    ) -> Choices:
         """Say the rules for some rows in coordinates.
 
         Parameters
         ----------
         space : Space
         rules : Rules
-        given : Given
-            The rows.
+        given : Rows
         lo, hi : array of shape (C,)
             The explainer's own bounds in the user's units; not used for categories.
+        box : pair of arrays of shape (d,), optional
+            The same in coordinates, widened by rounding so that all data are inside.
         """
         parts = [
-            part_of(Rows(space, given, c), rule, float(lo[c]), float(hi[c]))
+            part_of(ColumnRows(space, given, c), rule, float(lo[c]), float(hi[c]), box)
             for c, rule in enumerate(rules.of_columns(space))
         ]
         limit = len(parts) if rules.max_changes is None else rules.max_changes
@@ -190,7 +191,7 @@ class Choices:
             raise OptionError(f"column {c} may be any number of an interval: there is no list.")
         return [lo] if (lo == hi).all() else []
 
-    def _places(self, c: int) -> Whole:
+    def _places(self, c: int) -> Ints:
         return self.member[self.first[c] : self.first[c + 1]]
 
     def _table(self, c: int) -> Array:
@@ -203,7 +204,7 @@ class Choices:
         begin = int(listed[:c].sum())
         return np.asarray(self.allowed[:, begin : begin + int(listed[c])], dtype=np.bool_)
 
-    def _grid(self, c: int, indices: Whole) -> Array:
+    def _grid(self, c: int, indices: Ints) -> Array:
         if self.pitch[c] > 0:
             return np.asarray(self.base[c] + indices * self.pitch[c])
         return self._table(c)[:, 0][indices]
@@ -240,7 +241,7 @@ def _hull_of_levels(table: Array, allowed: NDArray[np.bool_]) -> tuple[Array, Ar
     return lo[back], hi[back]
 
 
-def _starts(parts: Sequence[Any]) -> Whole:
+def _starts(parts: Sequence[Any]) -> Ints:
     return np.array([0, *accumulate(len(p) for p in parts)], dtype=np.int64)
 
 
@@ -250,7 +251,7 @@ def _side_by_side(parts: Sequence[Any]) -> Any:
     return np.concatenate([np.broadcast_to(p, (n, p.shape[1])) for p in parts], axis=1)
 
 
-def _in_place(parts: Sequence[Array], places: Sequence[Whole]) -> Array:
+def _in_place(parts: Sequence[Array], places: Sequence[Ints]) -> Array:
     """Put parts of (n or 1, width) at their coordinates."""
     shared = np.zeros((1, sum(len(w) for w in places)))
     for part, where in zip(parts, places, strict=True):

@@ -12,9 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from voicecf.arrays import Array
 from voicecf.errors import ColumnError, OptionError, VoiceError
-from voicecf.geometry.region import Array
-from voicecf.rules.columns import ColumnLike, SpaceLike, column_of, coordinates_of
+from voicecf.rules.columns import column_of, coordinates_of
+from voicecf.table.column import Column
+from voicecf.table.space import Space
 
 # A quoted name, a name (no part of a number such as 1e5), or a lone equals sign.
 WORDS = re.compile(
@@ -71,7 +73,7 @@ class Linear:
         return Linear(total, self.constant + times * other.constant)
 
 
-def read_constraints(given: Any, space: SpaceLike) -> tuple[Constraint, ...]:
+def read_constraints(given: Any, space: Space) -> tuple[Constraint, ...]:
     """Read the user's linear rules: one text or several.
 
     Parameters
@@ -95,7 +97,7 @@ def read_constraints(given: Any, space: SpaceLike) -> tuple[Constraint, ...]:
 class _Reader:
     """Reads one text; keeps what its messages and its names need."""
 
-    def __init__(self, text: Any, space: SpaceLike) -> None:
+    def __init__(self, text: Any, space: Space) -> None:
         self.text, self.space = text, space
         self.words: list[str] = []
 
@@ -201,7 +203,7 @@ def _negative(sign: ast.AST) -> bool:
     return isinstance(sign, (ast.USub, ast.Sub))
 
 
-def pull_back(constraints: Iterable[Constraint], space: SpaceLike) -> tuple[Array, Array]:
+def pull_back(constraints: Iterable[Constraint], space: Space) -> tuple[Array, Array]:
     """Say linear rules in coordinates: ``rows @ z <= offsets``.
 
     Parameters
@@ -231,7 +233,7 @@ def pull_back(constraints: Iterable[Constraint], space: SpaceLike) -> tuple[Arra
     return rows, offsets
 
 
-def affine_map(space: SpaceLike, column: int) -> tuple[float, float]:
+def affine_map(space: Space, column: int) -> tuple[float, float]:
     """Return scale and shift of an affine number column: coordinate = scale * value + shift.
 
     The shift is the coordinate of 0. The scale comes from values on both sides of all data: there
@@ -247,7 +249,7 @@ def affine_map(space: SpaceLike, column: int) -> tuple[float, float]:
     return (above - below) / (far - near), zero
 
 
-def _check_affine(column: ColumnLike, constraint: Constraint) -> None:
+def _check_affine(column: Column, constraint: Constraint) -> None:
     if not column.affine:
         raise ColumnError(
             f"column {column.name!r} in constraint {constraint.text!r} is not linear in the model "

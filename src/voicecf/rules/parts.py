@@ -5,21 +5,24 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from voicecf.arrays import Array, Ints
 from voicecf.errors import OptionError
-from voicecf.geometry.region import Array
-from voicecf.rules.columns import ColumnLike, SpaceLike, coordinates_of, sources_of
+from voicecf.rules.columns import coordinates_of
 from voicecf.rules.constraints import affine_map
 from voicecf.rules.multiples import EXACT, Grid, Listed, Multiples
-from voicecf.rules.rules import ColumnRule, Side, is_missing
+from voicecf.rules.rules import ColumnRule, is_missing
+from voicecf.rules.sides import Side
+from voicecf.table.column import Column
+from voicecf.table.rows import Rows
+from voicecf.table.space import Space
 
-Whole = NDArray[np.int64]
 Flags = NDArray[np.uint8]
 
 MOST_OPTIONS = 2**20  # of a column within the observed range, where they have to be listed
@@ -38,15 +41,6 @@ class Freedom(IntEnum):
     LEVELS = 2
 
 
-class GivenLike(Protocol):
-    """Rows as they came: the user's values (None: they are the coordinates) and coordinates."""
-
-    @property
-    def frame(self) -> Any: ...  # noqa: D102
-    @property
-    def points(self) -> Array: ...  # noqa: D102
-
-
 @dataclass
 class Part:
     """One column of `Choices`; what is left out says: nothing to move to, and it may stay."""
@@ -59,8 +53,8 @@ class Part:
     base: float = 0.0
     pitch: float = 0.0
     count: int = 0
-    least: Whole = field(default_factory=lambda: np.zeros(1, dtype=np.int64))
-    most: Whole = field(default_factory=lambda: np.full(1, -1, dtype=np.int64))
+    least: Ints = field(default_factory=lambda: np.zeros(1, dtype=np.int64))
+    most: Ints = field(default_factory=lambda: np.full(1, -1, dtype=np.int64))
     allowed: Flags = field(default_factory=lambda: np.empty((1, 0), dtype=np.uint8))
     grid: Grid | None = None
     sides: tuple[Array, Array] = field(
@@ -79,15 +73,15 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Rows:
-    """One column of the rows: the user's values, and coordinates."""
+class ColumnRows:
+    """One column of some rows: the user's values, and coordinates."""
 
-    space: SpaceLike
-    given: GivenLike
+    space: Space
+    given: Rows
     c: int
 
     @property
-    def column(self) -> ColumnLike:
+    def column(self) -> Column:
         """The column."""
         return self.space.columns[self.c]
 
@@ -99,17 +93,15 @@ class Rows:
     @cached_property
     def series(self) -> Any:
         """The column in the user's frame, by its name, or by its place if it has another one."""
-        names, source = self.given.frame.columns, self.column.sources[0]
-        name = source if source in names else names[sources_of(self.space).index(source)]
-        return self.given.frame.get_column(name)
+        frame = self.given.frame
+        return frame.get_column(self.space.frame_name(frame, self.column.sources[0]))
 
     @property
     def array(self) -> NDArray[Any] | None:
         """The column in an array that a pipeline transforms."""
-        rows = getattr(self.given, "array", None)
-        if rows is None:
+        if self.given.array is None:
             return None
-        return np.asarray(rows[:, sources_of(self.space).index(self.column.sources[0])])
+        return np.asarray(self.given.array[:, self.space.sources.index(self.column.sources[0])])
 
     @cached_property
     def own(self) -> Array:
@@ -129,17 +121,6 @@ class Rows:
         """Whether the user's values are true and false."""
         return self.given.frame is not None and self.series.dtype == nw.Boolean
 
-    @cached_property
-    def rising(self) -> bool:
-        """Whether the coordinate grows with the value."""
-        if hasattr(self.column, "rising"):
-            return bool(self.column.rising)
-        low, high = self.column.observed
-        low = low if np.isfinite(low) else 0.0
-        ends = [low, high if np.isfinite(high) and high > low else low + 1.0]
-        below, above = self.coordinates(np.array(ends))
-        return bool(above >= below)
-
     def coordinates(self, values: Any) -> Array:
         """Return the coordinates of numbers; NaN for those outside of the map's domain."""
         return coordinates_of(self.space, self.c, values)
@@ -150,15 +131,16 @@ class Rows:
         finite = np.isfinite(values)
         # What is open, or outside of the map's domain, lies beyond all coordinates.
         beyond = np.repeat([-np.inf, np.inf], [len(low), len(high)])
-        beyond = beyond if self.rising else -beyond
+        beyond = beyond if self.column.rising else -beyond
         mapped = beyond.copy()
         if finite.any():
-            mapped[finite] = self.coordinates(values[finite])
+            plain = self.space.steps is None
+            mapped[finite] = values[finite] if plain else self.coordinates(values[finite])
         mapped = np.where(np.isnan(mapped), beyond, mapped)
         first, second = mapped[: len(low)], mapped[len(low) :]
-        return (first, second) if self.rising else (second, first)
+        return self.space.inward(*((first, second) if self.column.rising else (second, first)))
 
-    def codes(self, table: Array, wanted: Whole) -> Whole:
+    def codes(self, table: Array, wanted: Ints) -> Ints:
         """Return the position of each row's level, -1 where it is none of the wanted ones."""
         if len(self.column.sources) == 1 and self.given.frame is not None:
             return _codes_of_values(*_series_values(self.series), self.column.levels, wanted)
@@ -196,7 +178,7 @@ class Limits:
     locked: NDArray[np.bool_]
 
     @classmethod
-    def of(cls, rows: Rows, rule: ColumnRule, lo: float, hi: float) -> Limits:
+    def of(cls, rows: ColumnRows, rule: ColumnRule, lo: float, hi: float) -> Limits:
         """Read the bounds of each row; `lo` and `hi` hold where the rule says nothing."""
         lo, hi = -np.inf if np.isnan(lo) else lo, np.inf if np.isnan(hi) else hi
         low, high = (
@@ -206,8 +188,7 @@ class Limits:
         if rows.yes_no:
             low, high = np.maximum(low, 0.0), np.minimum(high, 1.0)
         locked = np.isnan(rows.own) if rule.relative else np.zeros(1, dtype=np.bool_)
-        ends = getattr(rows.column, "limits", (-np.inf, np.inf))
-        return cls(low, high, ends, rows.own, locked)
+        return cls(low, high, rows.column.limits, rows.own, locked)
 
     def moves(self, direction: int = 0) -> tuple[Array, Array]:
         """Return from where to where a row may move, seen from its own value."""
@@ -218,7 +199,7 @@ class Limits:
             high = np.minimum(high, self.own)
         return low, high
 
-    def stay(self, rows: Rows) -> Flags:
+    def stay(self, rows: ColumnRows) -> Flags:
         """Tell which rows may keep their values: those whose values break no bound."""
         broken = (self.own < self.low) | (self.own > self.high)
         missing = np.isnan(self.own) & ~self.locked
@@ -239,14 +220,19 @@ def _side(side: Side | None, own: Array, learned: float, tighter: Any) -> Array:
     return np.asarray(tighter(side.at(own), learned)) if side.relative else side.at(own)
 
 
-def part_of(rows: Rows, rule: ColumnRule, lo: float, hi: float) -> Part:
-    """Say the rule about one column; `lo` and `hi` are the explainer's own bounds."""
+def part_of(
+    rows: ColumnRows, rule: ColumnRule, lo: float, hi: float, box: tuple[Array, Array] | None
+) -> Part:
+    """Say the rule about one column.
+
+    The explainer's own bounds are `lo` and `hi` in the user's units, `box` in coordinates.
+    """
     column = rows.column
     if column.kind == "category":
         return _levels(rows, rule)
     step = rule.step if rule.step is not None else 1.0 if column.whole else "any"
     multiples = None if step == "any" else Multiples(step)
-    listed = getattr(column, "listed", ())
+    listed = column.listed
     if rule.fixed:
         return _kept(rows) if multiples is None and not listed else Part.open(Freedom.GRID, 1)
     limits = Limits.of(rows, rule, lo, hi)
@@ -256,7 +242,7 @@ def part_of(rows: Rows, rule: ColumnRule, lo: float, hi: float) -> Part:
             values = values[multiples.nearest(values) == values]
         part = _tabled(rows, rule, limits, _with_coordinates(rows, values))
     elif multiples is None:
-        part = _any(rows, rule, limits)
+        part = _any(rows, rule, limits, box)
     elif column.affine:
         part = _spaced(rows, rule, limits, multiples)
     else:
@@ -266,17 +252,24 @@ def part_of(rows: Rows, rule: ColumnRule, lo: float, hi: float) -> Part:
     return part
 
 
-def _kept(rows: Rows) -> Part:
+def _kept(rows: ColumnRows) -> Part:
     own = rows.points[:, None]
     return Part(Freedom.ANY, own, own)
 
 
-def _any(rows: Rows, rule: ColumnRule, limits: Limits) -> Part:
+def _any(
+    rows: ColumnRows, rule: ColumnRule, limits: Limits, box: tuple[Array, Array] | None
+) -> Part:
     """Return an interval of coordinates: any number."""
     lo, hi = rows.interval(*limits.moves())
+    rising, at = rows.column.rising, rows.column.places
+    if box is not None and not rows.yes_no:
+        # Sides that no rule is about: as they were learned, with the data on the border inside.
+        low, high = (rule.low, rule.high) if rising else (rule.high, rule.low)
+        lo, hi = box[0][at] if low is None else lo, box[1][at] if high is None else hi
     if rule.direction:
         # The row's own bits, not a value on its way there and back.
-        if (rule.direction > 0) == rows.rising:
+        if (rule.direction > 0) == rising:
             lo = np.maximum(lo, rows.points)
         else:
             hi = np.minimum(hi, rows.points)
@@ -286,7 +279,7 @@ def _any(rows: Rows, rule: ColumnRule, limits: Limits) -> Part:
     return Part(Freedom.ANY, lo[:, None], hi[:, None])
 
 
-def _spaced(rows: Rows, rule: ColumnRule, limits: Limits, multiples: Multiples) -> Part:
+def _spaced(rows: ColumnRows, rule: ColumnRule, limits: Limits, multiples: Multiples) -> Part:
     """Return multiples of a step under an affine map: evenly spaced, none has to be listed."""
     part = Part.open(Freedom.GRID, 1)
     part.grid = multiples
@@ -307,8 +300,8 @@ def _spaced(rows: Rows, rule: ColumnRule, limits: Limits, multiples: Multiples) 
 
 
 def _multiples_inside(
-    column: ColumnLike, rule: ColumnRule, limits: Limits, multiples: Multiples
-) -> tuple[Whole, Whole, int]:
+    column: Column, rule: ColumnRule, limits: Limits, multiples: Multiples
+) -> tuple[Ints, Ints, int]:
     """Return the first and last multiple for each row, and one amid the data."""
     observed = np.nan_to_num(np.array(column.observed), posinf=0.0, neginf=0.0)
     if np.abs(observed).max() / multiples.step > EXACT:
@@ -325,7 +318,7 @@ def _multiples_inside(
     return first, last, int(np.rint((begin + end) / 2))
 
 
-def _tabled(rows: Rows, rule: ColumnRule, limits: Limits, grid: Listed) -> Part:
+def _tabled(rows: ColumnRows, rule: ColumnRule, limits: Limits, grid: Listed) -> Part:
     """Return a list of options."""
     part = Part.open(Freedom.GRID, 1)
     part.grid = grid
@@ -343,7 +336,7 @@ def _tabled(rows: Rows, rule: ColumnRule, limits: Limits, grid: Listed) -> Part:
     return part
 
 
-def _with_coordinates(rows: Rows, values: Array) -> Listed:
+def _with_coordinates(rows: ColumnRows, values: Array) -> Listed:
     """Return ascending values with their coordinates; those outside of the map are left out."""
     table = rows.coordinates(values) if len(values) else np.empty(0)
     inside = np.isfinite(table)
@@ -352,7 +345,9 @@ def _with_coordinates(rows: Rows, values: Array) -> Listed:
     return Listed(values[::-1], table[::-1]) if turned else Listed(values, table)
 
 
-def _listed_multiples(rows: Rows, rule: ColumnRule, limits: Limits, multiples: Multiples) -> Listed:
+def _listed_multiples(
+    rows: ColumnRows, rule: ColumnRule, limits: Limits, multiples: Multiples
+) -> Listed:
     """Return the multiples that some row may choose; what was listed last is remembered."""
     lows, highs = limits.moves(rule.direction)
     low, high = float(np.fmin.reduce(lows)), float(np.fmax.reduce(highs))
@@ -393,7 +388,7 @@ def _multiples_between(
         factor *= 10
 
 
-def _levels(rows: Rows, rule: ColumnRule) -> Part:
+def _levels(rows: ColumnRows, rule: ColumnRule) -> Part:
     """Return a table of the levels, and which of them may be moved to."""
     column = rows.column
     part = Part.open(Freedom.LEVELS, len(column.places))
@@ -407,7 +402,7 @@ def _levels(rows: Rows, rule: ColumnRule) -> Part:
     return part
 
 
-def _moves(column: ColumnLike, rule: ColumnRule) -> Flags:
+def _moves(column: Column, rule: ColumnRule) -> Flags:
     """Return from which level (the last row: from none that is known) one may go to which."""
     count = len(column.levels)
     moves = np.zeros((count + 1, count), dtype=np.uint8)
@@ -443,8 +438,8 @@ def _series_values(series: Any) -> tuple[NDArray[Any], NDArray[np.bool_]]:
 
 
 def _codes_of_values(
-    values: NDArray[Any], missing: NDArray[np.bool_], levels: tuple[Any, ...], wanted: Whole
-) -> Whole:
+    values: NDArray[Any], missing: NDArray[np.bool_], levels: tuple[Any, ...], wanted: Ints
+) -> Ints:
     """Return the position of each value among the wanted levels, -1 where it is none of them."""
     codes = np.full(len(values), -1)
     for i in wanted:

@@ -2,55 +2,33 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
-from difflib import get_close_matches
-from math import inf, isfinite, isnan
-from numbers import Real
+from math import inf, isfinite
 from types import EllipsisType
 from typing import Any, Literal, Self
 
 import numpy as np
 
-from voicecf.errors import BoundsError, ColumnError, OptionError, listed
-from voicecf.geometry.region import Array
-from voicecf.rules.columns import ColumnLike, SpaceLike, column_of, columns_of, listed_columns
+from voicecf.arrays import Array
+from voicecf.errors import BoundsError, ColumnError, OptionError, likely, listed
+from voicecf.rules.columns import column_of, columns_of, listed_columns
 from voicecf.rules.constraints import Constraint, read_constraints
+from voicecf.rules.sides import (
+    KEEP,
+    OPEN,
+    Side,
+    as_float,
+    is_several,
+    plain_item,
+    read_pair,
+    read_side,
+)
+from voicecf.table.column import Column
+from voicecf.table.space import Space
 
-RELATIVE = re.compile(r"\s*([+-])\s*((?:\d+(?:_\d+)*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*(%?)\s*")
-SIDES = "a number, None (open), ... (as it was), or text relative to the row: '+500', '-10%'"
-# How a file says what TOML has no value for.
-KEEP, OPEN, ANY_NUMBER = "...", "open", "any"
-
-
-@dataclass(frozen=True)
-class Side:
-    """One side of a bound: a number, or a distance from the row's own value.
-
-    Attributes
-    ----------
-    amount : float
-    unit : "value", "shift" or "share"
-        A number in the user's units; so much more than the row's own value; so many per cent of
-        its size more.
-    """
-
-    amount: float
-    unit: Literal["value", "shift", "share"] = "value"
-
-    @property
-    def relative(self) -> bool:
-        """Whether it depends on the row."""
-        return self.unit != "value"
-
-    def at(self, own: Array | None) -> Array:
-        """Return the side for each row, of which `own` are the values; one number for all."""
-        if self.unit == "value" or own is None:
-            return np.array([self.amount])
-        if self.unit == "shift":
-            return own + self.amount
-        return own + self.amount * np.abs(own) / 100
+# How a file says that a column may be any number, for which TOML has no value.
+ANY_NUMBER = "any"
 
 
 @dataclass(frozen=True)
@@ -164,10 +142,10 @@ class Rules:
         object.__setattr__(self, "max_changes", _whole_changes(self.max_changes))
         texts = self.constraints
         texts = () if texts is None else (texts,) if isinstance(texts, str) else texts
-        object.__setattr__(self, "constraints", tuple(texts) if _several(texts) else (texts,))
+        object.__setattr__(self, "constraints", tuple(texts) if is_several(texts) else (texts,))
 
     @classmethod
-    def read(cls, space: SpaceLike, **words: Any) -> Self:
+    def read(cls, space: Space, **words: Any) -> Self:
         """Read the user's words and check them against the columns of a space."""
         rules = cls.from_dict(words)
         rules.check(space)
@@ -181,7 +159,7 @@ class Rules:
         known = [f.name for f in fields(cls)]
         for word in words:
             if word not in known:
-                raise OptionError(f"unknown rule {word!r}; {_likely(word, known)}")
+                raise OptionError(f"unknown rule {word!r}; {likely(word, known)}")
         return cls(**words)
 
     def to_dict(self) -> dict[str, Any]:
@@ -193,23 +171,23 @@ class Rules:
                 plain[word] = {name: _filled(v, blank) for name, v in plain[word].items()}
         return plain
 
-    def check(self, space: SpaceLike) -> None:
+    def check(self, space: Space) -> None:
         """Raise where a rule does not fit the columns of a space."""
         self.of_columns(space)
         self.linear(space)
 
-    def linear(self, space: SpaceLike) -> tuple[Constraint, ...]:
+    def linear(self, space: Space) -> tuple[Constraint, ...]:
         """Return the rules between columns."""
         return read_constraints(self.constraints, space)
 
-    def factors(self, space: SpaceLike) -> Array:
+    def factors(self, space: Space) -> Array:
         """Return the costs as a factor for each coordinate."""
         factors = np.ones(sum(len(c.places) for c in space.columns))
         for name, cost in self.costs.items():
             factors[space.columns[column_of(space, name, "costs")].places] = cost
         return factors
 
-    def of_columns(self, space: SpaceLike) -> list[ColumnRule]:
+    def of_columns(self, space: Space) -> list[ColumnRule]:
         """Return what was said of each column of a space, checked."""
         told: list[dict[str, Any]] = [{} for _ in space.columns]
         for word, (key, value) in LISTS.items():
@@ -224,7 +202,7 @@ class Rules:
             _check_direction(column, rule)
         return rules
 
-    def _by_place(self, word: str, space: SpaceLike) -> dict[int, Any]:
+    def _by_place(self, word: str, space: Space) -> dict[int, Any]:
         """Return what one word says, by the column's place; a block may be named only once."""
         by_place: dict[int, Any] = {}
         for name, said in getattr(self, word).items():
@@ -246,47 +224,7 @@ def _by_column(word: str, given: Any, read: Callable[[Any, str], Any]) -> dict[A
     if not isinstance(given, Mapping):
         error = BoundsError if word == "bounds" else OptionError
         raise error(f"{word} must be a dict such as {{{EXAMPLES[word]}}}; got {given!r}.")
-    return {_item(name): read(said, f"{word} of {name!r}") for name, said in given.items()}
-
-
-def _pair(said: Any, where: str) -> tuple[Any, Any]:
-    """Read a pair of sides, as words; None where open."""
-    pair = tuple(map(_item, said)) if _several(said) else ()
-    if len(pair) != 2:
-        raise BoundsError(f"{where}: {said!r} is no pair (lo, hi). A side is {SIDES}.")
-    low, high = ({KEEP: ..., OPEN: None}.get(s, s) if isinstance(s, str) else s for s in pair)
-    low, high = None if low == -inf else low, None if high == inf else high
-    _check_sides(_side(low, -inf, where), _side(high, inf, where), where)
-    return low, high
-
-
-def _side(said: Any, open_end: float, where: str) -> Side | None:
-    """Read one side; None where the explainer's own holds."""
-    if isinstance(said, EllipsisType):
-        return None
-    if said is None:
-        return Side(open_end)
-    if isinstance(said, str):
-        found = RELATIVE.fullmatch(said)
-        if found is None or not isfinite(float(found[2])):
-            raise BoundsError(f"{where}: {said!r} is no side. A side is {SIDES}.")
-        amount = float(found[1] + found[2])
-        return Side(amount, "share" if found[3] else "shift")
-    number = _float(said)
-    if number is None:
-        raise BoundsError(f"{where}: {said!r} is no side. A side is {SIDES}.")
-    if isnan(number):
-        raise BoundsError(f"{where}: NaN is no bound; use None for an open side.")
-    if number == -open_end:
-        raise BoundsError(f"{where}: no number lies beyond {said!r}; use None where open.")
-    return Side(number)
-
-
-def _check_sides(low: Side | None, high: Side | None, where: str) -> None:
-    comparable = low is not None and high is not None and low.unit == high.unit
-    if comparable and low.amount > high.amount:  # type: ignore[union-attr]
-        low_text, high_text = (f"{s.amount:g}" for s in (low, high) if s is not None)
-        raise BoundsError(f"{where}: ({low_text}, {high_text}) is upside down; give (lo, hi).")
+    return {plain_item(name): read(said, f"{word} of {name!r}") for name, said in given.items()}
 
 
 def _step(said: Any, where: str) -> float | None:
@@ -300,14 +238,14 @@ def _cost(said: Any, where: str) -> float:
 
 
 def _positive(said: Any, where: str, meaning: str) -> float:
-    number = None if isinstance(said, bool) else _float(_item(said))
+    number = None if isinstance(said, bool) else as_float(plain_item(said))
     if number is None or not (isfinite(number) and number > 0):
         raise OptionError(f"{where} is {said!r}; it must be a number above 0: {meaning}.")
     return number
 
 
 def _level_list(said: Any, where: str) -> tuple[Any, ...]:
-    levels = tuple(map(_item, said)) if _several(said) else (_item(said),)
+    levels = tuple(map(plain_item, said)) if is_several(said) else (plain_item(said),)
     if not levels:
         raise OptionError(f"{where} lists none; to allow no change, say immutable.")
     return levels
@@ -323,18 +261,18 @@ def _order(said: Any, where: str) -> tuple[Any, ...]:
 
 
 def _transitions(said: Any, where: str) -> tuple[tuple[Any, Any], ...]:
-    pairs = list(said) if _several(said) else []
-    if len(pairs) == 2 and not any(map(_several, pairs)):
+    pairs = list(said) if is_several(said) else []
+    if len(pairs) == 2 and not any(map(is_several, pairs)):
         pairs = [pairs]  # one transition
-    if not pairs or not all(_several(pair) and len(list(pair)) == 2 for pair in pairs):
+    if not pairs or not all(is_several(pair) and len(list(pair)) == 2 for pair in pairs):
         raise OptionError(f'{where}: give pairs (from, to), such as [("student", "retired")].')
-    return tuple((_item(start), _item(end)) for start, end in pairs)
+    return tuple((plain_item(start), plain_item(end)) for start, end in pairs)
 
 
 def _whole_changes(said: Any) -> int | None:
     if said is None:
         return None
-    number = None if isinstance(said, bool) else _float(_item(said))
+    number = None if isinstance(said, bool) else as_float(plain_item(said))
     if number is None or not (number >= 1 and number.is_integer()):
         raise OptionError(f"max_changes={said!r} must be a whole number, 1 or more, or None.")
     return int(number)
@@ -343,28 +281,28 @@ def _whole_changes(said: Any) -> int | None:
 # Words against a column.
 
 
-def _bound_rule(said: tuple[Any, Any], column: ColumnLike) -> dict[str, Any]:
+def _bound_rule(said: tuple[Any, Any], column: Column) -> dict[str, Any]:
     _check_kind(column, "bounds", "number", "levels")
     where = f"bounds of {column.name!r}"
-    return {"low": _side(said[0], -inf, where), "high": _side(said[1], inf, where)}
+    return {"low": read_side(said[0], -inf, where), "high": read_side(said[1], inf, where)}
 
 
-def _step_rule(said: float | None, column: ColumnLike) -> dict[str, Any]:
+def _step_rule(said: float | None, column: Column) -> dict[str, Any]:
     _check_kind(column, "steps", "number", "levels")
     return {"step": ANY_NUMBER if said is None else said}
 
 
-def _level_rule(said: tuple[Any, ...], column: ColumnLike) -> dict[str, Any]:
+def _level_rule(said: tuple[Any, ...], column: Column) -> dict[str, Any]:
     _check_kind(column, "levels", "category", "bounds and steps")
     return {"levels": tuple(_level(level, column, "levels") for level in said)}
 
 
-def _order_rule(said: tuple[Any, ...], column: ColumnLike) -> dict[str, Any]:
+def _order_rule(said: tuple[Any, ...], column: Column) -> dict[str, Any]:
     _check_kind(column, "order", "category", "increase_only or decrease_only alone")
     return {"order": tuple(_level(level, column, "order") for level in said)}
 
 
-def _forbidden_rule(said: tuple[tuple[Any, Any], ...], column: ColumnLike) -> dict[str, Any]:
+def _forbidden_rule(said: tuple[tuple[Any, Any], ...], column: Column) -> dict[str, Any]:
     _check_kind(column, "forbidden", "category", "bounds and steps")
     pairs = (
         (_level(a, column, "forbidden", True), _level(b, column, "forbidden")) for a, b in said
@@ -372,11 +310,11 @@ def _forbidden_rule(said: tuple[tuple[Any, Any], ...], column: ColumnLike) -> di
     return {"forbidden": tuple(pairs)}
 
 
-def _cost_rule(said: float, column: ColumnLike) -> dict[str, Any]:
+def _cost_rule(said: float, column: Column) -> dict[str, Any]:
     return {"cost": said}
 
 
-def _check_kind(column: ColumnLike, word: str, kind: str, instead: str) -> None:
+def _check_kind(column: Column, word: str, kind: str, instead: str) -> None:
     if column.kind != kind:
         wanted = "number columns" if kind == "number" else "categories"
         raise ColumnError(
@@ -384,7 +322,7 @@ def _check_kind(column: ColumnLike, word: str, kind: str, instead: str) -> None:
         )
 
 
-def _level(level: Any, column: ColumnLike, word: str, missing: bool = False) -> int:
+def _level(level: Any, column: Column, word: str, missing: bool = False) -> int:
     """Return the position of a level; with `missing`, also of one that is missing."""
     where = f"{word} of {column.name!r}"
     if is_missing(level):
@@ -398,10 +336,10 @@ def _level(level: Any, column: ColumnLike, word: str, missing: bool = False) -> 
     if len(spelt) == 1:
         return spelt[0]
     known = [known for known in column.levels if not is_missing(known)]
-    raise OptionError(f"unknown level {level!r} in {where}; {_likely(level, known)}")
+    raise OptionError(f"unknown level {level!r} in {where}; {likely(level, known)}")
 
 
-def _check_agreement(column: ColumnLike, before: Any, now: Any) -> None:
+def _check_agreement(column: Column, before: Any, now: Any) -> None:
     if before != now:
         raise OptionError(
             f"column {column.name!r} is in increase_only and in decrease_only, so that it cannot "
@@ -409,7 +347,7 @@ def _check_agreement(column: ColumnLike, before: Any, now: Any) -> None:
         )
 
 
-def _check_direction(column: ColumnLike, rule: ColumnRule) -> None:
+def _check_direction(column: Column, rule: ColumnRule) -> None:
     """Refuse directions without an order, and bounds that ask for the opposite of a direction."""
     if rule.direction == 0:
         return
@@ -438,28 +376,6 @@ def is_missing(level: Any) -> bool:
 # Plain values.
 
 
-def _several(value: Any) -> bool:
-    return isinstance(value, Iterable) and not isinstance(value, (str, bytes, Mapping))
-
-
-def _item(value: Any) -> Any:
-    return value.item() if isinstance(value, np.generic) else value
-
-
-def _float(value: Any) -> float | None:
-    """Read a real number; None where it is none, or too large for one."""
-    try:
-        return float(value) if isinstance(value, Real) else None
-    except OverflowError:
-        return None
-
-
-def _likely(given: Any, known: Iterable[Any]) -> str:
-    known = list(known)
-    close = get_close_matches(str(given), [str(k) for k in known], 1, cutoff=0.5)
-    return f"did you mean {close[0]!r}?" if close else f"there are {listed(known)}."
-
-
 def _plain(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {str(name): _plain(said) for name, said in value.items()}
@@ -480,7 +396,7 @@ LISTS: dict[str, tuple[str, Any]] = {
     "decrease_only": ("direction", -1),
 }
 READERS: dict[str, Callable[[Any, str], Any]] = {
-    "bounds": _pair,
+    "bounds": read_pair,
     "steps": _step,
     "levels": _level_list,
     "order": _order,
@@ -495,7 +411,7 @@ EXAMPLES = {
     "forbidden": '"job": [("student", "retired")]',
     "costs": '"income": 2.0',
 }
-CHECKS: dict[str, Callable[[Any, ColumnLike], dict[str, Any]]] = {
+CHECKS: dict[str, Callable[[Any, Column], dict[str, Any]]] = {
     "bounds": _bound_rule,
     "steps": _step_rule,
     "levels": _level_rule,

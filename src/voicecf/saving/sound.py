@@ -156,12 +156,13 @@ def _check_clustering(clustering: Any) -> None:
 
 
 def _check_space(space: Any) -> None:
-    from voicecf.table.space import Column, Space
+    from voicecf.table.column import Column
+    from voicecf.table.space import Space
 
     kept = vars(space).keys() - {"continuous"}  # what it knows of itself once it was asked
     _need(kept == vars(Space.plain([], False)).keys(), space, "__dict__")
-    d = len(_array(space, "slop", None))
-    _need((space.slop >= 0).all(), space, "slop")
+    d = len(_array(space, "round_trip_error", None))
+    _need((space.round_trip_error >= 0).all(), space, "round_trip_error")
     _need(space.dtype in (np.float64, np.float32), space, "dtype")
     columns = space.columns
     _need(isinstance(columns, list) and all(type(c) is Column for c in columns), space, "columns")
@@ -221,44 +222,46 @@ def _check_steps(space: Any, d: int) -> None:
 
 
 def _check_explainer(explainer: Any) -> None:
+    if "learned_" not in vars(explainer):
+        return  # not fitted
+    learned = explainer.learned_
+    _need(type(learned).__name__ == "Learned", explainer, "learned_")
+    _check_learned(learned)
+    if hasattr(explainer, "_options"):
+        try:
+            explainer._options()
+        except VoiceError as error:
+            raise SavingError(str(error)) from None
+
+
+def _check_learned(learned: Any) -> None:
     from voicecf.geometry.clustering import Clustering
+    from voicecf.rules.allowed import OwnBounds
     from voicecf.table.space import Space
 
-    if not {"clustering_", "space_"} & vars(explainer).keys():
-        return  # not fitted
-    clustering, space = vars(explainer).get("clustering_"), vars(explainer).get("space_")
-    _need(type(clustering) is Clustering and type(space) is Space, explainer, "space_")
-    assert clustering is not None
-    assert space is not None
-    (k, width), d = clustering.centers.shape, space.n_coordinates
-    weights, origins = _array(explainer, "weights_", d), _array(explainer, "origins_", k, d)
+    clustering, space, bounds = learned.clustering, learned.space, learned.bounds
+    _need(type(clustering) is Clustering and type(space) is Space, learned, "space")
+    (k, width), d, columns = clustering.centers.shape, space.n_coordinates, len(space.columns)
+    weights, origins = _array(learned, "weights", d), _array(learned, "origins", k, d)
     if space.mixing is None:
-        _need(width == d, explainer, "clustering_")
-        _need(np.array_equal(weights, clustering.weights), explainer, "weights_")
-        _need(np.array_equal(origins, clustering.centers), explainer, "origins_")
+        _need(width == d, learned, "clustering")
+        _need(np.array_equal(weights, clustering.weights), learned, "weights")
+        _need(np.array_equal(origins, clustering.centers), learned, "origins")
     else:
-        _need(len(space.mixing.shift) == width and (weights > 0).all(), explainer, "weights_")
-    _need(clustering.dtype == space.dtype, explainer, "space_")
-    _need((_array(explainer, "alpha_", k) > 0).all(), explainer, "alpha_")
-    _need((_array(explainer, "spread_", d) >= 0).all(), explainer, "spread_")
-    if hasattr(explainer, "_set_order"):
-        _check_voice(explainer, space, d)
-
-
-def _check_voice(voice: Any, space: Any, d: int) -> None:
-    try:
-        voice._check_options()
-    except VoiceError as error:
-        raise SavingError(str(error)) from None
-    columns = space.columns
-    lo = _array(voice, "lo_", len(columns), open_=True)
-    hi = _array(voice, "hi_", len(columns), open_=True)
-    _need((lo <= hi).all(), voice, "lo_")
-    box = getattr(voice, "box_", None)
-    _need(isinstance(box, tuple) and len(box) == 2, voice, "box_")
-    for side in box:  # type: ignore[union-attr]
-        _check_array(side, voice, "box_", (d,), np.float64, True)
-    ranked = _array(voice, "ranked_", len(columns), dtype=np.int64)
-    _need(np.array_equal(np.sort(ranked), np.arange(len(columns))), voice, "ranked_")
-    order = np.concatenate([columns[c].places for c in ranked])
-    _need(np.array_equal(_array(voice, "order_", d, dtype=np.int64), order), voice, "order_")
+        _need(len(space.mixing.shift) == width and (weights > 0).all(), learned, "weights")
+    _need(clustering.dtype == space.dtype, learned, "space")
+    alpha = _array(learned, "alpha", k)
+    _need((alpha > 0).all() and (alpha <= 1).all(), learned, "alpha")
+    _need((_array(learned, "spread", d) >= 0).all(), learned, "spread")
+    _need(type(bounds) is OwnBounds, learned, "bounds")
+    lo, hi = (_array(bounds, side, columns, open_=True) for side in ("lo", "hi"))
+    _need((lo <= hi).all(), bounds, "lo")
+    _need(isinstance(bounds.box, tuple) and len(bounds.box) == 2, bounds, "box")
+    for side in bounds.box:
+        _check_array(side, bounds, "box", (d,), np.float64, True)
+    ranking = _array(learned, "ranking", columns, dtype=np.int64)
+    _need(np.array_equal(np.sort(ranking), np.arange(columns)), learned, "ranking")
+    for name, most in (("delta", np.inf), ("margin", 1.0)):
+        value = getattr(learned, name)
+        _need(type(value) in (int, float) and 0 <= value < most, learned, name)
+    _need(isinstance(learned.contract_bounds, bool), learned, "contract_bounds")

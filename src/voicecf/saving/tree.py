@@ -33,7 +33,7 @@ PLAIN_KINDS = "biufcmMSU"
 DTYPE = re.compile(r"[<>|=][biufcmMSUO]\d*(\[\d*[A-Za-z]+\])?")
 NAN = struct.pack(">d", math.nan).hex()
 # What an object computes again when it is needed, or a file has no use for.
-CACHES = ("_kept", "_sklearn_version")
+CACHES = ("_sklearn_version",)
 # What of a class no object may replace.
 COMPUTED = (FunctionType, property, cached_property, classmethod, staticmethod)
 INFINITE = {"inf": math.inf, "-inf": -math.inf, "nan": np.nan}  # scikit-learn knows np.nan itself

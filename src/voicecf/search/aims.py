@@ -1,7 +1,7 @@
 """Answers for one target: the cheapest point, the shortest ranked prefix, the fewest changes.
 
 A prefix that is feasible stays feasible when it grows, so r* is found by a search that doubles its
-stride and then halves it, from a lower bound that the single rows give.
+stride and then halves it, from a lower bound that single constraints give.
 """
 
 from __future__ import annotations
@@ -11,17 +11,17 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from voicecf import _core
-from voicecf.geometry.region import Array, Region
+from voicecf.arrays import Array, Ints, Mask
+from voicecf.geometry.region import Region
 from voicecf.parallel import in_parallel
 from voicecf.rules.choices import Choices
+from voicecf.search.answers import Answers, is_found, put
 from voicecf.search.branching import branch
-from voicecf.solver.projection import Projection, UnitRows, project, project_into_cells
+from voicecf.solver.projection import Projection, UnitConstraints, project, project_into_cells
 from voicecf.status import Status
 
-Rows = NDArray[np.int64]
 # Shares of the rounding guard that are tried, with the model's own word, where all of it empties
 # a region: with collapsed weights the guard is far larger than what the model really rounds.
 EASED = (0.0, 0.01, 0.1)
@@ -34,73 +34,74 @@ class Aim:
     Attributes
     ----------
     region : Region
-        Rows and box.
-    unit : UnitRows
-        The rows, scaled.
+        Constraints and box.
+    unit : UnitConstraints
+        The constraints, scaled.
     order : array of int
-        Features that may move, the most important first.
+        Coordinates that may move, the most important first.
     agrees : callable
         Whether the model puts points into the target.
     doubted : bool
         Whether every answer has to be put to it, for nothing is known of its arithmetic.
     cells : voicecf._core.Rows, optional
-        Rows of all cells, where the region is one of them.
+        Constraints of all cells, where the region is one of them.
     target : int
         Which of them.
     """
 
     region: Region
-    unit: UnitRows
-    order: Rows
-    agrees: Callable[[Array], NDArray[np.bool_]]
+    unit: UnitConstraints
+    order: Ints
+    agrees: Callable[[Array], Mask]
     doubted: bool = False
     cells: _core.Rows | None = None
     target: int = 0
 
-    def project(self, points: Array, rows: Rows, *, certify: bool = False) -> Projection:
-        """Project onto the region, as far behind its rows as the model's arithmetic needs."""
+    def project(self, points: Array, rows: Ints, *, certify: bool = False) -> Projection:
+        """Project onto the region, with the slack that the model's arithmetic needs."""
         if self.cells is None:
             found = project(points, self.region, rows=rows, unit=self.unit, certify=certify)
         else:
             found = self._project_into_cell(points, rows, self.cells, certify)
-        self._ease(points, rows, found, certify)
-        if self.doubted:
-            hits = np.flatnonzero(found.status == Status.OPTIMAL)
-            lost = hits[~self.agrees(found.points[hits])]
-            found.status[lost] = Status.UNRESOLVED
-            found.points[lost] = np.nan
+
+        def again(open_: Ints, share: float) -> Projection:
+            unit = self.unit.guarded(share)
+            return project(points, self.region, rows=rows[open_], unit=unit, certify=certify)
+
+        self._take_the_models_word(found, again)
         return found
 
     def _project_into_cell(
-        self, points: Array, rows: Rows, cells: _core.Rows, certify: bool
+        self, points: Array, rows: Ints, cells: _core.Rows, certify: bool
     ) -> Projection:
-        """Project by the rows of all cells: the answers of a batch of many targets, bit for bit."""
-        targets, k = np.full(len(rows), self.target), len(self.unit.u) + 1
+        """Project by the constraints of all cells: the same bits as in a batch of many targets."""
+        targets, k = np.full(len(rows), self.target), len(self.unit.normals) + 1
         box = self.region.lo, self.region.hi
         found = project_into_cells(points, rows, targets, box, cells, k if certify else 0)
         if not certify:
             return found
         return replace(found, multipliers=np.delete(found.multipliers, self.target, axis=1))
 
-    def _ease(self, points: Array, rows: Rows, found: Projection, certify: bool) -> None:
-        """Try less of the guard where all of it leaves nothing, and take the model's word."""
+    def _take_the_models_word(self, found: Any, again: Callable[[Ints, float], Any]) -> None:
+        """Try less of the guard where all of it leaves nothing; ask the model if it is doubted.
+
+        `again` solves some of the problems once more with a share of the guard.
+        """
         open_ = np.flatnonzero(found.status == Status.UNRESOLVED)
         for share in EASED if open_.size else ():
-            guard = self.unit.guard.copy()
-            guard[1:] *= share
-            eased = replace(self.unit, guard=guard)
-            again = project(points, self.region, rows=rows[open_], unit=eased, certify=certify)
-            hit = again.status == Status.OPTIMAL
-            hit[hit] = self.agrees(again.points[hit])
-            settled = hit | (again.status == Status.INFEASIBLE)
-            for name in again.__dataclass_fields__:
-                getattr(found, name)[open_[settled]] = getattr(again, name)[settled]
+            other = again(open_, share)
+            hit = is_found(other.status)
+            hit[hit] = self.agrees(other.points[hit])
+            settled = hit | (other.status == Status.INFEASIBLE)
+            put(found, open_[settled], other, settled)
             open_ = open_[~settled]
+        if self.doubted:
+            hits = np.flatnonzero(is_found(found.status))
+            lost = hits[~self.agrees(found.points[hits])]
+            found.status[lost], found.points[lost] = Status.UNRESOLVED, np.nan
 
-    def allow(
-        self, points: Array, rows: Rows, counts: NDArray[np.int64], *, certify: bool = False
-    ) -> Projection:
-        """Project with only the first `counts` features of the order free to move."""
+    def allow(self, points: Array, rows: Ints, counts: Ints, *, certify: bool = False) -> Any:
+        """Project with only the first `counts` coordinates of the order free to move."""
         own = points[rows]
         sides = (np.atleast_2d(s) for s in (self.region.lo, self.region.hi))
         low, high = (s[rows] if len(s) > 1 else s for s in sides)
@@ -110,61 +111,14 @@ class Aim:
         narrowed = replace(self, region=self.region.within(lo, hi))
         return narrowed.project(own, np.arange(len(own)), certify=certify)
 
-    def least_prefix(self, points: Array, rows: Rows) -> NDArray[np.int64]:
-        """Length that no feasible prefix is shorter than, row by row of the region."""
+    def least_prefix(self, points: Array, rows: Ints) -> Ints:
+        """Return lengths that no feasible prefix is shorter than, constraint by constraint."""
         floor = np.empty(len(rows), dtype=np.int64)
         lo, hi = np.atleast_2d(self.region.lo), np.atleast_2d(self.region.hi)
         batch, order = _core.Batch(points, lo, hi, rows=rows), self.order
         compiled = self.unit.compiled
         in_parallel(lambda a, b: compiled.prefix_floors(batch, order, floor, a, b), len(rows))
         return floor
-
-
-@dataclass(frozen=True)
-class Answers:
-    """Answers to n problems; `cardinality` is the number of features that were allowed to move."""
-
-    points: Array
-    gap: Array
-    reach: Array
-    status: NDArray[np.int8]
-    cardinality: NDArray[np.int64]
-
-    @classmethod
-    def blank(cls, n: int, d: int) -> Answers:
-        """Room for n answers, all unresolved."""
-        return cls(
-            np.full((n, d), np.nan),
-            np.full(n, np.nan),
-            np.full(n, np.nan),
-            np.full(n, Status.UNRESOLVED, dtype=np.int8),
-            np.zeros(n, dtype=np.int64),
-        )
-
-    @property
-    def found(self) -> NDArray[np.bool_]:
-        """Which problems have an answer."""
-        return np.asarray((self.status == Status.OPTIMAL) | (self.status == Status.STOPPED))
-
-    @classmethod
-    def of(cls, found: Projection | Answers, cardinality: NDArray[np.int64]) -> Answers:
-        """Answers that one projection gives."""
-        return cls(found.points, found.gap, found.reach, found.status, cardinality)
-
-    @classmethod
-    def joined(cls, parts: list[Answers]) -> Answers:
-        """Return several answers as one."""
-        names = cls.__dataclass_fields__
-        return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
-
-    def __getitem__(self, which: Any) -> Answers:
-        """Return some of them."""
-        return Answers(*(getattr(self, name)[which] for name in self.__dataclass_fields__))
-
-    def put(self, at: Any, others: Answers, which: Any = slice(None)) -> None:
-        """Copy `others[which]` into place."""
-        for name in self.__dataclass_fields__:
-            getattr(self, name)[at] = getattr(others, name)[which]
 
 
 @dataclass(frozen=True)
@@ -183,29 +137,20 @@ class Choosing(Aim):
     limit: int = 0
 
     def choose(
-        self, points: Array, rows: Rows, *, fewest: bool = False, locked: Any = None
+        self, points: Array, rows: Ints, *, fewest: bool = False, locked: Any = None
     ) -> Answers:
-        """Find the best choices, as far behind the rows as the model's arithmetic needs."""
+        """Find the best choices, with the slack that the model's arithmetic needs."""
+
+        def again(open_: Ints, share: float) -> Answers:
+            some = locked if locked is None or len(locked) == 1 else locked[open_]
+            return self._choose(points, rows[open_], self.unit.guarded(share), fewest, some)
+
         answers = self._choose(points, rows, self.unit, fewest, locked)
-        open_ = np.flatnonzero(answers.status == Status.UNRESOLVED)
-        for share in EASED if open_.size else ():
-            guard = self.unit.guard.copy()
-            guard[1:] *= share
-            held = locked if locked is None or len(locked) == 1 else locked[open_]
-            again = self._choose(points, rows[open_], replace(self.unit, guard=guard), fewest, held)
-            hit = again.found
-            hit[hit] = self.agrees(again.points[hit])
-            settled = hit | (again.status == Status.INFEASIBLE)
-            answers.put(open_[settled], again, settled)
-            open_ = open_[~settled]
-        if self.doubted:
-            hits = np.flatnonzero(answers.found)
-            lost = hits[~self.agrees(answers.points[hits])]
-            answers.put(lost, Answers.blank(len(lost), points.shape[1]))
+        self._take_the_models_word(answers, again)
         return answers
 
     def _choose(
-        self, points: Array, rows: Rows, unit: UnitRows, fewest: bool, locked: Any
+        self, points: Array, rows: Ints, unit: UnitConstraints, fewest: bool, locked: Any
     ) -> Answers:
         assert self.choices is not None
         found = branch(
@@ -214,24 +159,22 @@ class Choosing(Aim):
         gap = np.full(len(rows), np.nan)
         hit = ~np.isnan(found.points).any(axis=1)
         gap[hit] = found.energy[hit] - found.bound[hit]
-        return Answers(found.points, gap, found.reach, found.status, found.changes)
+        return Answers(found.points, gap, found.rho, found.status, found.changes)
 
-    def allow(  # type: ignore[override]
-        self, points: Array, rows: Rows, counts: NDArray[np.int64], *, certify: bool = False
-    ) -> Answers:
+    def allow(self, points: Array, rows: Ints, counts: Ints, *, certify: bool = False) -> Answers:
         """Choose with only the first `counts` columns of the order free to move."""
         assert self.choices is not None
         places = np.full(len(self.choices.freedom), len(self.order))
         places[self.order] = np.arange(len(self.order))
         return self.choose(points, rows, locked=places >= counts[:, None])
 
-    def least_prefix(self, points: Array, rows: Rows) -> NDArray[np.int64]:
-        """Length that no feasible prefix is shorter than: at least a column has to move."""
+    def least_prefix(self, points: Array, rows: Ints) -> Ints:
+        """Return lengths that no feasible prefix is shorter than: at least a column moves."""
         return np.ones(len(rows), dtype=np.int64)
 
 
-def least_cost(points: Array, rows: Rows, aim: Aim) -> Answers:
-    """Find the cheapest point of the region; every feature of the order may move."""
+def least_cost(points: Array, rows: Ints, aim: Aim) -> Answers:
+    """Find the cheapest point of the region; everything in the order may move."""
     if isinstance(aim, Choosing):
         answers = aim.choose(points, rows)
         answers.cardinality[:] = np.minimum(answers.cardinality, len(aim.order))
@@ -239,13 +182,13 @@ def least_cost(points: Array, rows: Rows, aim: Aim) -> Answers:
     return Answers.of(aim.project(points, rows), np.full(len(rows), len(aim.order)))
 
 
-def fewest_changes(points: Array, rows: Rows, aim: Aim) -> Answers:
+def fewest_changes(points: Array, rows: Ints, aim: Aim) -> Answers:
     """Find the fewest columns whose change reaches the region, and their cheapest point."""
     assert isinstance(aim, Choosing)
     return aim.choose(points, rows, fewest=True)
 
 
-def shortest_prefix(points: Array, rows: Rows, aim: Aim) -> Answers:
+def shortest_prefix(points: Array, rows: Ints, aim: Aim) -> Answers:
     """Find the shortest prefix of the order that reaches the region, and its cheapest point."""
     longest = len(aim.order)
     if longest == 0:
@@ -261,7 +204,7 @@ def shortest_prefix(points: Array, rows: Rows, aim: Aim) -> Answers:
     open_ = np.arange(len(rows))
     while open_.size:
         found = aim.allow(points, rows[open_], probe[open_])
-        fits = (found.status == Status.OPTIMAL) | (found.status == Status.STOPPED)
+        fits = is_found(found.status)
         kept = fits | (probe[open_] == longest)
         answers.put(open_[kept], Answers.of(found, probe[open_]), kept)
         above[open_[fits]] = probe[open_[fits]]

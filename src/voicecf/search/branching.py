@@ -8,14 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from voicecf import _core
-from voicecf.geometry.region import Array
+from voicecf.arrays import Array, Ints
 from voicecf.parallel import in_parallel
-from voicecf.rules.choices import Choices
-from voicecf.rules.parts import Freedom
-from voicecf.solver.projection import UnitRows
-from voicecf.status import Status
-
-Rows = NDArray[np.int64]
+from voicecf.rules.choices import Choices, Freedom
+from voicecf.search.answers import is_found
+from voicecf.solver.projection import UnitConstraints
 
 
 @dataclass(frozen=True)
@@ -28,7 +25,7 @@ class Found:
         NaN where there is no answer.
     energy, bound : array of shape (n,)
         Half the squared move in the metric, and what no answer is below.
-    reach : array of shape (n,)
+    rho : array of shape (n,)
         How many times as far its numbers may move, its levels held.
     status : array of shape (n,)
     changes : array of shape (n,)
@@ -40,16 +37,16 @@ class Found:
     points: Array
     energy: Array
     bound: Array
-    reach: Array
+    rho: Array
     status: NDArray[np.int8]
-    changes: Rows
-    nodes: Rows
+    changes: Ints
+    nodes: Ints
 
 
 def branch(
     points: Array,
-    rows: Rows,
-    unit: UnitRows,
+    rows: Ints,
+    unit: UnitConstraints,
     choices: Choices,
     *,
     limit: int,
@@ -63,8 +60,8 @@ def branch(
     points : array of shape (n, d)
     rows : array of int
         Which points, in this order; `choices` has a row each, or one for all.
-    unit : UnitRows
-        The rows that an answer has to satisfy.
+    unit : UnitInts
+        The constraints that an answer has to satisfy.
     choices : Choices
     limit : int
         Most nodes to look at for a row.
@@ -80,20 +77,17 @@ def branch(
     )  # fmt: skip
     locks = np.zeros((1, len(choices.freedom)), dtype=np.uint8) if locked is None else locked
     answers = np.empty((n, points.shape[1]))
-    side_by_side = _core.Rows.listed(
-        np.ascontiguousarray(unit.u[:, order]), unit.offsets, unit.origin[order],
-        unit.scale[order], unit.guard,
-    )  # fmt: skip
+    side_by_side = unit.in_order(order)
     rules = _rules(choices, locks.astype(np.uint8))
     rules.limit(int(choices.changes), bool(fewest), int(limit))
     anywhere = np.zeros((1, points.shape[1]))  # the box is in the rules
     picked = np.ascontiguousarray(points[rows][:, order])
     batch = _core.Batch(picked, anywhere, anywhere, rows=np.asarray(rows, dtype=np.int64))
     out = _core.Found(
-        answers, found.energy, found.bound, found.reach, found.status, found.changes, found.nodes
+        answers, found.energy, found.bound, found.rho, found.status, found.changes, found.nodes
     )
     in_parallel(lambda a, b: side_by_side.branch(batch, rules, out, a, b), n, chunk=4)
-    hit = (found.status == Status.OPTIMAL) | (found.status == Status.STOPPED)
+    hit = is_found(found.status)
     found.points[np.ix_(hit, order)] = answers[hit]
     return found
 

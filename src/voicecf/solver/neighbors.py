@@ -18,12 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linprog
 
+from voicecf.arrays import Array, Ints
 from voicecf.geometry.cell import Cell
-from voicecf.geometry.region import Array, Region
-from voicecf.solver.projection import UnitRows, project
+from voicecf.geometry.region import Region
+from voicecf.solver.projection import UnitConstraints, project
 from voicecf.status import Status
 
-Rows = NDArray[np.int64]
 # A row is passed if by more than this share of the way from the centroid to it.
 TIE = 1e-9
 # Rays towards the nearest rivals, and in no particular direction, for each coordinate.
@@ -51,11 +51,11 @@ class Neighborhood:
         No other row can ever matter to the cell.
     """
 
-    facets: Rows
-    touching: Rows
+    facets: Ints
+    touching: Ints
 
     @cached_property
-    def rivals(self) -> Rows:
+    def rivals(self) -> Ints:
         """All whose rows make up the cell, ascending."""
         return np.sort(np.concatenate([self.facets, self.touching]))
 
@@ -86,7 +86,7 @@ def neighborhood(cell: Cell) -> Neighborhood:
     return Neighborhood(np.sort(rivals[near[facets]]), np.sort(rivals[near[touching]]))
 
 
-def _apart(cell: Cell) -> tuple[Rows, Array, Array]:
+def _apart(cell: Cell) -> tuple[Ints, Array, Array]:
     """Rivals that do not coincide, nearest first; their differences to the centroid; how far.
 
     None, where the cell itself is another's.
@@ -117,7 +117,7 @@ class _Search:
         self.known = np.zeros(len(offsets), dtype=np.bool_)
         self.draw = np.random.default_rng(0)
 
-    def in_sight(self) -> Rows:
+    def in_sight(self) -> Ints:
         """Rows that a box around the cell does not rule out; in many dimensions it rules out none.
 
         The box is that of rows close by, whether they are facets or not.
@@ -133,7 +133,7 @@ class _Search:
         reach = np.where(self.polar == 0, 0.0, ends).sum(axis=1)
         return np.flatnonzero(reach >= 1.0 - 1e-6)
 
-    def run(self) -> tuple[Rows, Rows]:
+    def run(self) -> tuple[Ints, Ints]:
         """Return the rows of facets, and those that touch."""
         self.shoot_around()
         open_ = np.flatnonzero(~self.known)
@@ -180,8 +180,8 @@ class _Search:
         """
         points, value = np.zeros_like(upwards), np.zeros(len(upwards))
         region = Region(self.normals[self.known], self.offsets[self.known])
-        rows, open_ = UnitRows.of(region, 1.0), np.arange(len(upwards))
-        for step in STRIDES if len(rows.u) else ():
+        rows, open_ = UnitConstraints.of(region, 1.0), np.arange(len(upwards))
+        for step in STRIDES if len(rows.normals) else ():
             ahead = points[open_] + (step * unit[open_])[:, None] * upwards[open_]
             found = project(ahead, region, unit=rows, certify=False)
             sure = found.status == Status.OPTIMAL

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -10,29 +10,31 @@ import numpy as np
 from numpy.typing import NDArray
 
 from voicecf import _core
-from voicecf.geometry.region import Array, Region
+from voicecf.arrays import Array, Ints
+from voicecf.geometry.guard import Guard
+from voicecf.geometry.region import Region
 from voicecf.parallel import even_chunk, in_parallel
 from voicecf.status import Status
 
-# More rows than this are priced in single precision.
+# More constraints than this are priced in single precision.
 FEW_ROWS = _core.FEW_ROWS
 
 
 @dataclass(frozen=True)
 class Projection:
-    """Answers to a batch of n projections onto a region of m rows.
+    """Answers to a batch of n projections onto a region of m constraints.
 
     Attributes
     ----------
     points : array of shape (n, d)
         The nearest points; NaN where there is none.
     multipliers : array of shape (n, m)
-        Of the rows, for 1/2 sum q (z - a)^2. Where a point is infeasible: the Farkas vector, which
-        says that this sum of rows, each to be negative, is positive all over the box.
+        Of the constraints, for 1/2 sum q (z - a)^2. Where a point is infeasible: the Farkas vector,
+        whose sum of constraints, each of which is to be at most 0, is positive all over the box.
     gap : array of shape (n,)
         Duality gap of 1/2 sum q (z - a)^2.
-    reach : array of shape (n,)
-        The largest multiple of the move that stays in the region, at least 1 (the paper's rho).
+    rho : array of shape (n,)
+        The largest multiple of the move that stays in the region, at least 1.
     status : array of shape (n,)
         A `Status` a point.
     """
@@ -40,7 +42,7 @@ class Projection:
     points: Array
     multipliers: Array
     gap: Array
-    reach: Array
+    rho: Array
     status: NDArray[np.int8]
 
     @classmethod
@@ -52,60 +54,70 @@ class Projection:
 
 
 @dataclass(frozen=True)
-class UnitRows:
-    """A region's rows, scaled so that a slack is a distance in the metric.
+class UnitConstraints:
+    """A region's constraints, scaled so that a slack is a distance in the metric.
 
     Attributes
     ----------
-    u : array of shape (m, d)
-        Unit rows.
+    normals : array of shape (m, d)
+        Unit normals.
     scale : array of shape (d,)
         Square root of the metric.
-    norms : array of shape (m,)
-        Lengths that the rows had.
+    lengths : array of shape (m,)
+        Lengths that the normals had.
     offsets : array of shape (m,)
     origin : array of shape (d,)
-    guard : array of shape (5, m)
-        See `voicecf.geometry.region.Region`.
+    guard : Guard
     """
 
-    u: Array
+    normals: Array
     scale: Array
-    norms: Array
+    lengths: Array
     offsets: Array
     origin: Array
-    guard: Array
+    guard: Guard
 
     @classmethod
-    def of(cls, region: Region, metric: Any) -> UnitRows:
-        """Scale the rows of `region` for the metric q (positive, shape (d,))."""
+    def of(cls, region: Region, metric: Any) -> UnitConstraints:
+        """Scale the constraints of a region; normals of zero stay zero."""
         given = np.asarray(metric, dtype=np.float64)
         fits = given.shape in ((), region.origin.shape)
         if not (fits and np.isfinite(given).all() and (given > 0).all()):
             raise ValueError("the metric must be positive and finite in every coordinate.")
         scale = np.sqrt(np.broadcast_to(given, region.origin.shape))
-        u = region.rows / scale
-        norms = np.sqrt(np.einsum("ij,ij->i", u, u))
-        if not (norms > 1e-140).all():  # zero rows, and rows whose squares underflow
+        u = region.normals / scale
+        lengths = np.sqrt(np.einsum("ij,ij->i", u, u))
+        if not (lengths > 1e-140).all():  # zeros, and normals whose squares underflow
             largest = np.abs(u).max(axis=1, initial=0.0)
             largest[largest == 0.0] = 1.0
-            norms = largest * np.linalg.norm(u / largest[:, None], axis=1)
-            norms[norms == 0.0] = 1.0
-        u /= norms[:, None]
-        guard = np.zeros((5, len(u))) if region.guard is None else region.guard
+            lengths = largest * np.linalg.norm(u / largest[:, None], axis=1)
+            lengths[lengths == 0.0] = 1.0
+        u /= lengths[:, None]
+        guard = Guard.none(len(u)) if region.guard is None else region.guard
         return cls(
-            u=u,
+            normals=u,
             scale=np.ascontiguousarray(scale),
-            norms=norms,
-            offsets=region.offsets / norms,
+            lengths=lengths,
+            offsets=region.offsets / lengths,
             origin=np.array(region.origin),
-            guard=np.ascontiguousarray(guard / norms),
+            guard=guard.per_unit(lengths),
         )
+
+    def guarded(self, factor: float) -> UnitConstraints:
+        """Return the constraints with a factor on all rounding errors of the guard."""
+        return self if factor == 1.0 else replace(self, guard=self.guard.times(factor))
 
     @cached_property
     def compiled(self) -> _core.Rows:
-        """The rows as the compiled core reads them."""
-        return _core.Rows.listed(self.u, self.offsets, self.origin, self.scale, self.guard)
+        """The constraints as the compiled core reads them."""
+        return self.in_order(slice(None))
+
+    def in_order(self, order: Any) -> _core.Rows:
+        """Return the constraints for the compiled core, coordinates in another order."""
+        normals, guard = np.ascontiguousarray(self.normals[:, order]), self.guard.table()
+        return _core.Rows.listed(
+            normals, self.offsets, self.origin[order], self.scale[order], guard
+        )
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in self.__dataclass_fields__}
@@ -116,11 +128,9 @@ def project(
     region: Region,
     metric: Any = 1.0,
     *,
-    rows: NDArray[np.int64] | None = None,
-    unit: UnitRows | None = None,
+    rows: Ints | None = None,
+    unit: UnitConstraints | None = None,
     certify: bool = True,
-    into: Projection | None = None,
-    places: NDArray[np.int64] | None = None,
 ) -> Projection:
     """Find the nearest point of a region for each of a batch of points.
 
@@ -128,19 +138,16 @@ def project(
     ----------
     points : array of shape (n, d)
     region : Region
-        Rows and box; the box may be one a point.
+        Constraints and box; the box may be one a point.
     metric : array of shape (d,) or a number
         Positive weights q of the squared distance.
     rows : array of int, optional
         Which points to project, in this order; a point may come several times. All by default.
-    unit : UnitRows, optional
-        ``UnitRows.of(region, metric)``, where it is known already.
+    unit : UnitConstraints, optional
+        ``UnitConstraints.of(region, metric)``, where it is known already.
     certify : bool
-        Whether to return the multipliers, which take a number a row and answer. Without, they
-        have no columns.
-    into, places : Projection, array of int, optional
-        Where to write the answers, and at which positions, instead of a new Projection. The
-        caller then vouches for points, rows and boxes.
+        Whether to return the multipliers, a number a constraint and point. Without, they have no
+        columns.
 
     Returns
     -------
@@ -154,16 +161,13 @@ def project(
     array([[0.5, 0.5]])
     """
     points = np.ascontiguousarray(np.atleast_2d(np.asarray(points, dtype=np.float64)))
-    unit = UnitRows.of(region, metric) if unit is None else unit
+    unit = UnitConstraints.of(region, metric) if unit is None else unit
     rows = np.arange(len(points)) if rows is None else np.asarray(rows, dtype=np.int64)
-    m, d = unit.u.shape
-    if into is None or places is None:
-        _check(points, rows, region, d)
-        into, places = Projection.blank(len(rows), d, m if certify else 0), np.arange(len(rows))
-    batch = _core.Batch(
-        points, np.atleast_2d(region.lo), np.atleast_2d(region.hi), rows=rows, places=places
-    )
-    results = _results(into)
+    m, d = unit.normals.shape
+    _check(points, rows, region, d)
+    found = Projection.blank(len(rows), d, m if certify else 0)
+    lo, hi = np.atleast_2d(region.lo), np.atleast_2d(region.hi)
+    batch, results = _core.Batch(points, lo, hi, rows=rows), _results(found)
     compiled = unit.compiled
     in_parallel(
         lambda a, b: compiled.project(batch, results, a, b),
@@ -172,14 +176,14 @@ def project(
     )
     if certify:
         with np.errstate(over="ignore"):
-            into.multipliers[places] /= unit.norms
-    return into
+            found.multipliers[:] /= unit.lengths
+    return found
 
 
 def project_into_cells(
     points: Array,
-    rows: NDArray[np.int64],
-    targets: NDArray[np.int64],
+    rows: Ints,
+    targets: Ints,
     box: tuple[Array, Array],
     clusters: _core.Rows,
     n_clusters: int = 0,
@@ -226,17 +230,17 @@ class Pass:
     """
 
     points: Array
-    source: NDArray[np.int64]
+    source: Ints
     found: Projection
     cost: Array
-    n_changed: NDArray[np.int64]
+    n_changed: Ints
 
     @classmethod
     def over(
         cls,
         values: Array,
         copies: Array | None,
-        targets: NDArray[np.int64],
+        targets: Ints,
         box: tuple[Array, Array],
         clusters: _core.Rows,
         least: Array,
@@ -256,19 +260,19 @@ class Pass:
         in_parallel(lambda a, b: clusters.project(batch, results, a, b), n, chunk=even_chunk(n))
         return done
 
-    def stay(self, rows: NDArray[np.int64]) -> None:
+    def stay(self, rows: Ints) -> None:
         """Leave rows where they are: they are in their target already."""
         found = self.found
         found.points[rows], found.status[rows] = self.points[rows], Status.ALREADY
-        found.gap[rows], found.reach[rows] = 0.0, np.inf
+        found.gap[rows], found.rho[rows] = 0.0, np.inf
         self.cost[rows], self.n_changed[rows] = 0.0, 0
 
 
 def _results(into: Projection) -> _core.Results:
-    return _core.Results(into.points, into.multipliers, into.gap, into.reach, into.status)
+    return _core.Results(into.points, into.multipliers, into.gap, into.rho, into.status)
 
 
-def _check(points: Array, rows: NDArray[np.int64], region: Region, d: int) -> None:
+def _check(points: Array, rows: Ints, region: Region, d: int) -> None:
     if points.shape[1] != d:
         raise ValueError(f"points have {points.shape[1]} coordinates, the region has {d}.")
     if len(rows) and not (rows.min() >= 0 and rows.max() < len(points)):

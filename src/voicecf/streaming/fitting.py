@@ -8,7 +8,6 @@ from sklearn.cluster import KMeans
 from sklearn.pipeline import Pipeline
 
 from voicecf.errors import ModelError
-from voicecf.geometry.clustering import own_model
 from voicecf.shark import SHARK
 from voicecf.streaming.clusters import fit_kmeans, fit_shark
 from voicecf.streaming.steps import learn, transformed
@@ -70,9 +69,7 @@ def fit(estimator: Estimator, source: Any, *, progress: Progress | None = None) 
 def fit_stream(estimator: Estimator, stream: Stream) -> Estimator:
     """Fit an estimator on a stream."""
     if isinstance(estimator, VoICE):
-        estimator._check_options()
-        model = own_model(estimator.model, lambda model: fit_model(model, stream))
-        return estimator._learn(stream, model)
+        return estimator._fit_stream(stream)
     return fit_model(estimator, stream)
 
 

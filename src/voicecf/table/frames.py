@@ -13,10 +13,9 @@ from narwhals.exceptions import DuplicateError
 from numpy.typing import NDArray
 from scipy import sparse
 
+from voicecf.arrays import Array, Ints
 from voicecf.errors import ColumnError, DataError, listed
-from voicecf.geometry.region import Array
 
-Rows = NDArray[np.int64]
 # Whole numbers up to here are exact as floats.
 EXACT = 2**53
 
@@ -154,7 +153,7 @@ class Cells:
         One a row; numbers, or levels of a category.
     """
 
-    rows: Rows
+    rows: Ints
     values: Sequence[Any] | NDArray[Any]
 
     def as_array(self) -> NDArray[Any]:
@@ -197,7 +196,7 @@ def _placed(series: Any, cells: Cells) -> Any:
         return _rebuilt(series, cells.rows, values.tolist())
 
 
-def _placed_in_arrow(series: Any, rows: Rows, values: NDArray[Any]) -> Any:
+def _placed_in_arrow(series: Any, rows: Ints, values: NDArray[Any]) -> Any:
     """Write numbers, or nothing, into a column of Arrow's; None where that needs another way.
 
     Arrow has no scatter, and what stands in for it takes many times as long as a copy.
@@ -228,7 +227,7 @@ def _of_numbers(series: Any, values: NDArray[Any]) -> tuple[Any, NDArray[Any]]:
     return series.cast(nw.Float64), values
 
 
-def _rebuilt(series: Any, rows: Rows, values: list[Any]) -> Any:
+def _rebuilt(series: Any, rows: Ints, values: list[Any]) -> Any:
     """Write into a column by way of a list, and give it its type back if it takes it."""
     whole = series.to_list()
     for row, value in zip(rows.tolist(), values, strict=True):

@@ -9,28 +9,58 @@ from typing import Any
 
 import numpy as np
 
+from voicecf.arrays import Array, Ints
 from voicecf.errors import ColumnError, DataError, ModelError, OptionError, known_column, listed
-from voicecf.geometry.region import Array
-from voicecf.table.frames import Cells, Rows, any_array, as_frame, is_whole, number_array
+from voicecf.table.column import Column
+from voicecf.table.frames import Cells, any_array, as_frame, is_whole, number_array
 from voicecf.table.keptrow import KeptRow, plain_row
 from voicecf.table.pipeline import Steps, dense, fed_names
-from voicecf.table.space import Column, Given, Space, user_values
+from voicecf.table.rows import Rows
+from voicecf.table.space import Space, user_values
 from voicecf.table.stream import Stream
+from voicecf.tolerance import TOLERANCE
 
 # What no source of a declared block being on is called.
 NONE_ON = "(none)"
-# Of a column's spread: what the way to the user's units and back may lose and still be rounding.
-INVERTIBLE = 1e-9
 # Multiples of the observed spread that are tried to see how far a curve can be followed; odd ones,
 # so that none is just where a logarithm ends.
 BEYOND = 1.0123 * 2.0 ** np.arange(-6.0, 20.0)
-# Of the way there: what may be lost there and back.
-UNDONE = 1e-6
 # Rows of the data that are sent to the user's units and back.
 SAMPLED = 20_000
 
 
-class Givens:
+def learn_space(
+    steps: Any, X: Any, dtype: Any = np.float64, *, categories: Any = None, order: Any = None
+) -> Space:
+    """Learn columns from the data that a model was fitted on.
+
+    Parameters
+    ----------
+    steps : Pipeline or None
+        The fitted steps before the model; None for a bare one.
+    X : array, frame or Stream
+    dtype : numpy dtype
+        What the model computes with.
+    categories : dict, optional
+        Columns that code one category, by its name.
+    order : list, optional
+        The columns that a bare model was fitted on, where it knows their names.
+
+    Examples
+    --------
+    >>> from voicecf.table.learning import learn_space
+    >>> space = learn_space(None, [[1.0, 0, 1], [2.5, 1, 0]], categories={"job": ["x1", "x2"]})
+    >>> [(column.name, column.kind) for column in space.columns]
+    [('x0', 'number'), ('job', 'category')]
+    >>> space.columns[1].levels
+    ('x1', 'x2')
+    """
+    stream = X if isinstance(X, Stream) else Stream.table(X)
+    space = bare(stream, dtype, order) if steps is None else traced(steps, stream, dtype)
+    return with_categories(space, stream, categories) if categories else space
+
+
+class RowBlocks:
     """Rows to learn from, as a space reads them: block by block, as often as wanted.
 
     Of a table in memory what was read is kept.
@@ -39,9 +69,9 @@ class Givens:
     def __init__(self, space: Space, stream: Stream) -> None:
         self._space = space
         self._stream = stream
-        self._kept: list[Given] = []
+        self._kept: list[Rows] = []
 
-    def __iter__(self) -> Iterator[Given]:
+    def __iter__(self) -> Iterator[Rows]:
         """Yield the blocks."""
         if self._kept:
             yield from self._kept
@@ -59,7 +89,7 @@ class Givens:
         """Number of rows."""
         return self._stream.n_rows
 
-    def spans(self) -> Iterator[tuple[int, Given]]:
+    def spans(self) -> Iterator[tuple[int, Rows]]:
         """Yield the blocks, and the number of rows before each."""
         before = 0
         for given in self:
@@ -77,7 +107,7 @@ def bare(stream: Stream, dtype: Any, order: Any) -> Space:
     else:
         space = Space.plain(list(frame.columns) if order is None else list(order), True, dtype)
     learned: list[Column] = []
-    for given in Givens(space, stream):
+    for given in RowBlocks(space, stream):
         if len(given.points):
             here = [_seen_bare(given, c, column) for c, column in enumerate(space.columns)]
             learned = _widened(learned, here)
@@ -85,7 +115,7 @@ def bare(stream: Stream, dtype: Any, order: Any) -> Space:
     return space
 
 
-def _seen_bare(given: Given, c: int, column: Column) -> Column:
+def _seen_bare(given: Rows, c: int, column: Column) -> Column:
     ends = float(given.points[:, c].min()), float(given.points[:, c].max())
     # An array has one type for all its columns, so it says nothing of any of them.
     whole = given.frame is not None and is_whole(given.frame, column.name)
@@ -150,12 +180,12 @@ def traced(pipeline: Any, stream: Stream, dtype: Any) -> Space:
     textual = all(isinstance(name, str) for name in names)
     space.feeds_frame = known is not None or (frame is not None and not textual)
     space.coordinate_names = [wire.label for wire in steps.wires]
-    space.slop = np.zeros(len(steps.wires))
-    _learn(space, Givens(space, stream), positions)
+    space.round_trip_error = np.zeros(len(steps.wires))
+    _learn(space, RowBlocks(space, stream), positions)
     return space
 
 
-def _check_trace(space: Space, given: Given) -> None:
+def _check_trace(space: Space, given: Rows) -> None:
     """Compare what was traced with what the steps did to the data."""
     made, d = given.points.shape[1], space.n_coordinates
     if made != d:
@@ -175,7 +205,7 @@ def _check_trace(space: Space, given: Given) -> None:
         )
 
 
-def _learn(space: Space, data: Givens, sources: list[int]) -> None:
+def _learn(space: Space, data: RowBlocks, sources: list[int]) -> None:
     """Fill in what only the data tell: kinds, levels, ranges, where maps can be undone."""
     learned: list[Column] = []
     values: dict[int, Array] = {}
@@ -201,11 +231,11 @@ def _learn(space: Space, data: Givens, sources: list[int]) -> None:
     for c in sides:
         at = space.columns[c].places[0]
         space.columns[c] = replace(space.columns[c], rising=bool(ends[1, at] >= ends[0, at]))
-    _learn_slop(space, data)
+    _learn_round_trip_error(space, data)
     _learn_curves(space, data, values)
 
 
-def _described(space: Space, given: Given, c: int) -> Column:
+def _described(space: Space, given: Rows, c: int) -> Column:
     """Return what the steps, and a block of the data, tell of a column."""
     assert space.steps is not None
     column = space.columns[c]
@@ -216,7 +246,7 @@ def _described(space: Space, given: Given, c: int) -> Column:
 
 
 def _distinct_values(
-    space: Space, given: Given, columns: list[Column], known: dict[int, Array]
+    space: Space, given: Rows, columns: list[Column], known: dict[int, Array]
 ) -> dict[int, Array]:
     """Add the distinct values of columns whose maps are not affine to those that are known."""
     for c, column in enumerate(columns):
@@ -227,7 +257,7 @@ def _distinct_values(
     return known
 
 
-def _kept_row(space: Space, given: Given, needed: list[int]) -> Given:
+def _kept_row(space: Space, given: Rows, needed: list[int]) -> Rows:
     """Keep the first row of the data, its frame as plain values, so that it can be saved."""
     frame = array = None
     if given.frame is not None:
@@ -235,7 +265,7 @@ def _kept_row(space: Space, given: Given, needed: list[int]) -> Given:
         frame = KeptRow.of(given.frame[[0]], {names[i] for i in needed})
     if given.array is not None:
         array = plain_row(given.array, needed)
-    return Given(frame, given.points[:1].copy(), given.seen[:1].copy(), array=array)
+    return Rows(frame, given.points[:1].copy(), given.seen[:1].copy(), array=array)
 
 
 def _learn_options(space: Space) -> None:
@@ -252,7 +282,7 @@ def _learn_options(space: Space) -> None:
             space.columns[c] = replace(column, options=made[np.ix_(rows, column.places)])
 
 
-def _learn_slop(space: Space, data: Givens) -> None:
+def _learn_round_trip_error(space: Space, data: RowBlocks) -> None:
     """Send the data to the user's units and back, and see how far coordinates move."""
     affine = [c for c in space.columns if c.kind == "number" and c.affine]
     places = np.array([c.places[0] for c in affine], dtype=np.int64)
@@ -261,20 +291,22 @@ def _learn_slop(space: Space, data: Givens) -> None:
         here = (sampled >= before) & (sampled < before + len(given.points))
         if here.any():
             moved = _moved(space, given, sampled[here] - before, affine)[:, places]
-            space.slop[places] = np.maximum(space.slop[places], 2.0 * moved.max(axis=0))
+            space.round_trip_error[places] = np.maximum(
+                space.round_trip_error[places], 2.0 * moved.max(axis=0)
+            )
 
 
-def _moved(space: Space, given: Given, rows: Rows, affine: list[Column]) -> Array:
+def _moved(space: Space, given: Rows, rows: Ints, affine: list[Column]) -> Array:
     """Return how far coordinates of some rows move on the way to the user's units and back."""
     found, every = space._numbers(given.points[rows]), np.arange(len(rows))
     cells = {c.sources[0]: Cells(every, found[c.sources[0]]) for c in affine}
     made = space.with_cells(given, rows, cells)
     assert space.steps is not None
-    again = dense(space.steps.forward(space._fed(*made)))
+    again = dense(space.steps.forward(space._fed(made.frame, made.array)))
     return np.asarray(np.abs(again - given.points[rows]))
 
 
-def _number(space: Space, given: Given, column: Column) -> Column:
+def _number(space: Space, given: Rows, column: Column) -> Column:
     """Learn the range of a column of numbers."""
     assert space.steps is not None
     if len(column.places) != 1:
@@ -292,7 +324,7 @@ def _number(space: Space, given: Given, column: Column) -> Column:
     return replace(column, observed=ends, affine=affine)
 
 
-def _learn_curves(space: Space, data: Givens, values: dict[int, Array]) -> None:
+def _learn_curves(space: Space, data: RowBlocks, values: dict[int, Array]) -> None:
     """Learn how well maps that are not affine can be undone, and how far they can be followed."""
     made = _coordinates_of(space, values)
     between = {c: np.concatenate([m, 0.5 * (m[1:] + m[:-1])]) for c, m in made.items()}
@@ -305,10 +337,10 @@ def _learn_curves(space: Space, data: Givens, values: dict[int, Array]) -> None:
             _check_alone(space, given, c, values[c], made[c])
     for c in values:
         lost = np.where(np.isfinite(back[c]), np.abs(again[c] - between[c]), np.inf)
-        if not _strict(made[c]) or (lost > INVERTIBLE * _size(made[c])).any():
+        if not _strict(made[c]) or (lost > TOLERANCE.invertible * _size(made[c])).any():
             space.columns[c] = replace(space.columns[c], listed=tuple(values[c].tolist()))
         else:
-            space.slop[space.columns[c].places] = 2.0 * lost.max()
+            space.round_trip_error[space.columns[c].places] = 2.0 * lost.max()
     for c, limits in _limits(space, [c for c in values if space.columns[c].free]).items():
         space.columns[c] = replace(space.columns[c], limits=limits)
 
@@ -337,13 +369,13 @@ def _size(made: Array) -> float:
     return float(np.ptp(made)) + 1e-3 * float(np.abs(made).max())
 
 
-def _check_alone(space: Space, given: Given, c: int, values: Array, made: Array) -> None:
+def _check_alone(space: Space, given: Rows, c: int, values: Array, made: Array) -> None:
     """Refuse a map whose coordinate depends on more than its own column."""
     data = user_values(space, given, space.columns[c])[0]
     known = np.flatnonzero(~np.isnan(data))
     seen = given.points[known, space.columns[c].places[0]]
     expected = made[np.searchsorted(values, data[known])]
-    if (np.abs(seen - expected) > INVERTIBLE * _size(made)).any():
+    if (np.abs(seen - expected) > TOLERANCE.invertible * _size(made)).any():
         raise ModelError(
             f"the coordinate of column {space.columns[c].name!r} depends on other columns too; a "
             "FunctionTransformer must treat each column by itself."
@@ -370,7 +402,7 @@ def _steady(space: Space, c: int, tried: Array, made: Array) -> int:
         back, steps = space.values(c, made)[1:], np.diff(made)
         held = np.isfinite(steps) & np.isfinite(back) & (steps != 0)
         held &= np.sign(steps) == np.sign(steps[0])
-        held &= np.abs(back - tried[1:]) <= UNDONE * np.abs(tried[1:] - tried[0])
+        held &= np.abs(back - tried[1:]) <= TOLERANCE.undone * np.abs(tried[1:] - tried[0])
     return int(np.argmin(np.append(held, False)))
 
 
@@ -411,7 +443,7 @@ def with_categories(space: Space, stream: Stream, categories: Any) -> Space:
             raise ColumnError(f"{where} has the name of a column; give the block another name.")
         block_of.update(dict.fromkeys(found, name))
         members[name] = [space.columns[at] for at in found]
-    none_on = _check_blocks(Givens(space, stream), space, members)
+    none_on = _check_blocks(RowBlocks(space, stream), space, members)
     blocks = {name: _block(space, name, some, name in none_on) for name, some in members.items()}
     columns = [
         blocks[block_of[c]] if c in block_of else column for c, column in enumerate(space.columns)
@@ -422,7 +454,7 @@ def with_categories(space: Space, stream: Stream, categories: Any) -> Space:
     return space
 
 
-def _check_blocks(data: Givens, space: Space, blocks: dict[Any, list[Column]]) -> set[Any]:
+def _check_blocks(data: RowBlocks, space: Space, blocks: dict[Any, list[Column]]) -> set[Any]:
     """Check the values of declared blocks; return those that some row has no column of on."""
     none_on = set()
     for name, members in blocks.items():
@@ -460,7 +492,7 @@ def _block(space: Space, name: Any, members: list[Column], none_on: bool) -> Col
         every = np.arange(len(codes))
         cells = {source: Cells(every, codes[:, j]) for j, source in enumerate(sources)}
         options = space._made_up(len(codes), cells)[:, places[order]]
-    space.slop[places] = 0.0
+    space.round_trip_error[places] = 0.0
     return Column(name, sources, places[order], "category", levels, options=options)
 
 

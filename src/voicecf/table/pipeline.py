@@ -33,8 +33,8 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 
+from voicecf.arrays import Array
 from voicecf.errors import DataError, ModelError
-from voicecf.geometry.region import Array
 
 SCALERS = (StandardScaler, MinMaxScaler, RobustScaler, MaxAbsScaler)
 CURVES = (PowerTransformer, QuantileTransformer)

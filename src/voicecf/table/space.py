@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from voicecf.arrays import Array, Ints
 from voicecf.errors import ColumnError, DataError, listed
-from voicecf.geometry.region import Array
 from voicecf.parallel import in_parallel
+from voicecf.table.column import Column
 from voicecf.table.frames import (
     Cells,
     Kind,
-    Rows,
     any_array,
     as_frame,
     indexed,
     is_whole,
-    kind_of,
     number_array,
     numbers,
     table,
@@ -32,122 +31,8 @@ from voicecf.table.frames import (
     written_array,
 )
 from voicecf.table.pipeline import Mixing, Steps, dense
-from voicecf.table.stream import Stream
-
-__all__ = ["Column", "Given", "Kind", "Mixing", "Space", "as_frame", "kind_of", "table"]
-
-# A number this close to a whole one, relative to it, is that number after rounding.
-WHOLE = 1e-9
-
-
-@dataclass(frozen=True, eq=False)
-class Column:
-    """One of the user's columns, or a block of columns that he made of one, and its coordinates.
-
-    Attributes
-    ----------
-    name : object
-        As the user knows it; for a declared block the key in `categories`.
-    sources : tuple
-        Columns of the user's table that hold it: one, or several for a declared block.
-    places : array of int
-        Its coordinates, positions in z, ascending; a number has exactly one.
-    kind : "number" or "category"
-    levels : tuple
-        Of a category, as values of the user's table; of a declared block its sources' names, and
-        "(none)" where some row has none of them on.
-    ordered : bool
-        Whether the levels have an order, which is then the one they are in.
-    whole : bool
-        Whether the column is of an integer type, or of truth values; or of whole numbers that are
-        stored as floats because some are missing.
-    affine : bool
-        Whether a number's coordinate is an affine function of it.
-    observed : tuple of float
-        A number's smallest and largest value in the data of `fit`, in the user's units.
-    limits : tuple of float
-        Between which a number's map can be followed and undone; infinite if it is affine.
-    listed : tuple of float
-        Where a number's map cannot be undone between the observed values: these values.
-    options : array of shape (levels, width)
-        Coordinates of each level.
-    rising : bool
-        Whether a number's coordinate rises with it.
-    """
-
-    name: Any
-    sources: tuple[Any, ...]
-    places: Rows
-    kind: Literal["number", "category"] = "number"
-    levels: tuple[Any, ...] = ()
-    ordered: bool = False
-    whole: bool = False
-    affine: bool = True
-    observed: tuple[float, float] = (-np.inf, np.inf)
-    limits: tuple[float, float] = (-np.inf, np.inf)
-    listed: tuple[float, ...] = ()
-    options: Array = field(default_factory=lambda: np.empty((0, 0)))
-    rising: bool = True
-
-    @property
-    def free(self) -> bool:
-        """Whether it may take any number between bounds."""
-        return self.kind == "number" and not self.listed
-
-    @property
-    def declared(self) -> bool:
-        """Whether it is a block of columns that the user made of one."""
-        return self.kind == "category" and self.sources != (self.name,)
-
-
-@dataclass(frozen=True, eq=False)
-class Given:
-    """Rows as they came: the user's values, coordinates, and what the model sees.
-
-    Attributes
-    ----------
-    frame : narwhals frame or None
-        The user's columns; None for an array.
-    points : array of shape (n, d)
-        Coordinates.
-    seen : array of shape (n, p)
-        What the model sees; the points themselves where nothing is mixed.
-    kind : Kind or None
-        What the frame was.
-    raw : object
-        What the steps before the model made, of whatever kind; None without steps.
-    array : array or None
-        The rows where they came as an array to a pipeline.
-    """
-
-    frame: Any
-    points: Array
-    seen: Array
-    kind: Kind | None = None
-    raw: Any = None
-    array: NDArray[Any] | None = None
-
-    @property
-    def rows(self) -> int:
-        """Number of rows."""
-        if self.frame is not None:
-            return len(self.frame)
-        return len(self.points if self.array is None else self.array)
-
-    def followed_by(self, others: Given) -> Given:
-        """Return the user's values of these rows and of others."""
-        frame, array = self.frame, self.array
-        if frame is not None:
-            schema = frame.schema
-            rest = others.frame.with_columns(
-                others.frame.get_column(name).cast(dtype)
-                for name, dtype in others.frame.schema.items()
-                if dtype != schema[name]
-            )
-            frame = nw.concat([frame, rest], how="vertical")
-        if array is not None and others.array is not None:
-            array = np.concatenate([array, others.array])
-        return replace(self, frame=frame, array=array)
+from voicecf.table.rows import Rows, side_of
+from voicecf.tolerance import TOLERANCE
 
 
 class Space:
@@ -167,7 +52,7 @@ class Space:
         What the model computes with.
     mixing : Mixing or None
         How what the model sees is made of the coordinates; None where it is the same.
-    slop : array of shape (d,)
+    round_trip_error : array of shape (d,)
         How far a coordinate may move on the way to the user's units and back.
     steps : Steps or None
         The fitted steps before the model.
@@ -183,9 +68,9 @@ class Space:
         self.feeds_frame = named
         self.steps: Steps | None = None
         self.mixing: Mixing | None = None
-        self.slop = np.zeros(len(sources))
+        self.round_trip_error = np.zeros(len(sources))
         self._plain = all(column.kind == "number" for column in columns)
-        self._template: Given | None = None
+        self._template: Rows | None = None
 
     @classmethod
     def plain(cls, names: list[Any], named: bool, dtype: Any = np.float64) -> Space:
@@ -193,48 +78,10 @@ class Space:
         columns = [Column(name, (name,), np.array([i])) for i, name in enumerate(names)]
         return cls(columns, list(names), named, dtype)
 
-    @classmethod
-    def of(
-        cls,
-        steps: Any,
-        X: Any,
-        dtype: Any = np.float64,
-        categories: Any = None,
-        order: Any = None,
-    ) -> Space:
-        """Learn columns from the data that a model was fitted on.
-
-        Parameters
-        ----------
-        steps : Pipeline or None
-            The fitted steps before the model; None for a bare one.
-        X : array, frame or Stream
-        dtype : numpy dtype
-            What the model computes with.
-        categories : dict, optional
-            Columns that code one category, by its name.
-        order : list, optional
-            The columns that a bare model was fitted on, where it knows their names.
-
-        Examples
-        --------
-        >>> from voicecf.table.space import Space
-        >>> space = Space.of(None, [[1.0, 0, 1], [2.5, 1, 0]], categories={"job": ["x1", "x2"]})
-        >>> [(column.name, column.kind) for column in space.columns]
-        [('x0', 'number'), ('job', 'category')]
-        >>> space.columns[1].levels
-        ('x1', 'x2')
-        """
-        from voicecf.table.learning import bare, traced, with_categories
-
-        stream = X if isinstance(X, Stream) else Stream.table(X)
-        space = bare(stream, dtype, order) if steps is None else traced(steps, stream, dtype)
-        return with_categories(space, stream, categories) if categories else space
-
     @property
     def n_coordinates(self) -> int:
         """Number of coordinates, d."""
-        return len(self.slop)
+        return len(self.round_trip_error)
 
     @property
     def is_plain(self) -> bool:
@@ -246,7 +93,7 @@ class Space:
         """Whether every column may be any number."""
         return all(column.free and not column.whole for column in self.columns)
 
-    def read(self, X: Any) -> Given:
+    def read(self, X: Any) -> Rows:
         """Return rows as coordinates, checked: numbers, no gaps, the right columns."""
         if self.steps is not None:
             return self._read_table(X)
@@ -265,9 +112,9 @@ class Space:
         array = None
         if frame is None:
             array = np.array(values) if values.dtype.kind in "iu" else own
-        return Given(frame, points, points, Kind.of(frame), array=array)
+        return Rows(frame, points, points, Kind.of(frame), array=array)
 
-    def _read_table(self, X: Any) -> Given:
+    def _read_table(self, X: Any) -> Rows:
         """Send rows through the fitted steps."""
         frame, array = as_frame(X), None
         if frame is None:
@@ -277,19 +124,19 @@ class Space:
             frame = self._pick(frame)
         return self._sent(frame, array, Kind.of(frame))
 
-    def _sent(self, frame: Any, array: NDArray[Any] | None, kind: Kind | None) -> Given:
+    def _sent(self, frame: Any, array: NDArray[Any] | None, kind: Kind | None) -> Rows:
         assert self.steps is not None
         if (len(array) if frame is None else len(frame)) == 0:  # type: ignore[arg-type]
             points = np.empty((0, self.n_coordinates))
             width = self.n_coordinates if self.mixing is None else len(self.mixing.shift)
-            return Given(frame, points, np.empty((0, width)), kind, None, array)
+            return Rows(frame, points, np.empty((0, width)), kind, None, array)
         raw = self.steps.forward(self._fed(frame, array))
         points = dense(raw)
         self._check_finite(points)
         if self.mixing is None:
-            return Given(frame, points, points, kind, raw, array)
+            return Rows(frame, points, points, kind, raw, array)
         raw = self.steps.onward(raw)
-        return Given(frame, points, dense(raw), kind, raw, array)
+        return Rows(frame, points, dense(raw), kind, raw, array)
 
     def _fed(self, frame: Any, array: NDArray[Any] | None) -> Any:
         """Return rows as the steps take them: a frame if they know names, else an array."""
@@ -299,7 +146,7 @@ class Space:
             return array
         return table(dict(zip(self.sources, typed(array), strict=True)))
 
-    def is_truth(self, c: int, given: Given) -> bool:
+    def is_truth(self, c: int, given: Rows) -> bool:
         """Tell whether a number column holds true and false in the user's table."""
         column = self.columns[c]
         if column.kind != "number" or given.frame is None:
@@ -367,29 +214,27 @@ class Space:
         if n == 0:
             return np.empty((0, self.n_coordinates))
         with np.errstate(all="ignore"):
-            made = self._fed(*self.with_cells(self._row(), np.zeros(n, dtype=np.int64), changes))
-            return dense(self.steps.forward(made))
+            made = self.with_cells(self._row(), np.zeros(n, dtype=np.int64), changes)
+            return dense(self.steps.forward(self._fed(made.frame, made.array)))
 
-    def _row(self) -> Given:
+    def _row(self) -> Rows:
         """Return the row of the data that made-up ones are made of."""
         assert self._template is not None
         kept = self._template.frame
         return self._template if kept is None else replace(self._template, frame=kept.frame)
 
-    def with_cells(
-        self, given: Given, rows: Rows, changes: Mapping[Any, Cells]
-    ) -> tuple[Any, NDArray[Any] | None]:
-        """Return given rows with cells changed, as frame or array."""
+    def with_cells(self, given: Rows, rows: Ints, changes: Mapping[Any, Cells]) -> Rows:
+        """Return some rows with cells changed, in the user's columns."""
         if given.frame is not None:
             changes = {self.frame_name(given.frame, s): c for s, c in changes.items()}
             frame = given.frame[rows]
             if self.steps is None and self.dtype == np.float64:
                 # Single precision would not hold what the model sees in double precision.
                 frame = widened(frame, [name for name, cells in changes.items() if len(cells.rows)])
-            return written(frame, changes), None
+            return Rows.unread(written(frame, changes), None, given.kind)
         assert given.array is not None
         at = {self.sources.index(source): cells for source, cells in changes.items()}
-        return None, written_array(given.array[rows], at)
+        return Rows.unread(None, written_array(given.array[rows], at), given.kind)
 
     def values(self, column: int, coordinates: Any) -> NDArray[Any]:
         """Return values of a column, shape (n,), from its coordinates.
@@ -410,7 +255,7 @@ class Space:
         made[:] = [of.levels[i] for i in self.nearest_level(column, given)]
         return made
 
-    def nearest_level(self, column: int, coordinates: Array) -> Rows:
+    def nearest_level(self, column: int, coordinates: Array) -> Ints:
         """Return positions of the levels whose coordinates are nearest."""
         options = self.columns[column].options
         apart = ((coordinates[:, None, :] - options[None]) ** 2).sum(axis=2)
@@ -423,9 +268,9 @@ class Space:
         return {self.sources[i]: v for i, v in self.steps.backward(points).items()}
 
     def write(
-        self, points: Array, given: Given, rows: Rows, lo: Any = None, hi: Any = None,
+        self, points: Array, given: Rows, rows: Ints, lo: Any = None, hi: Any = None,
         grids: Any = None,
-    ) -> Given:  # fmt: skip
+    ) -> Rows:  # fmt: skip
         """Write answers into the user's columns.
 
         A source whose coordinates are bit for bit those of its row keeps its value, whatever it
@@ -435,7 +280,7 @@ class Space:
         ----------
         points : array of shape (n, d)
             Answers in coordinates.
-        given : Given
+        given : Rows
         rows : array of shape (n,)
             The row of `given` that each answer belongs to.
         lo, hi : array of shape (columns,) or (rows of given, columns), optional
@@ -445,8 +290,8 @@ class Space:
 
         Returns
         -------
-        Given
-            Without coordinates; see `read_again`.
+        Rows
+            Not read yet; see `read_again`.
         """
         lost = np.asarray(np.isnan(points).any(axis=1))
         moved = (points != given.points[rows]) & ~lost[:, None]
@@ -463,11 +308,9 @@ class Space:
                 changes[column.sources[0]] = Cells(which, _snapped(v) if column.whole else v)
             else:
                 changes.update(self.level_cells(c, which, points))
-        frame, array = self.with_cells(given, rows, changes)
-        empty = np.empty((0, 0))
-        return Given(frame, empty, empty, given.kind, None, array)
+        return self.with_cells(given, rows, changes)
 
-    def level_cells(self, c: int, which: Rows, points: Array) -> dict[Any, Cells]:
+    def level_cells(self, c: int, which: Ints, points: Array) -> dict[Any, Cells]:
         """Return what to write into the sources of a category for some of the points."""
         column = self.columns[c]
         levels = self.nearest_level(c, points[which][:, column.places])
@@ -478,13 +321,11 @@ class Space:
             }
         return {column.sources[0]: Cells(which, [column.levels[i] for i in levels])}
 
-    def read_again(self, answers: Given, rows: Rows) -> Given:
-        """Send some rows of what `write` wrote through the steps."""
-        frame = None if answers.frame is None else answers.frame[rows]
-        array = None if answers.array is None else answers.array[rows]
+    def read_again(self, rows: Rows) -> Rows:
+        """Read rows that `write` wrote: what the model makes of them."""
         if self.steps is None:
-            return self.read(array if frame is None else frame)
-        return self._sent(frame, array, answers.kind)
+            return self.read(rows.array if rows.frame is None else rows.frame)
+        return self._sent(rows.frame, rows.array, rows.kind)
 
     def box(self, lo: Array, hi: Array) -> tuple[Array, Array]:
         """Turn bounds of columns, in the user's units, into a box of coordinates.
@@ -528,11 +369,11 @@ class Space:
             return moved
         return np.column_stack([moved[:, column.places].any(axis=1) for column in self.columns])
 
-    def user_numbers(self, given: Given) -> dict[Any, Array]:
+    def user_numbers(self, given: Rows) -> dict[Any, Array]:
         """Return the number columns of rows in the user's units, by name."""
         return {c.name: user_values(self, given, c)[0] for c in self.columns if c.kind == "number"}
 
-    def shown(self, c: int, given: Given, rows: Rows) -> NDArray[Any]:
+    def shown(self, c: int, given: Rows, rows: Ints) -> NDArray[Any]:
         """Return the values of a column as they stand in some rows of the user's table.
 
         Numbers are floats, of single precision where the table's are; of a category it is levels.
@@ -585,16 +426,9 @@ def _copy(values: NDArray[Any], own: NDArray[Any], start: int, stop: int) -> boo
         return bool(np.isfinite(own[start:stop].sum()))  # quicker than a look at each
 
 
-def side_of(side: Array, rows: Rows, c: int) -> Any:
-    """Return one side of the bounds of a column for some rows, or for all of them."""
-    if side.ndim == 1:
-        return side[c]
-    return side[rows if len(side) > 1 else 0, c]
-
-
 def _snapped(values: Array) -> Array:
     nearest = np.rint(values)
-    close = np.abs(values - nearest) <= WHOLE * np.maximum(1.0, np.abs(nearest))
+    close = np.abs(values - nearest) <= TOLERANCE.whole * np.maximum(1.0, np.abs(nearest))
     return np.where(close, nearest, values)
 
 
@@ -605,7 +439,7 @@ def _level(column: Column, value: Any) -> int:
     raise DataError(f"{value!r} is no level of {column.name!r}; there are {listed(column.levels)}.")
 
 
-def user_values(space: Space, given: Given, column: Column) -> tuple[Array, bool]:
+def user_values(space: Space, given: Rows, column: Column) -> tuple[Array, bool]:
     """Return the values of a source as numbers, and whether its type is whole."""
     if given.frame is not None:
         name = space.frame_name(given.frame, column.sources[0])

@@ -8,11 +8,45 @@ from heapq import heappop, heappush
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from voicecf.search.aims import Answers, Rows
+from voicecf.arrays import Ints, Mask
+from voicecf.errors import OptionError
+from voicecf.search.answering import verified
+from voicecf.search.answers import Answers
+from voicecf.search.outcome import Outcome
+from voicecf.search.question import Question
+from voicecf.search.solving import measure, solve
+from voicecf.status import Status
+from voicecf.tolerance import TOLERANCE
 
-Mask = NDArray[np.bool_]
+
+def with_alternatives(first: Outcome, most: int) -> Outcome:
+    """Add up to `most` further answers to each that was found."""
+    question = first.question
+    if question.objective == "prefix":
+        raise OptionError('alternatives go with objective="cost" or "fewest", not "prefix".')
+    learned = question.learned
+
+    def ask(row: int, target: int, locked: Mask) -> tuple[Answers, Any, Any]:
+        rows, targets = np.full(len(locked), row), np.full(len(locked), target)
+        answers = solve(question, rows, targets, locked=locked)
+        _, energy, _ = measure(question, rows, answers.points)
+        moves = answers.points - question.points[rows]
+        few = answers.cardinality if question.objective == "fewest" else np.zeros(len(rows))
+        keys = list(zip(few.tolist(), energy.tolist(), strict=True))
+        return answers, keys, learned.space.changed(moves, learned.smallest_change)
+
+    search = Alternatives(ask, len(learned.space.columns))
+    places, parts = [], []
+    for i in np.flatnonzero(first.feasible & (first.status != Status.ALREADY)):
+        found = search.of(int(first.row[i]), int(first.target[i]), most + 1)[1:]
+        places += [i] * len(found)
+        parts += found
+    if not parts:
+        return first
+    at = np.array(places)
+    rest = verified(question, first.row[at], first.target[at], Answers.joined(parts))
+    return first.followed_by(rest, at)
 
 
 @dataclass(order=True)
@@ -84,28 +118,32 @@ class Alternatives:
             heappush(open_, Branch(keys[i], len(kept), locks[i], columns, len(kept) - 1))
 
 
-def tradeoff(
-    ask: Callable[[Rows, int], Answers], energy: Callable[[Rows, Answers], Any], n: int, width: int
-) -> tuple[Rows, Answers]:
+def tradeoff(question: Question, first: Outcome) -> Outcome:
     """Find the least cost with at most 1, 2, ... changes, until more changes save nothing.
 
     Parameters
     ----------
-    ask : callable
-        ``ask(rows, changes)`` answers rows with so many changes at most.
-    energy : callable
-        ``energy(rows, answers)`` is what is minimised.
-    n, width : int
-        Number of rows and of columns.
+    question : Question
+        Its columns choose.
+    first : Outcome
+        Which rows go where; those that are in their target already are left out.
 
     Returns
     -------
-    rows : array of int
-        The row of each answer, ascending, and
-    answers : Answers
-        the answers, `cardinality` the number of changes allowed.
+    Outcome
+        `cardinality` is the number of changes allowed.
     """
-    open_ = np.arange(n)
+    ways = np.flatnonzero(first.status != Status.ALREADY)
+    pairs, targets = first.row[ways], first.target[ways]
+
+    def ask(which: Ints, changes: int) -> Answers:
+        return solve(question.with_changes(changes), pairs[which], targets[which])
+
+    def energy(which: Ints, answers: Answers) -> Any:
+        return measure(question, pairs[which], answers.points)[1]
+
+    width = len(question.learned.space.columns)
+    open_ = np.arange(len(ways))
     free = ask(open_, width)
     least = np.where(free.found, energy(open_, free), np.inf)
     open_ = open_[free.found]
@@ -117,8 +155,9 @@ def tradeoff(
         some.cardinality[:] = changes
         rows.append(open_[some.found])
         parts.append(some[some.found])
-        done = some.found & (energy(open_, some) <= least[open_] * (1 + 1e-9))
+        done = some.found & (energy(open_, some) <= least[open_] * (1 + TOLERANCE.cheaper))
         open_ = open_[~done & (changes < width)]
     every = np.concatenate(rows)
     order = np.argsort(every, kind="stable")
-    return every[order], Answers.joined(parts)[order]
+    every = every[order]
+    return verified(question, pairs[every], targets[every], Answers.joined(parts)[order])

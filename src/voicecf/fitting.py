@@ -1,0 +1,215 @@
+"""Learn from a model and its data what an explainer needs to know."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from numbers import Real
+from typing import Any, Literal
+from warnings import warn
+
+import numpy as np
+
+from voicecf.arrays import Array, Ints
+from voicecf.errors import (
+    DataError,
+    EmptyClusterWarning,
+    ModelError,
+    OptionError,
+    known_option,
+)
+from voicecf.geometry.clustering import Clustering
+from voicecf.geometry.pullback import origins
+from voicecf.learned import Learned
+from voicecf.rules.allowed import OwnBounds
+from voicecf.rules.sides import read_sides
+from voicecf.solver.summing import like
+from voicecf.table.learning import RowBlocks, learn_space
+from voicecf.table.model import divided
+from voicecf.table.space import Space
+from voicecf.table.stream import Stream
+from voicecf.tolerance import TOLERANCE
+
+# The least share of a cell that a contraction learned from data leaves.
+LEAST_ALPHA = 0.01
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a user chooses before anything is learned; see `VoICE`."""
+
+    contraction: Literal["retain"] | float = 1.0
+    retain: float = 1.0
+    contract_bounds: bool = False
+    bounds: Any = None
+    ranking: Any = "columns"
+    delta: float = 0.0
+    margin: float = 0.0
+    categories: Any = None
+
+    def check(self) -> None:
+        """Raise where an option has a value that it does not take."""
+        if isinstance(self.contraction, str):
+            known_option(self.contraction, ("retain",), "contraction")
+        else:
+            _check_share(self.contraction, "contraction")
+        _check_share(self.retain, "retain")
+        if isinstance(self.bounds, str):
+            known_option(self.bounds, ("data",), "bounds")
+        if isinstance(self.ranking, str):
+            known_option(self.ranking, ("weights", "columns"), "ranking")
+        if not (_is_number(self.delta) and 0 < self.delta < np.inf):
+            raise OptionError(f"delta={self.delta!r} must be a positive number, such as 1e-9.")
+        if not (_is_number(self.margin) and 0 <= self.margin < 1):
+            raise OptionError(f"margin={self.margin!r} must be in [0, 1).")
+
+
+def learn(X: Any, model: Any, options: Options) -> Learned:
+    """Learn from data, in memory or as a stream, with a fitted model."""
+    stream = X if isinstance(X, Stream) else Stream.table(X)
+    steps, last = divided(model)
+    clustering = Clustering.of(last)
+    names = getattr(last, "feature_names_in_", None)
+    space = learn_space(steps, stream, clustering.dtype, categories=options.categories, order=names)
+    data = RowBlocks(space, stream)
+    learned = _without_data(model, clustering, space, options)
+    low, high, middle = _survey(learned, data)
+    learned = replace(learned, spread=high - low)
+    if space.mixing is not None:
+        near = origins(space.mixing, clustering.centers, middle)
+        learned = replace(learned, origins=near)
+    learned = replace(learned, bounds=_around_data(learned, data))
+    return replace(learned, alpha=_contraction(learned, data, options))
+
+
+def learn_from_centers(
+    clustering: Clustering, names: list[Any] | None, options: Options
+) -> Learned:
+    """Learn from centroids alone."""
+    d = clustering.centers.shape[1]
+    names_used = [f"x{i}" for i in range(d)] if names is None else names
+    if len(set(map(str, names_used))) != d:
+        raise DataError(f"feature_names must be {d} different names, one a column of centers.")
+    learned = _without_data(None, clustering, Space.plain(names_used, names is not None), options)
+    return replace(learned, spread=np.ptp(clustering.centers, axis=0))
+
+
+def _without_data(model: Any, clustering: Clustering, space: Space, options: Options) -> Learned:
+    """Return what is known before rows are looked at."""
+    d, k = space.n_coordinates, clustering.n_clusters
+    weights = clustering.weights if space.mixing is None else np.full(d, 1.0 / d)
+    fixed = 1.0 if isinstance(options.contraction, str) else float(options.contraction)
+    learned = Learned(
+        model, clustering, space, weights, clustering.centers, np.zeros(d),
+        _own_bounds(space, options.bounds), np.full(k, fixed), np.arange(len(space.columns)),
+        options.delta, options.margin, options.contract_bounds,
+    )  # fmt: skip
+    return replace(learned, ranking=_ranking(learned, options.ranking))
+
+
+def _survey(learned: Learned, data: RowBlocks) -> tuple[Array, Array, Array]:
+    """Check all rows; return the least, largest and mean of their coordinates."""
+    clustering = learned.clustering
+    low, high, off, total = np.inf, -np.inf, 0, None
+    for rows in data:
+        width, wanted = rows.seen.shape[1], clustering.centers.shape[1]
+        if width != wanted:
+            raise DataError(f"X has {width} columns; the model was fitted on {wanted}.")
+        nearest, doubtful = clustering.nearest(rows.seen)
+        off += int(((learned.labels(rows) != nearest) & ~doubtful).sum())
+        low = np.minimum(low, rows.points.min(axis=0))
+        high = np.maximum(high, rows.points.max(axis=0))
+        total = total or like(rows.points, data.n_rows)
+        total.add(rows.points)
+    if off:
+        raise ModelError(
+            f"{type(clustering.model).__name__}.predict puts {off} of {data.n_rows} rows into "
+            "another cluster than that of the nearest centroid; only nearest-centroid models have "
+            "Voronoi cells. Use KMeans or SHARK."
+        )
+    assert total is not None
+    return np.asarray(low), np.asarray(high), np.asarray(total.total() / data.n_rows)
+
+
+def _own_bounds(space: Space, bounds: Any) -> OwnBounds:
+    """Read the option: the observed range, none, or given."""
+    d = len(space.columns)
+    if bounds is None:
+        lo, hi = np.full(d, -np.inf), np.full(d, np.inf)
+    elif isinstance(bounds, str):
+        lo, hi = np.array([column.observed for column in space.columns]).T.copy()
+    else:
+        lo, hi = read_sides(bounds, d)
+    return OwnBounds(lo, hi, space.inward(*space.box(lo, hi)))
+
+
+def _around_data(learned: Learned, data: RowBlocks) -> OwnBounds:
+    """Return the bounds with a box widened by rounding, so that data on its border are inside."""
+    bounds, space = learned.bounds, learned.space
+    if space.is_plain:
+        return bounds
+    lo, hi = space.box(bounds.lo, bounds.hi)
+    ends = [_near_ends(rows.points, lo, hi) for rows in data]
+    lows, highs = zip(*ends, strict=True)
+    box = space.inward(np.min([lo, *lows], axis=0), np.max([hi, *highs], axis=0))
+    return OwnBounds(bounds.lo, bounds.hi, box)
+
+
+def _near_ends(points: Array, lo: Array, hi: Array) -> tuple[Array, Array]:
+    """Return the least and largest of the points that are on a border, up to rounding."""
+    near = TOLERANCE.border
+    with np.errstate(invalid="ignore"):
+        low = np.where(np.abs(points - lo) <= near * np.abs(lo), points, np.inf).min(axis=0)
+        high = np.where(np.abs(points - hi) <= near * np.abs(hi), points, -np.inf).max(axis=0)
+    return low, high
+
+
+def _contraction(learned: Learned, data: RowBlocks, options: Options) -> Array:
+    """Return how far each cell shrinks: to the least share that holds `retain` of its members."""
+    if options.contraction != "retain":
+        return learned.alpha
+    k, retain = learned.n_clusters, options.retain
+    scores: list[list[Array]] = [[] for _ in range(k)]
+    for rows in data:
+        labels = learned.labels(rows)
+        for t in np.unique(labels):
+            found = learned.scores(int(t), rows, labels == t)
+            scores[t].append(found if retain < 1 else found.max(keepdims=True))
+    alpha = np.ones(k)
+    for t in np.flatnonzero([len(found) > 0 for found in scores]):
+        found = np.sort(np.concatenate(scores[t]))
+        kept = found[max(int(np.ceil(retain * len(found) - 1e-9)), 1) - 1]
+        alpha[t] = max(kept, LEAST_ALPHA)
+    if empty := [t for t in range(k) if not scores[t]]:
+        warn(
+            f"clusters {empty} have no rows in X; their cells are not contracted.",
+            EmptyClusterWarning,
+            stacklevel=4,
+        )
+    return alpha
+
+
+def _ranking(learned: Learned, ranking: Any) -> Ints:
+    """Return the columns, the most important first."""
+    columns = learned.space.columns
+    if isinstance(ranking, str):
+        share = learned.importance if ranking == "weights" else np.zeros_like(learned.weights)
+        scores = np.array([share[column.places].sum() for column in columns])
+    else:
+        try:
+            scores = np.asarray(ranking, dtype=np.float64)
+        except (TypeError, ValueError):
+            scores = np.empty(0)
+        if scores.shape != (len(columns),) or np.isnan(scores).any():
+            raise OptionError(
+                f"ranking must be {len(columns)} scores, one a column, highest first."
+            )
+    return np.argsort(-scores, kind="stable")
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def _check_share(value: Any, where: str) -> None:
+    if not (_is_number(value) and 0 < value <= 1):
+        raise OptionError(f"{where}={value!r} must be a number in (0, 1].")

@@ -1,0 +1,64 @@
+"""The plainest question in one pass over memory: numbers, a target a row, the box as learned.
+
+Rows are copied, assigned, answered and measured while they are in the cache. That is for many rows
+at once what `read`, `solve` and `measure` do one after the other.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from voicecf.arrays import Ints
+from voicecf.learned import Learned
+from voicecf.rules.allowed import NO_RULES, Allowed
+from voicecf.search.answering import outcome_of, relative
+from voicecf.search.answers import Answers
+from voicecf.search.outcome import Outcome
+from voicecf.search.question import Question, read_target
+from voicecf.search.solving import measure, solve
+from voicecf.solver.projection import Pass
+from voicecf.status import Status
+from voicecf.table.rows import Rows
+
+
+def answer_in_one_pass(learned: Learned, X: Any, target: Any) -> Outcome:
+    """Answer rows that may become anything within the learned bounds, at least cost."""
+    space, cells = learned.space, learned.cells
+    assert cells is not None
+    copies = None
+    if type(X) is np.ndarray and X.dtype == np.float64 and X.ndim == 2:
+        space._check_width(X.shape[1])
+        values, copies = np.ascontiguousarray(X), np.empty(X.shape)
+        rows = Rows(None, copies, copies, array=copies)
+    else:
+        rows = space.read(X)
+        values = np.ascontiguousarray(rows.points)
+    targets = read_target(target, len(values), learned.n_clusters)
+    done = Pass.over(values, copies, targets, learned.bounds.box, cells, learned.smallest_change)
+    _ask_the_model(learned, done, targets)
+    allowed = Allowed.of(space, NO_RULES, rows, learned.bounds)
+    question = Question(learned, rows, done.source, allowed)
+    cardinality = np.full(len(values), space.n_coordinates)
+    cardinality[done.found.status == Status.ALREADY] = 0
+    answers = Answers.of(done.found, cardinality)
+    left = np.flatnonzero(answers.status == Status.UNRESOLVED)
+    if left.size:
+        answers.put(left, solve(question, left, targets[left]))
+        cost, energy, changed = measure(question, left, answers.points[left])
+        done.cost[left], done.n_changed[left] = cost, changed
+        answers.gap[left] = relative(answers.gap[left], energy)
+    every = np.arange(len(values))
+    return outcome_of(question, every, targets, answers, (done.cost, done.n_changed))
+
+
+def _ask_the_model(learned: Learned, done: Pass, targets: Ints) -> None:
+    """Let the model tell the clusters that rounding leaves in doubt."""
+    asked = np.flatnonzero(done.source < 0)
+    if asked.size == 0:
+        return
+    if not np.isfinite(done.points[asked]).all():
+        learned.space._check_finite(done.points)
+    done.source[asked] = learned.clustering.labels(done.points[asked])
+    done.stay(asked[done.source[asked] == targets[asked]])
