@@ -8,7 +8,7 @@ from warnings import warn
 import numpy as np
 from numpy.typing import NDArray
 
-from voicecf import _core
+import voicecf._core as _core
 from voicecf.errors import EmptyClusterWarning, OptionError
 from voicecf.explainer import Explainer, check_target
 from voicecf.geometry.cell import Cell

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from voicecf import _core
+import voicecf._core as _core
 from voicecf.geometry.clustering import Clustering
 from voicecf.geometry.region import Array
 from voicecf.parallel import in_parallel

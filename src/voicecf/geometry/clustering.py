@@ -18,7 +18,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from voicecf import _core
+import voicecf._core as _core
 from voicecf.errors import ModelError
 from voicecf.geometry.cell import Arithmetic, Cell
 from voicecf.geometry.region import Array

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from voicecf import _core
+import voicecf._core as _core
 from voicecf.geometry.region import Array, Region
 from voicecf.parallel import in_parallel
 from voicecf.rules.choices import Choices

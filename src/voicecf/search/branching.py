@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from voicecf import _core
+import voicecf._core as _core
 from voicecf.geometry.region import Array
 from voicecf.parallel import in_parallel
 from voicecf.rules.choices import Choices

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from voicecf import _core
+import voicecf._core as _core
 from voicecf.geometry.region import Array, Region
 from voicecf.parallel import even_chunk, in_parallel
 from voicecf.status import Status
