@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from voicecf.geometry.cell import Arithmetic, Cell
-from voicecf.geometry.pullback import loosened, origins, pulled_back
-from voicecf.table.pipeline import Mixing
+from voicecf.geometry.pullback import Mixing, loosened, origins, pulled_back
 
 
 def problem(seed: int, p: int, d: int):

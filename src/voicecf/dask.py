@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from copy import deepcopy
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -23,12 +23,14 @@ except ImportError:
     raise ImportError("Dask frames need Dask: pip install 'voicecf[dask]'") from None
 
 from voicecf.errors import DataError
-from voicecf.explainer import Explainer
 from voicecf.files import Answering, explain_batches
 from voicecf.solver.passes import BATCH, Rows, Wish
 from voicecf.streaming.clusters import Numbers
-from voicecf.streaming.fitting import fit_stream
+from voicecf.streaming.fitting import fit_model
 from voicecf.table.stream import Progress, Stream
+
+if TYPE_CHECKING:
+    from voicecf.explainer import Explainer
 
 __all__ = ["explain", "fit"]
 
@@ -178,7 +180,7 @@ def fit(
     stream = Stream.of(lambda: _ahead(frame.partitions), progress)
     if _client() is not None:
         stream = replace(stream, place=lambda numbers: OnCluster.of(frame, numbers))
-    return fit_stream(estimator, stream)
+    return fit_model(estimator, stream)
 
 
 def _client() -> Any:

@@ -15,7 +15,7 @@ from sklearn.pipeline import Pipeline
 import voicecf._core as _core
 from voicecf.counterfactuals import Counterfactuals
 from voicecf.errors import DataError, ModelError, TargetError
-from voicecf.geometry.clustering import Clustering, divided, own_model
+from voicecf.geometry.clustering import Clustering
 from voicecf.geometry.pullback import origins
 from voicecf.geometry.region import Array
 from voicecf.parallel import in_parallel
@@ -28,6 +28,7 @@ from voicecf.search.aims import Answers, Rows
 from voicecf.solver.summing import like
 from voicecf.status import Status
 from voicecf.table.learning import Givens
+from voicecf.table.model import divided, own_model
 from voicecf.table.space import Given, Space
 from voicecf.table.stream import Stream
 from voicecf.tolerance import TOLERANCE

@@ -2,11 +2,30 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from voicecf.geometry.cell import Arithmetic
 from voicecf.geometry.region import Array, Region
-from voicecf.table.pipeline import Mixing
+
+
+@dataclass(frozen=True)
+class Mixing:
+    """What the steps from the first mixing one on do: x = matrix z + shift.
+
+    Attributes
+    ----------
+    matrix : array of shape (p, d)
+    shift : array of shape (p,)
+    """
+
+    matrix: Array
+    shift: Array
+
+    def __call__(self, points: Array) -> Array:
+        """Return what the model sees of coordinates, to rounding."""
+        return np.asarray(points @ self.matrix.T + self.shift)
 
 
 def origins(mixing: Mixing, centers: Array, middle: Array) -> Array:

@@ -5,12 +5,17 @@ Compiled loops trust the shapes that they are given; a file may say anything.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
 from voicecf.errors import SavingError, VoiceError
+from voicecf.geometry.cell import Arithmetic
+from voicecf.geometry.clustering import Clustering
+from voicecf.geometry.pullback import Mixing
+from voicecf.table.pipeline import Steps, Wire
+from voicecf.table.space import Column, Space
 
 # Letters are lengths: n is that of the columns, all others are as long as the first one says.
 SHAPES = {
@@ -31,28 +36,27 @@ SHAPES = {
     "SHARK": {"cluster_centers_": "kn", "feature_weights_": "n"},
 }
 MODELS = ("KMeans", "MiniBatchKMeans", "SHARK")
+EXPLAINERS = ("VoICE", "CFCLUST")
 # More than any machine has.
 THREADS = 1 << 12
 
 
 def check(made: Iterable[Any]) -> None:
     """Raise SavingError if an object does not fit together, or with those that it holds."""
-    from voicecf.explainer import Explainer
-    from voicecf.geometry.clustering import Clustering
-    from voicecf.table.space import Space
-
-    checks: dict[type, Callable[[Any], None]] = {
-        Clustering: _check_clustering, Space: _check_space, Explainer: _check_explainer,
-    }  # fmt: skip
     things = list(made)
     for thing in things:
         _check_shapes(thing)
         if type(thing).__name__ == "OneHotEncoder":
             _check_encoder(thing)
-    for kind, look in checks.items():
+    # Parts before what holds them: each check relies on the ones before it.
+    for names, verify in (
+        (("Clustering",), _check_clustering),
+        (("Space",), _check_space),
+        (EXPLAINERS, _check_explainer),
+    ):
         for thing in things:
-            if isinstance(thing, kind):
-                look(thing)
+            if type(thing).__name__ in names:
+                verify(thing)
 
 
 def _need(holds: Any, holder: Any, name: str) -> None:
@@ -135,9 +139,6 @@ def _check_encoder(encoder: Any) -> None:
 
 
 def _check_clustering(clustering: Any) -> None:
-    from voicecf.geometry.cell import Arithmetic
-    from voicecf.geometry.clustering import Clustering
-
     centers = _array(clustering, "centers", None, None)
     weights = _array(clustering, "weights", centers.shape[1])
     try:
@@ -156,8 +157,6 @@ def _check_clustering(clustering: Any) -> None:
 
 
 def _check_space(space: Any) -> None:
-    from voicecf.table.space import Column, Space
-
     kept = vars(space).keys() - {"continuous"}  # what it knows of itself once it was asked
     _need(kept == vars(Space.plain([], False)).keys(), space, "__dict__")
     d = len(_array(space, "slop", None))
@@ -201,8 +200,6 @@ def _check_column(column: Any) -> None:
 
 
 def _check_steps(space: Any, d: int) -> None:
-    from voicecf.table.pipeline import Mixing, Steps, Wire
-
     steps, width = space.steps, d
     _need(type(steps) is Steps and steps.mixing is space.mixing, space, "steps")
     _need(len(steps.wires) == len(steps.ends) == d, steps, "wires")
@@ -221,9 +218,6 @@ def _check_steps(space: Any, d: int) -> None:
 
 
 def _check_explainer(explainer: Any) -> None:
-    from voicecf.geometry.clustering import Clustering
-    from voicecf.table.space import Space
-
     if not {"clustering_", "space_"} & vars(explainer).keys():
         return  # not fitted
     clustering, space = vars(explainer).get("clustering_"), vars(explainer).get("space_")
@@ -241,7 +235,7 @@ def _check_explainer(explainer: Any) -> None:
     _need(clustering.dtype == space.dtype, explainer, "space_")
     _need((_array(explainer, "alpha_", k) > 0).all(), explainer, "alpha_")
     _need((_array(explainer, "spread_", d) >= 0).all(), explainer, "spread_")
-    if hasattr(explainer, "_set_order"):
+    if type(explainer).__name__ == "VoICE":
         _check_voice(explainer, space, d)
 
 

@@ -1,4 +1,4 @@
-"""Clusterings learned from a stream: SHARK and scikit-learn's KMeans."""
+"""The rows of a stream as a clustering takes them, and scikit-learn's KMeans learned from them."""
 
 from __future__ import annotations
 
@@ -12,12 +12,10 @@ from sklearn.base import clone
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_array, validate_data
 
 from voicecf.errors import DataError, ModelError
-from voicecf.shark import SHARK, check_init
 from voicecf.solver.passes import Batches, Contest, Data, Floats, Labels, Rows, Sweep, together
-from voicecf.streaming.distinct import DistinctStream
 from voicecf.streaming.spreading import Fetch, spread_out
 from voicecf.table.frames import table
 from voicecf.table.stream import Stream
@@ -58,16 +56,6 @@ class Numbers:
 
 def _nothing() -> Iterator[Any]:
     return iter(())
-
-
-def fit_shark(shark: SHARK, stream: Stream) -> None:
-    """Learn centers and feature weights; to the bit those of all rows in memory."""
-    shark._check_parameters()
-    validate_data(shark, stream.first(), dtype=np.float64)
-    rows = Numbers(shark, stream)
-    shark._check_count(stream.n_rows)
-    shark._learn(rows.data(), stream.n_rows, DistinctStream(rows))
-    shark.__dict__.pop("labels_", None)
 
 
 def fit_kmeans(kmeans: KMeans, stream: Stream) -> None:
@@ -119,6 +107,16 @@ def _starts(kmeans: KMeans, data: Data, n: int) -> list[Floats]:
     drawn = [random.choice(n, size=k, replace=False, p=share) for _ in range(n_init)]
     (fetch,) = data.answer([Fetch(np.concatenate(drawn))])
     return list(fetch.rows().reshape(n_init, k, -1))
+
+
+def check_init(init: Any, shape: tuple[int, int]) -> Floats:
+    """Return starting centers of the user's own as an array, or raise."""
+    centers: Floats = check_array(init, dtype=np.float64, order="C", copy=True, input_name="init")
+    if centers.shape != shape:
+        raise ValueError(
+            f"init has shape {centers.shape}; n_clusters and the columns of X ask for {shape}."
+        )
+    return centers
 
 
 def _lloyd(centers: Floats, max_iter: int, tol: float) -> Generator[Any, Any, tuple[Floats, int]]:

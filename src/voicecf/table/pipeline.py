@@ -34,6 +34,7 @@ from sklearn.preprocessing import (
 )
 
 from voicecf.errors import DataError, ModelError
+from voicecf.geometry.pullback import Mixing
 from voicecf.geometry.region import Array
 
 SCALERS = (StandardScaler, MinMaxScaler, RobustScaler, MaxAbsScaler)
@@ -45,24 +46,6 @@ KNOWN = (
     "QuantileTransformer, FunctionTransformer with inverse_func, OneHotEncoder, OrdinalEncoder, "
     "SimpleImputer and ColumnTransformer; then PCA, TruncatedSVD or a feature selector"
 )
-
-
-@dataclass(frozen=True)
-class Mixing:
-    """What the steps from the first mixing one on do: x = matrix z + shift.
-
-    Attributes
-    ----------
-    matrix : array of shape (p, d)
-    shift : array of shape (p,)
-    """
-
-    matrix: Array
-    shift: Array
-
-    def __call__(self, points: Array) -> Array:
-        """Return what the model sees of coordinates, to rounding."""
-        return np.asarray(points @ self.matrix.T + self.shift)
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from voicecf.errors import ColumnError, DataError, listed
+from voicecf.geometry.pullback import Mixing
 from voicecf.geometry.region import Array
 from voicecf.parallel import in_parallel
 from voicecf.table.frames import (
@@ -31,7 +32,7 @@ from voicecf.table.frames import (
     written,
     written_array,
 )
-from voicecf.table.pipeline import Mixing, Steps, dense
+from voicecf.table.pipeline import Steps, dense
 from voicecf.table.stream import Stream
 
 __all__ = ["Column", "Given", "Kind", "Mixing", "Space", "as_frame", "kind_of", "table"]
