@@ -5,19 +5,21 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 import sklearn
 
-import voicecf
-from voicecf.explainer import Explainer
 from voicecf.files.entry import rules_of
 from voicecf.files.reading import Source
 from voicecf.saving import save
+
+if TYPE_CHECKING:
+    from voicecf.explainer import Explainer
 
 __all__ = ["Request", "differences", "digest", "plain_question", "same"]
 
@@ -53,7 +55,7 @@ class Request:
     def manifest(self) -> dict[str, Any]:
         """Return what has to be the same for a run to go on."""
         versions = {
-            "voicecf": voicecf.__version__,
+            "voicecf": version("voicecf"),
             "pyarrow": pa.__version__,
             "numpy": np.__version__,
             "scikit-learn": sklearn.__version__,
