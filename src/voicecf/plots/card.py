@@ -18,7 +18,6 @@ from voicecf.plots.words import compact, level
 from voicecf.status import Status
 from voicecf.table.frames import table
 from voicecf.table.space import Kind
-from voicecf.voice import VoICE
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -190,9 +189,14 @@ def _changes(cf: Counterfactuals, i: int) -> list[Change]:
     return found
 
 
+def _is_of_voice(cf: Counterfactuals) -> bool:
+    """Return True if the answers are of VoICE: CFCLUST knows neither ranges nor reasons."""
+    return hasattr(explainer_of(cf), "tradeoff")
+
+
 def _ranges(cf: Counterfactuals, i: int) -> dict[str, list[Any]]:
     """Return how far each changed column may go; nothing where that is not known."""
-    if not isinstance(explainer_of(cf), VoICE):
+    if not _is_of_voice(cf):
         return {}
     found = short_ranges(cf, i)
     ends = {name: [float(end) for end in found[name]] for name in ("low", "high")}
@@ -227,7 +231,7 @@ def _subtitle(cf: Counterfactuals, i: int, changes: list[Change]) -> str:
 
 def _reason(cf: Counterfactuals, i: int) -> str:
     status = Status(int(cf.status[i]))
-    if status == Status.INFEASIBLE and isinstance(explainer_of(cf), VoICE):
+    if status == Status.INFEASIBLE and _is_of_voice(cf):
         text = cf.reason(i).text
         # The title has said that it cannot move.
         _, _, why = text.partition(": ")
