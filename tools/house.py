@@ -3,8 +3,8 @@
     python tools/house.py          # prints every offender, and fails if there is one
 
 Imports inside functions count like those at the top of a module; only what stands under
-``if TYPE_CHECKING:`` does not. ``import voicecf._core`` names the compiled core, which has no Python
-source and counts as no module; ``from voicecf import _core`` would count as an import of voicecf.
+``if TYPE_CHECKING:`` does not. Write ``import voicecf._core as _core`` for the compiled core:
+``from voicecf import _core`` counts as an import of ``voicecf/__init__``.
 """
 
 from __future__ import annotations
