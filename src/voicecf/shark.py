@@ -337,8 +337,8 @@ def restart(centers: Floats, max_iter: int, tol: float) -> Generator[Any, Any, E
     """
     phi = np.ones(centers.shape[1])
     weights = _weights(phi)
-    n_iter, settled = 0, False
-    while n_iter < max_iter and not settled:
+    n_iter, converged = 0, False
+    while n_iter < max_iter and not converged:
         sweep = yield Sweep(centers, weights)
         means = sweep.means()
         spread = _spared(sweep, means)
@@ -346,7 +346,7 @@ def restart(centers: Floats, max_iter: int, tol: float) -> Generator[Any, Any, E
             spread = (yield Spread(centers, weights, means)).total
         with np.errstate(over="ignore", invalid="ignore"):  # `_weights` tells of an overflow
             phi = spread.sum(axis=0)
-            settled = bool(np.linalg.norm(means - centers) <= tol)
+            converged = bool(np.linalg.norm(means - centers) <= tol)
         weights = _weights(phi)
         centers = means
         n_iter += 1

@@ -1,4 +1,4 @@
-"""The one entry of files, Spark, Ray and Dask: Arrow batches in, Arrow batches out."""
+"""Explain Arrow batches, which is what files, Spark, Ray and Dask call."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Answering", "explain_batches", "rules_of"]
 
-# What is told of every answer, after the user's own columns.
+# Columns of every answer, after the user's own.
 OWN = {
     "row": pa.int64(),
     "source": pa.int32(),
@@ -37,11 +37,11 @@ OWN = {
     "tau": pa.float64(),
     "gap": pa.float64(),
 }
-# ... and where alternatives were asked for.
+# One more column if alternatives were asked for.
 RANK = {"rank": pa.int32()}
-# Put before all of them if one has the name of a column of the user's.
+# Goes before all of these names if one is the name of a column of the user's.
 PREFIX = "voicecf_"
-# Of an answer that is none there is nothing to tell.
+# Null where a row has no answer.
 BLANK = ("cost", "n_changed", "rho", "tau", "gap")
 STATUSES = pa.array([status.name.lower() for status in Status], pa.string())
 
@@ -108,7 +108,7 @@ class Answering:
     voice : Explainer
     question : dict
         As of `explain`.
-    given : pyarrow.Schema
+    incoming : pyarrow.Schema
         Of the batches that come in.
     schema : pyarrow.Schema
         Of those that go out.
@@ -116,40 +116,40 @@ class Answering:
 
     voice: Explainer
     question: dict[str, Any]
-    given: pa.Schema
+    incoming: pa.Schema
     schema: pa.Schema
 
     @classmethod
     def of(
         cls,
         voice: Explainer,
-        given: pa.Schema,
+        incoming: pa.Schema,
         question: dict[str, Any],
         prefix: str | None = None,
     ) -> Answering:
         """Check a question against the columns of a stream, and work out what goes out."""
         _check_target(question.get("target", "nearest"))
-        space, names = voice._fitted_space(), given.names
+        space, names = voice._fitted_space(), incoming.names
         _check_names(names)
         if not space.named:
             space._check_width(len(names))
         rules = rules_of(question)
         rules.check(space)
-        fields = [_out_field(space, rules, names, field) for field in given]
+        fields = [_out_field(space, rules, names, field) for field in incoming]
         own = OWN | (RANK if question.get("alternatives") else {})
         prefix = _free_prefix(prefix, names, list(own))
         fields += [pa.field(prefix + name, kind) for name, kind in own.items()]
-        return cls(voice, question, given, pa.schema(fields))
+        return cls(voice, question, incoming, pa.schema(fields))
 
     def table(self, batch: pa.RecordBatch | pa.Table) -> pa.Table:
         """Return a batch as a table with the columns and types of the first one."""
         table = pa.Table.from_batches([batch]) if isinstance(batch, pa.RecordBatch) else batch
-        if table.schema.names != self.given.names:
+        if table.schema.names != self.incoming.names:
             raise ColumnError(
                 f"a batch has the columns {listed(table.schema.names)} where the first one had "
-                f"{listed(self.given.names)}; all batches need the same."
+                f"{listed(self.incoming.names)}; all batches need the same."
             )
-        return table if table.schema.equals(self.given) else table.cast(self.given)
+        return table if table.schema.equals(self.incoming) else table.cast(self.incoming)
 
     def explained(self, table: pa.Table) -> Counterfactuals:
         """Answer the rows of a table."""
@@ -162,7 +162,7 @@ class Answering:
         known = self._known(answers)
         lost = None if answers.feasible.all() else ~answers.feasible
         columns = []
-        for place, field in enumerate(self.given):
+        for place, field in enumerate(self.incoming):
             kind = self.schema.field(place).type
             values = known.get(self._source(place))
             if values is None:
@@ -171,13 +171,13 @@ class Answering:
                 values = _typed(values, kind, lost, field.name)
             columns.append(values)
         own = list(OWN | (RANK if self.question.get("alternatives") else {}))
-        columns += [_told(answers, name, lost, rows) for name in own]
+        columns += [_own_column(answers, name, lost, rows) for name in own]
         return pa.RecordBatch.from_arrays(columns, schema=self.schema)
 
     def _source(self, place: int) -> Any:
         """Return the explainer's name for a column of the stream."""
         space = self.voice.space_
-        return self.given.names[place] if space.named else space.sources[place]
+        return self.incoming.names[place] if space.named else space.sources[place]
 
     def _known(self, answers: Counterfactuals) -> dict[Any, Any]:
         """Return the changed values of the explainer's columns, by name."""
@@ -204,7 +204,7 @@ class Answering:
         return pc.if_else(moved, _cast(news, own.type, name), own)
 
     def _position(self, column: Column) -> str:
-        return str(self.given.names[self.voice.space_.sources.index(column.name)])
+        return str(self.incoming.names[self.voice.space_.sources.index(column.name)])
 
 
 def _check_target(target: Any) -> None:
@@ -229,7 +229,7 @@ def rules_of(question: dict[str, Any]) -> Rules:
     if rules is not None:
         return Rules.from_dict(rules)
     words = set(Rules.__dataclass_fields__)
-    return Rules.from_dict({word: said for word, said in question.items() if word in words})
+    return Rules.from_dict({word: value for word, value in question.items() if word in words})
 
 
 def _free_prefix(prefix: str | None, names: list[str], own: list[str]) -> str:
@@ -303,7 +303,7 @@ def _cast(values: Any, kind: Any, name: str) -> Any:
         ) from None
 
 
-def _told(answers: Counterfactuals, name: str, lost: Any, rows: NDArray[np.int64]) -> Any:
+def _own_column(answers: Counterfactuals, name: str, lost: Any, rows: NDArray[np.int64]) -> Any:
     """Return one of voicecf's own columns."""
     if name == "row":
         return pa.array(rows[answers.row])

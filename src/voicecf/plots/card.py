@@ -221,19 +221,19 @@ def _subtitle(cf: Counterfactuals, i: int, changes: list[Change]) -> str:
     if not changes:
         return ""
     rho = float(cf.rho[i])
-    reach = f"{rho:.2g} times as far" if rho >= 1.05 else "no further"
-    reach = "any distance" if rho > FAR else reach
-    told = f"Cost {compact(float(cf.cost[i]))}. The same move may go {reach}."
+    distance = f"{rho:.2g} times as far" if rho >= 1.05 else "no further"
+    distance = "any distance" if rho > FAR else distance
+    text = f"Cost {compact(float(cf.cost[i]))}. The same move may go {distance}."
     if Status(cf.status[i]) == Status.STOPPED:
-        told += " The search was cut short: a cheaper answer may exist."
-    return told
+        text += " The search was cut short: a cheaper answer may exist."
+    return text
 
 
 def _reason(cf: Counterfactuals, i: int) -> str:
     status = Status(int(cf.status[i]))
     if status == Status.INFEASIBLE and _is_of_voice(cf):
         text = cf.reason(i).text
-        # The title has said that it cannot move.
+        # The title says already that the row cannot move.
         _, _, why = text.partition(": ")
         return why[:1].upper() + why[1:] if text.startswith("Row ") and why else text
     return status.diagnosis

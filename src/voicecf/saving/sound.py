@@ -1,6 +1,6 @@
-"""Whether what a file holds fits together, before anything is computed with it.
+"""Checks that the objects of a file fit together, before anything is computed with them.
 
-Compiled loops trust the shapes that they are given; a file may say anything.
+The compiled core does not check shapes, and a file may hold anything.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from voicecf.geometry.pullback import Mixing
 from voicecf.table.pipeline import Steps, Wire
 from voicecf.table.space import Column, Space
 
-# Letters are lengths: n is that of the columns, all others are as long as the first one says.
+# One letter a dimension: n is the number of columns, and any other letter means one length.
 SHAPES = {
     "StandardScaler": {"mean_": "n", "var_": "n", "scale_": "n"},
     "MinMaxScaler": {"scale_": "n", "min_": "n"},
@@ -37,7 +37,7 @@ SHAPES = {
 }
 MODELS = ("KMeans", "MiniBatchKMeans", "SHARK")
 EXPLAINERS = ("VoICE", "CFCLUST")
-# More than any machine has.
+# No machine has more; a file may not ask for more.
 THREADS = 1 << 12
 
 
@@ -119,7 +119,7 @@ def _check_model(model: Any) -> None:
 
 
 def _check_encoder(encoder: Any) -> None:
-    """See that no code of a level is beyond the columns that it is written to."""
+    """Check that the code of every level lies within the columns of the encoder's output."""
     if not hasattr(encoder, "categories_"):
         return
     counts = [len(levels) for levels in encoder.categories_]
@@ -128,10 +128,10 @@ def _check_encoder(encoder: Any) -> None:
     _need(len(groups) == len(counts), encoder, "_default_to_infrequent_mappings")
     for i, group in enumerate(groups):
         if group is not None:
-            kept = counts[i] - encoder._infrequent_indices[i].size + 1
-            inside = group.shape == (counts[i],) and (group >= 0).all() and (group < kept).all()
+            grouped = counts[i] - encoder._infrequent_indices[i].size + 1
+            inside = group.shape == (counts[i],) and (group >= 0).all() and (group < grouped).all()
             _need(inside, encoder, "_default_to_infrequent_mappings")
-            counts[i] = kept
+            counts[i] = grouped
     dropped = encoder._drop_idx_after_grouping
     for i, drop in enumerate([] if dropped is None else dropped):
         _need(drop is None or 0 <= drop < counts[i], encoder, "drop_idx_")
@@ -157,8 +157,8 @@ def _check_clustering(clustering: Any) -> None:
 
 
 def _check_space(space: Any) -> None:
-    kept = vars(space).keys() - {"continuous"}  # what it knows of itself once it was asked
-    _need(kept == vars(Space.plain([], False)).keys(), space, "__dict__")
+    names = vars(space).keys() - {"continuous"}  # a cached property
+    _need(names == vars(Space.plain([], False)).keys(), space, "__dict__")
     d = len(_array(space, "slop", None))
     _need((space.slop >= 0).all(), space, "slop")
     _need(space.dtype in (np.float64, np.float32), space, "dtype")
@@ -213,8 +213,8 @@ def _check_steps(space: Any, d: int) -> None:
     _array(space._template, "points", 1, d)
     _check_array(space._template.seen, space._template, "seen", (1, width), np.float64, False)
     _need(space._template.kind is None and space._template.raw is None, space, "_template")
-    kept = space._template.array
-    _need(kept is None or kept.shape == (1, len(space.sources)), space, "_template")
+    array = space._template.array
+    _need(array is None or array.shape == (1, len(space.sources)), space, "_template")
 
 
 def _check_explainer(explainer: Any) -> None:

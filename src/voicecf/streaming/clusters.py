@@ -169,13 +169,13 @@ class Farthest:
 
 
 def _finish(kmeans: KMeans, centers: Floats, n_iter: int) -> None:
-    """Let scikit-learn itself make a fitted model of the centers: it knows what belongs to one."""
+    """Make a fitted model of the centers: scikit-learn fits a copy on them, which sets the rest."""
     names = getattr(kmeans, "feature_names_in_", None)
-    given = centers if names is None else table(dict(zip(names, centers.T, strict=True)))
+    rows = centers if names is None else table(dict(zip(names, centers.T, strict=True)))
     shell = clone(kmeans).set_params(init=centers, n_init=1, max_iter=1, verbose=0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # of coinciding centers
-        shell.fit(given)
+        shell.fit(rows)
     chosen = kmeans.get_params()
     vars(kmeans).update({name: v for name, v in vars(shell).items() if name not in chosen})
     kmeans.cluster_centers_, kmeans.n_iter_ = centers, n_iter
