@@ -2,6 +2,7 @@
 # make test    lint, types and tests; the app in a browser where there is one (chromium)
 # make app     open the app
 # make lint    ruff and mypy
+# make house   import cycles, layers, long and wide functions (tools/house.py)
 # make bench   speed, side by side with the alternatives
 # make scale   files, Dask, many clusters and the app, beside what there is to compare them with
 # make dice    the same rows answered by DiCE, in an environment of its own
@@ -17,7 +18,7 @@ COUNT ?= 1000000
 # What the core is compiled with: a compiler of this machine, else the one that PyPI has as ziglang.
 COMPILER := $(shell command -v $${CXX:-c++} || command -v g++ || command -v clang++)
 
-.PHONY: demo app test lint bench scale dice sweep sanitize wheel paper clean
+.PHONY: demo app test lint house bench scale dice sweep sanitize wheel paper clean
 
 demo: $(VENV)/demo
 	$(RUN) examples/demo.py
@@ -26,15 +27,19 @@ app: $(VENV)/app
 	$(RUN) -m voicecf app
 
 test: $(VENV)/test
-	$(RUN) -m ruff check src tests benchmarks examples
-	$(RUN) -m ruff format --check src tests benchmarks examples
+	$(RUN) -m ruff check src tests benchmarks examples tools
+	$(RUN) -m ruff format --check src tests benchmarks examples tools
 	$(RUN) -m mypy
+	$(RUN) tools/house.py
 	$(RUN) -m pytest --numprocesses 2 --dist loadfile
 
 lint: $(VENV)/test
-	$(RUN) -m ruff check --fix src tests benchmarks examples
-	$(RUN) -m ruff format src tests benchmarks examples
+	$(RUN) -m ruff check --fix src tests benchmarks examples tools
+	$(RUN) -m ruff format src tests benchmarks examples tools
 	$(RUN) -m mypy
+
+house: $(VENV)/test
+	$(RUN) tools/house.py
 
 bench: $(VENV)/bench
 	$(RUN) benchmarks/run.py

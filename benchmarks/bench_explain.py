@@ -86,7 +86,8 @@ def slsqp(case: Case, row: np.ndarray, target: int) -> np.ndarray:
 def _dense(case: Case, row: np.ndarray, target: int) -> tuple[np.ndarray, ...]:
     region = case.voice.region(target)
     metric = case.voice.clustering_.weights + case.voice.delta
-    return region.normals, region.offsets + region.normals @ region.origin, region.lo, region.hi, metric
+    offsets = region.offsets + region.normals @ region.origin
+    return region.normals, offsets, region.lo, region.hi, metric
 
 
 def daqp_solver(case: Case, row: np.ndarray, target: int) -> Callable[[], object]:

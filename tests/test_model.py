@@ -17,6 +17,7 @@ from sklearn.utils.validation import NotFittedError, check_is_fitted
 
 from voicecf import CFCLUST, SHARK, VoICE, streaming
 from voicecf.errors import ModelError
+from voicecf.geometry.clustering import Clustering
 
 WINE = load_wine(as_frame=True).data
 
@@ -45,6 +46,18 @@ def test_a_fitted_model_keeps_its_bits():
 def test_the_explainers_model_is_the_one_that_fitting_by_hand_gives():
     by_hand, voice = pipeline().fit(WINE), VoICE(pipeline()).fit(WINE)
     np.testing.assert_array_equal(by_hand[-1].cluster_centers_, voice.model_[-1].cluster_centers_)
+
+
+def test_only_the_exact_class_is_trusted_to_compute_distances_as_it_says():
+    class Own(SHARK):
+        pass
+
+    X = WINE.to_numpy()
+    plain, own = (kind(3, n_init=2, random_state=0).fit(X) for kind in (SHARK, Own))
+    assert Clustering.of(plain).trusted
+    assert not Clustering.of(own).trusted
+    assert Clustering.of(plain).arithmetic == Clustering.of(own).arithmetic
+    assert Clustering.of(plain).arithmetic.formula == "direct"
 
 
 def test_every_fit_fits_again():

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from voicecf.geometry.cell import Arithmetic, Cell
-from voicecf.geometry.pullback import Metrics, loosened, origins, pulled_back
-from voicecf.table.pipeline import Mixing
+from voicecf.geometry.pullback import Metrics, Mixing, loosened, origins, pulled_back
 
 
 def problem(seed: int, p: int, d: int):

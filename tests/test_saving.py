@@ -48,10 +48,10 @@ import voicecf
 from voicecf import CFCLUST, SHARK, Region, Status, VoICE
 from voicecf.errors import OptionError, SavingError, VersionWarning, VoiceError
 from voicecf.geometry.cell import Arithmetic
-from voicecf.learned import Learned
-from voicecf.saving import load, save
+from voicecf.geometry.pullback import Mixing
+from voicecf.learned.learned import Learned
+from voicecf.saving import load, load_explainer, save
 from voicecf.table.keptrow import KeptCell
-from voicecf.table.pipeline import Mixing
 
 TABLES = {"iris": load_iris, "wine": load_wine, "cancer": load_breast_cancer}
 
@@ -158,6 +158,17 @@ def test_the_baseline_is_saved_too(path):
     assert all(map(same_bits, answers(pairwise, X), answers(CFCLUST.load(path), X)))
     with pytest.raises(SavingError, match=r"holds a CFCLUST, no VoICE; use voicecf\.load"):
         VoICE.load(path)
+
+
+def test_an_explainer_of_either_class_is_loaded_and_nothing_else(path):
+    X = load_iris().data
+    model = KMeans(3, n_init=2, random_state=0).fit(X)
+    for explainer in (VoICE(model).fit(X), CFCLUST(model).fit(X)):
+        explainer.save(path)
+        assert type(load_explainer(path)) is type(explainer)
+    save(model, path)
+    with pytest.raises(SavingError, match=r"holds a KMeans, no explainer; use voicecf\.load"):
+        load_explainer(path)
 
 
 def test_the_model_is_one_object_again_and_caches_are_left_out(path):
@@ -598,7 +609,7 @@ NAMED = '"sklearn.preprocessing.StandardScaler"'
 @pytest.mark.parametrize("name", [
     "os.system", "subprocess.Popen", "builtins.eval", "voicecf.__main__.main",
     "voicecf.cli.command.main", "voicecf.saving.saving.os", "voicecf.voice.np",
-    "voicecf.explainer.BaseEstimator", "voicecf", "",
+    "voicecf.learned.explainer.BaseEstimator", "voicecf", "",
     "sklearn.preprocessing.os", "sklearn.linear_model.LinearRegression", "voicecf.nowhere.A",
     "voicecf.status.Status", "voicecf.errors.SavingError", "../evil", "numpy.load",
 ])  # fmt: skip

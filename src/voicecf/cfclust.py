@@ -6,12 +6,13 @@ from typing import Any, Self
 
 import numpy as np
 
-from voicecf.arrays import Array, Ints, Mask
 from voicecf.counterfactuals import Counterfactuals
 from voicecf.errors import ModelError, OptionError
-from voicecf.explainer import Explainer
-from voicecf.fitting import Options, learn
+from voicecf.geometry.arrays import Array, Ints, Mask
 from voicecf.geometry.clustering import Clustering
+from voicecf.geometry.tolerance import TOLERANCE
+from voicecf.learned.explainer import Explainer
+from voicecf.learned.fitting import Options, learn
 from voicecf.rules.allowed import Allowed
 from voicecf.rules.columns import columns_of
 from voicecf.search.answering import measured, solve_pairs
@@ -20,7 +21,6 @@ from voicecf.search.question import Pairs, Question
 from voicecf.search.solving import PAIRWISE
 from voicecf.status import Status
 from voicecf.table.space import Space
-from voicecf.tolerance import TOLERANCE
 
 
 class CFCLUST(Explainer):

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from voicecf.arrays import Array, Mask
+from voicecf.geometry.arrays import Array, Mask
 from voicecf.output import schema, sentences, tables
 from voicecf.output.digits import rounded
 from voicecf.reasons.ranges import ranges_of

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from copy import deepcopy
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -23,19 +23,18 @@ except ImportError:
     raise ImportError("Dask frames need Dask: pip install 'voicecf[dask]'") from None
 
 from voicecf.errors import DataError
-from voicecf.explainer import Explainer
 from voicecf.files import Answering, explain_batches
 from voicecf.solver.passes import BATCH, Rows, Wish
 from voicecf.streaming.clusters import Numbers
-from voicecf.streaming.fitting import fit_stream
+from voicecf.streaming.fitting import fit_model
 from voicecf.table.stream import Progress, Stream
+
+if TYPE_CHECKING:
+    from voicecf.learned.explainer import Explainer
 
 __all__ = ["explain", "fit"]
 
 Estimator = TypeVar("Estimator")
-
-# Told by the index, which is that of the rows.
-INDEXED = "row"
 
 
 def explain(voice: Explainer, frame: dd.DataFrame, **question: Any) -> dd.DataFrame:
@@ -80,26 +79,29 @@ def explain(voice: Explainer, frame: dd.DataFrame, **question: Any) -> dd.DataFr
     )
 
 
-def _meta(voice: Explainer, given: pd.DataFrame, question: dict[str, Any]) -> pd.DataFrame:
-    """Return an empty table of the answers, its types right."""
-    schema = pa.Schema.from_pandas(given, preserve_index=False)
-    untold = [i for i, field in enumerate(schema) if pa.types.is_null(field.type)]
-    for place in untold:  # of objects, which an empty column does not show
+def _meta(voice: Explainer, empty: pd.DataFrame, question: dict[str, Any]) -> pd.DataFrame:
+    """Return an empty table with the columns and types of the answers.
+
+    `empty` is an empty table with those of the rows.
+    """
+    schema = pa.Schema.from_pandas(empty, preserve_index=False)
+    # Arrow cannot tell what an empty column of objects would hold: taken for text.
+    for place in [i for i, field in enumerate(schema) if pa.types.is_null(field.type)]:
         schema = schema.set(place, pa.field(schema.names[place], pa.string()))
-    told = Answering.of(voice, schema, question).schema
+    output = Answering.of(voice, schema, question).schema
     columns = {}
-    for place, field in enumerate(told):
+    for place, field in enumerate(output):
         own = place >= len(schema)
-        kept = not own and field.type == schema.field(place).type
-        dtype = given.dtypes.iloc[place] if kept else field.type.to_pandas_dtype()
+        same = not own and field.type == schema.field(place).type
+        dtype = empty.dtypes.iloc[place] if same else field.type.to_pandas_dtype()
         columns[field.name] = pd.Series(dtype=_with_gaps(dtype, own, field.name))
-    columns.pop(_row_name(told, schema))
-    return pd.DataFrame(columns, index=given.index[:0])
+    columns.pop(_row_name(output, schema))
+    return pd.DataFrame(columns, index=empty.index[:0])
 
 
-def _row_name(told: pa.Schema, given: pa.Schema) -> str:
-    """Return what the column that counts rows is called: the first after the user's own."""
-    return str(told.names[len(given)])
+def _row_name(output: pa.Schema, rows: pa.Schema) -> str:
+    """Return the name of the column of row numbers: the first after the user's own columns."""
+    return str(output.names[len(rows)])
 
 
 def _with_gaps(dtype: Any, own: bool, name: str) -> Any:
@@ -122,10 +124,10 @@ def _answered(
     """Answer a partition."""
     if len(part) == 0:
         return meta
-    given = pa.Table.from_pandas(part, preserve_index=False)
-    (answers,) = explain_batches(voice, [given], **question)
+    rows = pa.Table.from_pandas(part, preserve_index=False)
+    (answers,) = explain_batches(voice, [rows], **question)
     table = pa.Table.from_batches([answers])
-    row = _row_name(table.schema, given.schema)
+    row = _row_name(table.schema, rows.schema)
     index = part.index[table[row].to_numpy()]
     made = table.drop_columns([row]).to_pandas(types_mapper=_nullable)
     made.index = index
@@ -178,7 +180,7 @@ def fit(
     stream = Stream.of(lambda: _ahead(frame.partitions), progress)
     if _client() is not None:
         stream = replace(stream, place=lambda numbers: OnCluster.of(frame, numbers))
-    return fit_stream(estimator, stream)
+    return fit_model(estimator, stream)
 
 
 def _client() -> Any:
@@ -229,10 +231,10 @@ class OnCluster:
 
     def answer(self, wishes: Sequence[Wish]) -> Sequence[Any]:
         """Send wishes from block to block; they are small, and the rows stay where they are."""
-        told = dask.delayed(list(wishes), traverse=False)
+        sent = dask.delayed(list(wishes), traverse=False)
         for block in self.blocks:
-            told = dask.delayed(_added)(told, block)
-        return list(told.compute())
+            sent = dask.delayed(_added)(sent, block)
+        return list(sent.compute())
 
 
 def _spans(lengths: Sequence[int]) -> Iterator[list[tuple[int, int, int]]]:

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Generator
 from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +16,6 @@ from sklearn.base import (
     ClusterMixin,
     TransformerMixin,
 )
-from sklearn.cluster import kmeans_plusplus
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import (
     check_array,
@@ -39,7 +38,10 @@ from voicecf.solver.passes import (
     Varying,
     together,
 )
+from voicecf.streaming.clusters import Numbers, check_init
+from voicecf.streaming.distinct import Distinct, DistinctRows, DistinctStream
 from voicecf.table.frames import in_partitions
+from voicecf.table.stream import Stream
 
 __all__ = ["SHARK", "WeightCollapseWarning"]
 
@@ -133,6 +135,9 @@ class SHARK(
     [0, 1]
     """
 
+    # `predict` sums w (x - m)^2 as it stands, not expanded; see `geometry.cell.Arithmetic`.
+    _distance_formula = "direct"
+
     def __init__(
         self,
         n_clusters: int = 8,
@@ -179,6 +184,15 @@ class SHARK(
         self._learn(Batches([rows]), len(rows.X), DistinctRows(rows.distinct()))
         self.labels_ = self._label(every.X)
         return self
+
+    def _fit_stream(self, stream: Stream) -> None:
+        """Learn from tables that come one after the other; to the bit what `fit` would learn."""
+        self._check_parameters()
+        validate_data(self, stream.first(), dtype=np.float64)
+        rows = Numbers(self, stream)
+        self._check_count(stream.n_rows)
+        self._learn(rows.data(), stream.n_rows, DistinctStream(rows))
+        self.__dict__.pop("labels_", None)  # of an earlier fit
 
     def _learn(self, data: Data, n_rows: int, distinct: Distinct) -> None:
         """Learn the model from rows that can be passed over, `n_rows` in all."""
@@ -306,44 +320,6 @@ class SHARK(
         )
 
 
-class Distinct(Protocol):
-    """The distinct rows among those to cluster, sorted; starting centers are drawn from them."""
-
-    @property
-    def count(self) -> int:
-        """How many there are."""
-
-    def take(self, positions: npt.NDArray[np.int64]) -> Floats:
-        """Return some of them."""
-
-    def spread_out(self, k: int, seeds: list[int]) -> list[Floats]:
-        """Draw centers far from one another (k-means++), k for each seed."""
-
-
-@dataclass(frozen=True)
-class DistinctRows:
-    """Distinct rows in memory."""
-
-    rows: Rows
-
-    @property
-    def count(self) -> int:
-        """How many there are."""
-        return len(self.rows.X)
-
-    def take(self, positions: npt.NDArray[np.int64]) -> Floats:
-        """Return some of them."""
-        return self.rows.X[positions]
-
-    def spread_out(self, k: int, seeds: list[int]) -> list[Floats]:
-        """Draw centers far from one another (k-means++), k for each seed."""
-        mass = self.rows.mass
-        return [
-            kmeans_plusplus(self.rows.X, k, sample_weight=mass, random_state=seed)[0]
-            for seed in seeds
-        ]
-
-
 @dataclass(frozen=True)
 class End:
     """Where a restart ended."""
@@ -361,8 +337,8 @@ def restart(centers: Floats, max_iter: int, tol: float) -> Generator[Any, Any, E
     """
     phi = np.ones(centers.shape[1])
     weights = _weights(phi)
-    n_iter, settled = 0, False
-    while n_iter < max_iter and not settled:
+    n_iter, converged = 0, False
+    while n_iter < max_iter and not converged:
         sweep = yield Sweep(centers, weights)
         means = sweep.means()
         spread = _spared(sweep, means)
@@ -370,7 +346,7 @@ def restart(centers: Floats, max_iter: int, tol: float) -> Generator[Any, Any, E
             spread = (yield Spread(centers, weights, means)).total
         with np.errstate(over="ignore", invalid="ignore"):  # `_weights` tells of an overflow
             phi = spread.sum(axis=0)
-            settled = bool(np.linalg.norm(means - centers) <= tol)
+            converged = bool(np.linalg.norm(means - centers) <= tol)
         weights = _weights(phi)
         centers = means
         n_iter += 1
@@ -415,16 +391,6 @@ def _generator(random_state: Any) -> np.random.Generator:
             f"random_state={random_state!r} must be None, an int of at least 0, a RandomState or "
             f"a Generator."
         ) from error
-
-
-def check_init(init: Any, shape: tuple[int, int]) -> Floats:
-    """Return starting centers of the user's own as an array, or raise."""
-    centers: Floats = check_array(init, dtype=np.float64, order="C", copy=True, input_name="init")
-    if centers.shape != shape:
-        raise ValueError(
-            f"init has shape {centers.shape}; n_clusters and the columns of X ask for {shape}."
-        )
-    return centers
 
 
 def _check_mass(sample_weight: Any, X: Floats) -> Floats:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from numbers import Integral
 from typing import Any, Literal, Self
 
-from voicecf.arrays import Array, Ints
 from voicecf.counterfactuals import Counterfactuals
 from voicecf.errors import OptionError, known_option
-from voicecf.explainer import Explainer
-from voicecf.fitting import Options, learn, learn_from_centers
+from voicecf.geometry.arrays import Array, Ints
 from voicecf.geometry.cell import Cell
 from voicecf.geometry.clustering import Clustering
 from voicecf.geometry.region import Region
+from voicecf.learned.explainer import Explainer
+from voicecf.learned.fitting import Options, learn, learn_from_centers
 from voicecf.rules.allowed import NO_RULES, Allowed, said_rules
 from voicecf.rules.rules import Rules
 from voicecf.search.alternatives import tradeoff, with_alternatives

@@ -18,9 +18,9 @@ from voicecf.errors import OptionError, VoiceError
 from voicecf.rules.rules import Rules
 
 if TYPE_CHECKING:
-    from voicecf.explainer import Explainer
     from voicecf.files.reading import Source
     from voicecf.files.run import Work
+    from voicecf.learned.explainer import Explainer
 
 __all__ = ["add_explain"]
 
@@ -194,8 +194,8 @@ def _show_some(work: Work) -> None:
 
 
 def _explain(chosen: argparse.Namespace, kept: bool = True) -> Work:
+    from voicecf.files.opening import check_apart
     from voicecf.files.progress import Bar
-    from voicecf.files.reading import check_apart
     from voicecf.files.run import Work
 
     asked = Asked(chosen, *read_words(chosen))
@@ -247,7 +247,7 @@ class Asked:
         self.source = self._source()
 
     def _source(self) -> Source:
-        from voicecf.files.reading import input_files, open_source
+        from voicecf.files.opening import input_files, open_source
 
         options: dict[str, Any] = {}
         if input_files(self.chosen.input)[1] == "csv":
@@ -281,7 +281,7 @@ class Asked:
 
     def explainer(self, bar: Any) -> Explainer:
         """Return the explainer: the saved one, or one that is fitted to the rows."""
-        from voicecf.files import fitting
+        from voicecf.cli import fitting
 
         if self.model is not None:
             return self.model
@@ -311,10 +311,9 @@ class Asked:
 
 
 def _loaded(path: Path) -> Explainer:
-    from voicecf.explainer import Explainer
-    from voicecf.saving import load
+    from voicecf.saving import load_explainer
 
-    return load(path, expected=Explainer)
+    return load_explainer(path)  # type: ignore[no-any-return]
 
 
 def _kinds(voice: Explainer) -> dict[str, str]:

@@ -8,16 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import adjusted_rand_score
 
-from voicecf.arrays import Array
-from voicecf.counterfactuals import Counterfactuals
 from voicecf.errors import DataError
+from voicecf.geometry.arrays import Array
 from voicecf.geometry.clustering import Clustering
+
+if TYPE_CHECKING:
+    from voicecf.counterfactuals import Counterfactuals
 
 # A move of a coordinate that is no larger than this is no change: the paper's, in the units of X.
 CHANGED = 1e-9

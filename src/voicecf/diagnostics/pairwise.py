@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from voicecf import _core
-from voicecf.arrays import Array
+import voicecf._core as _core
+from voicecf.geometry.arrays import Array
 from voicecf.geometry.clustering import Clustering
 from voicecf.parallel import in_parallel
 from voicecf.solver.projection import project

@@ -12,7 +12,8 @@ except ImportError:
     raise ImportError("files need pyarrow: pip install 'voicecf[files]'") from None
 
 from voicecf.files.entry import Answering, explain_batches
-from voicecf.files.reading import Source, open_source
+from voicecf.files.opening import open_source
+from voicecf.files.reading import Source
 from voicecf.files.run import explain_files
 
 __all__ = ["Answering", "Source", "explain_batches", "explain_files", "open_source"]

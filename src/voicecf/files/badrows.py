@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import astuple, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -12,8 +12,10 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from voicecf.errors import DataError
-from voicecf.explainer import Explainer
 from voicecf.table.space import Space
+
+if TYPE_CHECKING:
+    from voicecf.learned.explainer import Explainer
 
 __all__ = ["BadRow", "BadRowError", "Check"]
 

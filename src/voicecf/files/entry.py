@@ -1,29 +1,31 @@
-"""The one entry of files, Spark, Ray and Dask: Arrow batches in, Arrow batches out."""
+"""Explain Arrow batches, which is what files, Spark, Ray and Dask call."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from voicecf.counterfactuals import Counterfactuals
 from voicecf.errors import ColumnError, OptionError, listed
-from voicecf.explainer import Explainer
 from voicecf.rules.columns import column_of
 from voicecf.rules.rules import Rules
 from voicecf.status import Status
 from voicecf.table.column import Column
 from voicecf.table.space import Space
 
+if TYPE_CHECKING:
+    from voicecf.counterfactuals import Counterfactuals
+    from voicecf.learned.explainer import Explainer
+
 __all__ = ["Answering", "explain_batches", "rules_of"]
 
-# What is told of every answer, after the user's own columns.
+# Columns of every answer, after the user's own.
 OWN = {
     "row": pa.int64(),
     "source": pa.int32(),
@@ -36,11 +38,11 @@ OWN = {
     "tau": pa.float64(),
     "gap": pa.float64(),
 }
-# ... and where alternatives were asked for.
+# One more column if alternatives were asked for.
 RANK = {"rank": pa.int32()}
-# Put before all of them if one has the name of a column of the user's.
+# Goes before all of these names if one is the name of a column of the user's.
 PREFIX = "voicecf_"
-# Of an answer that is none there is nothing to tell.
+# Null where a row has no answer.
 BLANK = ("cost", "n_changed", "rho", "tau", "gap")
 STATUSES = pa.array([status.name.lower() for status in Status], pa.string())
 
@@ -107,7 +109,7 @@ class Answering:
     voice : Explainer
     question : dict
         As of `explain`.
-    given : pyarrow.Schema
+    incoming : pyarrow.Schema
         Of the batches that come in.
     schema : pyarrow.Schema
         Of those that go out.
@@ -115,40 +117,40 @@ class Answering:
 
     voice: Explainer
     question: dict[str, Any]
-    given: pa.Schema
+    incoming: pa.Schema
     schema: pa.Schema
 
     @classmethod
     def of(
         cls,
         voice: Explainer,
-        given: pa.Schema,
+        incoming: pa.Schema,
         question: dict[str, Any],
         prefix: str | None = None,
     ) -> Answering:
         """Check a question against the columns of a stream, and work out what goes out."""
         _check_target(question.get("target", "nearest"))
-        space, names = voice.space_, given.names
+        space, names = voice.space_, incoming.names
         _check_names(names)
         if not space.named:
             space._check_width(len(names))
         rules = rules_of(question)
         rules.check(space)
-        fields = [_out_field(space, rules, names, field) for field in given]
+        fields = [_out_field(space, rules, names, field) for field in incoming]
         own = OWN | (RANK if question.get("alternatives") else {})
         prefix = _free_prefix(prefix, names, list(own))
         fields += [pa.field(prefix + name, kind) for name, kind in own.items()]
-        return cls(voice, question, given, pa.schema(fields))
+        return cls(voice, question, incoming, pa.schema(fields))
 
     def table(self, batch: pa.RecordBatch | pa.Table) -> pa.Table:
         """Return a batch as a table with the columns and types of the first one."""
         table = pa.Table.from_batches([batch]) if isinstance(batch, pa.RecordBatch) else batch
-        if table.schema.names != self.given.names:
+        if table.schema.names != self.incoming.names:
             raise ColumnError(
                 f"a batch has the columns {listed(table.schema.names)} where the first one had "
-                f"{listed(self.given.names)}; all batches need the same."
+                f"{listed(self.incoming.names)}; all batches need the same."
             )
-        return table if table.schema.equals(self.given) else table.cast(self.given)
+        return table if table.schema.equals(self.incoming) else table.cast(self.incoming)
 
     def explained(self, table: pa.Table) -> Counterfactuals:
         """Answer the rows of a table."""
@@ -161,7 +163,7 @@ class Answering:
         known = self._known(answers)
         lost = None if answers.feasible.all() else ~answers.feasible
         columns = []
-        for place, field in enumerate(self.given):
+        for place, field in enumerate(self.incoming):
             kind = self.schema.field(place).type
             values = known.get(self._source(place))
             if values is None:
@@ -170,13 +172,13 @@ class Answering:
                 values = _typed(values, kind, lost, field.name)
             columns.append(values)
         own = list(OWN | (RANK if self.question.get("alternatives") else {}))
-        columns += [_told(answers, name, lost, rows) for name in own]
+        columns += [_own_column(answers, name, lost, rows) for name in own]
         return pa.RecordBatch.from_arrays(columns, schema=self.schema)
 
     def _source(self, place: int) -> Any:
         """Return the explainer's name for a column of the stream."""
         space = self.voice.space_
-        return self.given.names[place] if space.named else space.sources[place]
+        return self.incoming.names[place] if space.named else space.sources[place]
 
     def _known(self, answers: Counterfactuals) -> dict[Any, Any]:
         """Return the changed values of the explainer's columns, by name."""
@@ -203,7 +205,7 @@ class Answering:
         return pc.if_else(moved, _cast(news, own.type, name), own)
 
     def _position(self, column: Column) -> str:
-        return str(self.given.names[self.voice.space_.sources.index(column.name)])
+        return str(self.incoming.names[self.voice.space_.sources.index(column.name)])
 
 
 def _check_target(target: Any) -> None:
@@ -228,7 +230,7 @@ def rules_of(question: dict[str, Any]) -> Rules:
     if rules is not None:
         return Rules.from_dict(rules)
     words = set(Rules.__dataclass_fields__)
-    return Rules.from_dict({word: said for word, said in question.items() if word in words})
+    return Rules.from_dict({word: value for word, value in question.items() if word in words})
 
 
 def _free_prefix(prefix: str | None, names: list[str], own: list[str]) -> str:
@@ -302,7 +304,7 @@ def _cast(values: Any, kind: Any, name: str) -> Any:
         ) from None
 
 
-def _told(answers: Counterfactuals, name: str, lost: Any, rows: NDArray[np.int64]) -> Any:
+def _own_column(answers: Counterfactuals, name: str, lost: Any, rows: NDArray[np.int64]) -> Any:
     """Return one of voicecf's own columns."""
     if name == "row":
         return pa.array(rows[answers.row])

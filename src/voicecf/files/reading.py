@@ -1,4 +1,4 @@
-"""Files that rows come from: CSV or Parquet, one or a folder of them, read chunk by chunk."""
+"""Sources of rows that are read chunk by chunk, and the one of Parquet files."""
 
 from __future__ import annotations
 
@@ -17,17 +17,8 @@ from numpy.typing import NDArray
 from voicecf.errors import ColumnError, DataError, listed
 from voicecf.files.badrows import BadRow
 
-__all__ = [
-    "Chunk",
-    "ParquetFiles",
-    "Source",
-    "check_apart",
-    "in_parts",
-    "input_files",
-    "open_source",
-]
+__all__ = ["Chunk", "ParquetFiles", "Source", "in_parts"]
 
-CSV, PARQUET = (".csv", ".tsv", ".csv.gz", ".tsv.gz"), (".parquet", ".pq")
 # Rows that are read at once.
 READ = 1 << 16
 # Bytes at either end of a file that its fingerprint looks at.
@@ -183,64 +174,6 @@ def in_parts(chunks: Iterator[Chunk], size: int, start: int = 0) -> Iterator[lis
             part.append(rest)
     if part:
         yield part
-
-
-def open_source(given: Any, **options: Any) -> Source:
-    """Open a CSV or Parquet file, or a folder of them.
-
-    Parameters
-    ----------
-    given : path
-    **options
-        Of CSV files: `delimiter`, `decimal`, `encoding`, `kinds` and `categories`, see `CsvFiles`.
-    """
-    from voicecf.files.csvfiles import CsvFiles
-
-    files, kind = input_files(Path(given))
-    if kind == "parquet":
-        return ParquetFiles(files)
-    return CsvFiles(files, **options)
-
-
-def input_files(given: Path) -> tuple[list[Path], str]:
-    """Return the files that are meant, in the order of their names, and their kind."""
-    if not given.exists():
-        raise DataError(f"there is no file or folder {given}.")
-    if given.is_file():
-        files = [given]
-    else:
-        every = sorted(p for p in given.rglob("*") if p.is_file())
-        files = [p for p in every if not _hidden(p.relative_to(given)) and _kind(p)]
-        if not files:
-            raise DataError(f"there is no CSV or Parquet file in the folder {given}.")
-    kinds = {_kind(file) for file in files}
-    if len(kinds) > 1:
-        raise DataError(f"the folder {given} holds both CSV and Parquet files; give one kind.")
-    (kind,) = kinds
-    if kind is None:
-        raise DataError(
-            f"{given} is neither CSV nor Parquet by its name; rename it to end in .csv or .parquet."
-        )
-    return files, kind
-
-
-def check_apart(files: list[Path], output: Path) -> None:
-    """Refuse an output that is the input, or would become part of it."""
-    for file in files:
-        if output.absolute() in (file.absolute(), *file.absolute().parents):
-            raise DataError(f"the output {output} would replace the input {file}; give another.")
-    inside = {file.absolute().parent for file in files} if len(files) > 1 else set()
-    if inside & set(output.absolute().parents):
-        raise DataError(f"the output {output} lies within the folder of the input; give another.")
-
-
-def _kind(file: Path) -> str | None:
-    name = file.name.lower()
-    return "csv" if name.endswith(CSV) else "parquet" if name.endswith(PARQUET) else None
-
-
-def _hidden(path: Path) -> bool:
-    return any(part.startswith(("_", ".")) for part in path.parts)
 
 
 def _opened(file: Path) -> pq.ParquetFile:

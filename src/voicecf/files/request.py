@@ -1,23 +1,25 @@
-"""What a run is asked, as it is put down, so that a later run knows whether it is the same."""
+"""The question of a run as a manifest on disk, so that a later run can tell if it is the same."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 import sklearn
 
-import voicecf
-from voicecf.explainer import Explainer
 from voicecf.files.entry import rules_of
 from voicecf.files.reading import Source
 from voicecf.saving import save
+
+if TYPE_CHECKING:
+    from voicecf.learned.explainer import Explainer
 
 __all__ = ["Request", "differences", "digest", "plain_question", "same"]
 
@@ -53,7 +55,7 @@ class Request:
     def manifest(self) -> dict[str, Any]:
         """Return what has to be the same for a run to go on."""
         versions = {
-            "voicecf": voicecf.__version__,
+            "voicecf": version("voicecf"),
             "pyarrow": pa.__version__,
             "numpy": np.__version__,
             "scikit-learn": sklearn.__version__,
@@ -70,7 +72,7 @@ class Request:
 def plain_question(question: dict[str, Any]) -> dict[str, Any]:
     """Return a question in types of JSON."""
     rules = rules_of(question)
-    rest = {w: said for w, said in question.items() if w not in {"rules", *rules.to_dict()}}
+    rest = {w: value for w, value in question.items() if w not in {"rules", *rules.to_dict()}}
     return json.loads(json.dumps({**rest, "rules": rules.to_dict()}, default=str))  # type: ignore[no-any-return]
 
 
@@ -82,16 +84,16 @@ def digest(voice: Explainer) -> str:
         return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def same(told: dict[str, Any], manifest: dict[str, Any]) -> bool:
-    """Tell whether what was put down is what is asked now."""
-    return all(told.get(key) == said for key, said in manifest.items())
+def same(earlier: dict[str, Any], manifest: dict[str, Any]) -> bool:
+    """Return True if an earlier manifest has all that this one has."""
+    return all(earlier.get(key) == value for key, value in manifest.items())
 
 
-def differences(told: dict[str, Any], manifest: dict[str, Any]) -> str:
-    """Say in what two questions differ."""
+def differences(earlier: dict[str, Any], manifest: dict[str, Any]) -> str:
+    """Describe in what two manifests differ."""
     found = []
     for key, now in manifest.items():
-        before = told.get(key)
+        before = earlier.get(key)
         if before == now:
             continue
         if key == "input":
@@ -110,6 +112,6 @@ def _changed_words(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
     ]
 
 
-def _short(said: Any) -> str:
-    text = "not given" if said is None else json.dumps(said)
+def _short(value: Any) -> str:
+    text = "not given" if value is None else json.dumps(value)
     return text if len(text) <= 60 else text[:57] + "..."

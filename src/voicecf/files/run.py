@@ -8,13 +8,12 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pyarrow as pa
 
 from voicecf.errors import DataError, known_option
-from voicecf.explainer import Explainer
 from voicecf.files.ahead import ahead
 from voicecf.files.badrows import HEADER, BadRow, BadRowError, Check
 from voicecf.files.entry import Answering
@@ -28,12 +27,16 @@ from voicecf.files.folder import (
     sync_folder,
     write_whole,
 )
+from voicecf.files.opening import check_apart, open_source
 from voicecf.files.parts import Form, Sink, form_of
 from voicecf.files.progress import Bar
-from voicecf.files.reading import Chunk, Source, check_apart, in_parts, open_source
+from voicecf.files.reading import Chunk, Source, in_parts
 from voicecf.files.request import Request, differences, digest, plain_question, same
 from voicecf.files.tally import Tally
-from voicecf.saving import load, save
+from voicecf.saving import load_explainer, save
+
+if TYPE_CHECKING:
+    from voicecf.learned.explainer import Explainer
 
 __all__ = ["Work", "explain_files"]
 
@@ -183,7 +186,7 @@ class Work:
                 save(voice, kept)
                 write_whole(self.folder / "manifest.json", _json(manifest))
         # What was kept is read even if it was just written: both runs have the very same.
-        return load(kept, expected=Explainer)
+        return load_explainer(kept)  # type: ignore[no-any-return]
 
     def _answered(self, voice: Explainer, manifest: dict[str, Any]) -> dict[str, Any]:
         """Answer all parts that are not on the disk yet."""

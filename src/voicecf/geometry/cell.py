@@ -17,10 +17,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from voicecf.arrays import Array
+from voicecf.geometry.arrays import Array
 from voicecf.geometry.guard import Guard
 from voicecf.geometry.region import Region
-from voicecf.tolerance import EPS, TOLERANCE
+from voicecf.geometry.tolerance import EPS, TOLERANCE
 
 
 @dataclass(frozen=True)

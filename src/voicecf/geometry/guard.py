@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from voicecf.arrays import Array
+from voicecf.geometry.arrays import Array
 
 
 @dataclass(frozen=True)

@@ -6,12 +6,29 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from voicecf.arrays import Array
+from voicecf.geometry.arrays import Array
 from voicecf.geometry.cell import Arithmetic
 from voicecf.geometry.guard import Guard
 from voicecf.geometry.region import Region
-from voicecf.table.pipeline import Mixing
-from voicecf.tolerance import TOLERANCE
+from voicecf.geometry.tolerance import TOLERANCE
+
+
+@dataclass(frozen=True)
+class Mixing:
+    """What the steps from the first mixing one on do: x = matrix z + shift.
+
+    Attributes
+    ----------
+    matrix : array of shape (p, d)
+    shift : array of shape (p,)
+    """
+
+    matrix: Array
+    shift: Array
+
+    def __call__(self, points: Array) -> Array:
+        """Return what the model sees of coordinates, to rounding."""
+        return np.asarray(points @ self.matrix.T + self.shift)
 
 
 def origins(mixing: Mixing, centers: Array, middle: Array) -> Array:

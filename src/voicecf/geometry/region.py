@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from voicecf.arrays import Array
+from voicecf.geometry.arrays import Array
 from voicecf.geometry.guard import Guard
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from voicecf.arrays import Array, Ints, Mask
+from voicecf.geometry.arrays import Array, Ints, Mask
 from voicecf.search.outcome import Outcome
 from voicecf.status import Status
 from voicecf.table.frames import Cells

@@ -8,7 +8,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from voicecf.arrays import Ints
+from voicecf.geometry.arrays import Ints
 from voicecf.search.outcome import Outcome
 from voicecf.table.frames import emptied, indexed, table, typed
 

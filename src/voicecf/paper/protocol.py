@@ -21,7 +21,6 @@ from sklearn.cluster import KMeans
 from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-from voicecf.arrays import Array
 from voicecf.datasets import Dataset
 from voicecf.diagnostics import (
     ContractionSummary,
@@ -32,6 +31,7 @@ from voicecf.diagnostics import (
     evaluate,
     validity,
 )
+from voicecf.geometry.arrays import Array
 from voicecf.geometry.clustering import Clustering
 from voicecf.parallel import cores
 from voicecf.shark import SHARK, WeightCollapseWarning

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from voicecf.arrays import Array
 from voicecf.errors import ColumnError, DataError, known_column, listed
+from voicecf.geometry.arrays import Array
 from voicecf.output.wording import joined
 from voicecf.plots.words import legible
 from voicecf.status import Status
@@ -19,8 +19,8 @@ from voicecf.table.space import Space
 
 if TYPE_CHECKING:
     from voicecf.counterfactuals import Counterfactuals
-    from voicecf.explainer import Explainer
-    from voicecf.learned import Learned
+    from voicecf.learned.explainer import Explainer
+    from voicecf.learned.learned import Learned
 
 # Keeps directions apart where the model gives a coordinate no weight.
 LEAST_WEIGHT = 1e-12

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from voicecf.arrays import Array
+from voicecf.geometry.arrays import Array
 
 EMPTY = np.empty((0, 2))
 # A corner this far out, relative to the polygon, is on the line.

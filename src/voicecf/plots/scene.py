@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from voicecf.arrays import Array
 from voicecf.errors import DataError
+from voicecf.geometry.arrays import Array
 from voicecf.plots.plane import Plane, allowed_box
 from voicecf.plots.polygons import clipped, densified, line, rectangle
 from voicecf.status import Status
@@ -16,7 +16,7 @@ from voicecf.table.frames import any_array, as_frame
 
 if TYPE_CHECKING:
     from voicecf.counterfactuals import Counterfactuals
-    from voicecf.learned import Learned
+    from voicecf.learned.learned import Learned
 
 # Room around what is drawn, as a share of its size.
 MARGIN = 0.05

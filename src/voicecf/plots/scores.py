@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from voicecf.arrays import Array
+from voicecf.geometry.arrays import Array
 from voicecf.plots.display import Display, axis_names, canvas, head, stroke, write
 from voicecf.plots.theme import Theme, mixed
 from voicecf.table.frames import table

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from voicecf.arrays import Array
+from voicecf.geometry.arrays import Array
 from voicecf.output.wording import joined
 from voicecf.plots.display import (
     LITERAL,
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from voicecf.counterfactuals import Counterfactuals
-    from voicecf.explainer import Explainer
-    from voicecf.learned import Learned
+    from voicecf.learned.explainer import Explainer
+    from voicecf.learned.learned import Learned
 
 # How many columns a note names before it counts the rest.
 NAMED = 3

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from voicecf.arrays import Array
 from voicecf.errors import DataError, OptionError
+from voicecf.geometry.arrays import Array
 from voicecf.plots.display import Display, axis_names, canvas, fit, head, width_of, write
 from voicecf.plots.theme import Theme
 from voicecf.plots.words import compact, counted, legible

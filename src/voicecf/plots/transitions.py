@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from voicecf.arrays import Array
 from voicecf.errors import DataError, OptionError, known_option
+from voicecf.geometry.arrays import Array
 from voicecf.plots.display import LITERAL, Display, canvas, head, write
 from voicecf.plots.theme import Theme, is_dark, mixed
 from voicecf.plots.words import compact, counted, legible, shortened

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from voicecf.arrays import Array
 from voicecf.diagnostics import weight_concentration
+from voicecf.geometry.arrays import Array
 from voicecf.plots.display import LITERAL, Display, canvas, head, write
 from voicecf.plots.theme import Theme
 from voicecf.plots.words import counted, legible, shortened
@@ -17,7 +17,7 @@ from voicecf.table.frames import table
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from voicecf.explainer import Explainer
+    from voicecf.learned.explainer import Explainer
 
 # Bars before the rest is summed up, and letters of a name.
 MOST, LONGEST = 30, 40

@@ -9,8 +9,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from voicecf.arrays import Array, Mask
-from voicecf.learned import Learned
+from voicecf.geometry.arrays import Array, Mask
+from voicecf.learned.learned import Learned
 from voicecf.rules.allowed import Allowed
 from voicecf.rules.columns import column_of, columns_of
 from voicecf.rules.multiples import Multiples

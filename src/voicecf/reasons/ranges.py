@@ -10,9 +10,10 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import numpy as np
 
-from voicecf.arrays import Array, Mask
 from voicecf.errors import OptionError
+from voicecf.geometry.arrays import Array, Mask
 from voicecf.geometry.region import Region
+from voicecf.geometry.tolerance import TOLERANCE
 from voicecf.output.digits import BELOW, decimal, is_continuous
 from voicecf.output.tables import cells
 from voicecf.reasons.case import Case
@@ -24,7 +25,6 @@ from voicecf.status import Status
 from voicecf.table.frames import Cells, table
 from voicecf.table.rows import Rows
 from voicecf.table.space import Space
-from voicecf.tolerance import TOLERANCE
 
 __all__ = ["ranges_of", "short_ranges"]
 

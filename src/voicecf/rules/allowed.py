@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from voicecf.arrays import Array, Mask
 from voicecf.errors import OptionError
+from voicecf.geometry.arrays import Array, Mask
 from voicecf.rules.choices import Choices
 from voicecf.rules.constraints import Constraint, pull_back
 from voicecf.rules.rules import Rules

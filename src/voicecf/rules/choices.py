@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from voicecf.arrays import Array, Ints
 from voicecf.errors import OptionError
+from voicecf.geometry.arrays import Array, Ints
 from voicecf.rules.multiples import Grid
 from voicecf.rules.parts import ColumnRows, Flags, Freedom, part_of
 from voicecf.rules.rules import Rules

@@ -8,8 +8,8 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from voicecf.arrays import Array
 from voicecf.errors import ColumnError, known_column
+from voicecf.geometry.arrays import Array
 from voicecf.table.space import Space
 
 # Lists of numbers this short are remembered, and this many of them.

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from voicecf.arrays import Array
 from voicecf.errors import ColumnError, OptionError, VoiceError
+from voicecf.geometry.arrays import Array
 from voicecf.rules.columns import column_of, coordinates_of
 from voicecf.table.column import Column
 from voicecf.table.space import Space

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from voicecf.arrays import Array
+from voicecf.geometry.arrays import Array
 
 EXACT = 2.0**52  # whole numbers up to here, and their neighbours, are exact
 

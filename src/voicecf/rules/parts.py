@@ -12,8 +12,8 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from voicecf.arrays import Array, Ints
 from voicecf.errors import OptionError
+from voicecf.geometry.arrays import Array, Ints
 from voicecf.rules.columns import coordinates_of
 from voicecf.rules.constraints import affine_map
 from voicecf.rules.multiples import EXACT, Grid, Listed, Multiples

@@ -10,8 +10,8 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
-from voicecf.arrays import Array
 from voicecf.errors import BoundsError, ColumnError, OptionError, likely, listed
+from voicecf.geometry.arrays import Array
 from voicecf.rules.columns import column_of, columns_of, listed_columns
 from voicecf.rules.constraints import Constraint, read_constraints
 from voicecf.rules.sides import (

@@ -12,8 +12,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from voicecf.arrays import Array
 from voicecf.errors import BoundsError
+from voicecf.geometry.arrays import Array
 
 RELATIVE = re.compile(r"\s*([+-])\s*((?:\d+(?:_\d+)*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*(%?)\s*")
 SIDES = "a number, None (open), ... (as it was), or text relative to the row: '+500', '-10%'"

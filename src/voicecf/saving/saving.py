@@ -12,6 +12,7 @@ import shutil
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from importlib.metadata import version
 from io import BytesIO
 from math import prod
 from secrets import token_hex
@@ -27,7 +28,7 @@ from voicecf.errors import OptionError, SavingError, VersionWarning
 from voicecf.saving.sound import check
 from voicecf.saving.tree import PLAIN_KINDS, Place, TreeReader, TreeWriter
 
-__all__ = ["LIMIT", "load", "save"]
+__all__ = ["LIMIT", "load", "load_explainer", "save"]
 
 T = TypeVar("T")
 FORMAT, VERSION = "voicecf/explainer", "1.0"
@@ -136,13 +137,21 @@ def load(path: Any, *, limit: int = LIMIT, expected: type[T] = object) -> T:  # 
     return root
 
 
-def _head() -> dict[str, Any]:
-    from voicecf import __version__
+def load_explainer(path: Any, *, limit: int = LIMIT) -> Any:
+    """Read an explainer of any class; raise SavingError if the file holds something else."""
+    found: Any = load(path, limit=limit)
+    if not hasattr(found, "explain"):
+        raise SavingError(
+            f"{os.fsdecode(path)!r} holds a {type(found).__name__}, no explainer; use voicecf.load."
+        )
+    return found
 
+
+def _head() -> dict[str, Any]:
     return {
         "format": FORMAT,
         "version": VERSION,
-        "voicecf": __version__,
+        "voicecf": version("voicecf"),
         "scikit-learn": sklearn.__version__,
         "numpy": np.__version__,
     }

@@ -1,18 +1,23 @@
-"""Whether what a file holds fits together, before anything is computed with it.
+"""Checks that the objects of a file fit together, before anything is computed with them.
 
-Compiled loops trust the shapes that they are given; a file may say anything.
+The compiled core does not check shapes, and a file may hold anything.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
 from voicecf.errors import SavingError, VoiceError
+from voicecf.geometry.cell import Arithmetic
+from voicecf.geometry.clustering import Clustering
+from voicecf.geometry.pullback import Mixing
+from voicecf.table.pipeline import Steps, Wire
+from voicecf.table.space import Space
 
-# Letters are lengths: n is that of the columns, all others are as long as the first one says.
+# One letter a dimension: n is the number of columns, and any other letter means one length.
 SHAPES = {
     "StandardScaler": {"mean_": "n", "var_": "n", "scale_": "n"},
     "MinMaxScaler": {"scale_": "n", "min_": "n"},
@@ -31,28 +36,27 @@ SHAPES = {
     "SHARK": {"cluster_centers_": "kn", "feature_weights_": "n"},
 }
 MODELS = ("KMeans", "MiniBatchKMeans", "SHARK")
-# More than any machine has.
+EXPLAINERS = ("VoICE", "CFCLUST")
+# No machine has more; a file may not ask for more.
 THREADS = 1 << 12
 
 
 def check(made: Iterable[Any]) -> None:
     """Raise SavingError if an object does not fit together, or with those that it holds."""
-    from voicecf.explainer import Explainer
-    from voicecf.geometry.clustering import Clustering
-    from voicecf.table.space import Space
-
-    checks: dict[type, Callable[[Any], None]] = {
-        Clustering: _check_clustering, Space: _check_space, Explainer: _check_explainer,
-    }  # fmt: skip
     things = list(made)
     for thing in things:
         _check_shapes(thing)
         if type(thing).__name__ == "OneHotEncoder":
             _check_encoder(thing)
-    for kind, look in checks.items():
+    # Parts before what holds them: each check relies on the ones before it.
+    for names, verify in (
+        (("Clustering",), _check_clustering),
+        (("Space",), _check_space),
+        (EXPLAINERS, _check_explainer),
+    ):
         for thing in things:
-            if isinstance(thing, kind):
-                look(thing)
+            if type(thing).__name__ in names:
+                verify(thing)
 
 
 def _need(holds: Any, holder: Any, name: str) -> None:
@@ -115,7 +119,7 @@ def _check_model(model: Any) -> None:
 
 
 def _check_encoder(encoder: Any) -> None:
-    """See that no code of a level is beyond the columns that it is written to."""
+    """Check that the code of every level lies within the columns of the encoder's output."""
     if not hasattr(encoder, "categories_"):
         return
     counts = [len(levels) for levels in encoder.categories_]
@@ -124,10 +128,10 @@ def _check_encoder(encoder: Any) -> None:
     _need(len(groups) == len(counts), encoder, "_default_to_infrequent_mappings")
     for i, group in enumerate(groups):
         if group is not None:
-            kept = counts[i] - encoder._infrequent_indices[i].size + 1
-            inside = group.shape == (counts[i],) and (group >= 0).all() and (group < kept).all()
+            grouped = counts[i] - encoder._infrequent_indices[i].size + 1
+            inside = group.shape == (counts[i],) and (group >= 0).all() and (group < grouped).all()
             _need(inside, encoder, "_default_to_infrequent_mappings")
-            counts[i] = kept
+            counts[i] = grouped
     dropped = encoder._drop_idx_after_grouping
     for i, drop in enumerate([] if dropped is None else dropped):
         _need(drop is None or 0 <= drop < counts[i], encoder, "drop_idx_")
@@ -135,9 +139,6 @@ def _check_encoder(encoder: Any) -> None:
 
 
 def _check_clustering(clustering: Any) -> None:
-    from voicecf.geometry.cell import Arithmetic
-    from voicecf.geometry.clustering import Clustering
-
     centers = _array(clustering, "centers", None, None)
     weights = _array(clustering, "weights", centers.shape[1])
     try:
@@ -157,7 +158,6 @@ def _check_clustering(clustering: Any) -> None:
 
 def _check_space(space: Any) -> None:
     from voicecf.table.column import Column
-    from voicecf.table.space import Space
 
     kept = vars(space).keys() - {"continuous"}  # what it knows of itself once it was asked
     _need(kept == vars(Space.plain([], False)).keys(), space, "__dict__")
@@ -202,8 +202,6 @@ def _check_column(column: Any) -> None:
 
 
 def _check_steps(space: Any, d: int) -> None:
-    from voicecf.table.pipeline import Mixing, Steps, Wire
-
     steps, width = space.steps, d
     _need(type(steps) is Steps and steps.mixing is space.mixing, space, "steps")
     _need(len(steps.wires) == len(steps.ends) == d, steps, "wires")
@@ -217,8 +215,8 @@ def _check_steps(space: Any, d: int) -> None:
     _array(space._template, "points", 1, d)
     _check_array(space._template.seen, space._template, "seen", (1, width), np.float64, False)
     _need(space._template.kind is None and space._template.raw is None, space, "_template")
-    kept = space._template.array
-    _need(kept is None or kept.shape == (1, len(space.sources)), space, "_template")
+    array = space._template.array
+    _need(array is None or array.shape == (1, len(space.sources)), space, "_template")
 
 
 def _check_explainer(explainer: Any) -> None:
@@ -237,7 +235,6 @@ def _check_explainer(explainer: Any) -> None:
 def _check_learned(learned: Any) -> None:
     from voicecf.geometry.clustering import Clustering
     from voicecf.rules.allowed import OwnBounds
-    from voicecf.table.space import Space
 
     clustering, space, bounds = learned.clustering, learned.space, learned.bounds
     _need(type(clustering) is Clustering and type(space) is Space, learned, "space")

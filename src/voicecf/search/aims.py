@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from voicecf import _core
-from voicecf.arrays import Array, Ints, Mask
+import voicecf._core as _core
+from voicecf.geometry.arrays import Array, Ints, Mask
 from voicecf.geometry.region import Region
 from voicecf.parallel import in_parallel
 from voicecf.rules.choices import Choices

@@ -9,15 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from voicecf.arrays import Ints, Mask
 from voicecf.errors import OptionError
+from voicecf.geometry.arrays import Ints, Mask
+from voicecf.geometry.tolerance import TOLERANCE
 from voicecf.search.answering import verified
 from voicecf.search.answers import Answers
 from voicecf.search.outcome import Outcome
 from voicecf.search.question import Question
 from voicecf.search.solving import measure, solve
 from voicecf.status import Status
-from voicecf.tolerance import TOLERANCE
 
 
 def with_alternatives(first: Outcome, most: int) -> Outcome:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from voicecf.arrays import Array, Ints
+from voicecf.geometry.arrays import Array, Ints
 from voicecf.search.answers import Answers
 from voicecf.search.outcome import Outcome
 from voicecf.search.question import Pairs, Question

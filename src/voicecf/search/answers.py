@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from voicecf.arrays import Array, Ints, Mask
+from voicecf.geometry.arrays import Array, Ints, Mask
 from voicecf.solver.projection import Projection
 from voicecf.status import Status
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from voicecf import _core
-from voicecf.arrays import Array, Ints
+import voicecf._core as _core
+from voicecf.geometry.arrays import Array, Ints
 from voicecf.parallel import in_parallel
 from voicecf.rules.choices import Choices, Freedom
 from voicecf.search.answers import is_found

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from voicecf.arrays import Ints
-from voicecf.learned import Learned
+from voicecf.geometry.arrays import Ints
+from voicecf.learned.learned import Learned
 from voicecf.rules.allowed import NO_RULES, Allowed
 from voicecf.search.answering import outcome_of, relative
 from voicecf.search.answers import Answers

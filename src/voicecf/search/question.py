@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from voicecf.arrays import Array, Ints
 from voicecf.errors import TargetError
-from voicecf.learned import Learned
+from voicecf.geometry.arrays import Array, Ints
+from voicecf.learned.learned import Learned
 from voicecf.rules.allowed import Allowed
 from voicecf.table.rows import Rows
 

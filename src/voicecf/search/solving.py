@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from voicecf import _core
-from voicecf.arrays import Array, Ints
+import voicecf._core as _core
+from voicecf.geometry.arrays import Array, Ints
 from voicecf.geometry.clustering import Clustering
 from voicecf.geometry.guard import Guard
 from voicecf.geometry.region import Region
-from voicecf.learned import Learned
+from voicecf.geometry.tolerance import TOLERANCE
+from voicecf.learned.learned import Learned
 from voicecf.parallel import in_parallel
 from voicecf.rules.allowed import Allowed
 from voicecf.search.aims import Aim, Choosing, fewest_changes, least_cost, shortest_prefix
@@ -23,7 +24,6 @@ from voicecf.search.answers import Answers
 from voicecf.search.question import Pairs, Question
 from voicecf.solver.projection import UnitConstraints, project_into_cells
 from voicecf.status import Status
-from voicecf.tolerance import TOLERANCE
 
 Solver = Callable[[Question, Ints, Ints], Answers]
 OBJECTIVES: dict[str, Callable[[Array, Ints, Aim], Answers]] = {

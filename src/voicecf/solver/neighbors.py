@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linprog
 
-from voicecf.arrays import Array, Ints
+from voicecf.geometry.arrays import Array, Ints
 from voicecf.geometry.cell import Cell
 from voicecf.geometry.region import Region
 from voicecf.solver.projection import UnitConstraints, project

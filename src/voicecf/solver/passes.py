@@ -17,7 +17,7 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from voicecf import _core
+import voicecf._core as _core
 from voicecf.parallel import in_parallel
 from voicecf.solver.summing import Pairwise
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from voicecf import _core
-from voicecf.arrays import Array, Ints
+import voicecf._core as _core
+from voicecf.geometry.arrays import Array, Ints
 from voicecf.geometry.guard import Guard
 from voicecf.geometry.region import Region
 from voicecf.parallel import even_chunk, in_parallel

@@ -1,4 +1,4 @@
-"""Clusterings learned from a stream: SHARK and scikit-learn's KMeans."""
+"""The rows of a stream as a clustering takes them, and scikit-learn's KMeans learned from them."""
 
 from __future__ import annotations
 
@@ -12,12 +12,10 @@ from sklearn.base import clone
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_array, validate_data
 
 from voicecf.errors import DataError, ModelError
-from voicecf.shark import SHARK, check_init
 from voicecf.solver.passes import Batches, Contest, Data, Floats, Labels, Rows, Sweep, together
-from voicecf.streaming.distinct import DistinctStream
 from voicecf.streaming.spreading import Fetch, spread_out
 from voicecf.table.frames import table
 from voicecf.table.stream import Stream
@@ -58,16 +56,6 @@ class Numbers:
 
 def _nothing() -> Iterator[Any]:
     return iter(())
-
-
-def fit_shark(shark: SHARK, stream: Stream) -> None:
-    """Learn centers and feature weights; to the bit those of all rows in memory."""
-    shark._check_parameters()
-    validate_data(shark, stream.first(), dtype=np.float64)
-    rows = Numbers(shark, stream)
-    shark._check_count(stream.n_rows)
-    shark._learn(rows.data(), stream.n_rows, DistinctStream(rows))
-    shark.__dict__.pop("labels_", None)
 
 
 def fit_kmeans(kmeans: KMeans, stream: Stream) -> None:
@@ -121,6 +109,16 @@ def _starts(kmeans: KMeans, data: Data, n: int) -> list[Floats]:
     return list(fetch.rows().reshape(n_init, k, -1))
 
 
+def check_init(init: Any, shape: tuple[int, int]) -> Floats:
+    """Return starting centers of the user's own as an array, or raise."""
+    centers: Floats = check_array(init, dtype=np.float64, order="C", copy=True, input_name="init")
+    if centers.shape != shape:
+        raise ValueError(
+            f"init has shape {centers.shape}; n_clusters and the columns of X ask for {shape}."
+        )
+    return centers
+
+
 def _lloyd(centers: Floats, max_iter: int, tol: float) -> Generator[Any, Any, tuple[Floats, int]]:
     """Ask for Lloyd's passes; return the centers and the number of passes."""
     equal = np.ones(centers.shape[1])
@@ -171,13 +169,13 @@ class Farthest:
 
 
 def _finish(kmeans: KMeans, centers: Floats, n_iter: int) -> None:
-    """Let scikit-learn itself make a fitted model of the centers: it knows what belongs to one."""
+    """Make a fitted model of the centers: scikit-learn fits a copy on them, which sets the rest."""
     names = getattr(kmeans, "feature_names_in_", None)
-    given = centers if names is None else table(dict(zip(names, centers.T, strict=True)))
+    rows = centers if names is None else table(dict(zip(names, centers.T, strict=True)))
     shell = clone(kmeans).set_params(init=centers, n_init=1, max_iter=1, verbose=0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # of coinciding centers
-        shell.fit(given)
+        shell.fit(rows)
     chosen = kmeans.get_params()
     vars(kmeans).update({name: v for name, v in vars(shell).items() if name not in chosen})
     kmeans.cluster_centers_, kmeans.n_iter_ = centers, n_iter

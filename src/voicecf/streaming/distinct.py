@@ -1,4 +1,4 @@
-"""The distinct rows of a stream, sorted: in memory while they fit, then in runs on disk."""
+"""Distinct rows, sorted, to draw starting centers from: in memory, or in runs on disk."""
 
 from __future__ import annotations
 
@@ -8,17 +8,56 @@ from functools import cached_property
 from pathlib import Path
 from shutil import rmtree
 from tempfile import mkdtemp
+from typing import Protocol
 from weakref import finalize
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.cluster import kmeans_plusplus
 
-from voicecf.shark import Distinct, DistinctRows
 from voicecf.solver.passes import BATCH, Batches, Floats, Rows
 from voicecf.streaming.spreading import spread_out
 
 # Bytes of distinct rows that are held in memory; beyond, they go to a temporary folder.
 HELD = 1 << 29
+
+
+class Distinct(Protocol):
+    """The distinct rows among those to cluster, sorted; starting centers are drawn from them."""
+
+    @property
+    def count(self) -> int:
+        """How many there are."""
+
+    def take(self, positions: npt.NDArray[np.int64]) -> Floats:
+        """Return some of them."""
+
+    def spread_out(self, k: int, seeds: list[int]) -> list[Floats]:
+        """Draw centers far from one another (k-means++), k for each seed."""
+
+
+@dataclass(frozen=True)
+class DistinctRows:
+    """Distinct rows in memory."""
+
+    rows: Rows
+
+    @property
+    def count(self) -> int:
+        """How many there are."""
+        return len(self.rows.X)
+
+    def take(self, positions: npt.NDArray[np.int64]) -> Floats:
+        """Return some of them."""
+        return self.rows.X[positions]
+
+    def spread_out(self, k: int, seeds: list[int]) -> list[Floats]:
+        """Draw centers far from one another (k-means++), k for each seed."""
+        mass = self.rows.mass
+        return [
+            kmeans_plusplus(self.rows.X, k, sample_weight=mass, random_state=seed)[0]
+            for seed in seeds
+        ]
 
 
 class DistinctStream:

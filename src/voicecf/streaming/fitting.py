@@ -1,4 +1,4 @@
-"""The door: what can be learned from a stream, and who learns it."""
+"""Entry point of fitting on a stream: which estimators can, and which code fits each."""
 
 from __future__ import annotations
 
@@ -8,11 +8,9 @@ from sklearn.cluster import KMeans
 from sklearn.pipeline import Pipeline
 
 from voicecf.errors import ModelError
-from voicecf.shark import SHARK
-from voicecf.streaming.clusters import fit_kmeans, fit_shark
+from voicecf.streaming.clusters import fit_kmeans
 from voicecf.streaming.steps import learn, transformed
 from voicecf.table.stream import Progress, Stream
-from voicecf.voice import VoICE
 
 Estimator = TypeVar("Estimator")
 
@@ -63,25 +61,21 @@ def fit(estimator: Estimator, source: Any, *, progress: Progress | None = None) 
     >>> bool((parts.cluster_centers_ == whole.cluster_centers_).all())
     True
     """
-    return fit_stream(estimator, Stream.of(source, progress))
-
-
-def fit_stream(estimator: Estimator, stream: Stream) -> Estimator:
-    """Fit an estimator on a stream."""
-    if isinstance(estimator, VoICE):
-        return estimator._fit_stream(stream)
-    return fit_model(estimator, stream)
+    return fit_model(estimator, Stream.of(source, progress))
 
 
 def fit_model(model: Estimator, stream: Stream) -> Estimator:
-    """Fit a clustering, or a pipeline that ends in one, and return it."""
-    if isinstance(model, Pipeline):
+    """Fit a clustering, a pipeline that ends in one, or an explainer of one, and return it.
+
+    Estimators of this library have a method `_fit_stream`; those of scikit-learn are fitted here.
+    """
+    if hasattr(model, "_fit_stream"):
+        model._fit_stream(stream)
+    elif isinstance(model, Pipeline):
         for at, (name, step) in enumerate(model.steps[:-1]):
             model.steps[at] = (name, learn(step, stream, name))
             stream = transformed(model.steps[at][1], stream)
         fit_model(model.steps[-1][1], stream)
-    elif isinstance(model, SHARK):
-        fit_shark(model, stream)
     elif isinstance(model, KMeans):
         fit_kmeans(model, stream)
     else:

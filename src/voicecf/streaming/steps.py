@@ -235,8 +235,8 @@ def _counted(tables: Stream) -> list[Counter[Any]]:
 
 def _filled_in(imputer: SimpleImputer, counts: list[Counter[Any]]) -> list[Any]:
     if imputer.strategy == "constant":
-        given = [value for value in imputer.statistics_.tolist() if value == value]
-        fill = given[0] if given else imputer.fill_value
+        constants = [value for value in imputer.statistics_.tolist() if value == value]
+        fill = constants[0] if constants else imputer.fill_value
         return [fill if counter or imputer.keep_empty_features else None for counter in counts]
     pick = _most_frequent if imputer.strategy == "most_frequent" else _median
     return [pick(counter) if counter else None for counter in counts]
@@ -282,7 +282,7 @@ def _is_estimator(part: Any) -> bool:
 
 
 def _blank(transformers: Any) -> list[Any]:
-    """Let everybody take his columns and do nothing."""
+    """Return the transformers with every estimator replaced by one that changes nothing."""
     return [
         (name, "passthrough" if _is_estimator(step) else step, chosen)
         for name, step, chosen in transformers
@@ -296,14 +296,14 @@ def _picked(positions: list[int], block: Any) -> Any:
 
 def _assemble(columns: ColumnTransformer, learned: dict[str, Any], first: Any) -> None:
     """Fit a ColumnTransformer on the first block without fitting its parts."""
-    given = columns.transformers, columns.remainder
+    original = columns.transformers, columns.remainder
     frozen = {name: FrozenEstimator(part) for name, part in learned.items()}
-    columns.transformers = [(n, frozen.get(n, part), chosen) for n, part, chosen in given[0]]
-    columns.remainder = frozen.get("remainder", given[1])
+    columns.transformers = [(n, frozen.get(n, part), chosen) for n, part, chosen in original[0]]
+    columns.remainder = frozen.get("remainder", original[1])
     try:
         columns.fit(first)
     finally:
-        columns.transformers, columns.remainder = given
+        columns.transformers, columns.remainder = original
     columns.transformers_ = [
         (name, part.estimator if isinstance(part, FrozenEstimator) else part, chosen)
         for name, part, chosen in columns.transformers_

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from voicecf.arrays import Array, Ints
+from voicecf.geometry.arrays import Array, Ints
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from importlib.util import find_spec
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -13,8 +12,9 @@ from narwhals.exceptions import DuplicateError
 from numpy.typing import NDArray
 from scipy import sparse
 
-from voicecf.arrays import Array, Ints
 from voicecf.errors import ColumnError, DataError, listed
+from voicecf.geometry.arrays import Array, Ints
+from voicecf.geometry.named import installed_backend
 
 # Whole numbers up to here are exact as floats.
 EXACT = 2**53
@@ -72,7 +72,7 @@ def kind_of(X: Any) -> Kind | None:
 def table(columns: Mapping[Any, Any], kind: Kind | None = None, schema: Any = None) -> Any:
     """Build a frame of a kind; without one, of a library that is installed."""
     plain = {name: np.ascontiguousarray(values) for name, values in columns.items()}
-    backend: Any = kind.backend if kind else _installed()
+    backend: Any = kind.backend if kind else installed_backend()
     if schema is not None:
         plain = {name: values.tolist() for name, values in plain.items()}
     return nw.from_dict(plain, schema=schema, backend=backend).to_native()
@@ -83,13 +83,6 @@ def indexed(native: Any, kind: Kind | None, rows: Any) -> Any:
     if kind is not None and kind.index is not None:
         native.index = kind.index[rows]
     return native
-
-
-def _installed() -> str:
-    for backend in ("pandas", "polars", "pyarrow"):
-        if find_spec(backend):
-            return backend
-    raise ImportError("a table needs pandas, polars or pyarrow: pip install pandas")
 
 
 def any_array(X: Any) -> NDArray[Any]:

@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from voicecf.arrays import Array, Ints
 from voicecf.errors import ColumnError, DataError, ModelError, OptionError, known_column, listed
+from voicecf.geometry.arrays import Array, Ints
+from voicecf.geometry.tolerance import TOLERANCE
 from voicecf.table.column import Column
 from voicecf.table.frames import Cells, any_array, as_frame, is_whole, number_array
 from voicecf.table.keptrow import KeptRow, plain_row
@@ -18,7 +19,6 @@ from voicecf.table.pipeline import Steps, dense, fed_names
 from voicecf.table.rows import Rows
 from voicecf.table.space import Space, user_values
 from voicecf.table.stream import Stream
-from voicecf.tolerance import TOLERANCE
 
 # What no source of a declared block being on is called.
 NONE_ON = "(none)"

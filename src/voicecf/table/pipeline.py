@@ -33,8 +33,9 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 
-from voicecf.arrays import Array
 from voicecf.errors import DataError, ModelError
+from voicecf.geometry.arrays import Array
+from voicecf.geometry.pullback import Mixing
 
 SCALERS = (StandardScaler, MinMaxScaler, RobustScaler, MaxAbsScaler)
 CURVES = (PowerTransformer, QuantileTransformer)
@@ -45,24 +46,6 @@ KNOWN = (
     "QuantileTransformer, FunctionTransformer with inverse_func, OneHotEncoder, OrdinalEncoder, "
     "SimpleImputer and ColumnTransformer; then PCA, TruncatedSVD or a feature selector"
 )
-
-
-@dataclass(frozen=True)
-class Mixing:
-    """What the steps from the first mixing one on do: x = matrix z + shift.
-
-    Attributes
-    ----------
-    matrix : array of shape (p, d)
-    shift : array of shape (p,)
-    """
-
-    matrix: Array
-    shift: Array
-
-    def __call__(self, points: Array) -> Array:
-        """Return what the model sees of coordinates, to rounding."""
-        return np.asarray(points @ self.matrix.T + self.shift)
 
 
 @dataclass(frozen=True)

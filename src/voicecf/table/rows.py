@@ -9,7 +9,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from voicecf.arrays import Array, Ints
+from voicecf.geometry.arrays import Array, Ints
 from voicecf.table.frames import Kind
 
 

@@ -11,8 +11,10 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from voicecf.arrays import Array, Ints
 from voicecf.errors import ColumnError, DataError, listed
+from voicecf.geometry.arrays import Array, Ints
+from voicecf.geometry.pullback import Mixing
+from voicecf.geometry.tolerance import TOLERANCE
 from voicecf.parallel import in_parallel
 from voicecf.table.column import Column
 from voicecf.table.frames import (
@@ -30,9 +32,8 @@ from voicecf.table.frames import (
     written,
     written_array,
 )
-from voicecf.table.pipeline import Mixing, Steps, dense
+from voicecf.table.pipeline import Steps, dense
 from voicecf.table.rows import Rows, side_of
-from voicecf.tolerance import TOLERANCE
 
 
 class Space:

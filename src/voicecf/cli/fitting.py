@@ -16,7 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, StandardScaler
 
 from voicecf.errors import DataError, OptionError, VoiceError, known_column, listed
-from voicecf.files.badrows import BadRowError, Check
+from voicecf.files.badrows import MISSING, BadRowError, Check
 from voicecf.files.reading import Source
 from voicecf.shark import SHARK
 from voicecf.streaming import fit
@@ -114,7 +114,7 @@ def unfitted(columns: Columns, choice: Choice) -> VoICE:
 
     Examples
     --------
-    >>> from voicecf.files.fitting import Choice, Columns, unfitted
+    >>> from voicecf.cli.fitting import Choice, Columns, unfitted
     >>> voice = unfitted(Columns(["age", "income"], [], []), Choice(k=4, scale="none"))
     >>> voice.model
     KMeans(n_clusters=4, n_init=10, random_state=0)
@@ -170,8 +170,6 @@ class Selected:
                 yield sound.table.select(self.columns.every)
 
     def _filled(self, cell: tuple[str, str, str]) -> bool:
-        from voicecf.files.badrows import MISSING
-
         return self.missing == "fill" and cell[2] == MISSING
 
 

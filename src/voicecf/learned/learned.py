@@ -9,18 +9,18 @@ from typing import Any
 
 import numpy as np
 
-from voicecf import _core
-from voicecf.arrays import Array, Ints, Mask
+import voicecf._core as _core
+from voicecf.geometry.arrays import Array, Ints, Mask
 from voicecf.geometry.cell import Cell
 from voicecf.geometry.clustering import Clustering
 from voicecf.geometry.pullback import Metrics, loosened, pulled_back
 from voicecf.geometry.region import Region
+from voicecf.geometry.tolerance import TOLERANCE
 from voicecf.rules.allowed import OwnBounds
 from voicecf.solver.neighbors import Neighborhood, neighborhood
 from voicecf.solver.projection import UnitConstraints
 from voicecf.table.rows import Rows
 from voicecf.table.space import Space
-from voicecf.tolerance import TOLERANCE
 
 # Numbers in the regions that are kept at once.
 KEPT = 1 << 25

@@ -9,7 +9,6 @@ from warnings import warn
 
 import numpy as np
 
-from voicecf.arrays import Array, Ints
 from voicecf.errors import (
     DataError,
     EmptyClusterWarning,
@@ -17,9 +16,11 @@ from voicecf.errors import (
     OptionError,
     known_option,
 )
+from voicecf.geometry.arrays import Array, Ints
 from voicecf.geometry.clustering import Clustering
 from voicecf.geometry.pullback import origins
-from voicecf.learned import Learned
+from voicecf.geometry.tolerance import TOLERANCE
+from voicecf.learned.learned import Learned
 from voicecf.rules.allowed import OwnBounds
 from voicecf.rules.sides import read_sides
 from voicecf.solver.summing import like
@@ -27,7 +28,6 @@ from voicecf.table.learning import RowBlocks, learn_space
 from voicecf.table.model import divided
 from voicecf.table.space import Space
 from voicecf.table.stream import Stream
-from voicecf.tolerance import TOLERANCE
 
 # The least share of a cell that a contraction learned from data leaves.
 LEAST_ALPHA = 0.01

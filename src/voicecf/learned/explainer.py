@@ -10,10 +10,10 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import Pipeline
 
-from voicecf.arrays import Array, Ints
 from voicecf.errors import DataError
+from voicecf.geometry.arrays import Array, Ints
 from voicecf.geometry.clustering import Clustering
-from voicecf.learned import Learned
+from voicecf.learned.learned import Learned
 from voicecf.saving import LIMIT, load, save
 from voicecf.table.learning import learn_space
 from voicecf.table.model import own_model

@@ -1,0 +1,27 @@
+"""Rows with column names, for models that were fitted on frames."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib.util import find_spec
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+
+from voicecf.geometry.arrays import Array
+
+
+def named_rows(points: Array, names: Sequence[Any]) -> Any:
+    """Return an array as a frame of whichever library is installed."""
+    columns = map(np.ascontiguousarray, points.T)
+    named = dict(zip(names, columns, strict=True))
+    return nw.from_dict(named, backend=installed_backend()).to_native()
+
+
+def installed_backend() -> Any:
+    """Return the name of a library of frames that is installed."""
+    for backend in ("pandas", "polars", "pyarrow"):
+        if find_spec(backend):
+            return backend
+    raise ImportError("a table needs pandas, polars or pyarrow: pip install pandas")
