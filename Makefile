@@ -31,7 +31,7 @@ test: $(VENV)/test
 	$(RUN) -m ruff format --check src tests benchmarks examples tools
 	$(RUN) -m mypy
 	$(RUN) tools/house.py
-	$(RUN) -m pytest --numprocesses 2 --dist loadfile
+	$(RUN) -m pytest --numprocesses 2 --dist worksteal
 
 lint: $(VENV)/test
 	$(RUN) -m ruff check --fix src tests benchmarks examples tools
