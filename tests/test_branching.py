@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field, replace
-from itertools import product
+from functools import cached_property
 
 import numpy as np
 import pytest
@@ -75,18 +75,23 @@ class Case:
     locked: np.ndarray | None = None
     origin: np.ndarray = field(default_factory=lambda: np.zeros(0))
 
-    @property
+    @cached_property
     def points(self) -> np.ndarray:
         stacked = np.hstack([c.own for c in self.columns])
         points = np.empty_like(stacked)
         points[:, self.order] = stacked
         return points
 
-    @property
+    @cached_property
     def region(self) -> Region:
         origin = self.origin if self.origin.size else 0.0
         return Region(self.rows, self.offsets - self.rows @ np.broadcast_to(
             origin, self.rows.shape[1]), origin=origin)  # fmt: skip
+
+    @cached_property
+    def least(self) -> np.ndarray:
+        """What brute force finds."""
+        return brute(self)
 
     def is_locked(self, row: int, c: int) -> bool:
         return self.locked is not None and bool(self.locked[row % len(self.locked), c])
@@ -146,32 +151,43 @@ def _shared(rows: np.ndarray) -> np.ndarray:
 # The judge.
 
 
-def brute(case: Case, row: int, most: int) -> float:
-    """Least energy of a row over all that it may choose with `most` changes; inf for none."""
+def combinations(case: Case, row: int) -> tuple[np.ndarray, np.ndarray]:
+    """All that a row may choose: boxes, shape (2, count, d), and the changes that each takes."""
     ways = [c.ways(row, case.is_locked(row, k)) for k, c in enumerate(case.columns)]
-    combined = [p for p in product(*ways) if sum(way[2] for way in p) <= most]
-    if not combined:
-        return np.inf
-    sides = np.empty((2, len(combined), len(case.order)))
-    for side in (0, 1):
-        sides[side][:, case.order] = [np.concatenate([w[side] for w in p]) for p in combined]
-    own = case.points[row]
-    found = project(
-        np.repeat(own[None], len(combined), axis=0), case.region.within(*sides), case.metric
-    )
+    if not all(ways):
+        return np.empty((2, 0, len(case.order))), np.empty(0, dtype=int)
+    picked = np.indices([len(of) for of in ways]).reshape(len(ways), -1)
+    changes = sum(np.array([way[2] for way in of])[p] for of, p in zip(ways, picked, strict=True))
+    few = changes <= case.changes
+    sides = np.empty((2, int(few.sum()), len(case.order)))
+    for side, at in zip(sides, (0, 1), strict=True):
+        values = [np.array([way[at] for way in of])[p] for of, p in zip(ways, picked, strict=True)]
+        side[:, case.order] = np.hstack(values)[few]
+    return sides, changes[few]
+
+
+def brute(case: Case) -> np.ndarray:
+    """Least energy of each row over all that it may choose, for 0, 1, ... changes; inf for none."""
+    boxes, changes = zip(*(combinations(case, row) for row in range(len(case.points))), strict=True)
+    of = np.repeat(np.arange(len(case.points)), [len(part) for part in changes])
+    least = np.full((len(case.points), case.changes + 1), np.inf)
+    if not len(of):
+        return least
+    own = case.points[of]
+    found = project(own, case.region.within(*np.concatenate(boxes, axis=1)), case.metric)
     assert np.isin(found.status, (Status.OPTIMAL, Status.INFEASIBLE)).all()
     fits = found.status == Status.OPTIMAL
     energy = 0.5 * (case.metric * (found.points - own) ** 2).sum(axis=1)
-    return float(energy[fits].min(initial=np.inf))
+    np.minimum.at(least, (of[fits], np.concatenate(changes)[fits]), energy[fits])
+    return least
 
 
 def truth(case: Case, row: int) -> tuple[float, int]:
     """Energy of the best answer of a row, and how many changes are needed for it at most."""
-    for most in range(case.changes + 1) if case.fewest else (case.changes,):
-        energy = brute(case, row, most)
-        if np.isfinite(energy):
-            return energy, most
-    return np.inf, case.changes
+    least = np.minimum.accumulate(case.least[row])
+    possible = np.flatnonzero(np.isfinite(least))
+    most = int(possible[0]) if case.fewest and possible.size else case.changes
+    return float(least[most]), most
 
 
 def found_of(case: Case, rows=None, limit: int = AMPLE) -> Found:
