@@ -117,12 +117,17 @@ def number_array(X: Any) -> NDArray[Any]:
 
 def numbers(frame: Any, name: Any) -> Array:
     """Return a column of a frame as numbers, NaN where one is missing, or raise."""
-    series = frame.get_column(name)
+    return series_numbers(frame.get_column(name))
+
+
+def series_numbers(series: Any) -> Array:
+    """Return a column as numbers, NaN where one is missing, or raise."""
     if series.null_count() == len(series):  # of no type, if nothing is in it
         return np.full(len(series), np.nan)
     if not (series.dtype.is_numeric() or series.dtype == nw.Boolean):
         raise DataError(
-            f"column {name!r} holds {series.dtype}, not numbers; encode it first (OneHotEncoder)."
+            f"column {series.name!r} holds {series.dtype}, not numbers; encode it first "
+            "(OneHotEncoder)."
         )
     if series.dtype.is_integer() and not series.null_count():
         return np.asarray(series.to_numpy()).astype(np.float64)  # also those beyond 2**53

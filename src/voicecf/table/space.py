@@ -26,6 +26,7 @@ from voicecf.table.frames import (
     is_whole,
     number_array,
     numbers,
+    series_numbers,
     table,
     typed,
     widened,
@@ -389,13 +390,12 @@ class Space:
             if column.kind == "category":
                 return np.asarray(values, dtype=object)
             return np.asarray(values, np.float32 if values.dtype == np.float32 else np.float64)
-        name = self.frame_name(given.frame, source)
-        some = given.frame.select(nw.col(name))[rows]
+        some = given.frame.get_column(self.frame_name(given.frame, source))[rows]
         if column.kind == "number":
-            single = some.get_column(name).dtype == nw.Float32
-            return numbers(some, name).astype(np.float32 if single else np.float64)
+            single = some.dtype == nw.Float32
+            return series_numbers(some).astype(np.float32 if single else np.float64)
         made = np.empty(len(some), dtype=object)
-        made[:] = some.get_column(name).to_list()
+        made[:] = some.to_list()
         return made
 
     def levels_at(self, c: int, points: Array) -> NDArray[Any]:
