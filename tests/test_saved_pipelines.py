@@ -131,9 +131,8 @@ def assert_same_answers(before, after) -> None:
         assert a.tobytes() == b.tobytes(), name
     assert_same_frames(before.to_frame(), after.to_frame())
     assert_same_frames(before.changes(), after.changes())
-    assert [before.text(i) for i in range(len(before))] == [
-        after.text(i) for i in range(len(after))
-    ]
+    assert before.to_json() == after.to_json()  # has the text of every answer
+    assert before.text(0) == after.text(0)
 
 
 @pytest.fixture
