@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import pickle
 import re
 import warnings
@@ -27,7 +28,7 @@ from sklearn.mixture import GaussianMixture
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from voicecf import SHARK, Status, VoICE
+from voicecf import SHARK, Rules, Status, VoICE
 from voicecf.errors import (
     BoundsError,
     ColumnError,
@@ -558,3 +559,44 @@ def test_a_row_too_far_away_to_square_has_a_status_and_no_warning():
     for target in ("each", "nearest"):
         cf = VOICE.explain(np.full((1, 4), 1e200), target=target)
         assert np.isfinite(cf.points[cf.feasible]).all()
+
+
+# One parser reads columns, whatever the rule and however plain the question.
+
+
+@pytest.mark.parametrize("words", [
+    {"immutable": "10"}, {"immutable": ["10"]}, {"bounds": {"10": (0.0, 9.0)}},
+    {"increase_only": "10"}, {"costs": {"10": 2.0}}, {"constraints": "`10` <= 5"},
+])  # fmt: skip
+def test_text_stands_for_a_column_whose_name_is_a_number(words):
+    frame = pd.DataFrame({10: [0.0, 1.0, 4.0, 5.0], 20: [0.0, 1.0, 4.0, 5.0]})
+    voice = VoICE(KMeans(2, n_init=2, random_state=0)).fit(frame)
+    as_text = voice.explain(frame, target="each", **words)
+    as_number = voice.explain(frame, target="each", **_with_numbers(words))
+    np.testing.assert_array_equal(as_text.points, as_number.points)
+    np.testing.assert_array_equal(as_text.status, as_number.status)
+
+
+def _with_numbers(words):
+    return {
+        rule: {10: value["10"]} if isinstance(value, dict)
+        else [10] if value in ("10", ["10"]) else value
+        for rule, value in words.items()
+    }  # fmt: skip
+
+
+def test_a_misspelt_rule_is_named_with_the_likely_one():
+    voice = VoICE.from_centers([[0.0], [4.0]])
+    for ask in (voice.explain, voice.tradeoff):
+        with pytest.raises(OptionError, match=r"unknown rule 'imutable'; did you mean 'immutable'"):
+            ask([[1.0]], imutable="x0")
+
+
+def test_every_rule_is_a_keyword_of_explain_and_tradeoff():
+    words = set(Rules.__dataclass_fields__)
+    for method in (VoICE.explain, VoICE.tradeoff):
+        keywords = inspect.signature(method).parameters
+        assert words <= set(keywords)
+        assert all(keywords[word].default is None for word in words)
+    for word in words:
+        assert re.search(rf"^ +(\w+, )?{word}(, \w+)? : ", VoICE.explain.__doc__, re.MULTILINE)

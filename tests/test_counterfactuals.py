@@ -247,10 +247,14 @@ def test_a_sentence_names_row_clusters_changes_and_tolerance(voice):
     changes = r"[\w/]+ (rises|falls) from -?[\d.]+ to -?[\d.]+"
     form = (
         rf"Row 17 moves from cluster {source} to 2 if ({changes}(, | and ))+(\d+ smaller changes?)?"
-        rf"({changes})?; it can go [\d.]+ times as far before it leaves\."
+        rf"({changes})?; up to ([\d.]+) times this change still lands in cluster 2\."
     )
-    assert re.fullmatch(form, text), text
-    assert f"it can go {cf.rho[0]:.2g} times as far" in text
+    found = re.fullmatch(form, text)
+    assert found, text
+    times, row = float(found.groups()[-1]), WINE.to_numpy()[[17]]
+    assert 0.9 * cf.rho[0] <= times <= 1.02 * cf.rho[0]
+    most = row + times * (cf.rounded().points - row)
+    assert voice.model_.predict(pd.DataFrame(most, columns=WINE.columns)) == 2
 
 
 def test_a_sentence_tells_up_from_down_with_digits_that_show_it(pairs):
@@ -273,8 +277,8 @@ def test_a_sentence_tells_up_from_down_with_digits_that_show_it(pairs):
 def test_the_doctest_sentence_is_the_simplest():
     voice = VoICE.from_centers([[0.0, 0.0], [4.0, 0.0]], feature_names=["age", "income"])
     assert voice.explain([[1.0, 5.0]]).text(0) == (
-        "Row 0 moves from cluster 0 to 1 if age rises from 1 to 2.01; it can go any distance "
-        "that way."
+        "Row 0 moves from cluster 0 to 1 if age rises from 1 to 2.01; however much larger, the "
+        "same change still lands in cluster 1."
     )
 
 
@@ -296,13 +300,13 @@ def test_a_row_that_stays_and_a_row_that_is_stuck_say_so(mixed, stuck):
     assert "widen its bounds" in stuck.text(0)
 
 
-def test_a_move_that_is_at_its_limit_can_go_no_further():
+def test_a_change_that_is_at_its_limit_may_not_be_larger():
     voice = VoICE.from_centers([[0.0], [4.0]], feature_names=["age"])
     cf = voice.explain([[9.0]], target=0, bounds={"age": (1.0, 1.0)})
     assert cf.rho[0] == 1
     assert (
         cf.text(0)
-        == "Row 0 moves from cluster 1 to 0 if age falls from 9 to 1; it can go no further."
+        == "Row 0 moves from cluster 1 to 0 if age falls from 9 to 1; it may not be larger."
     )
 
 

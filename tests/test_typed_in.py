@@ -27,6 +27,7 @@ from voicecf.plots import ChangeCard
 
 pytestmark = pytest.mark.filterwarnings("ignore::voicecf.shark.WeightCollapseWarning")
 EACH = 40  # sentences that each case types in at least
+END = r"; up to |; however much|; it may not|\.$"  # what follows the changes in a sentence
 MAPS = {
     "scaled": StandardScaler,
     "logs": lambda: make_pipeline(
@@ -82,7 +83,7 @@ def phrases(text: str, names: list[str]) -> list[tuple[str, str | None, str]]:
     """Read column, value before (None where missing) and value after from a sentence."""
     either = "|".join(re.escape(name) for name in sorted(names, key=len, reverse=True))
     verb = "(?:rises|falls|changes) from (?P<before>.+?) to "
-    last = rf"(?=(?:, | and )(?:{either})(?:, which| rises| falls| changes)|; it can go)"
+    last = rf"(?=(?:, | and )(?:{either})(?:, which| rises| falls| changes)|{END})"
     one = rf"(?:if |, | and )(?P<name>{either})(?: {verb}|, which is missing, is )"
     found = re.finditer(rf"{one}(?P<after>.+?){last}", text)
     return [(m["name"], m["before"], m["after"]) for m in found]
@@ -133,6 +134,7 @@ def test_every_sentence_and_every_json_value_lands_when_it_is_typed_in(
     document = json.loads(cf.to_json())
     own = {column: some[column].tolist() for column in some}
     typed: dict[str, list] = {"text": [], "changes": [], "values": []}
+    multiples: list[tuple[int, list]] = []
     for i in moved(cf):
         answer = document["answers"][i]
         read = phrases(answer["text"], list(some))
@@ -143,6 +145,16 @@ def test_every_sentence_and_every_json_value_lands_when_it_is_typed_in(
         typed["text"].append([(column, after) for column, _, after in read])
         typed["changes"].append([(c["column"], c["to"]) for c in answer["changes"]])
         typed["values"].append(list(answer["values"].items()))
+        times = re.search(r"; up to (\S+) times this change", answer["text"])
+        if times and all(before is not None for _, before, _ in read):
+            multiples.append((i, [
+                (column, float(before) + float(times[1]) * (float(after) - float(before)))
+                for column, before, after in read
+            ]))  # fmt: skip
+    if multiples:
+        at = [i for i, _ in multiples]
+        rows = typed_in(some.iloc[cf.row[at]], *(changes for _, changes in multiples))
+        np.testing.assert_array_equal(voice.model_.predict(rows), cf.target[at])
     for changes in typed.values():
         if changes:
             found = voice.model_.predict(typed_in(some.iloc[cf.row[moved(cf)]], *changes))

@@ -42,7 +42,7 @@ class Counterfactuals:
     cardinality : array of shape (n,)
         Columns that were allowed to move: r* for ``objective="prefix"``.
     rho, tau : array of shape (n,)
-        How many times as far the same move may go before it leaves the region, and that less 1.
+        The largest multiple of the move that stays in the region, and that less 1.
     alpha : array of shape (n,)
         Contraction of the target's cell.
     gap : array of shape (n,)
@@ -180,7 +180,7 @@ class Counterfactuals:
         >>> from voicecf import VoICE
         >>> voice = VoICE.from_centers([[0.0, 0.0], [4.0, 0.0]], feature_names=["age", "income"])
         >>> print(voice.explain([[1.0, 5.0]], target=1, bounds={"age": (0, 2.01)}).text(0))
-        Row 0 moves from cluster 0 to 1 if age rises from 1 to 2.01; it can go no further.
+        Row 0 moves from cluster 0 to 1 if age rises from 1 to 2.01; it may not be larger.
         """
         return sentences.sentence(rounded(self.outcome[[self._at(i)]]), 0)
 
@@ -196,7 +196,7 @@ class Counterfactuals:
         >>> voice = VoICE.from_centers([[0.0, 0.0], [4.0, 0.0]], feature_names=["age", "income"])
         >>> reason = voice.explain([[1.0, 5.0]], target=1, immutable="age").reason(0)
         >>> [member.text for member in reason.conflict]
-        ['age may not change', 'cluster 0 is too close']
+        ['age may not change', 'cluster 0 is always nearer']
         >>> print(reason.relaxations[0])
         unlock age (cost 0.5)
         """

@@ -13,6 +13,7 @@ from voicecf import Counterfactuals, Status
 from voicecf.app.question import ALTERNATIVES, LIMIT, Allowed, Objective, Question
 from voicecf.app.segments import Segments, blocks_of
 from voicecf.app.words import counted, figure, percent
+from voicecf.output.sentences import largest_multiple
 from voicecf.output.wording import exact, joined
 from voicecf.reasons.ranges import short_ranges
 from voicecf.reasons.reasons import Member, Reason, Relaxation
@@ -131,16 +132,18 @@ class Answer:
         """How sure it is, and how far it can be overdone."""
         if not self.possible or self.status is Status.ALREADY:
             return ""
-        rho = float(self.found.rho[0])
-        reach = "The same change may go any distance further and it stays there."
-        if rho < 1.05:
-            reach = "Hardly more of the same change would lead out again."
-        elif rho < 1e3:
-            reach = f"The same change may be {rho:.2g} times as large before it leads out again."
+        times = largest_multiple(self.found.rounded().outcome, 0)
+        reach = "" if times is None else "However much larger, the same change still lands there."
+        if times is not None and times < 1.05:
+            reach = "It may not be larger."
+        elif times is not None and times < 1e3:
+            reach = f"Up to {times:g} times this change still lands there."
         if self.status is Status.STOPPED:
             gap = percent(min(max(float(self.found.gap[0]), 0.0), 1.0))
-            return f"The search was cut short: another answer may be up to {gap} cheaper. {reach}"
-        return f"No allowed change is {self._better}. {reach}"
+            told = f"The search was cut short: another answer may be up to {gap} cheaper. {reach}"
+        else:
+            told = f"No allowed change is {self._better}. {reach}"
+        return told.strip()
 
     @property
     def _better(self) -> str:
@@ -338,7 +341,7 @@ def _phrases(conflict: list[Member], given: Answer) -> list[str]:
         said.append(f"{joined(shown)} may not change")
     said += [_text(m, given) for m in conflict if m.kind not in ("immutable", "cluster")]
     if close:
-        said.append(f"{joined(close)} {'are' if len(close) > 1 else 'is'} too close")
+        said.append(f"{joined(close)} {'are' if len(close) > 1 else 'is'} always nearer")
     return said
 
 

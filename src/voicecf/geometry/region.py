@@ -89,16 +89,18 @@ class Region:
         return np.asarray(inside & held)
 
     def rho(self, points: Any, answers: Any) -> Array:
-        """Return how many times as far moves may go before they leave the constraints; 1 at least.
+        """Return the largest multiples of moves that stay in the region; 1 at least.
 
         Parameters
         ----------
         points, answers : array of shape (n, d)
             Before and after the moves.
         """
-        rise = (answers - points) @ self.normals.T
-        room = self.offsets - (points - self.origin) @ self.normals.T
+        moves = answers - points
+        rise = np.hstack([moves @ self.normals.T, moves, -moves])
+        slack = self.offsets - (points - self.origin) @ self.normals.T
         with np.errstate(divide="ignore", invalid="ignore"):
+            room = np.hstack([slack, self.hi - points, points - self.lo])
             limits = np.where(rise > 0, room / rise, np.inf)
         return np.asarray(np.maximum(limits.min(axis=1, initial=np.inf), 1.0))
 

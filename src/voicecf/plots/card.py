@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import narwhals.stable.v2 as nw
 import numpy as np
 
+from voicecf.output.sentences import FAR, largest_multiple
 from voicecf.output.wording import exact
 from voicecf.plots.display import Display, canvas
 from voicecf.plots.sheet import FOOTER, HEADER, ROW, WIDTH, Sheet
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
 
     from voicecf.counterfactuals import Counterfactuals
 
-# How many times as far is as good as any distance.
-FAR = 1e6
 FLOATS = ("low", "high", "share")
 TEXTS = ("binds_low", "binds_high", "other_levels")
 
@@ -204,7 +203,8 @@ def _title(cf: Counterfactuals, i: int, n: int) -> str:
     if not cf.feasible[i]:
         return f"{who} cannot move from cluster {source} to cluster {target}."
     if n == 0:
-        return f"{who} lies on the border of clusters {source} and {target}: a touch moves it."
+        border = f"lies on the border of clusters {source} and {target}"
+        return f"{who} {border}: the slightest change moves it."
     moves = f"moves from cluster {source} to cluster {target}"
     if source == target:
         moves = f"moves deeper into cluster {target}"
@@ -214,13 +214,19 @@ def _title(cf: Counterfactuals, i: int, n: int) -> str:
 def _subtitle(cf: Counterfactuals, i: int, changes: list[Change]) -> str:
     if not changes:
         return ""
-    rho = float(cf.rho[i])
-    reach = f"{rho:.2g} times as far" if rho >= 1.05 else "no further"
-    reach = "any distance" if rho > FAR else reach
-    told = f"Cost {compact(float(cf.cost[i]))}. The same move may go {reach}."
+    told = f"Cost {compact(float(cf.cost[i]))}.{_multiple(cf, i)}"
     if Status(cf.status[i]) == Status.STOPPED:
         told += " The search was cut short: a cheaper answer may exist."
     return told
+
+
+def _multiple(cf: Counterfactuals, i: int) -> str:
+    times = largest_multiple(cf.outcome, i)
+    if times is None:
+        return ""
+    if times > FAR:
+        return " However much larger, the same change still lands."
+    return f" Up to {times:g} times this change still lands." if times >= 1.05 else ""
 
 
 def _reason(cf: Counterfactuals, i: int) -> str:

@@ -48,7 +48,7 @@ class Member:
     kind : str
         "immutable", "direction", "low" and "high" (the user's bounds), "range" (the explainer's
         own), "step", "levels", "forbidden", "max_changes", "constraint", "contraction", or
-        "cluster": a rival whose centroid is too close.
+        "cluster": a rival that is always nearer.
     column : object
         The column that it is about, where it is about one.
     cluster : int or None
@@ -312,7 +312,7 @@ class Case:
             text = f"the cell of cluster {self.target} is contracted to {share} (robustness)"
             found.append(Member(text, "contraction"))
         for rival in self.learned.cell(self.target).rivals.tolist():
-            found.append(Member(f"cluster {rival} is too close", "cluster", cluster=rival))
+            found.append(Member(f"cluster {rival} is always nearer", "cluster", cluster=rival))
         return found
 
     def _of_column(self, c: int) -> Iterator[Member]:

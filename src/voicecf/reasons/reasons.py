@@ -142,7 +142,7 @@ def phrases(conflict: list[Member]) -> list[str]:
     if close:
         many = len(close) > 1
         verb = "s {} are" if many else " {} is"
-        said.append(f"cluster{verb.format(joined(close, 'and'))} too close")
+        said.append(f"cluster{verb.format(joined(close, 'and'))} always nearer")
     return said
 
 

@@ -253,7 +253,7 @@ def _check_affine(column: Column, constraint: Constraint) -> None:
     if not column.affine:
         raise ColumnError(
             f"column {column.name!r} in constraint {constraint.text!r} is not linear in the model "
-            f"(a logarithm, a power, quantiles), so the rule is none there. Give "
+            f"(a logarithm, a power, quantiles), so this rule cannot be applied. Give "
             f"bounds={{{column.name!r}: (lo, hi)}} instead, or scale the column linearly "
             "(StandardScaler, MinMaxScaler) in the pipeline."
         )

@@ -1,0 +1,70 @@
+"""Answers keep the slack that the rounding guard asks for, whichever of its terms is large."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+
+import numpy as np
+import pytest
+
+from voicecf.geometry.cell import Arithmetic, Cell
+from voicecf.geometry.guard import Guard
+from voicecf.solver.projection import UnitConstraints, project
+from voicecf.status import Status
+
+DELTA = 1e-3
+
+
+def guarded(seed: int, term: str):
+    """Return a cell, a metric and a region in whose guard one term is large."""
+    rng = np.random.default_rng(seed)
+    k, d = int(rng.integers(2, 9)), int(rng.integers(1, 6))
+    cell = Cell(rng.normal(size=(k, d)), rng.dirichlet(np.ones(d)), int(rng.integers(k)))
+    region = cell.region(0.8, delta=DELTA, arithmetic=Arithmetic())
+    lengths = np.sqrt((region.normals**2 / (cell.weights + DELTA)).sum(axis=1))
+    large = rng.uniform(0.001, 0.01, size=k - 1) * lengths
+    return rng, cell, replace(region, guard=replace(region.guard, **{term: large}))
+
+
+@pytest.mark.parametrize("term", ["constant", "of_size", "of_square", "of_move"])
+@pytest.mark.parametrize("seed", range(12))
+def test_answers_keep_the_slack_that_the_guard_asks_for(seed, term):
+    rng, cell, region = guarded(seed, term)
+    metric, points = cell.weights + DELTA, rng.normal(size=(40, len(cell.weights))) * 3
+    found = project(points, region, metric)
+    hit = found.status == Status.OPTIMAL
+    assert hit.any()
+    for a, z in zip(points[hit], found.points[hit], strict=True):
+        size, distance, move = (np.sqrt(metric @ v**2) for v in (z, z - region.origin, z - a))
+        slack = region.offsets - region.normals @ (z - region.origin)
+        needed = region.guard.slack(size, distance, move)
+        assert (slack >= needed * (1 - 1e-9) - 1e-14).all()
+
+
+def test_slack_that_a_contraction_gives_anyway_is_not_asked_for_again():
+    guard = Guard(*np.array([[0.5, 2.0], [1.0, 1.0], [0.0, 0.0], [0.0, 0.0], [0.0, 0.0]]))
+    np.testing.assert_array_equal(guard.slack(3.0, 2.0, 1.0), [0.5, 0.0])
+
+
+def test_a_factor_multiplies_rounding_errors_and_nothing_else():
+    guard = Guard(*np.arange(1.0, 11.0).reshape(5, 2))
+    twice = guard.times(2.0)
+    np.testing.assert_array_equal(twice.behind, guard.behind)
+    for field in fields(Guard)[1:]:
+        np.testing.assert_array_equal(getattr(twice, field.name), 2 * getattr(guard, field.name))
+
+
+def test_scaling_constraints_scales_the_slack_that_they_need():
+    _, cell, region = guarded(3, "of_size")
+    unit = UnitConstraints.of(region, cell.weights + DELTA)
+    sizes = 2.0, 1.0, 0.5
+    np.testing.assert_allclose(
+        unit.guard.slack(*sizes) * unit.lengths, region.guard.slack(*sizes), rtol=1e-12
+    )
+
+
+def test_parts_are_taken_joined_and_left_out():
+    guard, other = Guard(*np.ones((5, 3))), Guard(*np.full((5, 1), 2.0))
+    assert guard.followed_by(other).constant.tolist() == [1, 1, 1, 2]
+    assert guard.followed_by(other).of([3]).of_move.tolist() == [2]
+    assert guard.only_where([True, False, True]).of_size.tolist() == [1, 0, 1]
