@@ -397,21 +397,25 @@ class Explainer(BaseEstimator):  # type: ignore[misc]
         )
 
     def _told_as(
-        self, question: Question, rows: Rows, targets: Rows, answers: Answers, measured: Any,
+        self, question: Question, rows: Rows | None, targets: Rows, answers: Answers, measured: Any,
         written: Given | None = None,
     ) -> Counterfactuals:  # fmt: skip
-        """Hand over answers with their cost, relative gap and number of changes."""
+        """Hand over answers with their cost, relative gap and number of changes.
+
+        Without `rows` there is one answer for each row, in order.
+        """
         cost, gap, changed = measured
+        place = np.arange(len(targets))
         return Counterfactuals(
             space=self.space_,
             given=question.given,
             written=written,
-            place=np.arange(len(rows)),
+            place=place,
             weights=self._weights(question),
             least=TOLERANCE.changed * self.spread_,
-            row=rows,
+            row=place if rows is None else rows,
             points=answers.points,
-            source=question.source[rows],
+            source=question.source if rows is None else question.source[rows],
             target=targets,
             status=answers.status,
             cost=cost,
@@ -420,7 +424,7 @@ class Explainer(BaseEstimator):  # type: ignore[misc]
             rho=answers.reach,
             alpha=self.alpha_[targets],
             gap=gap,
-            rank=np.zeros(len(rows), dtype=np.int64),
+            rank=np.zeros(len(targets), dtype=np.int64),
             certify=Certifier(copy(self), question),
         )
 
@@ -470,8 +474,9 @@ def check_target(target: Any, n: int, k: int) -> Rows:
             f"target={str(target)[:60]!r} is not known; use a cluster (0 to {k - 1}), an array of "
             f'{n} of them, "nearest" or "each".'
         )
-    for wrong in np.atleast_1d(given)[(np.atleast_1d(given) < 0) | (np.atleast_1d(given) >= k)]:
+    if given.size and not (given.min() >= 0 and given.max() < k):
+        wrong = given[(given < 0) | (given >= k)][0]
         raise TargetError(
             f"target={wrong} names no cluster: this model has 0 to {k - 1}. See voice.predict(X)."
         )
-    return np.broadcast_to(given.astype(np.int64), (n,)).copy()
+    return np.array(np.broadcast_to(given, (n,)), dtype=np.int64, order="C")

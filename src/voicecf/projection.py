@@ -247,8 +247,11 @@ class Pass:
         """
         n, d = values.shape
         own = values if copies is None else copies
-        source, changed = np.empty(n, np.int64), np.empty(n, np.int64)
-        done = cls(own, source, Projection.blank(n, d), np.empty(n), changed)
+        # One piece for all that there is one number of a row: fresh memory costs by the piece.
+        gap, reach, cost, source, changed = np.empty((5, n))
+        status = np.empty(n, np.int8)
+        found = Projection(np.empty((n, d)), np.empty((n, 0)), gap, reach, status)
+        done = cls(own, source.view(np.int64), found, cost, changed.view(np.int64))
         lo, hi = map(np.atleast_2d, box)
         batch = _core.Batch(values, lo, hi, targets=targets)
         results = _results(done.found)

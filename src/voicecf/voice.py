@@ -300,7 +300,7 @@ class VoICE(Solving):
             told.cost[left], told.n_changed[left] = cost, changed
             found.gap[left] = relative(rest.gap, energy)
         measured = told.cost, found.gap, told.n_changed
-        return self._told_as(question, np.arange(len(own)), targets, answers, measured)
+        return self._told_as(question, None, targets, answers, measured)
 
     def _ask_the_model(self, told: Pass, targets: Rows) -> None:
         """Settle the clusters that rounding leaves in doubt."""
