@@ -47,10 +47,8 @@ Cell cell_of(const Rows<Real>& rows, int t) {
 // Copy the points of a block, and turn them into columns: from the origin, and scaled.
 template <class Real>
 void enter_lanes(const Rows<Real>& rows, const double* origin, const double* const* at, Block& k) {
-    for (int q = 0; q < LANES; ++q) {
-        copy_line(at[q], k.at + q * rows.wide, rows.d);
-        for (int i = 0; i < rows.d; ++i) k.x[i * LANES + q] = at[q][i];
-    }
+    for (int q = 0; q < LANES; ++q) copy_line(at[q], k.at + q * rows.wide, rows.d);
+    turn_lines(at, rows.d, k.x, LANES);
     Doubles far = Doubles::all(0.0);
     for (int i = 0; i < rows.d; ++i) {
         const Doubles from = Doubles::load(k.x + i * LANES) - Doubles::all(origin[i]);
