@@ -166,13 +166,16 @@ inline void step_by_one(const Cell& cell, Block& k) {
     }
     const Doubles norm = Doubles::load(norms), lack = Doubles::load(k.lack),
                   mu = if_less(Doubles::all(0.5), norm, lack / norm, zero);  // a row of zeros never holds
-    Doubles more = zero;
+    Doubles more = zero, next = zero;
     for (int j = 0; j < cell.m; ++j) {
         const Doubles b = Doubles::load(k.b + j * LANES),
                       rise = zero - Doubles::load(k.rise + j * LANES) * mu;
         rise.store(k.rise + j * LANES);
-        more = larger(more, rise - b - tight * (size_of(b) + size_of(rise)));
+        const Doubles off = rise - b - tight * (size_of(b) + size_of(rise));
+        next = if_less(more, off, Doubles::all(double(j)), next);
+        more = larger(more, off);
     }
+    next.store(k.next);
     more.store(left);
     for (int q = 0; q < LANES; ++q) k.several[q] = left[q] > 0.0;
     const Doubles rise = zero - norm * mu, apart = rise + lack;
@@ -189,7 +192,7 @@ inline bool step_by_several(const Cell& cell, int q, Block& k, Choice& c) {
     if (cell.m > FEW_ROWS) return false;  // more rows than a block had better look at
     double* mu = k.mu + q * cell.m;
     fill(mu, 0.0, cell.m);
-    mu[int(k.pick[q])] = k.lead[q];
+    mu[int(k.pick[q])] = mu[int(k.next[q])] = k.lead[q];  // any start will do, if these two are in it
     c.count = c.limit = c.known = cell.m;
     c.mu = mu;
     c.gram = const_cast<double*>(cell.gram);
@@ -251,14 +254,15 @@ inline void judge_lanes(const Cell& cell, Block& k) {
     (room / pace).store(k.reach);
 }
 
-// Set the step of one point from its multipliers; steps that are rounding noise are none.
-inline void step_of_lane(const Cell& cell, int q, const Block& k, Steps& s) {
-    if (!k.several[q]) {
-        const double* u = cell.u + std::size_t(k.pick[q]) * cell.wide;
-        const Doubles f = Doubles::all(-k.lead[q]);
-        for (int i = 0; i < s.wide; i += 8) (f * Doubles::load(u + i)).store(s.y + i);
-        return;
-    }
+// A step: a multiple of a line of numbers.
+struct Step {
+    const double* along;
+    double factor;
+};
+
+// The step of one point from its multipliers; steps that are rounding noise are none.
+inline Step step_of_lane(const Cell& cell, int q, const Block& k, Steps& s) {
+    if (!k.several[q]) return {cell.u + std::size_t(k.pick[q]) * cell.wide, -k.lead[q]};
     const double* mu = k.mu + q * cell.m;
     const Doubles zero = Doubles::all(0.0), dust = Doubles::all(DUST);
     fill(s.y, 0.0, s.wide);
@@ -276,6 +280,7 @@ inline void step_of_lane(const Cell& cell, int q, const Block& k, Steps& s) {
         const Doubles y = Doubles::load(s.y + i);
         if_less(dust * Doubles::load(s.free + i), size_of(y), y, zero).store(s.y + i);
     }
+    return {s.y, 1.0};
 }
 
 // What leaving along a step says: whether it keeps to the box, how far it could go on, what it costs.
@@ -284,17 +289,24 @@ struct Left {
     double reach, cost, changed;
 };
 
-// Turn the step of one point into its answer, in z. A step that ends on a bound but for its rounding does
-// not count as keeping to the box.
+// Write the end of the step of one point. A step that ends on a bound but for its rounding does not count
+// as keeping to the box.
 template <class Real>
-Left leave_lane(const Rows<Real>& rows, const double* at, Workspace<Real>& w) {
-    Steps& s = w.s;
-    const Doubles zero = Doubles::all(0.0), one = Doubles::all(1.0);
+Left leave_lane(const Rows<Real>& rows, const double* at, const Step& step, double* to,
+                const Workspace<Real>& w) {
+    const Steps& s = w.s;
+    const Doubles zero = Doubles::all(0.0), one = Doubles::all(1.0), factor = Doubles::all(step.factor);
     Doubles inside = zero, end = Doubles::all(INF), cost = zero, changed = zero;
     for (int i = 0; i < s.wide; i += 8) {
-        const Doubles a = Doubles::load(at + i), t = Doubles::load(s.y + i) * Doubles::load(rows.inverse + i);
+        const Doubles a = Doubles::load(at + i), y = factor * Doubles::load(step.along + i),
+                      t = y * Doubles::load(rows.inverse + i);
         const Doubles size = size_of(t), z = if_less(zero, size, a + t, a), moved = z - a;
-        z.store(s.z + i);
+        if (i + 8 <= s.d) {
+            z.store(to + i);
+        } else {
+            z.store(s.z);
+            for (int j = i; j < s.d; ++j) to[j] = s.z[j - i];
+        }
         if (rows.pairs) cost = cost + Doubles::load(rows.weights + i) * moved * moved;
         changed = changed + if_less(Doubles::load(w.least + i), size_of(moved), one, zero);
         if (!w.bounded) continue;
@@ -314,14 +326,13 @@ bool write_lane(const Rows<Real>& rows, const Cell& cell, int q, const Results& 
                 Workspace<Real>& w) {
     const Block& k = w.lanes;
     if (!(k.off[q] <= 0.0)) return false;
-    step_of_lane(cell, q, k, w.s);
-    const Left left = leave_lane(rows, k.at + q * rows.wide, w);
+    const Step moved = step_of_lane(cell, q, k, w.s);
+    const Left left = leave_lane(rows, k.at + q * rows.wide, moved, out.points + to * rows.d, w);
     if (!left.keeps) return false;
     const double step = k.step[q];
     out.status[to] = OPTIMAL;
     out.reach[to] = most(least(left.reach, k.reach[q]), 1.0);
     out.gap[to] = k.gap[q];
-    copy_line(w.s.z, out.points + to * rows.d, rows.d);
     for (int j = 0; j < (out.width ? cell.m : 0); ++j) {
         const int id = rows.pairs && j >= cell.target ? j + 1 : j;
         const double alone = j == int(k.pick[q]) ? k.lead[q] : 0.0;
