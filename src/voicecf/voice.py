@@ -274,19 +274,19 @@ class VoICE(Solving):
         """Answer the plainest question: numbers, a target a row, the box as it was learned."""
         space, clustering, cells = self.space_, self.clustering_, self._cells()
         assert cells is not None
-        copies = None
+        given = None
         if type(X) is np.ndarray and X.dtype == np.float64 and X.ndim == 2:
             space._check_width(X.shape[1])
-            values, copies = np.ascontiguousarray(X), np.empty(X.shape)
-            given = Given(None, copies, copies, array=copies)
+            values = np.ascontiguousarray(X)
         else:
             given = space.read(X)
             values = np.ascontiguousarray(given.points)
         targets = check_target(target, len(values), clustering.n_clusters)
         least = TOLERANCE.changed * self.spread_
-        told = Pass.over(values, copies, targets, self.box_, cells, least)
+        told = Pass.over(values, given is None, targets, self.box_, cells, least)
         self._ask_the_model(told, targets)
         found, own = told.found, told.points
+        given = Given(None, own, own, array=own) if given is None else given
         box = Box(*self.box_, np.zeros(space.n_coordinates, dtype=np.bool_))
         question = Question(own, told.source, box, given, "cost", (self.lo_, self.hi_))
         cardinality = np.full(len(own), space.n_coordinates)
