@@ -51,7 +51,7 @@ bool nearest(const Rows<Real>& rows, const double* points, std::int64_t* labels,
     Arena arena{memory.start, 0};
     Workspace<Real> w;
     lay_out(arena, rows, w);
-    nearest_chunk(rows, points, labels, doubtful, span.start, span.stop, w);
+    nearest_chunk(rows, points, {labels, doubtful}, span.start, span.stop, w);
     return true;
 }
 

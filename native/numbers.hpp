@@ -65,6 +65,13 @@ inline void add_to(double* y, double factor, const double* a, int padded) {
 
 inline Doubles size_of(Doubles v) { return larger(v, Doubles::all(0.0) - v); }
 
+inline Doubles root_of(Doubles v) {
+    double held[8];
+    v.store(held);
+    for (double& h : held) h = std::sqrt(h);
+    return Doubles::load(held);
+}
+
 // Store a pack in either precision.
 inline void store_as(Doubles v, double* to) { v.store(to); }
 inline void store_as(Doubles v, float* to) {

@@ -126,12 +126,13 @@ struct ActiveSet {
     std::int8_t* state;
 };
 
-// Working memory of a block of points: rows, coordinates or numbers, each for eight points.
+// Working memory of a block of eight points. `at` holds the points one after the other, padded; `x`, and
+// what there is of each row, have the eight points side by side.
 struct Block {
-    double *x, *base, *b, *rise, *mu;
-    double far[8], lack[8], pick[8], own[8], off[8], gap[8], reach[8];
-    Sizes sizes[8];
-    int rows[8];
+    double far[8], lack[8], pick[8], next[8], along[8], lead[8], own[8], off[8], gap[8], reach[8];
+    double size[8], step[8], square[8];
+    double *at, *x, *base, *b, *rise, *mu;
+    bool several[8];  // whether more than the most violated row may have a multiplier
     int *order, *starts;
 };
 

@@ -7,6 +7,8 @@
 // What is given up on the way goes to the active-set method with all rows (active_set.hpp).
 #pragma once
 
+#include <cstring>
+
 #include "active_set.hpp"
 #include "blocks.hpp"
 #include "cell.hpp"
@@ -233,10 +235,13 @@ bool one_row(const Rows<Real>& rows, const Point& p, Workspace<Real>& w) {
 // Answer one point by Newton on few rows; unresolved where that is given up.
 template <class Real>
 Status solve(const Rows<Real>& rows, const Point& p, Workspace<Real>& w) {
-    if (one_row(rows, p, w)) return OPTIMAL;
+    // Where a block of few rows has left a point open, its bounds bind as a rule.
+    const bool tried = rows.stored.u && rows.stored.m <= FEW_ROWS;
+    if (!tried && one_row(rows, p, w)) return OPTIMAL;
     Choice& c = w.choice;
     c.count = c.known = 0;
     start(w.s, w.boxed, w.moved);
+    w.boxed |= tried && w.bounded;
     int pushes = 0;
     for (int round = 0; round < ROUNDS; ++round) {
         price_all(rows, p, w);
@@ -349,7 +354,6 @@ inline void write_already(const Point& p, const Results& out, std::int64_t to, i
 template <class Real>
 bool tell_source(const Rows<Real>& rows, const Point& p, double span, const Results& out,
                  std::int64_t to, Workspace<Real>& w) {
-    if (out.copies) copy_line(p.at, out.copies + to * rows.d, rows.d);
     out.source[to] = -1;
     if (!(span < FURTHEST<Real>)) return false;
     const Nearest found = nearest_of(rows, span, w.score, w);
@@ -428,7 +432,6 @@ int answer_block(const Rows<Real>& rows, const Batch& batch, const Results& out,
     for (int q = 0; q < count; ++q) {
         const Point p = point_of(rows, batch, which[q]);
         const std::int64_t to = place_of(batch, which[q]);
-        if (out.copies) copy_line(p.at, out.copies + to * rows.d, rows.d);
         if (out.source) {
             out.source[to] = std::int64_t(w.lanes.own[q]);
             if (out.source[to] == cell.target) {
@@ -437,7 +440,7 @@ int answer_block(const Rows<Real>& rows, const Batch& batch, const Results& out,
             }
         }
         if (own) read_box(p, w);
-        if (!write_lane(rows, cell, q, p.at, out, to, w)) left[open++] = which[q];
+        if (!write_lane(rows, cell, q, out, to, w)) left[open++] = which[q];
     }
     return open;
 }
@@ -474,6 +477,9 @@ void project_chunk(const Rows<Real>& rows, const Batch& batch, const Results& ou
     const std::int64_t span = rows.stored.u ? SORTED : BLOCK;
     for (std::int64_t first = start; first < stop; first += span) {
         const std::int64_t last = first + span < stop ? first + span : stop;
+        if (out.copies)
+            std::memcpy(out.copies + first * rows.d, batch.points + first * rows.d,
+                        std::size_t(last - first) * rows.d * sizeof(double));
         if (rows.stored.u) {
             answer_sorted(rows, batch, out, first, last, w);
             continue;
@@ -484,25 +490,56 @@ void project_chunk(const Rows<Real>& rows, const Batch& batch, const Results& ou
     }
 }
 
-// The nearest centroid of points start to stop, and where the model's rounding leaves it in doubt.
+// Where labels go, and where the model's rounding leaves them in doubt.
+struct Labels {
+    std::int64_t* labels;
+    bool* doubtful;
+};
+
+// Name the nearest centroids of points, one by one.
 template <class Real>
-void nearest_chunk(const Rows<Real>& rows, const double* points, std::int64_t* labels, bool* doubtful,
-                   std::int64_t start, std::int64_t stop, Workspace<Real>& w) {
+void nearest_alone(const Rows<Real>& rows, const double* const* at, int count, const Labels& out,
+                   Workspace<Real>& w) {
+    enter_block(rows, at, count, w);
+    if (count == BLOCK)
+        multiply<Real, BLOCK>(rows, w.block, w.scores);
+    else
+        for (int q = 0; q < count; ++q)
+            multiply<Real, 1>(rows, w.block + q * rows.wide, w.scores + std::size_t(q) * rows.long_);
+    for (int q = 0; q < count; ++q) {
+        copy_line(at[q], w.s.a, rows.d);
+        const Nearest found = w.spans[q] < FURTHEST<Real>
+                                  ? nearest_of(rows, w.spans[q], w.scores + std::size_t(q) * rows.long_, w)
+                                  : nearest_of_all(rows, w);
+        out.labels[q] = found.label;
+        out.doubtful[q] = found.doubtful;
+    }
+}
+
+// Name the nearest centroids of a block of points: of many centroids, side by side; of few, points are.
+inline void nearest_block(const Rows<float>& rows, const double* const* at, int count, const Labels& out,
+                          Workspace<float>& w) {
+    nearest_alone(rows, at, count, out, w);
+}
+inline void nearest_block(const Rows<double>& rows, const double* const* at, int count, const Labels& out,
+                          Workspace<double>& w) {
+    nearest_lanes(rows, at, w.lanes);
+    for (int q = 0; q < count; ++q) {
+        out.labels[q] = std::int64_t(w.lanes.own[q]);
+        out.doubtful[q] = false;
+        if (out.labels[q] < 0) nearest_alone(rows, at + q, 1, {out.labels + q, out.doubtful + q}, w);
+    }
+}
+
+// Name the nearest centroids of points start to stop.
+template <class Real>
+void nearest_chunk(const Rows<Real>& rows, const double* points, const Labels& out, std::int64_t start,
+                   std::int64_t stop, Workspace<Real>& w) {
     const double* at[BLOCK];
     for (std::int64_t first = start; first < stop; first += BLOCK) {
         const int count = int(stop - first < BLOCK ? stop - first : BLOCK);
         for (int q = 0; q < BLOCK; ++q) at[q] = points + (first + (q < count ? q : count - 1)) * rows.d;
-        enter_block(rows, at, BLOCK, w);
-        multiply<Real, BLOCK>(rows, w.block, w.scores);
-        for (int q = 0; q < count; ++q) {
-            copy_line(at[q], w.s.a, rows.d);
-            const Nearest found =
-                w.spans[q] < FURTHEST<Real>
-                    ? nearest_of(rows, w.spans[q], w.scores + std::size_t(q) * rows.long_, w)
-                    : nearest_of_all(rows, w);
-            labels[first + q] = found.label;
-            doubtful[first + q] = found.doubtful;
-        }
+        nearest_block(rows, at, count, {out.labels + first, out.doubtful + first}, w);
     }
 }
 

@@ -102,10 +102,10 @@ class Aim:
 
     def allow(self, points: Array, rows: Ints, counts: Ints, *, certify: bool = False) -> Any:
         """Project with only the first `counts` coordinates of the order free to move."""
-        own = points[rows]
+        own, lo, hi = np.empty((3, len(rows), points.shape[1]))
+        np.take(points, rows, axis=0, out=own, mode="clip")  # unchecked, so without a buffer
         sides = (np.atleast_2d(s) for s in (self.region.lo, self.region.hi))
         low, high = (s[rows] if len(s) > 1 else s for s in sides)
-        lo, hi = np.empty_like(own), np.empty_like(own)
         batch, order = _core.Batch(own, low, high), self.order
         in_parallel(lambda a, b: _core.prefix_boxes(batch, order, counts, lo, hi, a, b), len(own))
         narrowed = replace(self, region=self.region.within(lo, hi))

@@ -110,8 +110,9 @@ def read_target(target: Any, n: int, k: int) -> Ints:
             f"target={str(target)[:60]!r} is not known; use a cluster (0 to {k - 1}), an array of "
             f'{n} of them, "nearest" or "each".'
         )
-    for wrong in np.atleast_1d(given)[(np.atleast_1d(given) < 0) | (np.atleast_1d(given) >= k)]:
+    if given.size and not (given.min() >= 0 and given.max() < k):
+        wrong = given[(given < 0) | (given >= k)][0]
         raise TargetError(
             f"target={wrong} names no cluster: this model has 0 to {k - 1}. See voice.predict(X)."
         )
-    return np.broadcast_to(given.astype(np.int64), (n,)).copy()
+    return np.array(np.broadcast_to(given, (n,)), dtype=np.int64, order="C")

@@ -239,24 +239,27 @@ class Pass:
     def over(
         cls,
         values: Array,
-        copies: Array | None,
+        copied: bool,
         targets: Ints,
         box: tuple[Array, Array],
         clusters: _core.Rows,
         least: Array,
     ) -> Pass:
-        """Answer rows, each for its own target; `copies` is where they are copied to, if at all.
+        """Answer rows, each for its own target; the user's own array is to be `copied`.
 
         A column that moves by no more than its entry in `least` has not changed.
         """
         n, d = values.shape
-        own = values if copies is None else copies
-        source, changed = np.empty(n, np.int64), np.empty(n, np.int64)
-        done = cls(own, source, Projection.blank(n, d), np.empty(n), changed)
+        # Two pieces of memory instead of eight: the allocator gives many back to the system and has
+        # to fetch them anew for the next batch, which costs as much as the answers.
+        own, points = np.empty((2, n, d)) if copied else (values, np.empty((n, d)))
+        gap, rho, cost, source, changed = np.empty((5, n))
+        found = Projection(points, np.empty((n, 0)), gap, rho, np.empty(n, np.int8))
+        done = cls(own, source.view(np.int64), found, cost, changed.view(np.int64))
         lo, hi = map(np.atleast_2d, box)
         batch = _core.Batch(values, lo, hi, targets=targets)
         results = _results(done.found)
-        results.tell(done.source, done.cost, done.n_changed, least, copies)
+        results.tell(done.source, done.cost, done.n_changed, least, own if copied else None)
         in_parallel(lambda a, b: clusters.project(batch, results, a, b), n, chunk=even_chunk(n))
         return done
 
