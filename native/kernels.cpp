@@ -78,10 +78,6 @@ bool floors(const Rows<double>& rows, const Prefixes& f, const Batch& batch, Spa
     return memory.start;
 }
 
-void boxes(const Prefixes& f, const Batch& batch, Span span) {
-    prefix_boxes(f, batch, span.start, span.stop);
-}
-
 void measured(const Measure& m, Span span) { measure_chunk(m, span.start, span.stop); }
 
 bool missed(const Pairwise& w, std::int64_t first, bool* out, Span span) {
@@ -136,9 +132,9 @@ void lloyd_spread(const Table& t, const std::int32_t* labels, double* out, Span 
 
 const Kernels& kernels() {
     static const Kernels all = {
-        project<double>, project<float>, nearest<double>, nearest<float>, branch,
-        floors,          boxes,          measured,        missed,         repaired,
-        lloyd_nearest,   lloyd_pass,     lloyd_distances, lloyd_add_up,   lloyd_spread,
+        project<double>, project<float>,  nearest<double>, nearest<float>, branch,
+        floors,          measured,        missed,          repaired,       lloyd_nearest,
+        lloyd_pass,      lloyd_distances, lloyd_add_up,    lloyd_spread,
     };
     return all;
 }

@@ -62,12 +62,16 @@ struct Rows {
     bool expanded;
 };
 
-// Points, which of them, where their answers go, and their boxes: one for all, or one each.
+// Points, which of them, and their boxes: one for all, or one each. With ranks and counts, coordinates
+// whose rank is not below the count of a problem keep their values.
 struct Batch {
     const double* points;
-    const std::int64_t *rows, *places, *targets;  // null: in order; listed rows have no target
+    const std::int64_t *rows, *targets;  // null: in order; listed rows have no target
     const double *lo, *hi;
     bool own_lo, own_hi;
+    const std::int64_t *ranks, *counts;  // null: all may move
+
+    bool one_box() const { return !own_lo && !own_hi && !ranks; }
 };
 
 // Where answers are written. What is null is not asked for.
@@ -97,7 +101,9 @@ struct Choice {
 struct Point {
     const double *at, *lo, *hi;
     int target;
-    double size, far;  // |scale a| and |x|^2
+    const std::int64_t* ranks;
+    std::int64_t count;  // coordinates of this rank and above keep their values
+    double size, far;    // |scale a| and |x|^2
 };
 
 // A point and its step, coordinate by coordinate, padded: the point as it is (a), from the rows'

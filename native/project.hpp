@@ -25,13 +25,16 @@ constexpr int ROUNDS = 48;
 // Copy the box of a point.
 template <class Real>
 void read_box(const Point& p, Workspace<Real>& w) {
+    double *lo = w.s.lo, *hi = w.s.hi;
+    copy_line(p.lo, lo, w.s.d);
+    copy_line(p.hi, hi, w.s.d);
+    for (int i = 0; i < (p.ranks ? w.s.d : 0); ++i)
+        if (p.ranks[i] >= p.count) lo[i] = hi[i] = p.at[i];
     bool some = true, bounded = false;
     for (int i = 0; i < w.s.d; ++i) {
-        some &= (p.lo[i] <= p.hi[i]) & (p.lo[i] < INF) & (p.hi[i] > -INF);
-        bounded |= (p.lo[i] > -INF) | (p.hi[i] < INF);
+        some &= (lo[i] <= hi[i]) & (lo[i] < INF) & (hi[i] > -INF);
+        bounded |= (lo[i] > -INF) | (hi[i] < INF);
     }
-    copy_line(p.lo, w.s.lo, w.s.d);
-    copy_line(p.hi, w.s.hi, w.s.d);
     for (int i = 0; i < (bounded ? 0 : w.s.d); ++i) {
         w.s.low[i] = -INF;
         w.s.high[i] = INF;
@@ -386,12 +389,14 @@ void answer(const Rows<Real>& rows, Point& p, double span, const Results& out, s
 template <class Real>
 Point point_of(const Rows<Real>& rows, const Batch& batch, std::int64_t q) {
     const std::int64_t at = batch.rows ? batch.rows[q] : q, d = rows.d;
-    return {batch.points + at * d, batch.lo + (batch.own_lo ? at * d : 0),
-            batch.hi + (batch.own_hi ? at * d : 0), batch.targets ? int(batch.targets[q]) : 0, 0.0, 0.0};
-}
-
-inline std::int64_t place_of(const Batch& batch, std::int64_t q) {
-    return batch.places ? batch.places[q] : q;
+    return {batch.points + at * d,
+            batch.lo + (batch.own_lo ? at * d : 0),
+            batch.hi + (batch.own_hi ? at * d : 0),
+            batch.targets ? int(batch.targets[q]) : 0,
+            batch.ranks,
+            batch.ranks ? batch.counts[q] : 0,
+            0.0,
+            0.0};
 }
 
 // Score some points together, and answer them one by one.
@@ -408,8 +413,8 @@ void answer_scored(const Rows<Real>& rows, const Batch& batch, const Results& ou
             multiply<Real, 1>(rows, w.block + q * rows.wide, w.scores + std::size_t(q) * rows.long_);
     for (int q = 0; q < count; ++q) {
         Point p = point_of(rows, batch, which[q]);
-        const std::int64_t to = place_of(batch, which[q]);
-        if (batch.own_lo || batch.own_hi) read_box(p, w);
+        const std::int64_t to = which[q];
+        if (!batch.one_box()) read_box(p, w);
         w.score = w.scores + std::size_t(q) * rows.long_;
         copy_line(p.at, w.s.a, rows.d);
         if (out.source && !rows.stored.u && tell_source(rows, p, w.spans[q], out, to, w))
@@ -424,14 +429,13 @@ template <class Real>
 int answer_block(const Rows<Real>& rows, const Batch& batch, const Results& out, const Cell& cell,
                  const std::int64_t* which, int count, Workspace<Real>& w, std::int64_t* left) {
     const double* at[LANES];
-    const bool own = batch.own_lo || batch.own_hi;
     int open = 0;
     for (int q = 0; q < LANES; ++q) at[q] = point_of(rows, batch, which[q < count ? q : count - 1]).at;
     solve_block(rows, cell, at, w);
     if (out.source) assign_lanes(rows, cell, w.lanes);
     for (int q = 0; q < count; ++q) {
         const Point p = point_of(rows, batch, which[q]);
-        const std::int64_t to = place_of(batch, which[q]);
+        const std::int64_t to = which[q];
         if (out.source) {
             out.source[to] = std::int64_t(w.lanes.own[q]);
             if (out.source[to] == cell.target) {
@@ -439,7 +443,7 @@ int answer_block(const Rows<Real>& rows, const Batch& batch, const Results& out,
                 continue;
             }
         }
-        if (own) read_box(p, w);
+        if (!batch.one_box()) read_box(p, w);
         if (!write_lane(rows, cell, q, out, to, w)) left[open++] = which[q];
     }
     return open;
@@ -473,7 +477,7 @@ template <class Real>
 void project_chunk(const Rows<Real>& rows, const Batch& batch, const Results& out, std::int64_t start,
                    std::int64_t stop, Workspace<Real>& w) {
     if (out.least) copy_line(out.least, w.least, rows.d);
-    if (!batch.own_lo && !batch.own_hi) read_box({nullptr, batch.lo, batch.hi, 0, 0.0, 0.0}, w);
+    if (batch.one_box()) read_box({nullptr, batch.lo, batch.hi, 0, nullptr, 0, 0.0, 0.0}, w);
     const std::int64_t span = rows.stored.u ? SORTED : BLOCK;
     for (std::int64_t first = start; first < stop; first += span) {
         const std::int64_t last = first + span < stop ? first + span : stop;

@@ -19,7 +19,13 @@ from voicecf.parallel import in_parallel
 from voicecf.rules.choices import Choices
 from voicecf.search.answers import Answers, is_found, put
 from voicecf.search.branching import branch
-from voicecf.solver.projection import Projection, UnitConstraints, project, project_into_cells
+from voicecf.solver.projection import (
+    Prefixes,
+    Projection,
+    UnitConstraints,
+    project,
+    project_into_cells,
+)
 from voicecf.status import Status
 
 # Shares of the rounding guard that are tried, with the model's own word, where all of it empties
@@ -57,27 +63,34 @@ class Aim:
     cells: _core.Rows | None = None
     target: int = 0
 
-    def project(self, points: Array, rows: Ints, *, certify: bool = False) -> Projection:
+    def project(
+        self, points: Array, rows: Ints, prefixes: Prefixes | None = None, *, certify: bool = False
+    ) -> Projection:
         """Project onto the region, with the slack that the model's arithmetic needs."""
-        if self.cells is None:
-            found = project(points, self.region, rows=rows, unit=self.unit, certify=certify)
-        else:
-            found = self._project_into_cell(points, rows, self.cells, certify)
+        found = self._project(points, rows, prefixes, certify)
 
         def again(open_: Ints, share: float) -> Projection:
-            unit = self.unit.guarded(share)
-            return project(points, self.region, rows=rows[open_], unit=unit, certify=certify)
+            eased = replace(self, unit=self.unit.guarded(share), cells=None)
+            some = None if prefixes is None else prefixes.of(open_)
+            return eased._project(points, rows[open_], some, certify)
 
         self._take_the_models_word(found, again)
         return found
 
-    def _project_into_cell(
-        self, points: Array, rows: Ints, cells: _core.Rows, certify: bool
+    def _project(
+        self, points: Array, rows: Ints, prefixes: Prefixes | None, certify: bool
     ) -> Projection:
-        """Project by the constraints of all cells: the same bits as in a batch of many targets."""
+        """Project; by the constraints of all cells, for the same bits as in a batch of targets."""
+        if self.cells is None:
+            return project(
+                points, self.region, rows=rows, unit=self.unit, prefixes=prefixes, certify=certify
+            )
         targets, k = np.full(len(rows), self.target), len(self.unit.normals) + 1
         box = self.region.lo, self.region.hi
-        found = project_into_cells(points, rows, targets, box, cells, k if certify else 0)
+        found = project_into_cells(
+            points, rows, targets, box, self.cells,
+            prefixes=prefixes, n_clusters=k if certify else 0,
+        )  # fmt: skip
         if not certify:
             return found
         return replace(found, multipliers=np.delete(found.multipliers, self.target, axis=1))
@@ -102,14 +115,9 @@ class Aim:
 
     def allow(self, points: Array, rows: Ints, counts: Ints, *, certify: bool = False) -> Any:
         """Project with only the first `counts` coordinates of the order free to move."""
-        own, lo, hi = np.empty((3, len(rows), points.shape[1]))
-        np.take(points, rows, axis=0, out=own, mode="clip")  # unchecked, so without a buffer
-        sides = (np.atleast_2d(s) for s in (self.region.lo, self.region.hi))
-        low, high = (s[rows] if len(s) > 1 else s for s in sides)
-        batch, order = _core.Batch(own, low, high), self.order
-        in_parallel(lambda a, b: _core.prefix_boxes(batch, order, counts, lo, hi, a, b), len(own))
-        narrowed = replace(self, region=self.region.within(lo, hi))
-        return narrowed.project(own, np.arange(len(own)), certify=certify)
+        ranks = np.full(points.shape[1], len(self.order))
+        ranks[self.order] = np.arange(len(self.order))
+        return self.project(points, rows, Prefixes(ranks, counts), certify=certify)
 
     def least_prefix(self, points: Array, rows: Ints) -> Ints:
         """Return lengths that no feasible prefix is shorter than, constraint by constraint."""

@@ -54,6 +54,24 @@ class Projection:
 
 
 @dataclass(frozen=True)
+class Prefixes:
+    """Which coordinates of each of n problems may move: those whose rank is below its count.
+
+    Attributes
+    ----------
+    ranks : array of shape (d,)
+    counts : array of shape (n,)
+    """
+
+    ranks: Ints
+    counts: Ints
+
+    def of(self, which: Ints) -> Prefixes:
+        """Return those of some of the problems."""
+        return Prefixes(self.ranks, self.counts[which])
+
+
+@dataclass(frozen=True)
 class UnitConstraints:
     """A region's constraints, scaled so that a slack is a distance in the metric.
 
@@ -130,6 +148,7 @@ def project(
     *,
     rows: Ints | None = None,
     unit: UnitConstraints | None = None,
+    prefixes: Prefixes | None = None,
     certify: bool = True,
 ) -> Projection:
     """Find the nearest point of a region for each of a batch of points.
@@ -145,6 +164,8 @@ def project(
         Which points to project, in this order; a point may come several times. All by default.
     unit : UnitConstraints, optional
         ``UnitConstraints.of(region, metric)``, where it is known already.
+    prefixes : Prefixes, optional
+        Which coordinates may move, where these are not all.
     certify : bool
         Whether to return the multipliers, a number a constraint and point. Without, they have no
         columns.
@@ -167,7 +188,7 @@ def project(
     _check(points, rows, region, d)
     found = Projection.blank(len(rows), d, m if certify else 0)
     lo, hi = np.atleast_2d(region.lo), np.atleast_2d(region.hi)
-    batch, results = _core.Batch(points, lo, hi, rows=rows), _results(found)
+    batch, results = _batch(points, (lo, hi), rows, prefixes), _results(found)
     compiled = unit.compiled
     in_parallel(
         lambda a, b: compiled.project(batch, results, a, b),
@@ -186,6 +207,8 @@ def project_into_cells(
     targets: Ints,
     box: tuple[Array, Array],
     clusters: _core.Rows,
+    *,
+    prefixes: Prefixes | None = None,
     n_clusters: int = 0,
 ) -> Projection:
     """Project points onto the cells of clusters, each onto that of its own target.
@@ -200,12 +223,14 @@ def project_into_cells(
     box : pair of arrays of shape (d,) or (n, d)
     clusters : voicecf._core.Rows
         All cells, contracted.
+    prefixes : Prefixes, optional
+        Which coordinates may move, where these are not all.
     n_clusters : int
         How many there are, if multipliers are asked for: these have a column a cluster.
     """
     found = Projection.blank(len(rows), points.shape[1], n_clusters)
     lo, hi = map(np.atleast_2d, box)
-    batch, results = _core.Batch(points, lo, hi, rows=rows, targets=targets), _results(found)
+    batch, results = _batch(points, (lo, hi), rows, prefixes, targets), _results(found)
     in_parallel(
         lambda a, b: clusters.project(batch, results, a, b),
         len(rows),
@@ -269,6 +294,19 @@ class Pass:
         found.points[rows], found.status[rows] = self.points[rows], Status.ALREADY
         found.gap[rows], found.rho[rows] = 0.0, np.inf
         self.cost[rows], self.n_changed[rows] = 0.0, 0
+
+
+def _batch(
+    points: Array,
+    box: tuple[Array, Array],
+    rows: Ints,
+    prefixes: Prefixes | None,
+    targets: Ints | None = None,
+) -> _core.Batch:
+    batch = _core.Batch(points, *box, rows=rows, targets=targets)
+    if prefixes is not None:
+        batch.limit(prefixes.ranks, prefixes.counts)
+    return batch
 
 
 def _results(into: Projection) -> _core.Results:
