@@ -272,10 +272,10 @@ inline Status dual_active_set(ActiveSet& a, Steps& y, double share) {
     return UNRESOLVED;
 }
 
-// Least of mu . (U y - b) over the box, less what rounding could explain; > 0 is a proof.
-inline double proof_margin(const ActiveSet& a, const Steps& y) {
+// Least of mu . (U y - b) over the box, less an error of `rounding` of all terms; > 0 is a proof.
+inline double proof_margin(const ActiveSet& a, const Steps& y, double rounding) {
     double margin = 0.0;
-    for (int j = 0; j < a.m; ++j) margin -= a.mu[j] * (a.b[j] + a.tol[j]);
+    for (int j = 0; j < a.m; ++j) margin -= a.mu[j] * (a.b[j] + rounding / LOOSE * a.tol[j]);
     for (int i = 0; i < a.d; ++i) {
         double value = 0.0, size = 0.0;
         for (int j = 0; j < a.m; ++j) {
@@ -286,7 +286,7 @@ inline double proof_margin(const ActiveSet& a, const Steps& y) {
         }
         const double bound = value > 0.0 ? y.low[i] : y.high[i];
         if (std::fabs(bound) < INF)
-            margin += value * bound - LOOSE * size * std::fabs(bound);
+            margin += value * bound - rounding * size * std::fabs(bound);
         else if (std::fabs(value) > DEPENDENT * size)
             return -INF;
     }
@@ -322,7 +322,8 @@ inline Status settle(ActiveSet& a, Steps& y) {
     for (double share = FIRST / LOOSE; share < 2000.0; share *= 2.0) {
         const Status status = dual_active_set(a, y, share);
         if (status == OPTIMAL) return OPTIMAL;
-        if (status == INFEASIBLE && proof_margin(a, y) > 0.0) return INFEASIBLE;
+        const double rounding = share < 1.0 ? LOOSE : FIRST;
+        if (status == INFEASIBLE && proof_margin(a, y, rounding) > 0.0) return INFEASIBLE;
     }
     return UNRESOLVED;
 }
@@ -401,8 +402,9 @@ inline void polish(ActiveSet& a, Steps& y, const double* scale, const double* or
 inline void read_slacks(ActiveSet& a, const Steps& s) {
     for (int i = 0; i < a.d; ++i)
         a.tol[a.m + i] = LOOSE * (std::fabs(s.x[i]) + std::fabs(s.placed[i]));
+    const double far = dot(s.x, s.x, s.wide);
     for (int j = 0; j < a.m; ++j) {
-        a.base[j] = a.offsets[j] - dot(row_of(a, j), s.x, a.wide);
+        a.base[j] = slack_of(a.offsets[j], row_of(a, j), s, far);
         a.b[j] = a.base[j];
         a.mu[j] = 0.0;
         a.tol[j] = LOOSE * (std::fabs(a.offsets[j]) + dot_of_sizes(row_of(a, j), s.x, a.wide));

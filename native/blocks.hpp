@@ -161,16 +161,19 @@ inline bool solve_lane(const Cell& cell, int q, Block& k, Choice& c) {
 }
 
 // Set gap and energy of each step, and the squared distance of its end: y = -U' mu, so |y|^2 = -mu . U y
-// and x . y = -mu . U x. `off` is positive where the rows with a multiplier are not tight.
+// and x . y = -mu . U x. `off` is positive where the rows with a multiplier are not tight, or
+// where the point is on such a row but for rounding (see slack_of).
 inline void weigh_lane(const Cell& cell, int q, Block& k) {
     const double* mu = k.mu + q * cell.m;
     double gap = 0.0, energy = 0.0, square = k.far[q], off = 0.0;
+    bool on_row = false;
     for (int j = 0; j < cell.m; ++j) {
         if (!(mu[j] > 0.0)) continue;
-        const double rise = k.rise[j * LANES + q], b = k.b[j * LANES + q];
+        const double rise = k.rise[j * LANES + q], b = k.b[j * LANES + q], base = k.base[j * LANES + q];
         gap -= mu[j] * (rise - b);
         energy -= mu[j] * rise;
-        square -= 2.0 * mu[j] * (cell.offsets[j] - k.base[j * LANES + q]);
+        square -= 2.0 * mu[j] * (cell.offsets[j] - base);
+        on_row |= base < 0.0 && base * base <= 4.0 * TIGHT * TIGHT * k.far[q];
         off = most(off, std::fabs(rise - b) - TIGHT * (std::fabs(b) + std::fabs(rise)));
     }
     energy = most(energy, 0.0);
@@ -178,7 +181,7 @@ inline void weigh_lane(const Cell& cell, int q, Block& k) {
     const Sizes z = {cell.away + std::sqrt(beyond), length, beyond};
     k.sizes[q] = z;
     k.gap[q] = gap;
-    k.off[q] = off > 0.0 || !(std::fabs(gap) <= CLOSED * 0.5 * energy) || !is_sound(z) ? 1.0 : 0.0;
+    k.off[q] = off > 0.0 || on_row || !(std::fabs(gap) <= CLOSED * 0.5 * energy) || !is_sound(z) ? 1.0 : 0.0;
 }
 
 // Judge all rows at the steps: `off` is positive where one is not as it must be. The nearest end of a step

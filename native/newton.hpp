@@ -19,6 +19,14 @@ inline double room_for(const Guard& g, const Sizes& z) {
     return g.constant + g.of_size * z.size + g.of_square * z.square + g.of_step * z.step;
 }
 
+// Slack h - u . x of a point in a unit row, with far = |x|^2. A point that is beyond the row by no more than
+// rounding of the row's terms is on the row: its slack is 0, so that it has no need to move.
+inline double slack_of(double offset, const double* u, const Steps& s, double far) {
+    const double slack = offset - dot(u, s.x, s.wide);
+    if (slack >= 0.0 || slack * slack > 4.0 * TIGHT * TIGHT * far) return slack;  // the terms are <= 2 |x|
+    return -slack > TIGHT * (std::fabs(offset) + dot_of_sizes(u, s.x, s.wide)) ? slack : 0.0;
+}
+
 // Solve h x = rhs in place (lower triangle); false where h is singular to working accuracy.
 // h = L D L': below the diagonal L D is left, above it L', on it one over D.
 inline bool solve_spd(double* h, int stride, double* rhs, int size) {
