@@ -71,30 +71,36 @@ inline void back_substitute(const ActiveSet& a, const double* c, int size, doubl
     }
 }
 
+// Move the free coordinates by the least that makes the active rows tight; in the basis, c grows by as much.
+inline void tighten_once(ActiveSet& a, Steps& y, int size) {
+    const Vectors v = vectors_of(a);
+    double* change = v.s;
+    for (int p = 0; p < size; ++p) {
+        double value = a.b[a.work[p]] - dot(row_of(a, a.work[p]), y.y, a.wide);
+        for (int t = 0; t < p; ++t) value -= a.tri[t * a.rank + p] * change[t];
+        const double pivot = a.tri[p * a.rank + p];
+        change[p] = pivot > 0.0 ? value / pivot : 0.0;
+        v.c[p] += change[p];
+    }
+    for (int p = 0; p < size; ++p) add_to(y.y, change[p], a.frame + p * a.wide, a.wide);
+}
+
 // Set the free coordinates and the multipliers afresh from the active rows. The least free step that
 // makes the rows tight comes from the basis, not from the multipliers: where rows are nearly opposite
-// these are large and cancel.
+// these are large and cancel. The second turn takes back the rounding of the first, so that a row of small
+// coordinates in a long step is tight to its own digits.
 inline void tighten_active(ActiveSet& a, Steps& y, int size) {
     const Vectors v = vectors_of(a);
-    for (int p = 0; p < size; ++p) {
-        const double* u = row_of(a, a.work[p]);
-        double value = a.b[a.work[p]];
-        for (int i = 0; i < a.d; ++i)
-            if (a.state[i] != FREE) value -= u[i] * y.y[i];
-        for (int t = 0; t < p; ++t) value -= a.tri[t * a.rank + p] * v.c[t];
-        const double pivot = a.tri[p * a.rank + p];
-        v.c[p] = pivot > 0.0 ? value / pivot : 0.0;
-    }
-    back_substitute(a, v.c, size, v.s);
-    fill(v.g, 0.0, a.wide);
     for (int i = 0; i < a.d; ++i)
         if (a.state[i] == FREE) y.y[i] = 0.0;
+    fill(v.c, 0.0, size);
+    for (int turn = 0; turn < 2; ++turn) tighten_once(a, y, size);
+    back_substitute(a, v.c, size, v.s);
+    fill(v.g, 0.0, a.wide);
     for (int p = 0; p < size; ++p) {
         double& mu = a.mu[a.work[p]];
         mu = most(-v.s[p], 0.0);
         add_to(v.g, mu, row_of(a, a.work[p]), a.wide);
-        for (int i = 0; i < a.d; ++i)
-            if (a.state[i] == FREE) y.y[i] += v.c[p] * a.frame[p * a.wide + i];
     }
 }
 
@@ -188,7 +194,7 @@ inline void keep_proof(ActiveSet& a, int chosen, int size) {
     double largest = 1.0;
     for (int p = 0; p < size; ++p) largest = most(largest, -v.s[p]);
     for (int p = 0; p < size; ++p)  // what is rounding of zero would only blur the proof
-        a.mu[a.work[p]] = -v.s[p] > DEPENDENT * largest ? -v.s[p] : 0.0;
+        a.mu[a.work[p]] = -v.s[p] > LOOSE * largest ? -v.s[p] : 0.0;
     if (chosen < a.m) a.mu[chosen] = 1.0;
 }
 
@@ -287,7 +293,7 @@ inline double proof_margin(const ActiveSet& a, const Steps& y, double rounding) 
         const double bound = value > 0.0 ? y.low[i] : y.high[i];
         if (std::fabs(bound) < INF)
             margin += value * bound - rounding * size * std::fabs(bound);
-        else if (std::fabs(value) > DEPENDENT * size)
+        else if (std::fabs(value) > LOOSE * size)
             return -INF;
     }
     return margin;
@@ -310,8 +316,9 @@ inline int blocked_row(const ActiveSet& a, const Steps& y) {
 }
 
 // Answer one problem safely: a row that nothing satisfies, else the active-set method. Rows hold to
-// rounding first. Where then nothing fits, but not so clearly that it is proven, the region is flat or a
-// single point, and rows hold a little less strictly each time.
+// rounding first. Where then nothing fits, but not so clearly that it is proven, the region may be flat or a
+// single point, blurred by rounding of the input: rows hold a little less strictly each time. From LOOSE on
+// that is no excuse any more, and a proof has to beat its own rounding only.
 inline Status settle(ActiveSet& a, Steps& y) {
     const int row = blocked_row(a, y);
     if (row >= 0) {

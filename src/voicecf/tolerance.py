@@ -32,7 +32,7 @@ class Tolerance:
 
     tight: float = 4e-15
     loose: float = 1e-12
-    dependent: float = 1e-12
+    dependent: float = 1e-14
     singular: float = 1e-4
     closed: float = 1e-10
     long: float = 1e4
