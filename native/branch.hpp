@@ -104,7 +104,7 @@ inline Status relax(Search& f, double* mu, bool guess) {
     if (guess) return UNRESOLVED;
     fill(mu, 0.0, f.slacks.m);
     if (newton(f.choice, f.s)) return OPTIMAL;
-    const Status status = settle(f.hard, f.s);
+    const Status status = solve_safely(f.hard, f.s);
     for (int j = 0; j < f.slacks.m; ++j) mu[j] = f.hard.mu[j];
     return status;
 }
@@ -318,7 +318,22 @@ inline bool go_on(Search& f, const Looked& at) {
     return true;
 }
 
-// Search a row's choices, better than `best`, with at most `changes` columns and `limit` nodes.
+// Take the next node from the stack, bound it, and divide what is left of it. Counts it if it was bounded;
+// false where there is no memory for its halves.
+inline bool visit_next(Search& f, Whole& count) {
+    const double bound = fetch(f.stack, f.node, f.mu);
+    if (cut_off(f, bound)) return true;
+    ++count;
+    f.l.left = close_counts(f.node, f.options.many, f.changes);
+    if (f.l.left < 0 || !hull_of(f.options, f.node, f.s.low, f.s.high)) return true;
+    const Looked at = look(f, bound, count == 1 ? CLIMB : CLIMB_BELOW);
+    if (at.done) return true;
+    if (f.best < INF && !trim(at.value, f.best, f.options, f.node, f.l)) return true;
+    return go_on(f, at);
+}
+
+// Search the choices of a row for one that is better than `best`, with at most `changes` columns changed and
+// `limit` nodes bounded.
 inline Ended search(Search& f, double best, int changes, Whole limit) {
     f.best = best;
     f.unsure = INF;
@@ -329,17 +344,7 @@ inline Ended search(Search& f, double best, int changes, Whole limit) {
     store(f.stack, f.root, f.mu, 0.0);
     Whole count = 0;
     bool stopped = false;
-    while (f.stack.top > 0 && count < limit && !stopped) {
-        const double bound = fetch(f.stack, f.node, f.mu);
-        if (cut_off(f, bound)) continue;
-        ++count;
-        f.l.left = close_counts(f.node, f.options.many, changes);
-        if (f.l.left < 0 || !hull_of(f.options, f.node, f.s.low, f.s.high)) continue;
-        const Looked at = look(f, bound, count == 1 ? CLIMB : CLIMB_BELOW);
-        if (at.done) continue;
-        if (f.best < INF && !trim(at.value, f.best, f.options, f.node, f.l)) continue;
-        stopped = !go_on(f, at);
-    }
+    while (f.stack.top > 0 && count < limit && !stopped) stopped = !visit_next(f, count);
     stopped = stopped || f.stack.top > 0 || f.unsure < f.best;
     const Status status =
         f.found ? (stopped ? STOPPED : OPTIMAL) : (stopped ? UNRESOLVED : INFEASIBLE);
@@ -491,7 +496,7 @@ inline Ended best_choice(Search& f, const Rules& r, int& few) {
             again = nodes < r.limit;
             ++few;
             ended.status = UNRESOLVED;
-        } else if (turn > 0) {  // only what the guard left is empty
+        } else if (turn > 0) {  // empty only because of the guard
             ended.status = UNRESOLVED;
         }
     }

@@ -311,7 +311,7 @@ Status write_hard(const Rows<Real>& rows, const Point& p, const Results& out, st
                   Workspace<Real>& w) {
     ActiveSet& a = w.hard;
     list_rows(rows, p, w);
-    const Settled found = settle_point(a, w.s);
+    const SafeAnswer found = answer_safely(a, w.s);
     if (found.status == OPTIMAL) {
         const double step = found.sizes.step;
         out.gap[to] = out.source ? found.gap * (step > 0.0 ? 2.0 / (step * step) : 2.0) : found.gap;
