@@ -83,8 +83,9 @@ inline void forward_substitute(const ActiveSet& a, double* x, int size, double n
     }
 }
 
-// Move the free coordinates by the least step that makes the active rows tight. A coordinate that ends below the rounding of this step is reset to 0: rows
-// through the origin have no tolerance of their own, and would take turns to correct the noise.
+// Move the free coordinates by the least step that makes the active rows tight. A coordinate that ends below
+// the rounding of this step is reset to 0: rows through the origin have no tolerance of their own, and would
+// take turns to correct the noise.
 inline void tighten_once(ActiveSet& a, Steps& y, int size) {
     const Vectors v = vectors_of(a);
     double *move = v.s, *terms = v.e;
