@@ -558,7 +558,7 @@ def _pivot(rows: dict[int, dict[int, Fraction]], leaving: int, entering: int) ->
 
 
 def is_feasible_itself(problem: Problem, i: int) -> bool:
-    """Whether point i satisfies all rows and bounds in rational numbers: it need not move at all."""
+    """Whether point i satisfies all rows and bounds in rational numbers: it need not move."""
     exact = _rational(problem, i)
     rows_hold = all(_dot(row, exact.a) <= h for row, h in zip(exact.G, exact.h, strict=True))
     return rows_hold and all(map(_within, exact.a, exact.lo, exact.hi))
