@@ -154,14 +154,16 @@ inline void weigh_lanes(const Cell& cell, Doubles energy, Doubles square, Double
 }
 
 // Solve each point by its most violated row alone, y = -mu u. Points of which another row is then violated
-// are marked, for they need several.
+// are marked, for they need several. `off` is positive where a point is on its row but for rounding (see
+// slack_of).
 inline void step_by_one(const Cell& cell, Block& k) {
-    const Doubles zero = Doubles::all(0.0), tight = Doubles::all(TIGHT);
-    double norms[LANES], left[LANES];
+    const Doubles zero = Doubles::all(0.0), one = Doubles::all(1.0), tight = Doubles::all(TIGHT);
+    double norms[LANES], bases[LANES], left[LANES];
     for (int q = 0; q < LANES; ++q) {
         const int pick = int(k.pick[q]);
         const double* gram = cell.gram + pick * (cell.m + 1);
         norms[q] = gram[pick];
+        bases[q] = k.base[pick * LANES + q];
         for (int j = 0; j < cell.m; ++j) k.rise[j * LANES + q] = gram[j];
     }
     const Doubles norm = Doubles::load(norms), lack = Doubles::load(k.lack),
@@ -179,8 +181,10 @@ inline void step_by_one(const Cell& cell, Block& k) {
     more.store(left);
     for (int q = 0; q < LANES; ++q) k.several[q] = left[q] > 0.0;
     const Doubles rise = zero - norm * mu, apart = rise + lack;
-    const Doubles slip = size_of(apart) - tight * (lack + size_of(rise));
     const Doubles energy = larger(zero - mu * rise, zero), far = Doubles::load(k.far);
+    const Doubles base = Doubles::load(bases), near = Doubles::all(4.0 * TIGHT * TIGHT) * far - base * base;
+    const Doubles slip = larger(size_of(apart) - tight * (lack + size_of(rise)),
+                                if_less(base, zero, if_less(near, zero, zero, one), zero));
     mu.store(k.lead);
     (zero - mu * apart).store(k.gap);
     weigh_lanes(cell, energy, far - Doubles::all(2.0) * mu * Doubles::load(k.along) + energy, slip, k);
@@ -208,16 +212,19 @@ inline bool step_by_several(const Cell& cell, int q, Block& k, Choice& c) {
 }
 
 // Set gap and sizes of one point that is solved by several rows: y = -U' mu, so |y|^2 = -mu . U y and
-// x . y = -mu . U x. `off` is positive where the rows with a multiplier are not tight.
+// x . y = -mu . U x. `off` is positive where the rows with a multiplier are not tight, or where the point is
+// on such a row but for rounding (see slack_of).
 inline void weigh_lane(const Cell& cell, int q, Block& k) {
     const double* mu = k.mu + q * cell.m;
     double gap = 0.0, energy = 0.0, square = k.far[q], off = 0.0;
+    bool on_row = false;
     for (int j = 0; j < cell.m; ++j) {
         if (!(mu[j] > 0.0)) continue;
-        const double rise = k.rise[j * LANES + q], b = k.b[j * LANES + q];
+        const double rise = k.rise[j * LANES + q], b = k.b[j * LANES + q], base = k.base[j * LANES + q];
         gap -= mu[j] * (rise - b);
         energy -= mu[j] * rise;
-        square -= 2.0 * mu[j] * (cell.offsets[j] - k.base[j * LANES + q]);
+        square -= 2.0 * mu[j] * (cell.offsets[j] - base);
+        on_row |= base < 0.0 && base * base <= 4.0 * TIGHT * TIGHT * k.far[q];
         off = most(off, std::fabs(rise - b) - TIGHT * (std::fabs(b) + std::fabs(rise)));
     }
     energy = most(energy, 0.0);
@@ -228,7 +235,7 @@ inline void weigh_lane(const Cell& cell, int q, Block& k) {
     k.square[q] = z.square;
     k.gap[q] = gap;
     const bool closed = std::fabs(gap) <= CLOSED * 0.5 * energy && k.far[q] < HUGE_SIZE;
-    k.off[q] = off > 0.0 || !closed || !is_sound(z) ? 1.0 : 0.0;
+    k.off[q] = off > 0.0 || on_row || !closed || !is_sound(z) ? 1.0 : 0.0;
 }
 
 // Judge all rows at the steps: `off` is positive where one is not as it must be. The nearest end of a step

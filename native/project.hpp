@@ -1,10 +1,10 @@
-// The path of a point: price all rows, take in those that matter, solve for these, and again.
+// Projection of points: cutting planes over Newton, and the active-set method as a fallback.
 //
-// Of all rows few matter to an answer. A point starts with none, and each round prices all rows at the
-// step so far (scores.hpp), takes in violated ones, and solves for the rows taken in: by their Gram
-// matrix while the box does not bind, by Newton with the box implicit once it does (newton.hpp). Where
-// no row is violated, and none is closer than the model's rounding allows, the step is the answer.
-// What is given up on the way goes to the active-set method with all rows (active_set.hpp).
+// Few of all rows are active at an answer. A point starts with no rows. Each round prices all rows at the
+// step so far (scores.hpp), adds violated ones to the choice, and solves for the choice: by its Gram matrix
+// while the box does not bind, by Newton with the box implicit once it does (newton.hpp). Where no row is
+// violated, and none is closer than the model's rounding allows, the step is the answer. Points that this
+// gives up go to the active-set method with all rows (active_set.hpp).
 #pragma once
 
 #include <cstring>
@@ -17,12 +17,12 @@
 namespace voicecf {
 namespace VOICECF_SET {
 
-// Violated rows that are taken in at a time, if violated by at least this share of the worst.
+// At most so many violated rows are added a round, each violated by at least this share of the worst.
 constexpr int CUTS = 6;
 constexpr double CUT_SHARE = 0.5;
 constexpr int ROUNDS = 48;
 
-// Copy the box of a point.
+// Copy the box of a point, and note whether it is empty and whether it has any finite side.
 template <class Real>
 void read_box(const Point& p, Workspace<Real>& w) {
     double *lo = w.s.lo, *hi = w.s.hi;
@@ -43,7 +43,7 @@ void read_box(const Point& p, Workspace<Real>& w) {
     w.bounded = bounded;
 }
 
-// Turn a point and its box into steps.
+// Convert a point and its box to the scaled coordinates of steps.
 template <class Real>
 void enter(const Rows<Real>& rows, Point& p, bool bounded, Steps& s) {
     const double* origin = rows.pairs ? rows.centers + std::size_t(p.target) * rows.wide : rows.origin;
@@ -65,9 +65,9 @@ void enter(const Rows<Real>& rows, Point& p, bool bounded, Steps& s) {
     p.far = total(far);
 }
 
-// Set row j as the next of the choice, without taking it in. It asks at once for the room that an answer
-// at the row is likely to need: about as large as the point, as far from it as the row, and half way
-// between two centroids.
+// Load row j into the place behind the choice, without adding it. Its b already includes the slack that the
+// model's rounding is likely to need at an answer: for an answer about as large as the point, as far from it
+// as the row, and half way between two centroids.
 template <class Real>
 void load_row(const Rows<Real>& rows, const Point& p, int j, Workspace<Real>& w) {
     Choice& c = w.choice;
@@ -92,13 +92,13 @@ void load_row(const Rows<Real>& rows, const Point& p, int j, Workspace<Real>& w)
         c.guards[at] = rows.guards[j];
         offset = rows.offsets[j];
     }
-    c.base[at] = offset - dot(c.rows[at], w.s.x, rows.wide);
+    c.base[at] = slack_of(offset, c.rows[at], w.s, p.far);
     const Sizes near = {p.size, most(-c.base[at], 0.0), least(p.far, 4.0 * offset * offset)};
     const double need = 2.0 * room_for(c.guards[at], near);
     c.b[at] = c.base[at] - most(need - c.guards[at].behind, 0.0);
 }
 
-// Take the loaded row into the choice.
+// Add the loaded row to the choice.
 template <class Real>
 void take_row(const Rows<Real>& rows, Workspace<Real>& w) {
     Choice& c = w.choice;
@@ -108,7 +108,7 @@ void take_row(const Rows<Real>& rows, Workspace<Real>& w) {
         c.gram[at * stride + q] = c.gram[q * stride + at] = dot(c.rows[at], c.rows[q], rows.wide);
 }
 
-// Whether the loaded row holds, and is as far off as the model's rounding needs.
+// Whether the loaded row holds at the step, with the slack that the model's rounding needs.
 template <class Real>
 bool has_room(const Rows<Real>& rows, const Workspace<Real>& w, const Sizes& z) {
     const Choice& c = w.choice;
@@ -120,7 +120,8 @@ bool has_room(const Rows<Real>& rows, const Workspace<Real>& w, const Sizes& z) 
            -slack <= TIGHT * (std::fabs(base) + dot_of_sizes(u, w.s.y, rows.wide));
 }
 
-// Take in rows that are clearly violated: the worst alone at first; how many, or -1 for too many.
+// Add rows that are violated beyond the error of pricing: at first the worst one only. Returns how many, or
+// -1 if the choice is full.
 template <class Real>
 int take_violated(const Rows<Real>& rows, const Point& p, Workspace<Real>& w) {
     const double worst = highest_peak(w.peaks, rows.long_);
@@ -138,7 +139,8 @@ int take_violated(const Rows<Real>& rows, const Point& p, Workspace<Real>& w) {
     return count;
 }
 
-// Take in rows that scores cannot tell to be satisfied, or that are too close for the model's rounding.
+// Add rows that are violated within the error of pricing, or too close for the model's rounding. Returns how
+// many, or -1 if the choice is full.
 template <class Real>
 int take_close(const Rows<Real>& rows, const Point& p, const Sizes& z, Workspace<Real>& w) {
     const double bar = -(w.error + room_of_all(rows, z));
@@ -154,7 +156,7 @@ int take_close(const Rows<Real>& rows, const Point& p, const Sizes& z, Workspace
     return taken;
 }
 
-// Solve for the rows of the choice: new multipliers, and the step that they make. False if given up.
+// Solve for the multipliers and the step of the choice; false if given up.
 template <class Real>
 bool move(Workspace<Real>& w) {
     Choice& c = w.choice;
@@ -171,7 +173,8 @@ bool move(Workspace<Real>& w) {
     return true;
 }
 
-// Set the first step, which brings the point into its box, and whether the box binds from the start.
+// Set the first step: from the point to the nearest point of its box. `moved` says whether it is not zero,
+// `boxed` whether the box binds already or some coordinate is fixed.
 inline void start(Steps& s, bool& boxed, bool& moved) {
     const Doubles zero = Doubles::all(0.0), one = Doubles::all(1.0);
     Doubles away = zero, open = one;
@@ -189,7 +192,7 @@ inline void start(Steps& s, bool& boxed, bool& moved) {
     for (int i = s.d / 8 * 8; i < s.d; ++i) boxed |= s.free[i] == 0.0;
 }
 
-// Whether the step along the loaded row alone makes it tight and keeps to the box; its sizes.
+// Step straight to the loaded row; true if that makes the row tight and stays in the box.
 inline bool step_along(Choice& c, Steps& s, Sizes& z) {
     const Doubles zero = Doubles::all(0.0), b = Doubles::all(c.b[0]), dust = Doubles::all(DUST);
     Doubles rise = zero, size = zero, step = zero, square = zero, off = zero;
@@ -214,8 +217,8 @@ inline bool step_along(Choice& c, Steps& s, Sizes& z) {
            slack * c.mu[0] <= CLOSED * 0.5 * energy;
 }
 
-// Answer a point by the most violated row alone. Most points need no more, and no bound; false where
-// that is not clear, and the point has to be solved.
+// Solve with the most violated row alone, which is enough for most points; false where another row or a
+// bound may matter, too.
 template <class Real>
 bool one_row(const Rows<Real>& rows, const Point& p, Workspace<Real>& w) {
     Choice& c = w.choice;
@@ -235,7 +238,7 @@ bool one_row(const Rows<Real>& rows, const Point& p, Workspace<Real>& w) {
     return highest_peak(w.peaks, rows.long_) < -(w.error + room_of_all(rows, z));
 }
 
-// Answer one point by Newton on few rows; unresolved where that is given up.
+// Solve for one point by Newton on a choice of rows; UNRESOLVED where that is given up.
 template <class Real>
 Status solve(const Rows<Real>& rows, const Point& p, Workspace<Real>& w) {
     // Where a block of few rows has left a point open, its bounds bind as a rule.
@@ -260,7 +263,8 @@ Status solve(const Rows<Real>& rows, const Point& p, Workspace<Real>& w) {
     return UNRESOLVED;
 }
 
-// Give the active-set method all rows of the target of a point.
+// Hand all rows of a point's target to the active-set method. Rows that are made from centroids are kept until
+// another target comes.
 template <class Real>
 void list_rows(const Rows<Real>& rows, const Point& p, Workspace<Real>& w) {
     ActiveSet& a = w.hard;
@@ -295,7 +299,7 @@ void measure(const Rows<Real>& rows, const Results& out, std::int64_t to, const 
     out.changed[to] = std::int64_t(total(changed));
 }
 
-// Write what was found without the active-set method.
+// Write the answer of `solve`.
 template <class Real>
 void write_found(const Rows<Real>& rows, const Point& p, const Results& out, std::int64_t to,
                  Workspace<Real>& w) {
@@ -313,13 +317,13 @@ void write_found(const Rows<Real>& rows, const Point& p, const Results& out, std
     leave(w.s, rows.inverse);
 }
 
-// Answer a point with all rows, and write what was found.
+// Solve for a point by the active-set method with all rows, and write the answer.
 template <class Real>
 Status write_hard(const Rows<Real>& rows, const Point& p, const Results& out, std::int64_t to,
                   Workspace<Real>& w) {
     ActiveSet& a = w.hard;
     list_rows(rows, p, w);
-    const Settled found = settle_point(a, w.s);
+    const SafeAnswer found = answer_safely(a, w.s);
     if (found.status == OPTIMAL) {
         const double step = found.sizes.step;
         out.gap[to] = out.source ? found.gap * (step > 0.0 ? 2.0 / (step * step) : 2.0) : found.gap;
@@ -353,7 +357,7 @@ inline void write_already(const Point& p, const Results& out, std::int64_t to, i
     out.changed[to] = 0;
 }
 
-// Tell the cluster of a point; whether it is in its target. -1 where the model has to be asked.
+// Write the cluster of a point, -1 where only the model's own predict can decide; true if it is the target.
 template <class Real>
 bool tell_source(const Rows<Real>& rows, const Point& p, double span, const Results& out,
                  std::int64_t to, Workspace<Real>& w) {
@@ -364,7 +368,7 @@ bool tell_source(const Rows<Real>& rows, const Point& p, double span, const Resu
     return out.source[to] == p.target;
 }
 
-// Answer one point whose scores are known, and whether it is in its target.
+// Solve for one point, whose scores are known and which is not in its target, and write the answer.
 template <class Real>
 void answer(const Rows<Real>& rows, Point& p, double span, const Results& out, std::int64_t to,
             Workspace<Real>& w) {
@@ -399,7 +403,7 @@ Point point_of(const Rows<Real>& rows, const Batch& batch, std::int64_t q) {
             0.0};
 }
 
-// Score some points together, and answer them one by one.
+// Compute the scores of up to BLOCK points together, then solve for them one by one.
 template <class Real>
 void answer_scored(const Rows<Real>& rows, const Batch& batch, const Results& out,
                    const std::int64_t* which, int count, Workspace<Real>& w) {
@@ -424,7 +428,8 @@ void answer_scored(const Rows<Real>& rows, const Batch& batch, const Results& ou
     }
 }
 
-// Answer a block of points of one target; those that the block leaves open are put into `left`.
+// Solve for a block of points of one target. Points that need more than a block does are appended to `left`;
+// returns how many.
 template <class Real>
 int answer_block(const Rows<Real>& rows, const Batch& batch, const Results& out, const Cell& cell,
                  const std::int64_t* which, int count, Workspace<Real>& w, std::int64_t* left) {
@@ -449,7 +454,7 @@ int answer_block(const Rows<Real>& rows, const Batch& batch, const Results& out,
     return open;
 }
 
-// Answer problems block by block where rows are stored, sorted by target; the rest one by one.
+// Solve where rows are stored: sorted by target, block by block, and what blocks leave one by one.
 template <class Real>
 void answer_sorted(const Rows<Real>& rows, const Batch& batch, const Results& out, std::int64_t start,
                    std::int64_t stop, Workspace<Real>& w) {

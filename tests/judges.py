@@ -559,6 +559,13 @@ def _pivot(rows: dict[int, dict[int, Fraction]], leaving: int, entering: int) ->
     rows[entering] = solved
 
 
+def is_feasible_itself(problem: Problem, i: int) -> bool:
+    """Whether point i satisfies all rows and bounds in rational numbers: it need not move."""
+    exact = _rational(problem, i)
+    rows_hold = all(_dot(row, exact.a) <= h for row, h in zip(exact.G, exact.h, strict=True))
+    return rows_hold and all(map(_within, exact.a, exact.lo, exact.hi))
+
+
 class ExactProjection(NamedTuple):
     """The projection and its multipliers in fractions; cost is sum q (z - a)^2 / 2."""
 
@@ -699,6 +706,8 @@ def _of_optimum(
     certified = kkt <= TOLERANCE
     if problem.truth[i] is False:
         return Verdict("wrong status", "construction", certified, details)
+    if 0 < value.cost <= value.slop and is_feasible_itself(problem, i):
+        return Verdict("wrong cost", "exact", certified, details | {"exact": 0.0})
     for judge in judges if certified else SOLUTIONS:
         other = SOLUTIONS[judge](problem, i)
         if other.good:

@@ -374,3 +374,11 @@ def test_the_command_line_prints_a_table_and_its_verdict(capsys, tmp_path):
     assert "worst KKT" in capsys.readouterr().out
     assert sweeping.main(["--index", "0", *common]) in (0, 1)
     assert "point 0" in capsys.readouterr().out
+
+
+def test_a_point_that_is_feasible_itself_may_not_move_by_rounding():
+    for p, i in cases(3, 60, family="on-boundary"):
+        moved = np.nextafter(p.points[i], np.clip(0.0, *p.box(i)))
+        if judges.is_feasible_itself(p, i) and (moved != p.points[i]).any():
+            verdict = judges.verdict(p, i, claim(p, i, moved))
+            assert verdict[:2] == ("wrong cost", "exact")

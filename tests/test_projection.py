@@ -42,6 +42,13 @@ ONCE_WRONG = {
     "multipliers of a polished answer, far from its origin": (61, 76653),
     "multipliers of a polished answer, weights far apart": (61, 82292),
     "rows that leave a small coordinate of a long step no choice": (71, 53371),
+    "a wedge that is empty by less than a flat region may be off": (2026, 7878),
+    "a wedge as thin as 1e-12, nearest at its tip": (4001, 764),
+    "a small coordinate of a long step, on a flat region": (4003, 29026),
+    "opposite rows through the origin, beside a third": (5001, 183402),
+    "a point exactly on two rows, in columns of different weight": (2026, 246),
+    "a point exactly on a row, at zero": (2026, 594),
+    "a point exactly on a vertex, in other units": (2026, 1371),
 }
 
 
