@@ -101,9 +101,9 @@ struct Choice {
 struct Point {
     const double *at, *lo, *hi;
     int target;
-    const std::int64_t* ranks;
-    std::int64_t count;  // coordinates of this rank and above keep their values
-    double size, far;    // |scale a| and |x|^2
+    double size, far;                     // |scale a| and |x|^2
+    const std::int64_t* ranks = nullptr;  // null: all coordinates may move
+    std::int64_t count = 0;               // coordinates of this rank and above keep their values
 };
 
 // A point and its step, coordinate by coordinate, padded: the point as it is (a), from the rows'

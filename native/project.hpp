@@ -397,10 +397,10 @@ Point point_of(const Rows<Real>& rows, const Batch& batch, std::int64_t q) {
             batch.lo + (batch.own_lo ? at * d : 0),
             batch.hi + (batch.own_hi ? at * d : 0),
             batch.targets ? int(batch.targets[q]) : 0,
-            batch.ranks,
-            batch.ranks ? batch.counts[q] : 0,
             0.0,
-            0.0};
+            0.0,
+            batch.ranks,
+            batch.ranks ? batch.counts[q] : 0};
 }
 
 // Compute the scores of up to BLOCK points together, then solve for them one by one.
@@ -482,7 +482,7 @@ template <class Real>
 void project_chunk(const Rows<Real>& rows, const Batch& batch, const Results& out, std::int64_t start,
                    std::int64_t stop, Workspace<Real>& w) {
     if (out.least) copy_line(out.least, w.least, rows.d);
-    if (batch.one_box()) read_box({nullptr, batch.lo, batch.hi, 0, nullptr, 0, 0.0, 0.0}, w);
+    if (batch.one_box()) read_box({nullptr, batch.lo, batch.hi, 0, 0.0, 0.0}, w);
     const std::int64_t span = rows.stored.u ? SORTED : BLOCK;
     for (std::int64_t first = start; first < stop; first += span) {
         const std::int64_t last = first + span < stop ? first + span : stop;
