@@ -153,7 +153,7 @@ def test_the_dual_value_never_exceeds_the_exact_cost():
             continue
         mu = np.array([float(v) for v in exact.mu]) * rng.uniform(0.5, 2.0, size=len(p.h))
         value = judges.residuals(p, [i], p.points[[i]], mu[None]).value(0)
-        assert value.dual <= float(exact.cost) * (1 + 1e-12) + value.round_trip_error, (
+        assert value.dual <= float(exact.cost) * (1 + 1e-12) + value.cost_error, (
             p.family,
             p.index,
         )

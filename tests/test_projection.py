@@ -139,7 +139,7 @@ def test_a_row_that_a_fixed_point_just_meets_is_no_proof():
 )
 def test_a_long_step_to_a_single_point_or_vertex_ends_on_it(seed, index):
     task = problem(seed, index)
-    region = Region(rows=task.G, offsets=task.h, lo=task.lo, hi=task.hi, origin=task.origin)
+    region = Region(normals=task.G, offsets=task.h, lo=task.lo, hi=task.hi, origin=task.origin)
     found = project(task.points, region, metric=task.q)
     for i in range(len(task.points)):
         kkt = judges.optimality(task, i, found.points[i], found.multipliers[i])
