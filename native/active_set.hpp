@@ -346,27 +346,6 @@ inline int blocked_row(const ActiveSet& a, const Steps& y) {
     return -1;
 }
 
-// Solve one problem for y and mu, whatever its rows. A row that no point of the box satisfies is a proof at
-// once. Else the active-set method runs, first with rows that hold to rounding. If it then finds the region
-// empty, but the proof is not beyond rounding of the input, the region may be flat or a single point: the
-// tolerance of rows doubles. From LOOSE on, rounding of the input explains nothing any more, and a proof only
-// has to be beyond rounding of its own arithmetic.
-inline Status solve_safely(ActiveSet& a, Steps& y) {
-    const int row = blocked_row(a, y);
-    if (row >= 0) {
-        fill(a.mu, 0.0, a.m);
-        a.mu[row] = 1.0;
-        return INFEASIBLE;
-    }
-    for (double share = FIRST / LOOSE; share < 2000.0; share *= 2.0) {
-        const Status status = dual_active_set(a, y, share);
-        if (status == OPTIMAL) return OPTIMAL;
-        const double rounding = share < 1.0 ? LOOSE : FIRST;
-        if (status == INFEASIBLE && proof_margin(a, y, rounding) > 0.0) return INFEASIBLE;
-    }
-    return UNRESOLVED;
-}
-
 // Reset multipliers to 0 that are rounding noise next to the largest one and to the terms of their row.
 inline void drop_dust(ActiveSet& a, const Steps& y) {
     double largest = 0.0;
@@ -404,6 +383,41 @@ inline double gap_of(ActiveSet& a, Steps& y) {
         gap -= a.mu[j] * a.r[j];
     }
     return gap;
+}
+
+// Whether y and mu prove each other optimal to what is promised of an answer.
+inline bool is_certified(ActiveSet& a, Steps& y) {
+    drop_dust(a, y);
+    const double gap = gap_of(a, y);
+    return std::fabs(gap) <= 0.5 * PROMISED * dot(y.y, y.y, a.wide);
+}
+
+// Solve one problem for y and mu, whatever its rows. A row that no point of the box satisfies is a proof at
+// once. Else the active-set method runs, first with rows that hold to rounding. If it then finds the region
+// empty, but the proof is not beyond rounding of the input, the region may be flat or a single point: the
+// tolerance of rows doubles. From LOOSE on, rounding of the input explains nothing any more, and a proof only
+// has to be beyond rounding of its own arithmetic. So it has where the answer of such a loosened region is
+// not certified.
+inline Status solve_safely(ActiveSet& a, Steps& y) {
+    const int row = blocked_row(a, y);
+    if (row >= 0) {
+        fill(a.mu, 0.0, a.m);
+        a.mu[row] = 1.0;
+        return INFEASIBLE;
+    }
+    double proven = 0.0;  // the largest share with which the region is empty beyond rounding of the proof
+    for (double share = FIRST / LOOSE; share < 2000.0; share *= 2.0) {
+        const Status status = dual_active_set(a, y, share);
+        if (status == OPTIMAL) {
+            if (proven == 0.0 || is_certified(a, y)) return OPTIMAL;
+            dual_active_set(a, y, proven);  // the same proof again
+            return INFEASIBLE;
+        }
+        const double rounding = share < 1.0 ? LOOSE : FIRST;
+        if (status == INFEASIBLE && proof_margin(a, y, rounding) > 0.0) return INFEASIBLE;
+        if (status == INFEASIBLE && proof_margin(a, y, FIRST) > 0.0) proven = share;
+    }
+    return UNRESOLVED;
 }
 
 // Make a basis of the rows with a multiplier, on the coordinates that moved and are not at a bound of z;

@@ -16,11 +16,21 @@ enum Status : std::int8_t { OPTIMAL = 0, INFEASIBLE = 1, UNRESOLVED = 2, ALREADY
 
 constexpr double INF = std::numeric_limits<double>::infinity();
 constexpr double EPS = std::numeric_limits<double>::epsilon();
+
+// The solver's tolerances, all of them relative; those of the Python side are in geometry/tolerance.py.
+// A row is tight if it is this close to its right-hand side, as a share of its terms in the step.
 constexpr double TIGHT = 4e-15;
+// A violation up to this share of a row's terms may be rounding of the input: flat regions are not empty.
 constexpr double LOOSE = 1e-12;
+// A row depends on others if its part outside of their span is smaller than this.
 constexpr double DEPENDENT = 1e-14;
+// A pivot below this share of its diagonal sends a point to the active-set method.
 constexpr double SINGULAR = 1e-4;
+// Newton accepts an answer whose duality gap is at most this share of its cost.
 constexpr double CLOSED = 1e-10;
+// What is promised of every answer's duality gap.
+constexpr double PROMISED = 1e-9;
+// A step so many times as long as its answer's distance from the origin is off by rounding that matters.
 constexpr double LONG = 1e4;
 // Beyond this the squares of an answer overflow.
 constexpr double HUGE_SIZE = 1e150;

@@ -44,6 +44,7 @@ ONCE_WRONG = {
     "rows that leave a small coordinate of a long step no choice": (71, 53371),
     "a wedge that is empty by less than a flat region may be off": (2026, 7878),
     "a wedge as thin as 1e-12, nearest at its tip": (4001, 764),
+    "one row, beyond the box by 2e-13 of its terms": (7002, 14033),
     "a small coordinate of a long step, on a flat region": (4003, 29026),
     "opposite rows through the origin, beside a third": (5001, 183402),
     "a point exactly on two rows, in columns of different weight": (2026, 246),
