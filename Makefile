@@ -6,7 +6,7 @@
 # make bench   speed, side by side with the alternatives
 # make scale   files, Dask, many clusters and the app, beside what there is to compare them with
 # make dice    the same rows answered by DiCE, in an environment of its own
-# make sweep   judge a million random projections (COUNT=...)
+# make sweep   judge 20,000 random searches and a million random projections (COUNT=...)
 # make sanitize  the core's tests under address and undefined-behaviour sanitizers
 # make wheel   build a wheel, and test it in a fresh environment without a compiler
 # make paper   recompute the paper's tables and compare every cell
@@ -54,6 +54,7 @@ dice: $(VENV)/test
 	$(RUN) benchmarks/bench_dice.py $(VENV)-dice
 
 sweep: $(VENV)/test
+	$(RUN) -m pytest -m slow --numprocesses 2 tests
 	$(RUN) tests/sweep.py --count $(COUNT) --processes 2
 
 paper: $(VENV)/test
