@@ -13,7 +13,7 @@ from voicecf.geometry.clustering import Clustering
 from voicecf.geometry.region import Region
 from voicecf.learned.explainer import Explainer
 from voicecf.learned.fitting import Options, learn, learn_from_centers
-from voicecf.rules.allowed import NO_RULES, Allowed, said_rules
+from voicecf.rules.allowed import NO_RULES, Allowed, as_rules
 from voicecf.rules.rules import Rules
 from voicecf.search.alternatives import tradeoff, with_alternatives
 from voicecf.search.answering import answer
@@ -275,7 +275,7 @@ class VoICE(Explainer):
         >>> voice.explain([[1.0, 1.0]], target=1, immutable="age").points.round(6)
         array([[1., 3.]])
         """
-        said = said_rules(
+        said = as_rules(
             rules,
             immutable=immutable,
             increase_only=increase_only,
@@ -359,7 +359,7 @@ class VoICE(Explainer):
         >>> voice.tradeoff([[0.0, 0.0]], target=1).cost.round(3).tolist()
         [2.258, 2.125]
         """
-        said = said_rules(
+        said = as_rules(
             rules,
             immutable=immutable,
             increase_only=increase_only,

@@ -19,7 +19,7 @@ CLASSES = {
     "voicecf.geometry.region": "Region",
     "voicecf.status": "Status",
     "voicecf.learned.learned": "Learned",
-    "voicecf.rules.allowed": "OwnBounds",
+    "voicecf.rules.allowed": "DefaultBounds",
     "voicecf.table.space": "Space",
     "voicecf.table.column": "Column",
     "voicecf.table.rows": "Rows",
