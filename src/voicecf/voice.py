@@ -21,7 +21,7 @@ from voicecf.search.one_pass import answer_in_one_pass
 from voicecf.search.question import LIMIT, Pairs, Question, read_target
 from voicecf.search.solving import OBJECTIVES
 from voicecf.table.frames import in_partitions
-from voicecf.table.model import own_model
+from voicecf.table.model import fitted_copy
 from voicecf.table.stream import Stream
 
 
@@ -133,7 +133,7 @@ class VoICE(Explainer):
         from voicecf.streaming.fitting import fit_model
 
         options = self._options()
-        model = own_model(self.model, lambda model: fit_model(model, stream))
+        model = fitted_copy(self.model, lambda model: fit_model(model, stream))
         self.learned_ = learn(stream, model, options)
         return self
 

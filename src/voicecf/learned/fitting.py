@@ -25,7 +25,7 @@ from voicecf.rules.allowed import DefaultBounds
 from voicecf.rules.sides import read_sides
 from voicecf.solver.summing import like
 from voicecf.table.learning import RowBlocks, learn_space
-from voicecf.table.model import divided
+from voicecf.table.model import split_pipeline
 from voicecf.table.space import Space
 from voicecf.table.stream import Stream
 
@@ -66,7 +66,7 @@ class Options:
 def learn(X: Any, model: Any, options: Options) -> Learned:
     """Learn from data, in memory or as a stream, with a fitted model."""
     stream = X if isinstance(X, Stream) else Stream.table(X)
-    steps, last = divided(model)
+    steps, last = split_pipeline(model)
     clustering = Clustering.of(last)
     names = getattr(last, "feature_names_in_", None)
     space = learn_space(steps, stream, clustering.dtype, categories=options.categories, order=names)
