@@ -72,7 +72,7 @@ class Part:
         return cls(freedom, np.full((1, width), -np.inf), np.full((1, width), np.inf))
 
     def set_range(self, least: Any, most: Any, filled: NDArray[np.bool_]) -> None:
-        """Let the filled rows choose the options least to most, and the others none."""
+        """Allow the options least to most for the rows in `filled`, and none for the others."""
         self.least = np.where(filled, least, 0).astype(np.int64)
         self.most = np.where(filled, most, -1).astype(np.int64)
 
@@ -150,7 +150,7 @@ class ColumnRows:
         if len(self.column.sources) == 1 and self.rows.frame is not None:
             return _codes_of_values(*_series_values(self.series), self.column.levels, wanted)
         if len(self.column.sources) == 1 and self.array is not None:
-            none: Any = None  # a variable, since `== None` would be flagged
+            none: Any = None  # compared element by element, which `is None` cannot do
             missing = (self.array != self.array) | (self.array == none)
             return _codes_of_values(self.array, missing, self.column.levels, wanted)
         points = self.rows.points[:, self.column.places]
@@ -195,8 +195,11 @@ class Limits:
         locked = np.isnan(data.values) if rule.relative else np.zeros(1, dtype=np.bool_)
         return cls(low, high, data.column.limits, data.values, locked)
 
-    def moves(self, direction: int = 0) -> tuple[Array, Array]:
-        """Return the lowest and highest value that a row may move to, in the given direction."""
+    def destinations(self, direction: int = 0) -> tuple[Array, Array]:
+        """Return the lowest and highest value that each row may move to.
+
+        With direction 1 a row may not go below its value, with -1 not above.
+        """
         low, high = np.maximum(self.low, self.ends[0]), np.minimum(self.high, self.ends[1])
         if direction > 0:
             low = np.maximum(low, self.values)
@@ -209,7 +212,7 @@ class Limits:
         outside = (self.values < self.low) | (self.values > self.high)
         missing = np.isnan(self.values) & ~self.locked
         if missing.any():  # the value that the pipeline imputes has to be within the bounds
-            lo, hi = data.interval(*self.moves())
+            lo, hi = data.interval(*self.destinations())
             outside |= missing & ((data.points < lo) | (data.points > hi))
         stay = (~outside | self.locked).astype(np.uint8)
         return stay[:1] if stay.all() else stay
@@ -254,7 +257,7 @@ def part_of(
     else:
         part = _from_list(rule, limits, _listed_multiples(data, rule, limits, multiples))
     part.stay = limits.stay(data)
-    part.sides = limits.moves(rule.direction)
+    part.sides = limits.destinations(rule.direction)
     return part
 
 
@@ -275,7 +278,7 @@ def _any_number(
     data: ColumnRows, rule: ColumnRule, limits: Limits, box: tuple[Array, Array] | None
 ) -> Part:
     """Return an interval of coordinates for each row."""
-    lo, hi = data.interval(*limits.moves())
+    lo, hi = data.interval(*limits.destinations())
     rising, at = data.column.rising, data.column.places
     if box is not None and not data.boolean:
         # A side without a rule is that of the explainer's box, which has all data inside.
@@ -327,7 +330,7 @@ def _multiples_inside(
             "number."
         )
     begin, end = np.rint(observed / multiples.increment)
-    low, high = limits.moves(rule.direction)
+    low, high = limits.destinations(rule.direction)
     low = np.where(np.isneginf(low), multiples.at(begin - FAR), low)
     high = np.where(np.isposinf(high), multiples.at(end + FAR), high)
     # The bounds of a locked row are NaN; any number will do, as the row gets no options.
@@ -341,7 +344,7 @@ def _from_list(rule: ColumnRule, limits: Limits, grid: Listed) -> Part:
     part.grid = grid
     if not len(grid.values):
         return part
-    low, high = limits.moves(rule.direction)
+    low, high = limits.destinations(rule.direction)
     falls = grid.values[-1] < grid.values[0]
     values = grid.values[::-1] if falls else grid.values
     least = np.searchsorted(values, low, side="left")
@@ -366,7 +369,7 @@ def _listed_multiples(
     data: ColumnRows, rule: ColumnRule, limits: Limits, multiples: Multiples
 ) -> Listed:
     """Return the multiples that at least one row may choose; recent lists are cached."""
-    lows, highs = limits.moves(rule.direction)
+    lows, highs = limits.destinations(rule.direction)
     low, high = float(np.fmin.reduce(lows)), float(np.fmax.reduce(highs))
     if not low <= high:  # also if all rows are locked, so that both are NaN
         return Listed(np.empty(0), np.empty(0))
@@ -412,33 +415,33 @@ def _levels(data: ColumnRows, rule: ColumnRule) -> Part:
     coordinates = data.space.coordinates(data.c, list(column.levels))
     table = np.ascontiguousarray(coordinates, dtype=np.float64)
     part.table, part.count = table.reshape(-1), len(table)
-    moves = _moves(column, rule)
-    # Only levels with other moves than an unknown level need to be recognized in the rows.
-    special = np.flatnonzero((moves[:-1] != moves[-1]).any(axis=1))
-    part.allowed = moves[data.codes(table, special)] if len(special) else moves[-1:]
+    transitions = _transitions(column, rule)
+    # Only levels with other transitions than an unknown level need to be recognized in the rows.
+    special = np.flatnonzero((transitions[:-1] != transitions[-1]).any(axis=1))
+    part.allowed = transitions[data.codes(table, special)] if len(special) else transitions[-1:]
     return part
 
 
-def _moves(column: Column, rule: ColumnRule) -> Flags:
-    """Return the allowed moves: entry [i, j] is 1 if level i may become level j.
+def _transitions(column: Column, rule: ColumnRule) -> Flags:
+    """Return the allowed transitions: entry [i, j] is 1 if level i may become level j.
 
-    The last line is for rows whose level is unknown.
+    The last line, i = -1, is for rows whose level is unknown.
     """
     count = len(column.levels)
-    moves = np.zeros((count + 1, count), dtype=np.uint8)
+    allowed = np.zeros((count + 1, count), dtype=np.uint8)
     if rule.fixed:
-        return moves
+        return allowed
     known = [i for i, level in enumerate(column.levels) if not is_missing(level)]
-    moves[:, known if rule.levels is None else list(rule.levels)] = 1
+    allowed[:, known if rule.levels is None else list(rule.levels)] = 1
     for start, end in rule.forbidden:
-        moves[start, end] = 0
+        allowed[start, end] = 0
     if rule.direction:
-        moves &= _along(rule.order or tuple(known), count, rule.direction)
-    return moves
+        allowed &= _along(rule.order or tuple(known), count, rule.direction)
+    return allowed
 
 
 def _along(order: tuple[int, ...], count: int, direction: int) -> Flags:
-    """Return the moves in one direction of an order; none from or to levels that it leaves out."""
+    """Return the transitions along an order; none from or to levels that it leaves out."""
     rank = np.full(count + 1, np.nan)
     rank[list(order)] = np.arange(len(order))
     forward = (rank[None, :count] - rank[:, None]) * direction >= 0
