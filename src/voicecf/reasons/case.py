@@ -113,7 +113,7 @@ class Case:
 
     def level(self, c: int) -> Any:
         """Return the row's level of a category."""
-        return self.space.shown(c, self.rows, np.zeros(1, dtype=np.int64))[0]
+        return self.space.table_values(c, self.rows, np.zeros(1, dtype=np.int64))[0]
 
     def multiples(self, c: int) -> Multiples | None:
         """Return the multiples that a column keeps to."""

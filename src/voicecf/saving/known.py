@@ -23,7 +23,7 @@ CLASSES = {
     "voicecf.table.space": "Space",
     "voicecf.table.column": "Column",
     "voicecf.table.rows": "Rows",
-    "voicecf.table.keptrow": "KeptRow KeptCell",
+    "voicecf.table.sample_row": "SampleRow SampleCell",
     "voicecf.table.pipeline": "Steps Wire Link Coding",
     "voicecf.rules.rules": "Rules",
     "sklearn.pipeline": "Pipeline FeatureUnion",
