@@ -72,7 +72,7 @@ def test_several_texts_are_read_in_order_and_none_is_none(space):
         ("fresh ** 2 <= 3", "neither a column"),
         ("1 / fresh <= 3", "divides by a column"),
         ("fresh / 0 <= 3", "divides by zero"),
-        ("fresh + 3", "no comparison"),
+        ("fresh + 3", "not a comparison"),
         ("fresh != 3", "may compare"),
         ("fresh <=", "cannot be read"),
         ("", "cannot be read"),
@@ -105,7 +105,7 @@ def test_text_is_never_run(space):
 
 def test_what_is_no_text_is_refused(space):
     for words in (3, [3], [None]):
-        with pytest.raises(OptionError, match="is no text"):
+        with pytest.raises(OptionError, match="is not text"):
             read_constraints(words, space)
 
 

@@ -30,7 +30,7 @@ from sklearn.preprocessing import (
 import voicecf
 from voicecf import CFCLUST, SHARK, VoICE
 from voicecf.errors import SavingError
-from voicecf.table.keptrow import KeptRow
+from voicecf.table.sample_row import SampleRow
 
 N = 150
 RNG = np.random.default_rng(3)
@@ -351,8 +351,8 @@ OF_POLARS = {
     ("pyarrow", pa.table(CELLS)),
     ("pandas", pd.DataFrame([[1, "a"]], columns=[0, ("b", 1)])),
 ], ids=["pandas", "polars", "pyarrow", "odd names"])  # fmt: skip
-def test_a_kept_row_is_the_same_frame_again(library, frame, path):
-    row = KeptRow.of(nw.from_native(frame, eager_only=True), set())
+def test_a_sample_row_is_the_same_frame_again(library, frame, path):
+    row = SampleRow.of(nw.from_native(frame, eager_only=True), set())
     voicecf.saving.saving.save(row, path)
     loaded = voicecf.load(path)
     assert "frame" not in vars(loaded)

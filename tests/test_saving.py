@@ -51,7 +51,7 @@ from voicecf.geometry.cell import Arithmetic
 from voicecf.geometry.pullback import Mixing
 from voicecf.learned.learned import Learned
 from voicecf.saving import load, load_explainer, save
-from voicecf.table.keptrow import KeptCell
+from voicecf.table.sample_row import SampleCell
 
 TABLES = {"iris": load_iris, "wine": load_wine, "cancer": load_breast_cancer}
 
@@ -433,7 +433,7 @@ TREES = st.recursive(
         st.sets(HASHABLE, max_size=3),
         st.frozensets(HASHABLE, max_size=3),
         st.builds(Arithmetic, parts, parts),
-        st.builds(KeptCell, parts, parts, st.text(), levels=st.tuples(parts)),
+        st.builds(SampleCell, parts, parts, st.text(), levels=st.tuples(parts)),
         st.builds(Mixing, parts, parts),
         st.builds(StandardScaler, copy=parts),
     ),

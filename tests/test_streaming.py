@@ -374,7 +374,7 @@ def test_a_cluster_without_rows_is_told_of():
 
 
 def test_what_can_be_read_once_is_refused_with_the_remedy():
-    with pytest.raises(DataError, match="pass a function that opens it anew"):
+    with pytest.raises(DataError, match="pass a function that opens it again"):
         streaming.fit(SHARK(2), (part for part in [rows(100)]))
 
 
@@ -397,7 +397,7 @@ def test_a_step_that_needs_all_rows_is_refused_with_the_remedy():
     [
         (MiniBatchKMeans(2), [rows(50)], ModelError, "MiniBatchKMeans cannot be learned"),
         (SHARK(2), [], DataError, "no rows"),
-        (SHARK(2), 7, DataError, "int is no source of tables"),
+        (SHARK(2), 7, DataError, "int is not a source of tables"),
         (SHARK(2), [rows(9), rows(9, d=3)], DataError, "4 and 3 columns"),
         (SHARK(2), [rows(9), pd.DataFrame(rows(9))], DataError, "mixes frames and arrays"),
         (KMeans(50), [rows(9)], DataError, "n_samples=9 should be >= n_clusters=50"),

@@ -13,7 +13,7 @@ from voicecf.geometry.clustering import Clustering
 from voicecf.geometry.region import Region
 from voicecf.learned.explainer import Explainer
 from voicecf.learned.fitting import Options, learn, learn_from_centers
-from voicecf.rules.allowed import NO_RULES, Allowed, said_rules
+from voicecf.rules.allowed import NO_RULES, Allowed, as_rules
 from voicecf.rules.rules import Rules
 from voicecf.search.alternatives import tradeoff, with_alternatives
 from voicecf.search.answering import answer
@@ -21,7 +21,7 @@ from voicecf.search.one_pass import answer_in_one_pass
 from voicecf.search.question import LIMIT, Pairs, Question, read_target
 from voicecf.search.solving import OBJECTIVES
 from voicecf.table.frames import in_partitions
-from voicecf.table.model import own_model
+from voicecf.table.model import fitted_copy
 from voicecf.table.stream import Stream
 
 
@@ -133,7 +133,7 @@ class VoICE(Explainer):
         from voicecf.streaming.fitting import fit_model
 
         options = self._options()
-        model = own_model(self.model, lambda model: fit_model(model, stream))
+        model = fitted_copy(self.model, lambda model: fit_model(model, stream))
         self.learned_ = learn(stream, model, options)
         return self
 
@@ -275,7 +275,7 @@ class VoICE(Explainer):
         >>> voice.explain([[1.0, 1.0]], target=1, immutable="age").points.round(6)
         array([[1., 3.]])
         """
-        said = said_rules(
+        said = as_rules(
             rules,
             immutable=immutable,
             increase_only=increase_only,
@@ -359,7 +359,7 @@ class VoICE(Explainer):
         >>> voice.tradeoff([[0.0, 0.0]], target=1).cost.round(3).tolist()
         [2.258, 2.125]
         """
-        said = said_rules(
+        said = as_rules(
             rules,
             immutable=immutable,
             increase_only=increase_only,

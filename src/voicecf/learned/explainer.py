@@ -16,7 +16,7 @@ from voicecf.geometry.clustering import Clustering
 from voicecf.learned.learned import Learned
 from voicecf.saving import LIMIT, load, save
 from voicecf.table.learning import learn_space
-from voicecf.table.model import own_model
+from voicecf.table.model import fitted_copy
 from voicecf.table.space import Space
 from voicecf.table.stream import Stream
 
@@ -93,4 +93,4 @@ class Explainer(BaseEstimator):  # type: ignore[misc]
             learn_space(None, X)  # refuses what the model would refuse in other words
         if Stream.table(X).n_rows == 0:
             raise DataError("X has no rows; bounds and contraction are learned from data.")
-        return own_model(self.model, lambda model: model.fit(X))
+        return fitted_copy(self.model, lambda model: model.fit(X))

@@ -21,11 +21,11 @@ from voicecf.geometry.clustering import Clustering
 from voicecf.geometry.pullback import origins
 from voicecf.geometry.tolerance import TOLERANCE
 from voicecf.learned.learned import Learned
-from voicecf.rules.allowed import OwnBounds
+from voicecf.rules.allowed import DefaultBounds
 from voicecf.rules.sides import read_sides
 from voicecf.solver.summing import like
 from voicecf.table.learning import RowBlocks, learn_space
-from voicecf.table.model import divided
+from voicecf.table.model import split_pipeline
 from voicecf.table.space import Space
 from voicecf.table.stream import Stream
 
@@ -66,7 +66,7 @@ class Options:
 def learn(X: Any, model: Any, options: Options) -> Learned:
     """Learn from data, in memory or as a stream, with a fitted model."""
     stream = X if isinstance(X, Stream) else Stream.table(X)
-    steps, last = divided(model)
+    steps, last = split_pipeline(model)
     clustering = Clustering.of(last)
     names = getattr(last, "feature_names_in_", None)
     space = learn_space(steps, stream, clustering.dtype, categories=options.categories, order=names)
@@ -130,7 +130,7 @@ def _survey(learned: Learned, data: RowBlocks) -> tuple[Array, Array, Array]:
     return np.asarray(low), np.asarray(high), np.asarray(total.total() / data.n_rows)
 
 
-def _own_bounds(space: Space, bounds: Any) -> OwnBounds:
+def _own_bounds(space: Space, bounds: Any) -> DefaultBounds:
     """Read the option: the observed range, none, or given."""
     d = len(space.columns)
     if bounds is None:
@@ -139,10 +139,10 @@ def _own_bounds(space: Space, bounds: Any) -> OwnBounds:
         lo, hi = np.array([column.observed for column in space.columns]).T.copy()
     else:
         lo, hi = read_sides(bounds, d)
-    return OwnBounds(lo, hi, space.inward(*space.box(lo, hi)))
+    return DefaultBounds(lo, hi, space.inward(*space.box(lo, hi)))
 
 
-def _around_data(learned: Learned, data: RowBlocks) -> OwnBounds:
+def _around_data(learned: Learned, data: RowBlocks) -> DefaultBounds:
     """Return the bounds with a box widened by rounding, so that data on its border are inside."""
     bounds, space = learned.bounds, learned.space
     if space.is_plain:
@@ -151,7 +151,7 @@ def _around_data(learned: Learned, data: RowBlocks) -> OwnBounds:
     ends = [_near_ends(rows.points, lo, hi) for rows in data]
     lows, highs = zip(*ends, strict=True)
     box = space.inward(np.min([lo, *lows], axis=0), np.max([hi, *highs], axis=0))
-    return OwnBounds(bounds.lo, bounds.hi, box)
+    return DefaultBounds(bounds.lo, bounds.hi, box)
 
 
 def _near_ends(points: Array, lo: Array, hi: Array) -> tuple[Array, Array]:

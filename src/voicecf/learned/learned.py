@@ -16,7 +16,7 @@ from voicecf.geometry.clustering import Clustering
 from voicecf.geometry.pullback import Metrics, loosened, pulled_back
 from voicecf.geometry.region import Region
 from voicecf.geometry.tolerance import TOLERANCE
-from voicecf.rules.allowed import OwnBounds
+from voicecf.rules.allowed import DefaultBounds
 from voicecf.solver.neighbors import Neighborhood, neighborhood
 from voicecf.solver.projection import UnitConstraints
 from voicecf.table.rows import Rows
@@ -46,7 +46,7 @@ class Learned:
         Coordinates that the model sees at, or close to, its centroids.
     spread : array of shape (d,)
         Observed range of each coordinate.
-    bounds : OwnBounds
+    bounds : DefaultBounds
     alpha : array of shape (k,)
         Contraction of each cell.
     ranking : array of shape (C,)
@@ -65,7 +65,7 @@ class Learned:
     weights: Array
     origins: Array
     spread: Array
-    bounds: OwnBounds
+    bounds: DefaultBounds
     alpha: Array
     ranking: Ints
     delta: float = 0.0

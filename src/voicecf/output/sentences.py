@@ -55,7 +55,7 @@ def _phrase(outcome: Outcome, i: int, c: int) -> str:
     before, after = (values[c][i] for values in outcome.values)
     if space.columns[c].kind == "category":
         return f"{name} changes from {_level_text(before)} to {_level_text(after)}"
-    truth = space.is_truth(c, outcome.rows)
+    truth = space.is_boolean(c, outcome.rows)
     if np.isnan(before):
         return f"{name}, which is missing, is {bool(after) if truth else exact(after)}"
     if truth:

@@ -176,7 +176,7 @@ def _changes(cf: Counterfactuals, i: int) -> list[Change]:
     for at, c in enumerate(cf.outcome.changed(i).tolist()):
         column = cf.outcome.space.columns[c]
         before, after = (values[c][i] for values in cf.outcome.values)
-        if cf.outcome.space.is_truth(c, cf.outcome.rows):
+        if cf.outcome.space.is_boolean(c, cf.outcome.rows):
             before, after = None if np.isnan(before) else bool(before), bool(after)
         elif column.kind == "number":
             before, after = float(before), float(after)

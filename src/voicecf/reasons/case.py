@@ -109,15 +109,15 @@ class Case:
 
     def own(self, c: int) -> float:
         """Return the row's value of a number column, NaN where it is missing."""
-        return float(ColumnRows(self.space, self.rows, c).own[0])
+        return float(ColumnRows(self.space, self.rows, c).values[0])
 
     def level(self, c: int) -> Any:
         """Return the row's level of a category."""
-        return self.space.shown(c, self.rows, np.zeros(1, dtype=np.int64))[0]
+        return self.space.table_values(c, self.rows, np.zeros(1, dtype=np.int64))[0]
 
     def multiples(self, c: int) -> Multiples | None:
         """Return the multiples that a column keeps to."""
-        step, column = self.rules[c].step, self.space.columns[c]
+        step, column = self.rules[c].increment, self.space.columns[c]
         step = (1.0 if column.whole and not column.listed else "any") if step is None else step
         return None if step == "any" else Multiples(float(step))
 
@@ -350,8 +350,8 @@ class Case:
             yield Member(f"{name} is {text}", "range", name)
         multiples = self.multiples(c)
         if multiples is not None:
-            whole = multiples.step == 1
-            text = "in whole numbers" if whole else f"in steps of {number(multiples.step)}"
+            whole = multiples.increment == 1
+            text = "in whole numbers" if whole else f"in steps of {number(multiples.increment)}"
             yield Member(f"{name} is {text}", "step", name)
 
     def _range_text(self, c: int, values: tuple[float, float], sides: Any) -> str:

@@ -251,7 +251,7 @@ class _Answer:
             ends.append(End(case.own(c), "rule"))
         limit = self.space.columns[c].limits[at]
         ends.append(End(limit, "data range" if np.isfinite(limit) else "open"))
-        if self.space.is_truth(c, case.rows):
+        if self.space.is_boolean(c, case.rows):
             ends.append(End(float(at), "step"))
         return min(ends, key=lambda end: end.value * way)
 

@@ -346,7 +346,7 @@ def _sides(
 
     multiples = case.multiples(c)
     if multiples is not None and np.isfinite(bound):
-        ends = np.rint(np.array([bound, value]) / multiples.step)
+        ends = np.rint(np.array([bound, value]) / multiples.increment)
         least = _least_whole(lambda k: enough(float(multiples.at(k))), *ends)
         yield readable(float(multiples.at(least)), bound)
     elif np.isfinite(bound):

@@ -1,4 +1,4 @@
-"""What may change, and how, in the words of the user."""
+"""The user's rules: which columns may change, and how."""
 
 from voicecf.rules.rules import Rules
 

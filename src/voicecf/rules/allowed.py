@@ -1,4 +1,4 @@
-"""What each row may become: rules in the user's words, said in coordinates."""
+"""What each row may become: the user's rules, translated into the model's coordinates."""
 
 from __future__ import annotations
 
@@ -19,26 +19,28 @@ from voicecf.table.space import Space
 NO_RULES = Rules()
 
 
-def said_rules(rules: Rules | Mapping[str, Any] | None, **words: Any) -> Rules:
-    """Return the rules of a question, given in one value or in single words; None says nothing."""
-    said = {word: value for word, value in words.items() if value is not None}
+def as_rules(rules: Rules | Mapping[str, Any] | None, **keywords: Any) -> Rules:
+    """Return rules that were passed as one value or as keywords; keywords of None are left out."""
+    words = {word: value for word, value in keywords.items() if value is not None}
     if rules is None:
-        return Rules.from_dict(said) if said else NO_RULES
-    if said:
-        raise OptionError(f"give rules, or words such as {next(iter(said))!r}, not both.")
+        return Rules.from_dict(words) if words else NO_RULES
+    if words:
+        raise OptionError(
+            f"give rules=... or single rules such as {next(iter(words))}=..., not both."
+        )
     return rules if isinstance(rules, Rules) else Rules.from_dict(rules)
 
 
 @dataclass(frozen=True)
-class OwnBounds:
-    """The explainer's own bounds, which hold where no rule is about them.
+class DefaultBounds:
+    """The explainer's bounds, which hold for every column whose bounds no rule sets.
 
     Attributes
     ----------
     lo, hi : array of shape (C,)
         In the user's units; infinite for categories.
     box : pair of arrays of shape (d,)
-        In coordinates.
+        The same bounds in coordinates.
     """
 
     lo: Array
@@ -53,23 +55,24 @@ class Allowed:
     Attributes
     ----------
     rules : Rules
-        The user's words.
+        The user's rules.
     box : pair of arrays of shape (d,) or (n or 1, d)
-        Within which an answer lies, in coordinates.
+        Lower and upper bounds of an answer, in coordinates.
     fixed : array of shape (C,)
         Columns that keep their values.
     choices : Choices or None
-        What each column may be; None where the box says it all.
+        The options of each column; None where the box alone describes what is allowed.
     constraints : tuple of Constraint
-        Rules between columns, in the user's units, and
+        Linear rules between columns, in the user's units.
     normals, offsets : array of shape (m, d), (m,)
-        the same in coordinates.
+        The same linear rules in coordinates, ``normals @ z <= offsets``.
     factors : array of shape (d,)
-        Costs, a factor a coordinate.
+        The factor of each coordinate in the cost.
     sides : pair of arrays of shape (C,) or (n or 1, C)
-        Bounds in the user's units.
+        Lower and upper bounds in the user's units.
     grids : tuple or None
-        Values that columns keep to, in the user's units; None where there are none.
+        For each column the values that it is limited to, in the user's units; None if no column
+        is limited to a grid.
     """
 
     rules: Rules
@@ -85,18 +88,25 @@ class Allowed:
 
     @classmethod
     def of(
-        cls, space: Space, rules: Rules, rows: Rows, bounds: OwnBounds, *, searched: bool = False
+        cls,
+        space: Space,
+        rules: Rules,
+        rows: Rows,
+        bounds: DefaultBounds,
+        *,
+        searched: bool = False,
     ) -> Allowed:
-        """Say rules for some rows in coordinates.
+        """Translate rules into coordinates, for each row.
 
         Parameters
         ----------
         space : Space
         rules : Rules
         rows : Rows
-        bounds : OwnBounds
+        bounds : DefaultBounds
         searched : bool
-            Whether a search over the columns is to follow, even if the box says it all.
+            Whether a search over the columns follows, which needs the choices of every column even
+            where a box would describe them.
         """
         if rules is NO_RULES and space.continuous and not searched:
             return cls.within(space, bounds)
@@ -115,8 +125,8 @@ class Allowed:
         )
 
     @classmethod
-    def within(cls, space: Space, bounds: OwnBounds) -> Allowed:
-        """Return what is allowed where any number within the bounds is: no rules, no choices."""
+    def within(cls, space: Space, bounds: DefaultBounds) -> Allowed:
+        """Allow every number within the explainer's bounds: no rules and no choices."""
         d = space.n_coordinates
         none = np.zeros(len(space.columns), dtype=np.bool_)
         return cls(
@@ -126,7 +136,7 @@ class Allowed:
 
     @property
     def contractible(self) -> bool:
-        """Whether bounds can be contracted: a box in numbers, the same for all rows."""
+        """Whether the bounds can be contracted: they are numbers, the same for all rows."""
         words = set(self.rules.to_dict())
         relative = any(
             isinstance(side, str) for pair in self.rules.bounds.values() for side in pair
@@ -135,5 +145,5 @@ class Allowed:
 
     @property
     def is_box(self) -> bool:
-        """Whether a box says it all, at the model's own weights: no choices, rules or costs."""
+        """Whether a box alone describes what is allowed: no choices, linear rules or costs."""
         return self.choices is None and not len(self.normals) and bool((self.factors == 1.0).all())

@@ -1,4 +1,4 @@
-"""What each row may choose, column by column: rules in the user's units, said in coordinates."""
+"""The options of each row in each column: the user's rules, translated into coordinates."""
 
 from __future__ import annotations
 
@@ -23,43 +23,47 @@ __all__ = ["Choices", "Freedom"]
 
 @dataclass(frozen=True, eq=False)
 class Choices:
-    """What each of n rows may choose in each of C columns, in coordinates.
+    """The options of each of n rows in each of C columns, in coordinates.
 
-    Arrays of n rows have one row where all rows are alike. An immutable column is ANY with
-    ``lo == hi``, GRID with ``least > most``, or LEVELS with none allowed, and may stay. ANY with
-    ``lo > hi`` has no choice at all.
+    An array of shape (n or 1, ...) has one row if all rows of the table have the same options. An
+    immutable column is ANY with ``lo == hi``, GRID with ``least > most``, or LEVELS with no level
+    allowed, and `stay` is 1. ANY with ``lo > hi`` has no option at all.
 
     Attributes
     ----------
     first, member : int64 of shape (C + 1,) and (d,)
         The coordinates of column c are ``member[first[c]:first[c + 1]]``.
     freedom : int8 of shape (C,)
-        `Freedom`: any number in bounds, one of sorted options, one of listed options.
+        `Freedom`: ANY number within bounds, one of the sorted options of a GRID, or one of the
+        LEVELS of a category.
     start, table : int64 of shape (C + 1,), float64
-        ``table[start[c]:start[c + 1]]`` holds the options of column c: of GRID ascending
-        coordinates, of LEVELS one level after the other.
+        ``table[start[c]:start[c + 1]]`` holds the options of column c: the ascending coordinates
+        of a GRID, or the coordinates of each of the LEVELS, one level after the other.
     base, pitch : float64 of shape (C,)
-        A GRID with ``pitch > 0`` has no table: option l is ``base + l * pitch``. Options are
-        counted from 0, but where there are more than 2**31 from a value amid the data, for the
-        digits' sake; then `least` is negative.
+        A GRID with ``pitch > 0`` has no table: option l is ``base + l * pitch``. `base` is the
+        lowest option, so that l starts at 0. With more than 2**31 options `base` is in the middle
+        of the observed range instead, where it is precise, and `least` is negative.
     count : int64 of shape (C,)
-        Number of options that some row may choose.
+        Number of options in the column, over all rows.
     least, most : int64 of shape (n or 1, C)
-        GRID: options least to most may be chosen.
+        GRID: the options least to most are allowed.
     allowed : uint8 of shape (n or 1, T)
-        LEVELS: whether each may be moved to; T is the sum of their counts, column by column.
+        LEVELS: whether a row may move to each level; T is the number of levels of all columns,
+        column after column.
     stay : uint8 of shape (n or 1, C)
-        Whether the row may keep its own value.
+        Whether the row may keep its value.
     lo, hi : float64 of shape (n or 1, d)
-        ANY: its bounds.
+        ANY: the bounds.
     changes : int
-        Most columns that may change.
+        The largest number of columns that may change.
     points : float64 of shape (n, d)
-        The rows' own coordinates.
+        The coordinates of the rows.
     grids : tuple of Multiples, Listed or None
-        Values in the user's units that a column of numbers keeps to; None for the others.
+        For each column the values that it is limited to, in the user's units; None for a column
+        without a grid.
     sides : pair of float64 of shape (n or 1, C)
-        Bounds in the user's units of what a column may move to; NaN where a row's is not known.
+        Bounds in the user's units of the values that a row may move to; NaN if a bound depends
+        on a value that the row lacks.
 
     Examples
     --------
@@ -101,25 +105,25 @@ class Choices:
         cls,
         space: Space,
         rules: Rules,
-        given: Rows,
+        rows: Rows,
         lo: Any,
         hi: Any,
         box: tuple[Array, Array] | None = None,
     ) -> Choices:
-        """Say the rules for some rows in coordinates.
+        """Translate rules into the options of each row.
 
         Parameters
         ----------
         space : Space
         rules : Rules
-        given : Rows
+        rows : Rows
         lo, hi : array of shape (C,)
-            The explainer's own bounds in the user's units; not used for categories.
+            The explainer's bounds in the user's units; not used for categories.
         box : pair of arrays of shape (d,), optional
-            The same in coordinates, widened by rounding so that all data are inside.
+            The same bounds in coordinates, widened by rounding so that all data are inside.
         """
         parts = [
-            part_of(ColumnRows(space, given, c), rule, float(lo[c]), float(hi[c]), box)
+            part_of(ColumnRows(space, rows, c), rule, float(lo[c]), float(hi[c]), box)
             for c, rule in enumerate(rules.of_columns(space))
         ]
         limit = len(parts) if rules.max_changes is None else rules.max_changes
@@ -140,7 +144,7 @@ class Choices:
             lo=_in_place([p.lo for p in parts], places),
             hi=_in_place([p.hi for p in parts], places),
             changes=min(limit, len(parts)),
-            points=given.points,
+            points=rows.points,
             grids=tuple(p.grid for p in parts),
             sides=(
                 _side_by_side([p.sides[0][:, None] for p in parts]),
@@ -150,17 +154,17 @@ class Choices:
 
     @property
     def discrete(self) -> bool:
-        """Whether there is anything to search: options to choose from, or a limit on changes."""
+        """Whether an answer needs a search: discrete options, or a limit on changes."""
         grid = (self.freedom == Freedom.GRID) & (self.least <= self.most).any(axis=0)
         return bool(grid.any() or self.allowed.any() or self.changes < len(self.freedom))
 
     def box(self) -> tuple[Array, Array]:
-        """Return the smallest box around all that may be chosen, staying included.
+        """Return the smallest box around all options, the row's present value included.
 
         Returns
         -------
         lo, hi : array of shape (n or 1, d)
-            ``lo > hi`` where there is no choice.
+            ``lo > hi`` in a column without options.
         """
         columns = range(len(self.freedom))
         hulls = [self._hull(c) for c in columns]
@@ -169,18 +173,18 @@ class Choices:
         return lo, hi
 
     def options(self, row: int, column: int) -> list[Array]:
-        """Return all that a row may choose in a column, its own first if it may stay.
+        """Return the options of a row in a column, its present coordinates first if it may stay.
 
-        For small cases: raises where any number of an interval may be chosen.
+        Raises if the options are an interval, which cannot be listed.
         """
-        own = self.points[row, self._places(column)]
-        moves = self._moves(row, column)
+        present = self.points[row, self._places(column)]
+        destinations = self._destinations(row, column)
         if not _row(self.stay, row)[column]:
-            return moves
-        return [own, *(move for move in moves if not np.array_equal(move, own))]
+            return destinations
+        return [present, *(z for z in destinations if not np.array_equal(z, present))]
 
-    def _moves(self, row: int, c: int) -> list[Array]:
-        """Return all that a row may move to."""
+    def _destinations(self, row: int, c: int) -> list[Array]:
+        """Return the coordinates that a row may move to."""
         if self.freedom[c] == Freedom.GRID:
             least, most = int(_row(self.least, row)[c]), int(_row(self.most, row)[c])
             return [self._grid(c, np.array([option])) for option in range(least, most + 1)]
@@ -188,10 +192,14 @@ class Choices:
             return list(self._table(c)[_row(self._allowed(c), row)])
         lo, hi = (_row(side, row)[self._places(c)] for side in (self.lo, self.hi))
         if (lo < hi).any():
-            raise OptionError(f"column {c} may be any number of an interval: there is no list.")
+            raise OptionError(
+                f"column {c} may take any number of an interval, so its options cannot be listed. "
+                "See `lo` and `hi`."
+            )
         return [lo] if (lo == hi).all() else []
 
     def _places(self, c: int) -> Ints:
+        """Return the positions of a column's coordinates."""
         return self.member[self.first[c] : self.first[c + 1]]
 
     def _table(self, c: int) -> Array:
@@ -200,66 +208,73 @@ class Choices:
         return self.table[self.start[c] : self.start[c + 1]].reshape(-1, width)
 
     def _allowed(self, c: int) -> NDArray[np.bool_]:
-        listed = np.where(self.freedom == Freedom.LEVELS, self.count, 0)
-        begin = int(listed[:c].sum())
-        return np.asarray(self.allowed[:, begin : begin + int(listed[c])], dtype=np.bool_)
+        """Return which levels of a column are allowed, of shape (n or 1, levels)."""
+        levels = np.where(self.freedom == Freedom.LEVELS, self.count, 0)
+        begin = int(levels[:c].sum())
+        return np.asarray(self.allowed[:, begin : begin + int(levels[c])], dtype=np.bool_)
 
     def _grid(self, c: int, indices: Ints) -> Array:
+        """Return the coordinates of options of a GRID."""
         if self.pitch[c] > 0:
             return np.asarray(self.base[c] + indices * self.pitch[c])
         return self._table(c)[:, 0][indices]
 
     def _hull(self, c: int) -> tuple[Array, Array]:
-        """Return the ends of what may be chosen, (n or 1, width) each."""
-        lo, hi = self._hull_of_moves(c)
-        own, stay = self.points[:, self._places(c)], self.stay[:, c, None] == 1
-        if (stay & ((own < lo) | (own > hi))).any():
-            lo = np.where(stay, np.minimum(lo, own), lo)
-            hi = np.where(stay, np.maximum(hi, own), hi)
+        """Return lower and upper ends of the options of a column, (n or 1, width) each."""
+        lo, hi = self._hull_of_destinations(c)
+        present, stay = self.points[:, self._places(c)], self.stay[:, c, None] == 1
+        if (stay & ((present < lo) | (present > hi))).any():
+            lo = np.where(stay, np.minimum(lo, present), lo)
+            hi = np.where(stay, np.maximum(hi, present), hi)
         return lo, hi
 
-    def _hull_of_moves(self, c: int) -> tuple[Array, Array]:
-        """Return the ends of what may be moved to: (n or 1, width) each, inf to -inf for none."""
+    def _hull_of_destinations(self, c: int) -> tuple[Array, Array]:
+        """Return the ends of what rows may move to, (n or 1, width); inf and -inf for nothing."""
         if self.freedom[c] == Freedom.ANY:
             return self.lo[:, self._places(c)], self.hi[:, self._places(c)]
         if self.freedom[c] == Freedom.LEVELS:
             return _hull_of_levels(self._table(c), self._allowed(c))
         least, most = self.least[:, c], self.most[:, c]
-        some = least <= most
-        lo, hi = np.full(len(some), np.inf), np.full(len(some), -np.inf)
-        lo[some], hi[some] = self._grid(c, least[some]), self._grid(c, most[some])
+        filled = least <= most
+        lo, hi = np.full(len(filled), np.inf), np.full(len(filled), -np.inf)
+        lo[filled], hi[filled] = self._grid(c, least[filled]), self._grid(c, most[filled])
         return lo[:, None], hi[:, None]
 
 
 def _hull_of_levels(table: Array, allowed: NDArray[np.bool_]) -> tuple[Array, Array]:
-    """Return the hull of the allowed levels of each row; rows of one pattern share it."""
+    """Return lower and upper ends of the allowed levels of each row.
+
+    They are computed once for each distinct set of allowed levels.
+    """
     packed = np.ascontiguousarray(np.packbits(allowed, axis=1))
     keys = packed.view(f"V{packed.shape[1]}")[:, 0]
-    _, where, back = np.unique(keys, return_index=True, return_inverse=True)
-    lo = np.stack([np.min(table[allowed[r]], axis=0, initial=np.inf) for r in where])
-    hi = np.stack([np.max(table[allowed[r]], axis=0, initial=-np.inf) for r in where])
-    return lo[back], hi[back]
+    _, firsts, inverse = np.unique(keys, return_index=True, return_inverse=True)
+    lo = np.stack([np.min(table[allowed[r]], axis=0, initial=np.inf) for r in firsts])
+    hi = np.stack([np.max(table[allowed[r]], axis=0, initial=-np.inf) for r in firsts])
+    return lo[inverse], hi[inverse]
 
 
 def _starts(parts: Sequence[Any]) -> Ints:
+    """Return where each part begins once all are concatenated, and where the last one ends."""
     return np.array([0, *accumulate(len(p) for p in parts)], dtype=np.int64)
 
 
 def _side_by_side(parts: Sequence[Any]) -> Any:
-    """Join columns of (n or 1, w): one row unless some part needs n."""
+    """Join arrays of shape (n or 1, width): the result has n rows if one of them has."""
     n = max((len(p) for p in parts if len(p) != 1), default=1)
     return np.concatenate([np.broadcast_to(p, (n, p.shape[1])) for p in parts], axis=1)
 
 
 def _in_place(parts: Sequence[Array], places: Sequence[Ints]) -> Array:
-    """Put parts of (n or 1, width) at their coordinates."""
+    """Write parts of shape (n or 1, width) to their coordinates of one array, (n or 1, d)."""
     shared = np.zeros((1, sum(len(w) for w in places)))
     for part, where in zip(parts, places, strict=True):
         shared[:, where] = part[:1]
     n = max((len(p) for p in parts if len(p) != 1), default=1)
     if n == 1:
         return shared
-    whole = np.repeat(shared, n, axis=0)  # at once: column by column is slow where rows are long
+    # Copy shared columns row by row: writing them one column at a time is slow with many columns.
+    whole = np.repeat(shared, n, axis=0)
     for part, where in zip(parts, places, strict=True):
         if len(part) == n:
             whole[:, where] = part
@@ -267,5 +282,5 @@ def _in_place(parts: Sequence[Array], places: Sequence[Ints]) -> Array:
 
 
 def _row(array: Any, row: int) -> Any:
-    """Return a row of an array that has one for all, or one each."""
+    """Return the entry of a row in an array with one row for each, or one row for all."""
     return array[row if len(array) > 1 else 0]

@@ -1,4 +1,4 @@
-"""Find the columns that a user names: by name, by position, or by a column of a declared block."""
+"""Look up columns that the user names: by name, position, or a column of a declared block."""
 
 from __future__ import annotations
 
@@ -12,16 +12,17 @@ from voicecf.errors import ColumnError, known_column
 from voicecf.geometry.arrays import Array
 from voicecf.table.space import Space
 
-# Lists of numbers this short are remembered, and this many of them.
-FEW, MOST = 1024, 512
-_KNOWN: WeakKeyDictionary[Any, dict[tuple[int, bytes], Array]] = WeakKeyDictionary()
+# Coordinates are cached for lists of up to MOST_VALUES values, and MOST_LISTS lists of a space.
+MOST_VALUES, MOST_LISTS = 1024, 512
+_CACHE: WeakKeyDictionary[Any, dict[tuple[int, bytes], Array]] = WeakKeyDictionary()
 
 
 def column_of(space: Space, name: Any, where: str) -> int:
     """Return the position in `space.columns` of the column that a user means.
 
-    A column of a declared block stands for the block; a position counts the columns of the user's
-    table; text stands for a name that is no text (files of rules have nothing else).
+    A column of a declared block stands for the block. A position counts the columns of the user's
+    table. Text also matches a name that is not text, such as 10, because rules that are read from
+    a file have only text for names.
     """
     name = name.item() if isinstance(name, np.generic) else name
     names = list(space.names)
@@ -35,47 +36,47 @@ def column_of(space: Space, name: Any, where: str) -> int:
     return known_column(name, names, where)
 
 
-def columns_of(space: Space, given: Any, where: str) -> list[int]:
+def columns_of(space: Space, columns: Any, where: str) -> list[int]:
     """Return the positions of the columns that a user lists: one, several, or a mask of all."""
-    names = listed_columns(given)
+    names = listed_columns(columns)
     if names and all(isinstance(name, bool) for name in names):
         if len(names) != len(space.sources):
             raise ColumnError(
-                f"{where}: a mask of columns needs {len(space.sources)} entries; this one has "
-                f"{len(names)}."
+                f"{where}: a mask of columns needs {len(space.sources)} entries, one for each "
+                f"column; this one has {len(names)}."
             )
         names = [source for source, chosen in zip(space.sources, names, strict=True) if chosen]
     return list(dict.fromkeys(column_of(space, name, where) for name in names))
 
 
 def coordinates_of(space: Space, column: int, values: Any) -> Array:
-    """Return the coordinates of numbers, (n,); NaN outside of the map's domain.
+    """Return the coordinates of values of a number column, (n,); NaN outside the map's domain.
 
-    A pipeline takes its time, and rules ask for the same few bounds row after row: those are
-    remembered for as long as the space lives.
+    A pipeline is slow, and rules ask for the same few bounds with every row that is explained:
+    short lists are cached as long as the space exists.
     """
     values = np.asarray(values, dtype=np.float64)
-    if len(values) > FEW:
-        return _sent(space, column, values)
-    known = _KNOWN.setdefault(space, {})
+    if len(values) > MOST_VALUES:
+        return _computed(space, column, values)
+    cache = _CACHE.setdefault(space, {})
     key = column, values.tobytes()
-    if key not in known:
-        if len(known) >= MOST:
-            known.clear()
-        known[key] = _sent(space, column, values)
-        known[key].flags.writeable = False
-    return known[key]
+    if key not in cache:
+        if len(cache) >= MOST_LISTS:
+            cache.clear()
+        cache[key] = _computed(space, column, values)
+        cache[key].flags.writeable = False
+    return cache[key]
 
 
-def _sent(space: Space, column: int, values: Array) -> Array:
+def _computed(space: Space, column: int, values: Array) -> Array:
     with np.errstate(all="ignore"):
         return np.array(space.coordinates(column, values), dtype=np.float64)[:, 0]
 
 
-def listed_columns(given: Any) -> list[Any]:
-    """Read one column or several as a list of plain names."""
-    if given is None:
+def listed_columns(columns: Any) -> list[Any]:
+    """Return one column or several as a list of names that are plain Python values."""
+    if columns is None:
         return []
-    if isinstance(given, str) or not isinstance(given, Iterable):
-        return [given]
-    return [name.item() if isinstance(name, np.generic) else name for name in given]
+    if isinstance(columns, str) or not isinstance(columns, Iterable):
+        return [columns]
+    return [name.item() if isinstance(name, np.generic) else name for name in columns]

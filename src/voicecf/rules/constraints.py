@@ -1,4 +1,4 @@
-"""Linear rules between number columns: read from text, and said in coordinates."""
+"""Linear rules between number columns: parsed from text, and translated into coordinates."""
 
 from __future__ import annotations
 
@@ -18,25 +18,26 @@ from voicecf.rules.columns import column_of, coordinates_of
 from voicecf.table.column import Column
 from voicecf.table.space import Space
 
-# A quoted name, a name (no part of a number such as 1e5), or a lone equals sign.
+# A name in backticks, a plain name (not the e of a number such as 1e5), or a single equals sign.
 WORDS = re.compile(
     r"`(?P<quoted>[^`]*)`|(?<![\w.])(?P<name>[^\W\d]\w*)|(?<![<>=!])(?P<equal>=)(?!=)"
 )
+# For each comparison the factors that bring it to the form <=; an equality needs both.
 SIGNS = {ast.LtE: (1,), ast.Lt: (1,), ast.GtE: (-1,), ast.Gt: (-1,), ast.Eq: (1, -1)}
 GRAMMAR = (
     "A rule compares sums of columns times numbers, such as 'fresh + 2*frozen <= 60000'; "
-    "odd names stand in backticks: '`my col` <= 3'."
+    "put names with spaces or signs in backticks: '`my col` <= 3'."
 )
 
 
 @dataclass(frozen=True)
 class Constraint:
-    """The sum of coefficients times values, in the user's units, is at most the limit.
+    """A linear rule in the user's units: the sum of coefficients times values is <= limit.
 
     Attributes
     ----------
     text : str
-        What the user wrote.
+        The rule as the user wrote it.
     coefficients : dict
         Factor of each column, by its name.
     limit : float
@@ -54,13 +55,13 @@ class Constraint:
     limit: float
 
     def holds(self, values: Any) -> Any:
-        """Tell whether values (numbers or arrays by column name) keep the rule."""
+        """Tell whether values (numbers or arrays by column name) satisfy the rule."""
         return sum(c * values[name] for name, c in self.coefficients.items()) <= self.limit
 
 
 @dataclass
 class Linear:
-    """A linear form: factors of columns (by position in the space) and a constant."""
+    """A linear expression: factors of columns (by position in the space) and a constant."""
 
     factors: dict[int, float] = field(default_factory=dict)
     constant: float = 0.0
@@ -73,82 +74,83 @@ class Linear:
         return Linear(total, self.constant + times * other.constant)
 
 
-def read_constraints(given: Any, space: Space) -> tuple[Constraint, ...]:
-    """Read the user's linear rules: one text or several.
+def read_constraints(rules: Any, space: Space) -> tuple[Constraint, ...]:
+    """Parse the user's linear rules: one text or several.
 
     Parameters
     ----------
-    given : str or list of str
+    rules : str or list of str
     space : Space
 
     Returns
     -------
     tuple of Constraint
-        One a row: an equality makes two, a chain ``a <= b <= c`` one a link.
+        One for each comparison, so two for ``a <= b <= c``; an equality makes two.
     """
-    if given is None:
+    if rules is None:
         return ()
-    if not isinstance(given, Iterable):
-        raise OptionError(f"constraints={given!r} is no text. {GRAMMAR}")
-    texts = [given] if isinstance(given, str) else list(given)
-    return tuple(row for text in texts for row in _Reader(text, space).rows())
+    if not isinstance(rules, Iterable):
+        raise OptionError(f"constraints={rules!r} is not text. {GRAMMAR}")
+    texts = [rules] if isinstance(rules, str) else list(rules)
+    return tuple(found for text in texts for found in _Parser(text, space).constraints())
 
 
-class _Reader:
-    """Reads one text; keeps what its messages and its names need."""
+class _Parser:
+    """Parser of one rule. `names` are the column names in the text, in order of appearance."""
 
     def __init__(self, text: Any, space: Space) -> None:
         self.text, self.space = text, space
-        self.words: list[str] = []
+        self.names: list[str] = []
 
-    def rows(self) -> list[Constraint]:
-        """Return a row for each comparison; two for an equality."""
+    def constraints(self) -> list[Constraint]:
+        """Return a constraint for each comparison, two for an equality."""
         body = self._parse()
         if not isinstance(body, ast.Compare):
-            raise self._refuse("is no comparison")
+            raise self._error("is not a comparison")
         sides = [self._linear(side) for side in (body.left, *body.comparators)]
-        rows = []
-        for (left, right), sign in zip(pairwise(sides), body.ops, strict=True):
-            if type(sign) not in SIGNS:
-                raise self._refuse("may compare with <=, >=, <, > and == only")
-            rows += [self._row(left, right, way) for way in SIGNS[type(sign)]]
-        return rows
+        constraints = []
+        for (left, right), comparison in zip(pairwise(sides), body.ops, strict=True):
+            if type(comparison) not in SIGNS:
+                raise self._error("may compare with <=, >=, <, > and == only")
+            constraints += [self._constraint(left, right, s) for s in SIGNS[type(comparison)]]
+        return constraints
 
     def _parse(self) -> ast.expr:
+        """Parse the text as a Python expression whose names are replaced by ``_0``, ``_1``, ..."""
         if not isinstance(self.text, str):
-            raise OptionError(f"constraint {self.text!r} is no text. {GRAMMAR}")
+            raise self._error("is not text")
         try:
-            plain = WORDS.sub(self._stand_in, self.text).strip()
-            return ast.parse(plain, mode="eval").body
+            expression = WORDS.sub(self._placeholder, self.text).strip()
+            return ast.parse(expression, mode="eval").body
         except (SyntaxError, ValueError, RecursionError, MemoryError):
-            raise self._refuse("cannot be read") from None
+            raise self._error("cannot be read") from None
 
-    def _stand_in(self, word: re.Match[str]) -> str:
-        """Replace any name by one that Python's grammar takes as it is."""
+    def _placeholder(self, word: re.Match[str]) -> str:
+        """Return a placeholder for a name, since Python would change or refuse some names."""
         if word["equal"]:
             return "=="
-        self.words.append(word["name"] if word["quoted"] is None else word["quoted"])
-        return f" _{len(self.words) - 1} "
+        self.names.append(word["name"] if word["quoted"] is None else word["quoted"])
+        return f" _{len(self.names) - 1} "
 
-    def _row(self, left: Linear, right: Linear, way: int) -> Constraint:
-        """Bring left <= right (way 1) or left >= right (way -1) to columns <= limit."""
-        form = left.plus(right, -1.0)
+    def _constraint(self, left: Linear, right: Linear, sign: int) -> Constraint:
+        """Bring left <= right (sign 1) or left >= right (sign -1) to columns <= limit."""
+        difference = left.plus(right, -1.0)
         columns = self.space.columns
-        factors = {columns[i].name: way * f for i, f in form.factors.items() if f != 0}
-        limit = -way * form.constant + 0.0
+        factors = {columns[i].name: sign * f for i, f in difference.factors.items() if f != 0}
+        limit = -sign * difference.constant + 0.0  # + 0.0 turns -0.0 into 0.0
         if not factors:
-            raise self._refuse("compares no column: each cancels out or none is named")
+            raise self._error("compares no column: none is named, or each cancels out")
         if not (isfinite(limit) and all(map(isfinite, factors.values()))):
-            raise self._refuse("has numbers that are too large")
+            raise self._error("has numbers that are too large")
         return Constraint(self.text, factors, limit)
 
     def _linear(self, node: ast.expr) -> Linear:
-        """Read a sum of columns times numbers."""
+        """Read an expression as a sum of columns times numbers."""
         match node:
             case ast.Constant(value=int() | float() as number) if not isinstance(number, bool):
                 return Linear(constant=self._number(number))
-            case ast.Name(id=word):
-                return Linear({self._column(self.words[int(word[1:])]): 1.0})
+            case ast.Name(id=placeholder):
+                return Linear({self._column(self.names[int(placeholder[1:])]): 1.0})
             case ast.UnaryOp(op=ast.USub() | ast.UAdd() as sign, operand=operand):
                 return Linear().plus(self._linear(operand), -1.0 if _negative(sign) else 1.0)
             case ast.BinOp(left=left, op=ast.Add() | ast.Sub() as sign, right=right):
@@ -159,44 +161,42 @@ class _Reader:
                 return self._product(self._linear(left), self._linear(right))
             case ast.BinOp(left=left, op=ast.Div(), right=right):
                 return self._quotient(self._linear(left), self._linear(right))
-        raise self._refuse("has a part that is neither a column, a number, +, -, * nor /")
+        raise self._error("has a part that is neither a column, a number, +, -, * nor /")
 
     def _product(self, left: Linear, right: Linear) -> Linear:
         if left.factors and right.factors:
-            raise self._refuse("multiplies columns, and is not linear")
-        return (
-            Linear().plus(left, right.constant)
-            if left.factors
-            else Linear().plus(right, left.constant)
-        )
+            raise self._error("multiplies columns, so it is not linear")
+        if left.factors:
+            return Linear().plus(left, right.constant)
+        return Linear().plus(right, left.constant)
 
     def _quotient(self, left: Linear, right: Linear) -> Linear:
         if right.factors:
-            raise self._refuse("divides by a column, and is not linear; multiply it out")
+            raise self._error("divides by a column, so it is not linear; multiply both sides by it")
         if right.constant == 0:
-            raise self._refuse("divides by zero")
-        whole = {column: factor / right.constant for column, factor in left.factors.items()}
-        return Linear(whole, left.constant / right.constant)
+            raise self._error("divides by zero")
+        factors = {column: factor / right.constant for column, factor in left.factors.items()}
+        return Linear(factors, left.constant / right.constant)
 
     def _number(self, number: float) -> float:
         try:
             return float(number)
         except OverflowError:
-            raise self._refuse("has numbers that are too large") from None
+            raise self._error("has numbers that are too large") from None
 
-    def _column(self, word: str) -> int:
+    def _column(self, name: str) -> int:
         where = f"constraint {self.text!r}"
-        found = column_of(self.space, word, where)
-        column = self.space.columns[found]
+        c = column_of(self.space, name, where)
+        column = self.space.columns[c]
         if column.kind != "number":
             raise ColumnError(
                 f"column {column.name!r} in {where} is a category; only numbers can be added. "
                 "Use levels or forbidden for it."
             )
-        return found
+        return c
 
-    def _refuse(self, why: str) -> VoiceError:
-        return OptionError(f"constraint {self.text!r} {why}. {GRAMMAR}")
+    def _error(self, fault: str) -> VoiceError:
+        return OptionError(f"constraint {self.text!r} {fault}. {GRAMMAR}")
 
 
 def _negative(sign: ast.AST) -> bool:
@@ -204,7 +204,7 @@ def _negative(sign: ast.AST) -> bool:
 
 
 def pull_back(constraints: Iterable[Constraint], space: Space) -> tuple[Array, Array]:
-    """Say linear rules in coordinates: ``rows @ z <= offsets``.
+    """Translate linear rules into coordinates: ``normals @ z <= offsets``.
 
     Parameters
     ----------
@@ -213,47 +213,48 @@ def pull_back(constraints: Iterable[Constraint], space: Space) -> tuple[Array, A
 
     Returns
     -------
-    rows : array of shape (m, d)
+    normals : array of shape (m, d)
     offsets : array of shape (m,)
     """
     constraints = list(constraints)
-    rows = np.zeros((len(constraints), sum(len(c.places) for c in space.columns)))
+    normals = np.zeros((len(constraints), sum(len(c.places) for c in space.columns)))
     offsets = np.array([c.limit for c in constraints], dtype=np.float64)
     maps: dict[int, tuple[float, float]] = {}
-    for r, constraint in enumerate(constraints):
+    for i, constraint in enumerate(constraints):
         for name, factor in constraint.coefficients.items():
-            i = column_of(space, name, f"constraint {constraint.text!r}")
-            if i not in maps:
-                _check_affine(space.columns[i], constraint)
-                maps[i] = affine_map(space, i)
-            # z = scale * u + shift, so u = (z - shift) / scale.
-            scale, shift = maps[i]
-            rows[r, space.columns[i].places[0]] = factor / scale
-            offsets[r] += factor / scale * shift
-    return rows, offsets
+            c = column_of(space, name, f"constraint {constraint.text!r}")
+            if c not in maps:
+                _check_affine(space.columns[c], constraint)
+                maps[c] = affine_map(space, c)
+            # The coordinate is z = scale * u + shift, so the value is u = (z - shift) / scale.
+            scale, shift = maps[c]
+            normals[i, space.columns[c].places[0]] = factor / scale
+            offsets[i] += factor / scale * shift
+    return normals, offsets
 
 
 def affine_map(space: Space, column: int) -> tuple[float, float]:
     """Return scale and shift of an affine number column: coordinate = scale * value + shift.
 
-    The shift is the coordinate of 0. The scale comes from values on both sides of all data: there
-    no digits cancel, whether the pipeline subtracts first (StandardScaler) or last (MinMaxScaler).
+    The shift is the coordinate of 0. The scale is the slope between a value below all data and one
+    above: their coordinates are far apart, so that no digits cancel in their difference, whether
+    the pipeline subtracts first (StandardScaler) or last (MinMaxScaler).
     """
     low, high = space.columns[column].observed
-    reach = max(abs(low), abs(high))
-    far = 2.0 ** np.ceil(np.log2(reach)) * 2 if 0 < reach < np.inf else 1.0
-    # A yes/no column knows no other values than these.
-    near = 0.0 if space.columns[column].whole and 0 <= low <= high <= 1 else -far
-    far = far if near else 1.0
-    zero, below, above = coordinates_of(space, column, [0.0, near, far]).tolist()
-    return (above - below) / (far - near), zero
+    largest = max(abs(low), abs(high))
+    above = 2.0 ** np.ceil(np.log2(largest)) * 2 if 0 < largest < np.inf else 1.0
+    below = -above
+    if space.columns[column].whole and 0 <= low <= high <= 1:
+        below, above = 0.0, 1.0  # a boolean column has no other values
+    shift, z_below, z_above = coordinates_of(space, column, [0.0, below, above]).tolist()
+    return (z_above - z_below) / (above - below), shift
 
 
 def _check_affine(column: Column, constraint: Constraint) -> None:
     if not column.affine:
         raise ColumnError(
             f"column {column.name!r} in constraint {constraint.text!r} is not linear in the model "
-            f"(a logarithm, a power, quantiles), so this rule cannot be applied. Give "
+            "(a logarithm, a power, quantiles), so this rule cannot be applied. Give "
             f"bounds={{{column.name!r}: (lo, hi)}} instead, or scale the column linearly "
             "(StandardScaler, MinMaxScaler) in the pipeline."
         )

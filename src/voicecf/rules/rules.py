@@ -1,4 +1,4 @@
-"""What may change, and how: the user's rules, in the user's own columns, units and levels."""
+"""The user's rules, in the user's columns, units and levels: what may change, and how."""
 
 from __future__ import annotations
 
@@ -27,39 +27,40 @@ from voicecf.rules.sides import (
 from voicecf.table.column import Column
 from voicecf.table.space import Space
 
-# How a file says that a column may be any number, for which TOML has no value.
+# What a TOML file has in `steps` in place of None: the column may take any number.
 ANY_NUMBER = "any"
 
 
 @dataclass(frozen=True)
 class ColumnRule:
-    """All that the user said of one column.
+    """All rules about one column. Levels are given by their positions.
 
     Attributes
     ----------
     fixed : bool
-        Whether it keeps its value.
+        Whether the column keeps its value.
     direction : int
-        1: it may only rise; -1: only fall; 0: both.
+        1 if the value may only rise, -1 if it may only fall, 0 if both.
     low, high : Side or None
-        Its bounds; None keeps the explainer's own.
-    step : float, "any" or None
-        Its values are multiples of it; any number; as the column is.
+        The bounds; None for the explainer's.
+    increment : float, "any" or None
+        New values are multiples of it, or any number. None: whole numbers in a column of whole
+        numbers, else any number.
     levels : tuple of int or None
-        Levels that it may move to; None: all.
+        The levels that a row may move to; None for all.
     order : tuple of int or None
-        Levels, lowest first; None: as the column is.
+        The levels, lowest first; None for the column's own order.
     forbidden : tuple of (int, int)
-        Transitions that it may not make, from and to.
+        Transitions that are not allowed, from one level to another.
     cost : float
-        Factor on its squared change.
+        Factor of the column's squared change.
     """
 
     fixed: bool = False
     direction: int = 0
     low: Side | None = None
     high: Side | None = None
-    step: float | Literal["any"] | None = None
+    increment: float | Literal["any"] | None = None
     levels: tuple[int, ...] | None = None
     order: tuple[int, ...] | None = None
     forbidden: tuple[tuple[int, int], ...] = ()
@@ -67,18 +68,18 @@ class ColumnRule:
 
     @property
     def relative(self) -> bool:
-        """Whether what may be chosen depends on the row's own value."""
+        """Whether what is allowed depends on the row's value."""
         return self.direction != 0 or any(s is not None and s.relative for s in self.sides)
 
     @property
     def sides(self) -> tuple[Side | None, Side | None]:
-        """Both sides of its bounds."""
+        """Lower and upper side of the bounds."""
         return self.low, self.high
 
 
 @dataclass(frozen=True)
 class Rules:
-    """What a counterfactual may change, in the user's words. Every word is optional.
+    """What a counterfactual may change, and how. Every rule is optional.
 
     Columns are given by name, or by position for arrays; a column of a declared block stands for
     the block.
@@ -86,30 +87,31 @@ class Rules:
     Parameters
     ----------
     immutable : column or list of columns
-        They keep their values, whatever these are.
+        Columns that keep their values.
     increase_only, decrease_only : column or list of columns
-        Numbers, and categories that have an order.
+        Columns that may only rise, or only fall: numbers, and categories that have an order.
     bounds : dict of column to (lo, hi)
-        A side is a number; None for open; ``...``, the explainer's own; or text relative to the
-        row's own value, ``"+500"`` or ``"-10%"`` (of its size), beside which the explainer's own
-        side holds too.
+        A side is a number; None for open; ``...`` for the explainer's bound; or text relative to
+        the row's value, ``"+500"`` or ``"-10%"`` (of its magnitude). A relative side never goes
+        beyond the explainer's bound.
     steps : dict of column to number or None
-        Values are multiples of it; None allows any number, also in a column of whole numbers.
-        Behind a map that is not affine up to a million values of a column are looked at; of more
-        than that, multiples of ten, a hundred, ... times the step.
+        New values are multiples of this number; None allows any number, also in a column of whole
+        numbers. If the pipeline maps the column by a function that is not affine, such as a
+        logarithm, up to a million multiples are considered; of more, only those of ten, a
+        hundred, ... times the number.
     levels : dict of column to list
-        The levels of a category that may be moved to. Its own level may always stay.
+        The levels of a category that a row may move to. A row may always keep its level.
     order : dict of column to list
-        Levels of a category, lowest first. Levels that are left out have no place in the order:
-        a direction allows no move from or to them.
+        The levels of a category, lowest first. Levels that are left out have no place in the
+        order: under increase_only or decrease_only there is no move from or to them.
     forbidden : dict of column to list of (from, to)
-        Transitions that may not be made.
+        Transitions between levels that are not allowed.
     costs : dict of column to number
-        Factor on the column's squared change.
+        Factor of the column's squared change.
     max_changes : int
-        Most columns that may change.
+        The largest number of columns that may change.
     constraints : str or list of str
-        Linear rules between number columns, see `voicecf.rules.constraints`.
+        Linear rules between number columns, such as ``"fresh + 2*frozen <= 60000"``.
 
     Examples
     --------
@@ -134,28 +136,30 @@ class Rules:
     constraints: Any = ()
 
     def __post_init__(self) -> None:
-        """Bring the words to one form, so that equal rules are equal; check what needs no space."""
+        """Bring values to one form, so that rules compare equal; check all but the columns."""
         for word in ("immutable", "increase_only", "decrease_only"):
             object.__setattr__(self, word, tuple(listed_columns(getattr(self, word))))
         for word, read in READERS.items():
             object.__setattr__(self, word, _by_column(word, getattr(self, word), read))
-        object.__setattr__(self, "max_changes", _whole_changes(self.max_changes))
+        object.__setattr__(self, "max_changes", _max_changes(self.max_changes))
         texts = self.constraints
         texts = () if texts is None else (texts,) if isinstance(texts, str) else texts
         object.__setattr__(self, "constraints", tuple(texts) if is_several(texts) else (texts,))
 
     @classmethod
     def read(cls, space: Space, **words: Any) -> Self:
-        """Read the user's words and check them against the columns of a space."""
+        """Read rules, and check them against the columns of a space."""
         rules = cls.from_dict(words)
         rules.check(space)
         return rules
 
     @classmethod
     def from_dict(cls, words: Mapping[str, Any]) -> Self:
-        """Read rules from a dict, such as a TOML or JSON file holds."""
+        """Read rules from a dict, such as that of a TOML or JSON file."""
         if not isinstance(words, Mapping):
-            raise OptionError(f'rules must be a dict such as {{"immutable": ["age"]}}: {words!r}.')
+            raise OptionError(
+                f'rules must be a dict such as {{"immutable": ["age"]}}; got {words!r}.'
+            )
         known = [f.name for f in fields(cls)]
         for word in words:
             if word not in known:
@@ -163,21 +167,21 @@ class Rules:
         return cls(**words)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the words that were said, in types that TOML and JSON hold."""
-        said = {f.name: getattr(self, f.name) for f in fields(self)}
-        plain = {word: _plain(value) for word, value in said.items() if value not in ((), {}, None)}
-        for word, blank in (("bounds", OPEN), ("steps", ANY_NUMBER)):
+        """Return the rules that are set, in types that TOML and JSON have."""
+        values = {f.name: getattr(self, f.name) for f in fields(self)}
+        plain = {word: _plain(value) for word, value in values.items() if value not in UNSET}
+        for word, text in (("bounds", OPEN), ("steps", ANY_NUMBER)):
             if word in plain:
-                plain[word] = {name: _filled(v, blank) for name, v in plain[word].items()}
+                plain[word] = {name: _without_none(v, text) for name, v in plain[word].items()}
         return plain
 
     def check(self, space: Space) -> None:
-        """Raise where a rule does not fit the columns of a space."""
+        """Raise if a rule does not fit the columns of a space."""
         self.of_columns(space)
         self.linear(space)
 
     def linear(self, space: Space) -> tuple[Constraint, ...]:
-        """Return the rules between columns."""
+        """Return the linear rules between columns."""
         return read_constraints(self.constraints, space)
 
     def factors(self, space: Space) -> Array:
@@ -188,71 +192,72 @@ class Rules:
         return factors
 
     def of_columns(self, space: Space) -> list[ColumnRule]:
-        """Return what was said of each column of a space, checked."""
-        told: list[dict[str, Any]] = [{} for _ in space.columns]
+        """Return the rules about each column of a space, checked."""
+        facts: list[dict[str, Any]] = [{} for _ in space.columns]
         for word, (key, value) in LISTS.items():
-            for i in columns_of(space, getattr(self, word), word):
-                _check_agreement(space.columns[i], told[i].get(key, value), value)
-                told[i][key] = value
+            for c in columns_of(space, getattr(self, word), word):
+                _check_agreement(space.columns[c], facts[c].get(key, value), value)
+                facts[c][key] = value
         for word, read in CHECKS.items():
-            for i, said in self._by_place(word, space).items():
-                told[i] |= read(said, space.columns[i])
-        rules = [ColumnRule(**facts) for facts in told]
+            for c, value in self._by_position(word, space).items():
+                facts[c] |= read(value, space.columns[c])
+        rules = [ColumnRule(**of_column) for of_column in facts]
         for column, rule in zip(space.columns, rules, strict=True):
             _check_direction(column, rule)
         return rules
 
-    def _by_place(self, word: str, space: Space) -> dict[int, Any]:
-        """Return what one word says, by the column's place; a block may be named only once."""
-        by_place: dict[int, Any] = {}
-        for name, said in getattr(self, word).items():
-            i = column_of(space, name, word)
-            if i in by_place:
+    def _by_position(self, word: str, space: Space) -> dict[int, Any]:
+        """Return the values of a rule by the positions of columns; refuse a column named twice."""
+        by_position: dict[int, Any] = {}
+        for name, value in getattr(self, word).items():
+            c = column_of(space, name, word)
+            if c in by_position:
                 raise ColumnError(
-                    f"column {space.columns[i].name!r} is named twice in {word}; say it once."
+                    f"column {space.columns[c].name!r} is named twice in {word}; name it once."
                 )
-            by_place[i] = said
-        return by_place
+            by_position[c] = value
+        return by_position
 
 
-# Words: one a column, before any space is known.
+# Checks of a rule's value that need no table. A `word` is the name of a rule, such as "bounds".
 
 
-def _by_column(word: str, given: Any, read: Callable[[Any, str], Any]) -> dict[Any, Any]:
-    if given is None:
+def _by_column(word: str, values: Any, read: Callable[[Any, str], Any]) -> dict[Any, Any]:
+    """Check a dict of values by column."""
+    if values is None:
         return {}
-    if not isinstance(given, Mapping):
+    if not isinstance(values, Mapping):
         error = BoundsError if word == "bounds" else OptionError
-        raise error(f"{word} must be a dict such as {{{EXAMPLES[word]}}}; got {given!r}.")
-    return {plain_item(name): read(said, f"{word} of {name!r}") for name, said in given.items()}
+        raise error(f"{word} must be a dict such as {{{EXAMPLES[word]}}}; got {values!r}.")
+    return {plain_item(name): read(value, f"{word} of {name!r}") for name, value in values.items()}
 
 
-def _step(said: Any, where: str) -> float | None:
-    if said is None or (isinstance(said, str) and said == ANY_NUMBER):
+def _increment(value: Any, where: str) -> float | None:
+    if value is None or (isinstance(value, str) and value == ANY_NUMBER):
         return None
-    return _positive(said, where, "multiples of it are allowed, and None for any number")
+    return _positive(value, where, "new values are multiples of it. Use None to allow any number")
 
 
-def _cost(said: Any, where: str) -> float:
-    return _positive(said, where, "it multiplies the squared change; use immutable for no change")
+def _cost(value: Any, where: str) -> float:
+    return _positive(value, where, "it multiplies the squared change. Use immutable for no change")
 
 
-def _positive(said: Any, where: str, meaning: str) -> float:
-    number = None if isinstance(said, bool) else as_float(plain_item(said))
+def _positive(value: Any, where: str, meaning: str) -> float:
+    number = None if isinstance(value, bool) else as_float(plain_item(value))
     if number is None or not (isfinite(number) and number > 0):
-        raise OptionError(f"{where} is {said!r}; it must be a number above 0: {meaning}.")
+        raise OptionError(f"{where} is {value!r}; it must be a number above 0: {meaning}.")
     return number
 
 
-def _level_list(said: Any, where: str) -> tuple[Any, ...]:
-    levels = tuple(map(plain_item, said)) if is_several(said) else (plain_item(said),)
+def _levels(value: Any, where: str) -> tuple[Any, ...]:
+    levels = tuple(map(plain_item, value)) if is_several(value) else (plain_item(value),)
     if not levels:
-        raise OptionError(f"{where} lists none; to allow no change, say immutable.")
+        raise OptionError(f"{where} is empty; list a level, or say immutable to allow no change.")
     return levels
 
 
-def _order(said: Any, where: str) -> tuple[Any, ...]:
-    levels = _level_list(said, where)
+def _order(value: Any, where: str) -> tuple[Any, ...]:
+    levels = _levels(value, where)
     twice = [level for i, level in enumerate(levels) if level in levels[:i]]
     if len(levels) < 2 or twice:
         fault = f"names {listed(twice)} twice" if twice else "needs two levels or more"
@@ -260,81 +265,86 @@ def _order(said: Any, where: str) -> tuple[Any, ...]:
     return levels
 
 
-def _transitions(said: Any, where: str) -> tuple[tuple[Any, Any], ...]:
-    pairs = list(said) if is_several(said) else []
+def _transitions(value: Any, where: str) -> tuple[tuple[Any, Any], ...]:
+    pairs = list(value) if is_several(value) else []
     if len(pairs) == 2 and not any(map(is_several, pairs)):
-        pairs = [pairs]  # one transition
+        pairs = [pairs]  # a single pair (from, to)
     if not pairs or not all(is_several(pair) and len(list(pair)) == 2 for pair in pairs):
-        raise OptionError(f'{where}: give pairs (from, to), such as [("student", "retired")].')
+        raise OptionError(
+            f'{where} is {value!r}; give pairs (from, to), such as [("student", "retired")].'
+        )
     return tuple((plain_item(start), plain_item(end)) for start, end in pairs)
 
 
-def _whole_changes(said: Any) -> int | None:
-    if said is None:
+def _max_changes(value: Any) -> int | None:
+    if value is None:
         return None
-    number = None if isinstance(said, bool) else as_float(plain_item(said))
+    number = None if isinstance(value, bool) else as_float(plain_item(value))
     if number is None or not (number >= 1 and number.is_integer()):
-        raise OptionError(f"max_changes={said!r} must be a whole number, 1 or more, or None.")
+        raise OptionError(f"max_changes={value!r} must be a whole number, 1 or more, or None.")
     return int(number)
 
 
-# Words against a column.
+# Checks of a rule's value against the column that it is about; they return fields of ColumnRule.
 
 
-def _bound_rule(said: tuple[Any, Any], column: Column) -> dict[str, Any]:
+def _bound_rule(pair: tuple[Any, Any], column: Column) -> dict[str, Any]:
     _check_kind(column, "bounds", "number", "levels")
     where = f"bounds of {column.name!r}"
-    return {"low": read_side(said[0], -inf, where), "high": read_side(said[1], inf, where)}
+    return {"low": read_side(pair[0], -inf, where), "high": read_side(pair[1], inf, where)}
 
 
-def _step_rule(said: float | None, column: Column) -> dict[str, Any]:
+def _increment_rule(increment: float | None, column: Column) -> dict[str, Any]:
     _check_kind(column, "steps", "number", "levels")
-    return {"step": ANY_NUMBER if said is None else said}
+    return {"increment": ANY_NUMBER if increment is None else increment}
 
 
-def _level_rule(said: tuple[Any, ...], column: Column) -> dict[str, Any]:
+def _level_rule(levels: tuple[Any, ...], column: Column) -> dict[str, Any]:
     _check_kind(column, "levels", "category", "bounds and steps")
-    return {"levels": tuple(_level(level, column, "levels") for level in said)}
+    return {"levels": tuple(_position(level, column, "levels") for level in levels)}
 
 
-def _order_rule(said: tuple[Any, ...], column: Column) -> dict[str, Any]:
+def _order_rule(levels: tuple[Any, ...], column: Column) -> dict[str, Any]:
     _check_kind(column, "order", "category", "increase_only or decrease_only alone")
-    return {"order": tuple(_level(level, column, "order") for level in said)}
+    return {"order": tuple(_position(level, column, "order") for level in levels)}
 
 
-def _forbidden_rule(said: tuple[tuple[Any, Any], ...], column: Column) -> dict[str, Any]:
+def _forbidden_rule(pairs: tuple[tuple[Any, Any], ...], column: Column) -> dict[str, Any]:
     _check_kind(column, "forbidden", "category", "bounds and steps")
-    pairs = (
-        (_level(a, column, "forbidden", True), _level(b, column, "forbidden")) for a, b in said
+    positions = (
+        (_position(start, column, "forbidden", True), _position(end, column, "forbidden"))
+        for start, end in pairs
     )
-    return {"forbidden": tuple(pairs)}
+    return {"forbidden": tuple(positions)}
 
 
-def _cost_rule(said: float, column: Column) -> dict[str, Any]:
-    return {"cost": said}
+def _cost_rule(cost: float, column: Column) -> dict[str, Any]:
+    return {"cost": cost}
 
 
 def _check_kind(column: Column, word: str, kind: str, instead: str) -> None:
     if column.kind != kind:
         wanted = "number columns" if kind == "number" else "categories"
         raise ColumnError(
-            f"{word} are for {wanted}; column {column.name!r} is a {column.kind}. Use {instead}."
+            f"{word} can be given for {wanted} only; column {column.name!r} is a {column.kind}. "
+            f"Use {instead}."
         )
 
 
-def _level(level: Any, column: Column, word: str, missing: bool = False) -> int:
-    """Return the position of a level; with `missing`, also of one that is missing."""
+def _position(level: Any, column: Column, word: str, missing: bool = False) -> int:
+    """Return the position of a level among a column's; a missing value only if `missing`."""
     where = f"{word} of {column.name!r}"
     if is_missing(level):
         gaps = [i for i, known in enumerate(column.levels) if is_missing(known)]
         if missing and gaps:
             return gaps[0]
-        raise OptionError(f"{where}: a missing value is no level that a row may move to.")
+        raise OptionError(f"{where}: a missing value is not a level that a row may move to.")
     if level in column.levels:
         return column.levels.index(level)
-    spelt = [i for i, known in enumerate(column.levels) if str(known) == level]
-    if len(spelt) == 1:
-        return spelt[0]
+    # Rules that are read from a file may have text where the column has numbers.
+    same_text = [i for i, known in enumerate(column.levels) if str(known) == level]
+    if len(same_text) == 1:
+        return same_text[0]
     known = [known for known in column.levels if not is_missing(known)]
     raise OptionError(f"unknown level {level!r} in {where}; {likely(level, known)}")
 
@@ -342,13 +352,13 @@ def _level(level: Any, column: Column, word: str, missing: bool = False) -> int:
 def _check_agreement(column: Column, before: Any, now: Any) -> None:
     if before != now:
         raise OptionError(
-            f"column {column.name!r} is in increase_only and in decrease_only, so that it cannot "
-            f"change; say immutable=[{column.name!r}] if that is meant."
+            f"column {column.name!r} is in increase_only and in decrease_only, so it could not "
+            f"change; say immutable=[{column.name!r}] if it may not change."
         )
 
 
 def _check_direction(column: Column, rule: ColumnRule) -> None:
-    """Refuse directions without an order, and bounds that ask for the opposite of a direction."""
+    """Refuse a direction of levels without an order, and bounds on the other side of the row."""
     if rule.direction == 0:
         return
     word = "increase_only" if rule.direction > 0 else "decrease_only"
@@ -360,45 +370,51 @@ def _check_direction(column: Column, rule: ColumnRule) -> None:
     against = rule.high if rule.direction > 0 else rule.low
     if against is not None and against.relative and against.amount * rule.direction < 0:
         raise OptionError(
-            f"{word} and bounds of column {column.name!r} contradict each other: no value lies on "
-            "both sides of the row's own. Drop one of them."
+            f"{word} and bounds of column {column.name!r} contradict each other: one allows only "
+            "values above the row's, the other only values below. Drop one of them."
         )
 
 
 def is_missing(level: Any) -> bool:
-    """Tell whether a level stands for no value: None, NaN, or what is not even equal to itself."""
+    """Tell whether a level is a missing value: None, NaN, or pandas.NA."""
     if level is None:
         return True
+    # NaN differs from itself, and comparing pandas.NA gives no boolean.
     same = level == level
     return not isinstance(same, (bool, np.bool_)) or not same
 
 
-# Plain values.
+# Values that TOML and JSON have.
 
 
 def _plain(value: Any) -> Any:
     if isinstance(value, Mapping):
-        return {str(name): _plain(said) for name, said in value.items()}
+        return {str(name): _plain(part) for name, part in value.items()}
     if isinstance(value, tuple):
         return [_plain(part) for part in value]
     return KEEP if isinstance(value, EllipsisType) else value
 
 
-def _filled(value: Any, blank: str) -> Any:
+def _without_none(value: Any, text: str) -> Any:
+    """Replace None by text, also inside lists."""
     if isinstance(value, list):
-        return [_filled(part, blank) for part in value]
-    return blank if value is None else value
+        return [_without_none(part, text) for part in value]
+    return text if value is None else value
 
 
+# Values of a rule that is not set.
+UNSET: tuple[Any, ...] = ((), {}, None)
+# Rules that list columns: the field of ColumnRule that they set, and its value.
 LISTS: dict[str, tuple[str, Any]] = {
     "immutable": ("fixed", True),
     "increase_only": ("direction", 1),
     "decrease_only": ("direction", -1),
 }
+# Rules that are dicts by column: the check of a value before any table is known.
 READERS: dict[str, Callable[[Any, str], Any]] = {
     "bounds": read_pair,
-    "steps": _step,
-    "levels": _level_list,
+    "steps": _increment,
+    "levels": _levels,
     "order": _order,
     "forbidden": _transitions,
     "costs": _cost,
@@ -411,9 +427,10 @@ EXAMPLES = {
     "forbidden": '"job": [("student", "retired")]',
     "costs": '"income": 2.0',
 }
+# The same rules: the check of a value against its column.
 CHECKS: dict[str, Callable[[Any, Column], dict[str, Any]]] = {
     "bounds": _bound_rule,
-    "steps": _step_rule,
+    "steps": _increment_rule,
     "levels": _level_rule,
     "order": _order_rule,
     "forbidden": _forbidden_rule,

@@ -1,4 +1,4 @@
-"""Bounds in the user's words: pairs of sides, each a number, open, or relative to the row."""
+"""Bounds as the user gives them: pairs of sides, each a number, open, or relative to the row."""
 
 from __future__ import annotations
 
@@ -16,21 +16,24 @@ from voicecf.errors import BoundsError
 from voicecf.geometry.arrays import Array
 
 RELATIVE = re.compile(r"\s*([+-])\s*((?:\d+(?:_\d+)*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*(%?)\s*")
-SIDES = "a number, None (open), ... (as it was), or text relative to the row: '+500', '-10%'"
-# How a file says what TOML has no value for.
+SIDES = (
+    "a number, None (open), ... (the explainer's bound), or text relative to the row's value: "
+    "'+500', '-10%'"
+)
+# What a TOML file has in place of Python's ... and None.
 KEEP, OPEN = "...", "open"
 
 
 @dataclass(frozen=True)
 class Side:
-    """One side of a bound: a number, or a distance from the row's own value.
+    """One side of a bound: a number, or an amount relative to the row's value.
 
     Attributes
     ----------
     amount : float
     unit : "value", "shift" or "share"
-        A number in the user's units; so much more than the row's own value; so many per cent of
-        its size more.
+        The bound is the amount, in the user's units ("value"); the row's value plus the amount
+        ("shift"); or the row's value plus that many per cent of its magnitude ("share").
     """
 
     amount: float
@@ -38,60 +41,63 @@ class Side:
 
     @property
     def relative(self) -> bool:
-        """Whether it depends on the row."""
+        """Whether the side depends on the row's value."""
         return self.unit != "value"
 
-    def at(self, own: Array | None) -> Array:
-        """Return the side for each row, of which `own` are the values; one number for all."""
-        if self.unit == "value" or own is None:
+    def at(self, values: Array) -> Array:
+        """Return the side for rows of these values; one number if it is the same for all rows."""
+        if self.unit == "value":
             return np.array([self.amount])
         if self.unit == "shift":
-            return own + self.amount
-        return own + self.amount * np.abs(own) / 100
+            return values + self.amount
+        return values + self.amount * np.abs(values) / 100
 
 
-def read_pair(said: Any, where: str) -> tuple[Any, Any]:
-    """Read a pair of sides, as words; None where open."""
-    pair = tuple(map(plain_item, said)) if is_several(said) else ()
+def read_pair(bounds: Any, where: str) -> tuple[Any, Any]:
+    """Check a pair of sides and return it in one form: None for open, ``...`` for "..."."""
+    pair = tuple(map(plain_item, bounds)) if is_several(bounds) else ()
     if len(pair) != 2:
-        raise BoundsError(f"{where}: {said!r} is no pair (lo, hi). A side is {SIDES}.")
+        raise BoundsError(f"{where}: {bounds!r} is not a pair (lo, hi). A side is {SIDES}.")
     low, high = ({KEEP: ..., OPEN: None}.get(s, s) if isinstance(s, str) else s for s in pair)
     low, high = None if low == -inf else low, None if high == inf else high
     _check_sides(read_side(low, -inf, where), read_side(high, inf, where), where)
     return low, high
 
 
-def read_side(said: Any, open_end: float, where: str) -> Side | None:
-    """Read one side; None where the explainer's own holds."""
-    if isinstance(said, EllipsisType):
+def read_side(side: Any, open_end: float, where: str) -> Side | None:
+    """Read one side; None for ``...``, which leaves the explainer's bound in place."""
+    if isinstance(side, EllipsisType):
         return None
-    if said is None:
+    if side is None:
         return Side(open_end)
-    if isinstance(said, str):
-        found = RELATIVE.fullmatch(said)
-        if found is None or not isfinite(float(found[2])):
-            raise BoundsError(f"{where}: {said!r} is no side. A side is {SIDES}.")
-        amount = float(found[1] + found[2])
-        return Side(amount, "share" if found[3] else "shift")
-    number = as_float(said)
+    if isinstance(side, str):
+        match = RELATIVE.fullmatch(side)
+        if match is None or not isfinite(float(match[2])):
+            raise BoundsError(f"{where}: {side!r} is not a side. A side is {SIDES}.")
+        sign, amount, percent = match.groups()
+        return Side(float(sign + amount), "share" if percent else "shift")
+    number = as_float(side)
     if number is None:
-        raise BoundsError(f"{where}: {said!r} is no side. A side is {SIDES}.")
+        raise BoundsError(f"{where}: {side!r} is not a side. A side is {SIDES}.")
     if isnan(number):
-        raise BoundsError(f"{where}: NaN is no bound; use None for an open side.")
+        raise BoundsError(f"{where}: NaN is not a bound; use None for an open side.")
     if number == -open_end:
-        raise BoundsError(f"{where}: no number lies beyond {said!r}; use None where open.")
+        raise BoundsError(f"{where}: no number lies beyond {side!r}; use None for an open side.")
     return Side(number)
 
 
 def _check_sides(low: Side | None, high: Side | None, where: str) -> None:
-    comparable = low is not None and high is not None and low.unit == high.unit
-    if comparable and low.amount > high.amount:  # type: ignore[union-attr]
-        low_text, high_text = (f"{s.amount:g}" for s in (low, high) if s is not None)
-        raise BoundsError(f"{where}: ({low_text}, {high_text}) is upside down; give (lo, hi).")
+    """Refuse a lower side above the upper one; sides of different units cannot be compared."""
+    if low is None or high is None or low.unit != high.unit:
+        return
+    if low.amount > high.amount:
+        raise BoundsError(
+            f"{where}: ({low.amount:g}, {high.amount:g}) is upside down; give (lo, hi), lo first."
+        )
 
 
 def read_sides(sides: Any, d: int) -> tuple[Array, Array]:
-    """Read bounds of all columns: a pair of numbers or of arrays of d numbers."""
+    """Read bounds of all d columns: a pair of numbers, or of arrays of d numbers."""
     try:
         low, high = sides
         low, high = -inf if low is None else low, inf if high is None else high
@@ -106,17 +112,17 @@ def read_sides(sides: Any, d: int) -> tuple[Array, Array]:
 
 
 def is_several(value: Any) -> bool:
-    """Tell whether a value is a list of several."""
+    """Tell whether a value is a collection of values; text and dicts are not."""
     return isinstance(value, Iterable) and not isinstance(value, (str, bytes, Mapping))
 
 
 def plain_item(value: Any) -> Any:
-    """Return a number or text of numpy as Python's own."""
+    """Return a numpy scalar as the Python value that it holds."""
     return value.item() if isinstance(value, np.generic) else value
 
 
 def as_float(value: Any) -> float | None:
-    """Read a real number; None where it is none, or too large for one."""
+    """Return a real number as a float; None if it is not a real number, or too large."""
     try:
         return float(value) if isinstance(value, Real) else None
     except OverflowError:

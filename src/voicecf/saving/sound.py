@@ -234,7 +234,7 @@ def _check_explainer(explainer: Any) -> None:
 
 def _check_learned(learned: Any) -> None:
     from voicecf.geometry.clustering import Clustering
-    from voicecf.rules.allowed import OwnBounds
+    from voicecf.rules.allowed import DefaultBounds
 
     clustering, space, bounds = learned.clustering, learned.space, learned.bounds
     _need(type(clustering) is Clustering and type(space) is Space, learned, "space")
@@ -250,7 +250,7 @@ def _check_learned(learned: Any) -> None:
     alpha = _array(learned, "alpha", k)
     _need((alpha > 0).all() and (alpha <= 1).all(), learned, "alpha")
     _need((_array(learned, "spread", d) >= 0).all(), learned, "spread")
-    _need(type(bounds) is OwnBounds, learned, "bounds")
+    _need(type(bounds) is DefaultBounds, learned, "bounds")
     lo, hi = (_array(bounds, side, columns, open_=True) for side in ("lo", "hi"))
     _need((lo <= hi).all(), bounds, "lo")
     _need(isinstance(bounds.box, tuple) and len(bounds.box) == 2, bounds, "box")

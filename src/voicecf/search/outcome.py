@@ -119,7 +119,7 @@ class Outcome:
 
     def before(self, c: int) -> NDArray[Any]:
         """Return the values of a column, as its user knows them, before the change."""
-        return self.space.shown(c, self.rows, self.row)
+        return self.space.table_values(c, self.rows, self.row)
 
     def after(self, c: int) -> NDArray[Any]:
         """Return the values of a column, as its user knows them, after the change."""
@@ -128,7 +128,7 @@ class Outcome:
             return self.space.levels_at(c, self.points)
         if self.output is None:
             return np.asarray(self.points[:, column.places[0]])
-        values = self.space.shown(c, self.output, np.arange(len(self)))
+        values = self.space.table_values(c, self.output, np.arange(len(self)))
         values[self.missing] = None if values.dtype == object else np.nan
         return values
 

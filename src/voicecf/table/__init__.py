@@ -1,1 +1,1 @@
-"""Tables and pipelines: the columns of the user, and the coordinates of the model."""
+"""Tables and pipelines: the user's columns, and the model's coordinates."""

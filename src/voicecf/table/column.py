@@ -1,4 +1,4 @@
-"""One of the user's columns, and where it is among the model's coordinates."""
+"""A column of the user's table, and its coordinates in the model."""
 
 from __future__ import annotations
 
@@ -12,37 +12,40 @@ from voicecf.geometry.arrays import Array, Ints
 
 @dataclass(frozen=True, eq=False)
 class Column:
-    """One of the user's columns, or a block of columns that he made of one, and its coordinates.
+    """A column of the user's table, or a block of 0/1 columns that code one category.
+
+    The user declares such a block with the option `categories` of the explainer. The map of a
+    number column is the function from its value to its coordinate.
 
     Attributes
     ----------
     name : object
-        As the user knows it; for a declared block the key in `categories`.
+        The column's name; for a declared block the key in `categories`.
     sources : tuple
-        Columns of the user's table that hold it: one, or several for a declared block.
+        The columns of the user's table that it consists of: one, or several for a declared block.
     places : array of int
-        Its coordinates, positions in z, ascending; a number has exactly one.
+        Positions of its coordinates in z, ascending; a number has exactly one.
     kind : "number" or "category"
     levels : tuple
-        Of a category, as values of the user's table; of a declared block its sources' names, and
-        "(none)" where some row has none of them on.
+        The levels of a category, as values of the user's table. Those of a declared block are the
+        names of its sources, and "(none)" if a row of the data has 0 in all of them.
     ordered : bool
-        Whether the levels have an order, which is then the one they are in.
+        Whether the levels are in a meaningful order, lowest first.
     whole : bool
-        Whether the column is of an integer type, or of truth values; or of whole numbers that are
-        stored as floats because some are missing.
+        Whether the values are whole numbers: of an integer or boolean type, or stored as floats
+        only because some are missing.
     affine : bool
-        Whether a number's coordinate is an affine function of it.
+        Whether a number's map is affine.
     observed : tuple of float
-        A number's smallest and largest value in the data of `fit`, in the user's units.
+        The smallest and largest value of a number in the data of `fit`, in the user's units.
     limits : tuple of float
-        Between which a number's map can be followed and undone; infinite if it is affine.
+        The range within which a number's map can be inverted; infinite if it is affine.
     listed : tuple of float
-        Where a number's map cannot be undone between the observed values: these values.
+        The observed values, if a number's map cannot be inverted between them; else empty.
     options : array of shape (levels, width)
-        Coordinates of each level.
+        The coordinates of each level.
     rising : bool
-        Whether a number's coordinate rises with it.
+        Whether a number's map is increasing.
     """
 
     name: Any
@@ -61,10 +64,10 @@ class Column:
 
     @property
     def free(self) -> bool:
-        """Whether it may take any number between bounds."""
+        """Whether the column can take any number within bounds."""
         return self.kind == "number" and not self.listed
 
     @property
     def declared(self) -> bool:
-        """Whether it is a block of columns that the user made of one."""
+        """Whether the column is a block of 0/1 columns that the user declared as a category."""
         return self.kind == "category" and self.sources != (self.name,)

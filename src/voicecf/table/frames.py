@@ -1,4 +1,4 @@
-"""Tables of the user's: frames of any library and arrays, read, picked from and written to."""
+"""The user's tables, arrays and frames of any library: reading values and writing new ones."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from voicecf.errors import ColumnError, DataError, listed
 from voicecf.geometry.arrays import Array, Ints
 from voicecf.geometry.named import installed_backend
 
-# Whole numbers up to here are exact as floats.
+# Whole numbers up to this size are exact in double precision.
 EXACT = 2**53
 
 
 @dataclass(frozen=True)
 class Kind:
-    """What a frame was, so that answers can be of the same kind: its library and its index."""
+    """The library of a frame and its index, so that answers can be frames of the same kind."""
 
     backend: Any = None
     index: Any = None
 
     @classmethod
     def of(cls, frame: Any) -> Kind | None:
-        """Return the kind of a narwhals frame; None where there is none."""
+        """Return the kind of a narwhals frame; None if there is no frame."""
         return None if frame is None else cls(frame.implementation, nw.maybe_get_index(frame))
 
 
@@ -39,8 +39,8 @@ def in_partitions(X: Any) -> bool:
 
 
 def as_frame(X: Any) -> Any:
-    """Return X as a narwhals frame, or None where it is an array; a lazy frame is an error."""
-    if isinstance(X, (np.ndarray, list)):  # the quick way out for a row at a time
+    """Return X as a narwhals frame, or None if it is an array; a lazy frame is an error."""
+    if isinstance(X, (np.ndarray, list)):  # a shortcut, for speed when rows are read one by one
         return None
     try:
         frame = nw.from_native(X, pass_through=True, allow_series=True)
@@ -70,7 +70,7 @@ def kind_of(X: Any) -> Kind | None:
 
 
 def table(columns: Mapping[Any, Any], kind: Kind | None = None, schema: Any = None) -> Any:
-    """Build a frame of a kind; without one, of a library that is installed."""
+    """Build a frame of the given kind; without a kind, of a library that is installed."""
     plain = {name: np.ascontiguousarray(values) for name, values in columns.items()}
     backend: Any = kind.backend if kind else installed_backend()
     if schema is not None:
@@ -78,32 +78,32 @@ def table(columns: Mapping[Any, Any], kind: Kind | None = None, schema: Any = No
     return nw.from_dict(plain, schema=schema, backend=backend).to_native()
 
 
-def indexed(native: Any, kind: Kind | None, rows: Any) -> Any:
-    """Return a frame with the index of the rows that it came from, where its kind has one."""
+def indexed(native: Any, kind: Kind | None, which: Any) -> Any:
+    """Give a frame the entries `which` of its kind's index, if the kind has one (pandas)."""
     if kind is not None and kind.index is not None:
-        native.index = kind.index[rows]
+        native.index = kind.index[which]
     return native
 
 
 def any_array(X: Any) -> NDArray[Any]:
-    """Return X as an array of rows and columns, of whatever type."""
+    """Return X as an array of rows and columns, of any type."""
     if sparse.issparse(X):
-        raise DataError("X is sparse; a counterfactual is dense. Pass X.toarray().")
+        raise DataError("X is sparse; counterfactuals need a dense table. Pass X.toarray().")
     try:
         values = np.ma.filled(X, np.nan) if np.ma.isMaskedArray(X) else np.asarray(X)
     except (TypeError, ValueError):
-        raise DataError("X is no table: its rows must have the same length.") from None
+        raise DataError("X is not a table: all its rows must have the same length.") from None
     if values.ndim == 1:
         raise DataError("X has one dimension; for one row pass X[None, :] or X.reshape(1, -1).")
     if values.ndim != 2:
-        raise DataError(f"X has {values.ndim} dimensions; it needs rows and columns.")
+        raise DataError(f"X has {values.ndim} dimensions; pass a table of rows and columns.")
     if values.dtype.kind == "c":
-        raise DataError("X is complex; a counterfactual needs real numbers.")
+        raise DataError("X is complex; pass real numbers.")
     return values
 
 
 def number_array(X: Any) -> NDArray[Any]:
-    """Return X as an array of numbers, or raise."""
+    """Return X as an array of numbers; raise if it holds anything else."""
     values = any_array(X)
     if values.dtype.kind not in "fiub":
         try:
@@ -116,13 +116,13 @@ def number_array(X: Any) -> NDArray[Any]:
 
 
 def numbers(frame: Any, name: Any) -> Array:
-    """Return a column of a frame as numbers, NaN where one is missing, or raise."""
+    """Return a column of a frame as floats, NaN where missing; raise if it is not numeric."""
     return series_numbers(frame.get_column(name))
 
 
 def series_numbers(series: Any) -> Array:
-    """Return a column as numbers, NaN where one is missing, or raise."""
-    if series.null_count() == len(series):  # of no type, if nothing is in it
+    """Return a column as floats, NaN where missing; raise if it is not numeric."""
+    if series.null_count() == len(series):  # the type is unknown if all values are missing
         return np.full(len(series), np.nan)
     if not (series.dtype.is_numeric() or series.dtype == nw.Boolean):
         raise DataError(
@@ -130,12 +130,13 @@ def series_numbers(series: Any) -> Array:
             "(OneHotEncoder)."
         )
     if series.dtype.is_integer() and not series.null_count():
-        return np.asarray(series.to_numpy()).astype(np.float64)  # also those beyond 2**53
+        # Not cast: some libraries refuse to cast integers beyond 2**53.
+        return np.asarray(series.to_numpy()).astype(np.float64)
     return np.asarray(series.cast(nw.Float64).to_numpy(), dtype=np.float64)
 
 
 def is_whole(frame: Any, name: Any) -> bool:
-    """Tell whether a column is of whole numbers or truth values by its type."""
+    """Tell whether a column has an integer or boolean type."""
     dtype = frame.get_column(name).dtype
     return bool(dtype.is_integer() or dtype == nw.Boolean)
 
@@ -147,131 +148,137 @@ class Cells:
     Attributes
     ----------
     rows : array of int
+        Positions of the rows.
     values : sequence
-        One a row; numbers, or levels of a category.
+        One value for each row: numbers, or levels of a category.
     """
 
     rows: Ints
     values: Sequence[Any] | NDArray[Any]
 
     def as_array(self) -> NDArray[Any]:
-        """Return the values as an array; levels as objects, each as it is."""
+        """Return the values as an array; levels as objects, so that numpy converts none."""
         if isinstance(self.values, np.ndarray):
             return self.values
-        made = np.empty(len(self.values), dtype=object)
-        made[:] = self.values
-        return made
+        objects = np.empty(len(self.values), dtype=object)
+        objects[:] = self.values
+        return objects
 
 
-def written(frame: Any, changes: Mapping[Any, Cells]) -> Any:
+def frame_with_cells(frame: Any, changes: Mapping[Any, Cells]) -> Any:
     """Return a narwhals frame with new values in some cells; all other cells keep their bits.
 
-    Types are kept: an integer column turns into one of floats only where a new value is no whole
-    number, a category keeps its categories.
+    Types are kept: an integer column becomes one of floats only if a new value is not a whole
+    number, and a categorical column keeps its categories.
     """
     columns = [
-        _placed(frame.get_column(name), cells) for name, cells in changes.items() if len(cells.rows)
+        _series_with_cells(frame.get_column(name), cells)
+        for name, cells in changes.items()
+        if len(cells.rows)
     ]
     return frame.with_columns(*columns) if columns else frame
 
 
-def _placed(series: Any, cells: Cells) -> Any:
+def _series_with_cells(series: Any, cells: Cells) -> Any:
     values = cells.as_array()
     if values.dtype.kind == "f" and (series.dtype.is_integer() or series.dtype == nw.Boolean):
-        series, values = _of_numbers(series, values)
+        series, values = _common_type(series, values)
     if series.implementation.is_pyarrow():
-        placed = _placed_in_arrow(series, cells.rows, values)
-        if placed is not None:
-            return placed
-    news: Any = values.tolist() if values.dtype == object else values
+        changed = _arrow_with_cells(series, cells.rows, values)
+        if changed is not None:
+            return changed
+    new_values: Any = values.tolist() if values.dtype == object else values
     if series.dtype == nw.Boolean and values.dtype == object:
-        return _rebuilt(series, cells.rows, news)  # a bool of numpy would take a gap for False
+        # Scattered into a numpy array of booleans, None would become False.
+        return _rebuilt(series, cells.rows, new_values)
     try:
-        if values.dtype != object:  # a list of a million numbers takes a second
-            news = nw.new_series("", values, series.dtype, backend=series.implementation)
-        return series.scatter(cells.rows, news)
-    except Exception:  # each library has errors of its own for a type that it cannot write to
+        if values.dtype != object:  # a series, since a list of a million numbers takes a second
+            new_values = nw.new_series("", values, series.dtype, backend=series.implementation)
+        return series.scatter(cells.rows, new_values)
+    except Exception:  # each library has its own errors for types that it cannot write to
         return _rebuilt(series, cells.rows, values.tolist())
 
 
-def _placed_in_arrow(series: Any, rows: Ints, values: NDArray[Any]) -> Any:
-    """Write numbers, or nothing, into a column of Arrow's; None where that needs another way.
+def _arrow_with_cells(series: Any, rows: Ints, values: NDArray[Any]) -> Any:
+    """Write numbers, or only missing values, into a column of Arrow; None for other cases.
 
-    Arrow has no scatter, and what stands in for it takes many times as long as a copy.
+    Arrow has no scatter, and the substitute of narwhals takes many times as long as a copy.
     """
     floats = series.dtype.is_float() and values.dtype.kind == "f"
-    whole_ones = series.dtype == nw.Int64 and values.dtype == np.int64
-    if (floats or whole_ones) and not series.null_count():
-        whole = np.array(series.to_numpy())
-        whole[rows] = values
-        return nw.new_series(series.name, whole, series.dtype, backend=series.implementation)
-    flat = series.dtype.is_numeric() or series.dtype in (nw.String, nw.Boolean)
-    if flat and len(values) and all(value is None for value in values):
-        kept = np.ones(len(series), dtype=np.bool_)
-        kept[rows] = False
+    integers = series.dtype == nw.Int64 and values.dtype == np.int64
+    if (floats or integers) and not series.null_count():
+        column = np.array(series.to_numpy())
+        column[rows] = values
+        return nw.new_series(series.name, column, series.dtype, backend=series.implementation)
+    simple = series.dtype.is_numeric() or series.dtype in (nw.String, nw.Boolean)
+    if simple and len(values) and all(value is None for value in values):
+        unchanged = np.ones(len(series), dtype=np.bool_)
+        unchanged[rows] = False
         backend: Any = series.implementation
-        nothing = nw.new_series("", [None] * len(series), series.dtype, backend=backend)
-        return series.zip_with(nw.new_series("", kept, backend=backend), nothing)
+        missing = nw.new_series("", [None] * len(series), series.dtype, backend=backend)
+        return series.zip_with(nw.new_series("", unchanged, backend=backend), missing)
     return None
 
 
-def _of_numbers(series: Any, values: NDArray[Any]) -> tuple[Any, NDArray[Any]]:
-    """Make room for numbers in a column of whole ones, of its own type if they all are whole."""
+def _common_type(series: Any, values: NDArray[Any]) -> tuple[Any, NDArray[Any]]:
+    """Bring a column of integers or booleans and new floats to one type.
+
+    It is the column's if the new values fit in, else floats.
+    """
     if series.dtype == nw.Boolean:
-        truth = np.isin(values, (0.0, 1.0)).all()
-        return (series, values.astype(bool)) if truth else (series.cast(nw.Float64), values)
+        booleans = np.isin(values, (0.0, 1.0)).all()
+        return (series, values.astype(bool)) if booleans else (series.cast(nw.Float64), values)
     if (values == np.rint(values)).all() and (np.abs(values) < 2.0**62).all():
         return series, values.astype(np.int64)
     return series.cast(nw.Float64), values
 
 
 def _rebuilt(series: Any, rows: Ints, values: list[Any]) -> Any:
-    """Write into a column by way of a list, and give it its type back if it takes it."""
-    whole = series.to_list()
+    """Write into a column by way of a list; the column keeps its type if that takes the values."""
+    column = series.to_list()
     for row, value in zip(rows.tolist(), values, strict=True):
-        whole[row] = value
-    make = nw.new_series
-    if series.dtype == nw.Boolean and None in values:
-        return make(series.name, whole, backend=series.implementation)
-    try:
-        return make(series.name, whole, series.dtype, backend=series.implementation)
-    except Exception:
-        return make(series.name, whole, backend=series.implementation)
+        column[row] = value
+    if not (series.dtype == nw.Boolean and None in values):
+        try:
+            return nw.new_series(series.name, column, series.dtype, backend=series.implementation)
+        except Exception:  # the type does not take the new values
+            pass
+    return nw.new_series(series.name, column, backend=series.implementation)
 
 
 def widened(frame: Any, names: Sequence[Any]) -> Any:
-    """Return a frame in which some columns hold doubles, where they held single precision."""
+    """Return a frame in which the named columns of single precision have double precision."""
     single = [name for name in names if frame.get_column(name).dtype == nw.Float32]
     return frame.with_columns(frame.get_column(name).cast(nw.Float64) for name in single)
 
 
-def emptied(frame: Any, names: Sequence[Any], lost: NDArray[np.bool_]) -> Any:
-    """Return a narwhals frame in which some columns of the lost rows hold nothing.
+def emptied(frame: Any, names: Sequence[Any], missing: NDArray[np.bool_]) -> Any:
+    """Return a narwhals frame in which the named columns of the missing rows have no value.
 
-    Whole numbers and truth values get a type that has room for gaps, where their library has one,
-    so that those of other rows keep their digits.
+    Integers and booleans get a type that allows missing values, if their library has one, so that
+    the other rows keep their digits.
     """
-    rows = np.flatnonzero(lost)
+    rows = np.flatnonzero(missing)
     if not len(rows):
         return frame
     whole = [name for name in names if is_whole(frame, name)]
     frame = frame.with_columns(nw.maybe_convert_dtypes(frame.get_column(name)) for name in whole)
-    return written(frame, {name: Cells(rows, [None] * len(rows)) for name in names})
+    return frame_with_cells(frame, {name: Cells(rows, [None] * len(rows)) for name in names})
 
 
-def written_array(array: NDArray[Any], changes: Mapping[int, Cells]) -> NDArray[Any]:
+def array_with_cells(array: NDArray[Any], changes: Mapping[int, Cells]) -> NDArray[Any]:
     """Return an array with new values in some cells; all other cells keep their digits."""
-    news = [cells.as_array() for cells in changes.values() if len(cells.rows)]
-    whole = all(v.dtype.kind == "f" and (v == np.rint(v)).all() for v in news)
-    keeps = array.dtype.kind in "fO" or (array.dtype.kind in "iu" and whole)
-    made = array.copy() if keeps else array.astype(_roomy(array))
-    for at, cells in changes.items():
-        made[cells.rows, at] = cells.as_array()
-    return made
+    new_values = [cells.as_array() for cells in changes.values() if len(cells.rows)]
+    whole = all(v.dtype.kind == "f" and (v == np.rint(v)).all() for v in new_values)
+    keeps_type = array.dtype.kind in "fO" or (array.dtype.kind in "iu" and whole)
+    changed = array.copy() if keeps_type else array.astype(_type_with_fractions(array))
+    for c, cells in changes.items():
+        changed[cells.rows, c] = cells.as_array()
+    return changed
 
 
-def _roomy(array: NDArray[Any]) -> Any:
-    """Return a type that holds fractions beside what an array holds."""
+def _type_with_fractions(array: NDArray[Any]) -> Any:
+    """Return a type for fractions that also holds the values of an array exactly."""
     if array.dtype.kind not in "iub":
         return object
     large = array.size and max(abs(int(array.max())), abs(int(array.min()))) > EXACT
@@ -279,17 +286,17 @@ def _roomy(array: NDArray[Any]) -> Any:
 
 
 def typed(array: Any) -> list[NDArray[Any]]:
-    """Return the columns of an array, numbers as numbers where they are kept as objects."""
+    """Return the columns of an array; objects that are all numbers become integers or floats."""
     columns = []
     for values in array.T:
         if values.dtype == object:
             for dtype in (np.int64, np.float64):
                 try:
-                    made = values.astype(dtype)
+                    converted = values.astype(dtype)
                 except (TypeError, ValueError, OverflowError):
                     continue
-                if dtype == np.float64 or (made == values).all():
-                    values = made
+                if dtype == np.float64 or (converted == values).all():
+                    values = converted
                     break
         columns.append(values)
     return columns

@@ -1,4 +1,8 @@
-"""How a space comes about: what fitted steps, and the data that they were fitted on, tell."""
+"""Learn a space from a fitted pipeline and its data: columns, levels, ranges, inverse maps.
+
+The map of a number column is the function from its value to its coordinate. A curve is a map that
+is not affine, such as a logarithm.
+"""
 
 from __future__ import annotations
 
@@ -14,18 +18,18 @@ from voicecf.geometry.arrays import Array, Ints
 from voicecf.geometry.tolerance import TOLERANCE
 from voicecf.table.column import Column
 from voicecf.table.frames import Cells, any_array, as_frame, is_whole, number_array
-from voicecf.table.keptrow import KeptRow, plain_row
-from voicecf.table.pipeline import Steps, dense, fed_names
+from voicecf.table.pipeline import Steps, dense, input_names
 from voicecf.table.rows import Rows
-from voicecf.table.space import Space, user_values
+from voicecf.table.sample_row import SampleRow, plain_row
+from voicecf.table.space import Space, source_values
 from voicecf.table.stream import Stream
 
-# What no source of a declared block being on is called.
+# The level of a declared block for rows that have 0 in all its columns.
 NONE_ON = "(none)"
-# Multiples of the observed spread that are tried to see how far a curve can be followed; odd ones,
-# so that none is just where a logarithm ends.
+# How far beyond the observed range a curve is tried, in multiples of that range. No round numbers,
+# so that none hits the end of the domain exactly, such as 0 for a logarithm.
 BEYOND = 1.0123 * 2.0 ** np.arange(-6.0, 20.0)
-# Rows of the data that are sent to the user's units and back.
+# Number of rows of the data from which the round-trip error is learned.
 SAMPLED = 20_000
 
 
@@ -37,14 +41,14 @@ def learn_space(
     Parameters
     ----------
     steps : Pipeline or None
-        The fitted steps before the model; None for a bare one.
+        The fitted steps before the model; None for a bare model, one without a pipeline.
     X : array, frame or Stream
     dtype : numpy dtype
-        What the model computes with.
+        The precision that the model computes with.
     categories : dict, optional
-        Columns that code one category, by its name.
+        For each category that is coded by several 0/1 columns, its name and these columns.
     order : list, optional
-        The columns that a bare model was fitted on, where it knows their names.
+        The columns that a bare model was fitted on, if it knows their names.
 
     Examples
     --------
@@ -56,33 +60,36 @@ def learn_space(
     ('x1', 'x2')
     """
     stream = X if isinstance(X, Stream) else Stream.table(X)
-    space = bare(stream, dtype, order) if steps is None else traced(steps, stream, dtype)
-    return with_categories(space, stream, categories) if categories else space
+    if steps is None:
+        space = _space_without_steps(stream, dtype, order)
+    else:
+        space = _space_of_steps(steps, stream, dtype)
+    return _with_categories(space, stream, categories) if categories else space
 
 
 class RowBlocks:
-    """Rows to learn from, as a space reads them: block by block, as often as wanted.
+    """The rows to learn from, read by a space block by block, in as many passes as needed.
 
-    Of a table in memory what was read is kept.
+    The blocks of a table in memory are cached.
     """
 
     def __init__(self, space: Space, stream: Stream) -> None:
         self._space = space
         self._stream = stream
-        self._kept: list[Rows] = []
+        self._cache: list[Rows] = []
 
     def __iter__(self) -> Iterator[Rows]:
         """Yield the blocks."""
-        if self._kept:
-            yield from self._kept
+        if self._cache:
+            yield from self._cache
             return
-        kept = []
+        cache = []
         for block in self._stream:
-            given = self._space.read(block)
+            rows = self._space.read(block)
             if self._stream.in_memory:
-                kept.append(given)
-            yield given
-        self._kept = kept
+                cache.append(rows)
+            yield rows
+        self._cache = cache
 
     @property
     def n_rows(self) -> int:
@@ -92,13 +99,13 @@ class RowBlocks:
     def spans(self) -> Iterator[tuple[int, Rows]]:
         """Yield the blocks, and the number of rows before each."""
         before = 0
-        for given in self:
-            yield before, given
-            before += len(given.points)
+        for rows in self:
+            yield before, rows
+            before += len(rows.points)
 
 
-def bare(stream: Stream, dtype: Any, order: Any) -> Space:
-    """Learn the columns of a bare model's data."""
+def _space_without_steps(stream: Stream, dtype: Any, order: Any) -> Space:
+    """Learn the columns of the data of a model without a pipeline."""
     first = stream.first()
     frame = as_frame(first)
     if frame is None:
@@ -107,23 +114,24 @@ def bare(stream: Stream, dtype: Any, order: Any) -> Space:
     else:
         space = Space.plain(list(frame.columns) if order is None else list(order), True, dtype)
     learned: list[Column] = []
-    for given in RowBlocks(space, stream):
-        if len(given.points):
-            here = [_seen_bare(given, c, column) for c, column in enumerate(space.columns)]
-            learned = _widened(learned, here)
+    for rows in RowBlocks(space, stream):
+        if len(rows.points):
+            of_block = [_of_block(rows, c, column) for c, column in enumerate(space.columns)]
+            learned = _joined(learned, of_block)
     space.columns = learned or space.columns
     return space
 
 
-def _seen_bare(given: Rows, c: int, column: Column) -> Column:
-    ends = float(given.points[:, c].min()), float(given.points[:, c].max())
-    # An array has one type for all its columns, so it says nothing of any of them.
-    whole = given.frame is not None and is_whole(given.frame, column.name)
+def _of_block(rows: Rows, c: int, column: Column) -> Column:
+    """Return a column with the range and type that it has in a block of the data."""
+    ends = float(rows.points[:, c].min()), float(rows.points[:, c].max())
+    # An array has one type for all columns, so its type does not show that one of them is whole.
+    whole = rows.frame is not None and is_whole(rows.frame, column.name)
     return replace(column, observed=ends, whole=whole)
 
 
-def _widened(columns: list[Column], others: list[Column]) -> list[Column]:
-    """Join the ranges that two blocks tell of columns, and whether both are whole."""
+def _joined(columns: list[Column], others: list[Column]) -> list[Column]:
+    """Join what was learned from two parts of the data: ranges, and whether both are whole."""
     if not columns:
         return others
     joined = []
@@ -134,35 +142,36 @@ def _widened(columns: list[Column], others: list[Column]) -> list[Column]:
     return joined
 
 
-class Wholeness(IntEnum):
-    """What the values of a column say of whether it counts in whole numbers."""
+class NumberKind(IntEnum):
+    """What kind of numbers a column has. The last two count as a column of whole numbers."""
 
     FRACTIONS = -1
     WHOLE_FLOATS = 0
-    WHOLE_WITH_GAPS = 1  # floats, as many libraries store whole numbers beside a gap
-    WHOLE_TYPE = 2
+    WHOLE_WITH_MISSING = 1  # many libraries store whole numbers as floats if some are missing
+    INTEGER_TYPE = 2
 
     @classmethod
-    def of(cls, values: Array, by_type: bool) -> Wholeness:
-        """Look at one block of a column, NaN where a value is missing."""
+    def of(cls, values: Array, integer_type: bool) -> NumberKind:
+        """Return the kind of one block of a column, whose missing values are NaN."""
         missing = np.isnan(values)
-        if by_type:
-            return cls.WHOLE_TYPE
+        if integer_type:
+            return cls.INTEGER_TYPE
         if (values[~missing] != np.rint(values[~missing])).any():
             return cls.FRACTIONS
-        return cls.WHOLE_WITH_GAPS if missing.any() and not missing.all() else cls.WHOLE_FLOATS
+        some_missing = missing.any() and not missing.all()
+        return cls.WHOLE_WITH_MISSING if some_missing else cls.WHOLE_FLOATS
 
-    def joined(self, other: Wholeness) -> Wholeness:
-        """Return what two blocks say together."""
-        return min(self, other) if min(self, other) == Wholeness.FRACTIONS else max(self, other)
+    def joined(self, other: NumberKind) -> NumberKind:
+        """Return the kind of two blocks together."""
+        return min(self, other) if min(self, other) == NumberKind.FRACTIONS else max(self, other)
 
 
-def traced(pipeline: Any, stream: Stream, dtype: Any) -> Space:
-    """Learn the columns of a pipeline's data from its fitted steps."""
+def _space_of_steps(pipeline: Any, stream: Stream, dtype: Any) -> Space:
+    """Learn the columns of a pipeline's data from its fitted steps and the data."""
     first = stream.first()
-    frame, known = as_frame(first), fed_names(pipeline)
-    if known is not None:
-        names = list(known)
+    frame, fitted_names = as_frame(first), input_names(pipeline)
+    if fitted_names is not None:
+        names = list(fitted_names)
     elif frame is not None:
         names = list(frame.columns)
     else:
@@ -175,207 +184,233 @@ def traced(pipeline: Any, stream: Stream, dtype: Any) -> Space:
         )
         for i in positions
     ]
-    space = Space(columns, names, frame is not None or known is not None, dtype)
+    space = Space(columns, names, frame is not None or fitted_names is not None, dtype)
     space.steps, space.mixing = steps, steps.mixing
-    textual = all(isinstance(name, str) for name in names)
-    space.feeds_frame = known is not None or (frame is not None and not textual)
+    # scikit-learn stores column names only if all of them are text.
+    all_text = all(isinstance(name, str) for name in names)
+    space.steps_take_frame = fitted_names is not None or (frame is not None and not all_text)
     space.coordinate_names = [wire.label for wire in steps.wires]
     space.round_trip_error = np.zeros(len(steps.wires))
     _learn(space, RowBlocks(space, stream), positions)
     return space
 
 
-def _check_trace(space: Space, given: Rows) -> None:
-    """Compare what was traced with what the steps did to the data."""
-    made, d = given.points.shape[1], space.n_coordinates
-    if made != d:
+def _check_trace(space: Space, rows: Rows) -> None:
+    """Compare the map that was read from fitted attributes with what the steps did to rows."""
+    width, d = rows.points.shape[1], space.n_coordinates
+    if width != d:
         raise ModelError(
-            f"the steps before the model make {made} coordinates of the data where their fitted "
-            f"attributes tell of {d}; voicecf cannot follow them."
+            f"the steps before the model return {width} columns, but their fitted attributes say "
+            f"{d}; voicecf cannot explain this pipeline. Fit it again, or use other steps."
         )
     if space.mixing is None:
         return
-    told = space.mixing(given.points)
-    size = np.abs(given.points) @ np.abs(space.mixing.matrix).T + np.abs(space.mixing.shift)
-    rounding = 1e-4 if given.seen.dtype == np.float32 or space.dtype == np.float32 else 1e-8
-    if told.shape != given.seen.shape or (np.abs(told - given.seen) > rounding * (1 + size)).any():
+    expected = space.mixing(rows.points)
+    size = np.abs(rows.points) @ np.abs(space.mixing.matrix).T + np.abs(space.mixing.shift)
+    rounding = 1e-4 if rows.seen.dtype == np.float32 or space.dtype == np.float32 else 1e-8
+    same_shape = expected.shape == rows.seen.shape
+    if not same_shape or (np.abs(expected - rows.seen) > rounding * (1 + size)).any():
         raise ModelError(
-            "the steps after the first mixing one do something else than their fitted attributes "
-            "tell; voicecf cannot follow them."
+            "the steps from the first one that mixes columns on (PCA, a feature selector) return "
+            "something else than their fitted attributes say; voicecf cannot explain this "
+            "pipeline. Fit it again, or use other steps."
         )
 
 
 def _learn(space: Space, data: RowBlocks, sources: list[int]) -> None:
-    """Fill in what only the data tell: kinds, levels, ranges, where maps can be undone."""
+    """Learn what fitted attributes do not say: ranges, options, and how maps are inverted."""
+    space.columns, values = _survey(space, data, sources)
+    _learn_options(space)
+    _learn_directions(space)
+    _learn_round_trip_error(space, data)
+    _learn_curves(space, data, values)
+
+
+def _survey(
+    space: Space, data: RowBlocks, sources: list[int]
+) -> tuple[list[Column], dict[int, Array]]:
+    """Return columns with their ranges, and the distinct values of columns mapped by curves.
+
+    The first row of the data is stored in the space.
+    """
     learned: list[Column] = []
     values: dict[int, Array] = {}
-    wholeness: dict[int, Wholeness] = {}
-    for before, given in data.spans():
-        if len(given.points) == 0:
+    kinds: dict[int, NumberKind] = {}
+    for before, rows in data.spans():
+        if len(rows.points) == 0:
             raise DataError("X has no rows; bounds and contraction are learned from data.")
-        _check_trace(space, given)
+        _check_trace(space, rows)
         if before == 0:
-            space._template = _kept_row(space, given, sources)
-        learned = _widened(learned, [_described(space, given, c) for c in range(len(sources))])
-        values = _distinct_values(space, given, learned, values)
+            space._template = _sample_row(space, rows, sources)
+        learned = _joined(learned, [_described(space, rows, c) for c in range(len(sources))])
+        values = _distinct_values(space, rows, learned, values)
         for c, column in enumerate(learned):
             if column.kind == "number":
-                here = Wholeness.of(*user_values(space, given, column))
-                wholeness[c] = wholeness.get(c, here).joined(here)
-    for c, found in wholeness.items():
-        learned[c] = replace(learned[c], whole=found > Wholeness.WHOLE_FLOATS)
-    space.columns = learned
-    _learn_options(space)
+                kind = NumberKind.of(*source_values(space, rows, column))
+                kinds[c] = kinds.get(c, kind).joined(kind)
+    for c, kind in kinds.items():
+        learned[c] = replace(learned[c], whole=kind > NumberKind.WHOLE_FLOATS)
+    return learned, values
+
+
+def _learn_directions(space: Space) -> None:
+    """Learn for each number column whether its map rises or falls."""
     sides = {c: np.array(o.observed) for c, o in enumerate(space.columns) if o.kind == "number"}
     ends = space._corners(sides)
     for c in sides:
         at = space.columns[c].places[0]
         space.columns[c] = replace(space.columns[c], rising=bool(ends[1, at] >= ends[0, at]))
-    _learn_round_trip_error(space, data)
-    _learn_curves(space, data, values)
 
 
-def _described(space: Space, given: Rows, c: int) -> Column:
-    """Return what the steps, and a block of the data, tell of a column."""
+def _described(space: Space, rows: Rows, c: int) -> Column:
+    """Return a column as the steps and a block of the data describe it."""
     assert space.steps is not None
     column = space.columns[c]
     coding = space.steps.codings.get(space.sources.index(column.name))
     if coding is None:
-        return _number(space, given, column)
+        return _number(space, rows, column)
     return replace(column, kind="category", levels=coding.levels, ordered=coding.ordered)
 
 
 def _distinct_values(
-    space: Space, given: Rows, columns: list[Column], known: dict[int, Array]
+    space: Space, rows: Rows, columns: list[Column], known: dict[int, Array]
 ) -> dict[int, Array]:
-    """Add the distinct values of columns whose maps are not affine to those that are known."""
+    """Add the distinct values of columns mapped by curves to those of earlier blocks."""
     for c, column in enumerate(columns):
         if column.kind == "number" and not column.affine:
-            values = user_values(space, given, column)[0]
-            held = known.get(c, np.empty(0))
-            known[c] = np.unique(np.concatenate([held, values[~np.isnan(values)]]))
+            values = source_values(space, rows, column)[0]
+            earlier = known.get(c, np.empty(0))
+            known[c] = np.unique(np.concatenate([earlier, values[~np.isnan(values)]]))
     return known
 
 
-def _kept_row(space: Space, given: Rows, needed: list[int]) -> Rows:
-    """Keep the first row of the data, its frame as plain values, so that it can be saved."""
+def _sample_row(space: Space, rows: Rows, needed: list[int]) -> Rows:
+    """Return the first row, its frame as plain values, so that it can be saved."""
     frame = array = None
-    if given.frame is not None:
-        names = space.sources if space.named else list(given.frame.columns)
-        frame = KeptRow.of(given.frame[[0]], {names[i] for i in needed})
-    if given.array is not None:
-        array = plain_row(given.array, needed)
-    return Rows(frame, given.points[:1].copy(), given.seen[:1].copy(), array=array)
+    if rows.frame is not None:
+        names = space.sources if space.named else list(rows.frame.columns)
+        frame = SampleRow.of(rows.frame[[0]], {names[i] for i in needed})
+    if rows.array is not None:
+        array = plain_row(rows.array, needed)
+    return Rows(frame, rows.points[:1].copy(), rows.seen[:1].copy(), array=array)
 
 
 def _learn_options(space: Space) -> None:
-    """Learn the coordinates of every level, of all categories at once."""
+    """Learn the coordinates of every level, for all categories in one call of the steps."""
     changes, n = {}, 0
     for column in space.columns:
         if column.kind == "category":
             changes[column.sources[0]] = Cells(np.arange(n, n + len(column.levels)), column.levels)
             n += len(column.levels)
-    made = space._made_up(n, changes)
+    points = space._sample_points(n, changes)
     for c, column in enumerate(space.columns):
         if column.kind == "category":
             rows = changes[column.sources[0]].rows
-            space.columns[c] = replace(column, options=made[np.ix_(rows, column.places)])
+            space.columns[c] = replace(column, options=points[np.ix_(rows, column.places)])
 
 
 def _learn_round_trip_error(space: Space, data: RowBlocks) -> None:
-    """Send the data to the user's units and back, and see how far coordinates move."""
+    """Learn by how much coordinates change when turned into the user's units and back."""
     affine = [c for c in space.columns if c.kind == "number" and c.affine]
     places = np.array([c.places[0] for c in affine], dtype=np.int64)
     sampled = np.unique(np.linspace(0, data.n_rows - 1, SAMPLED).astype(np.int64))
-    for before, given in data.spans():
-        here = (sampled >= before) & (sampled < before + len(given.points))
-        if here.any():
-            moved = _moved(space, given, sampled[here] - before, affine)[:, places]
+    for before, rows in data.spans():
+        in_block = (sampled >= before) & (sampled < before + len(rows.points))
+        if in_block.any():
+            errors = _round_trip_errors(space, rows, sampled[in_block] - before, affine)[:, places]
+            # Twice the largest error measured, to allow for points that were not measured.
             space.round_trip_error[places] = np.maximum(
-                space.round_trip_error[places], 2.0 * moved.max(axis=0)
+                space.round_trip_error[places], 2.0 * errors.max(axis=0)
             )
 
 
-def _moved(space: Space, given: Rows, rows: Ints, affine: list[Column]) -> Array:
-    """Return how far coordinates of some rows move on the way to the user's units and back."""
-    found, every = space._numbers(given.points[rows]), np.arange(len(rows))
-    cells = {c.sources[0]: Cells(every, found[c.sources[0]]) for c in affine}
-    made = space.with_cells(given, rows, cells)
+def _round_trip_errors(space: Space, rows: Rows, which: Ints, affine: list[Column]) -> Array:
+    """Return by how much coordinates of some rows change in the user's units and back."""
+    values, every = space._numbers(rows.points[which]), np.arange(len(which))
+    cells = {c.sources[0]: Cells(every, values[c.sources[0]]) for c in affine}
+    written = space.with_cells(rows, which, cells)
     assert space.steps is not None
-    again = dense(space.steps.forward(space._fed(made.frame, made.array)))
-    return np.asarray(np.abs(again - given.points[rows]))
+    again = dense(space.steps.forward(space._input_of_steps(written.frame, written.array)))
+    return np.asarray(np.abs(again - rows.points[which]))
 
 
-def _number(space: Space, given: Rows, column: Column) -> Column:
+def _number(space: Space, rows: Rows, column: Column) -> Column:
     """Learn the range of a column of numbers."""
     assert space.steps is not None
     if len(column.places) != 1:
         raise ModelError(
-            f"column {column.name!r} goes into several coordinates, which one answer could not "
-            "change alike; let each column go through one transformer."
+            f"column {column.name!r} goes into several coordinates, and one answer could not "
+            "change all of them; let each column go through one transformer only."
         )
-    values, _ = user_values(space, given, column)
+    values, _ = source_values(space, rows, column)
     missing = np.isnan(values)
-    if missing.any():  # is read as what the imputer fills in
-        filled = space.steps.backward(given.points)[space.sources.index(column.name)]
-        values = np.where(missing, filled, values)
+    if missing.any():  # count the values that the imputer fills in
+        imputed = space.steps.backward(rows.points)[space.sources.index(column.name)]
+        values = np.where(missing, imputed, values)
     ends = float(values.min()), float(values.max())
     affine = space.steps.wires[column.places[0]].affine
     return replace(column, observed=ends, affine=affine)
 
 
 def _learn_curves(space: Space, data: RowBlocks, values: dict[int, Array]) -> None:
-    """Learn how well maps that are not affine can be undone, and how far they can be followed."""
-    made = _coordinates_of(space, values)
-    between = {c: np.concatenate([m, 0.5 * (m[1:] + m[:-1])]) for c, m in made.items()}
-    back = {c: space.values(c, z) for c, z in between.items()}
+    """Learn which curves can be inverted, how precisely, and how far beyond the data.
+
+    A curve is inverted at the coordinates of the observed values and halfway between them.
+    """
+    observed = _coordinates_of(space, values)
+    tried = {c: np.concatenate([z, 0.5 * (z[1:] + z[:-1])]) for c, z in observed.items()}
+    inverse = {c: space.values(c, z) for c, z in tried.items()}
     again = _coordinates_of(
-        space, {c: np.where(np.isfinite(v), v, values[c][0]) for c, v in back.items()}
+        space, {c: np.where(np.isfinite(v), v, values[c][0]) for c, v in inverse.items()}
     )
-    for given in data if values else ():
+    for rows in data if values else ():
         for c in values:
-            _check_alone(space, given, c, values[c], made[c])
+            _check_alone(space, rows, c, values[c], observed[c])
     for c in values:
-        lost = np.where(np.isfinite(back[c]), np.abs(again[c] - between[c]), np.inf)
-        if not _strict(made[c]) or (lost > TOLERANCE.invertible * _size(made[c])).any():
+        error = np.where(np.isfinite(inverse[c]), np.abs(again[c] - tried[c]), np.inf)
+        if not _monotone(observed[c]) or (error > _largest_error(observed[c])).any():
             space.columns[c] = replace(space.columns[c], listed=tuple(values[c].tolist()))
         else:
-            space.round_trip_error[space.columns[c].places] = 2.0 * lost.max()
+            space.round_trip_error[space.columns[c].places] = 2.0 * error.max()
     for c, limits in _limits(space, [c for c in values if space.columns[c].free]).items():
         space.columns[c] = replace(space.columns[c], limits=limits)
 
 
-def _coordinates_of(space: Space, asked: dict[int, Array]) -> dict[int, Array]:
-    """Return coordinates of values of several columns, all sent through the steps at once."""
+def _coordinates_of(space: Space, values: dict[int, Array]) -> dict[int, Array]:
+    """Return the coordinates of values of several columns, in one call of the steps."""
     changes, n = {}, 0
-    for c, values in asked.items():
-        changes[space.columns[c].sources[0]] = Cells(np.arange(n, n + len(values)), values)
-        n += len(values)
-    made = space._made_up(n, changes)
+    for c, of_column in values.items():
+        changes[space.columns[c].sources[0]] = Cells(np.arange(n, n + len(of_column)), of_column)
+        n += len(of_column)
+    points = space._sample_points(n, changes)
     return {
-        c: made[changes[space.columns[c].sources[0]].rows, space.columns[c].places[0]]
-        for c in asked
+        c: points[changes[space.columns[c].sources[0]].rows, space.columns[c].places[0]]
+        for c in values
     }
 
 
-def _strict(made: Array) -> bool:
-    """Tell whether coordinates of ascending values rise all along, or fall all along."""
-    steps = np.diff(made)
-    return bool((steps > 0).all() or (steps < 0).all())
+def _monotone(coordinates: Array) -> bool:
+    """Tell whether the coordinates of ascending values strictly rise, or strictly fall."""
+    differences = np.diff(coordinates)
+    return bool((differences > 0).all() or (differences < 0).all())
 
 
-def _size(made: Array) -> float:
-    """Return what a loss of coordinates is compared with."""
-    return float(np.ptp(made)) + 1e-3 * float(np.abs(made).max())
+def _largest_error(coordinates: Array) -> float:
+    """Return the error up to which coordinates count as equal, from the observed ones."""
+    size = float(np.ptp(coordinates)) + 1e-3 * float(np.abs(coordinates).max())
+    return TOLERANCE.invertible * size
 
 
-def _check_alone(space: Space, given: Rows, c: int, values: Array, made: Array) -> None:
-    """Refuse a map whose coordinate depends on more than its own column."""
-    data = user_values(space, given, space.columns[c])[0]
-    known = np.flatnonzero(~np.isnan(data))
-    seen = given.points[known, space.columns[c].places[0]]
-    expected = made[np.searchsorted(values, data[known])]
-    if (np.abs(seen - expected) > TOLERANCE.invertible * _size(made)).any():
+def _check_alone(space: Space, rows: Rows, c: int, values: Array, coordinates: Array) -> None:
+    """Raise if the coordinate of a column depends on other columns too.
+
+    `coordinates` are those of the distinct values of the column, all from copies of one row.
+    """
+    of_rows = source_values(space, rows, space.columns[c])[0]
+    known = np.flatnonzero(~np.isnan(of_rows))
+    actual = rows.points[known, space.columns[c].places[0]]
+    expected = coordinates[np.searchsorted(values, of_rows[known])]
+    if (np.abs(actual - expected) > _largest_error(coordinates)).any():
         raise ModelError(
             f"the coordinate of column {space.columns[c].name!r} depends on other columns too; a "
             "FunctionTransformer must treat each column by itself."
@@ -383,68 +418,78 @@ def _check_alone(space: Space, given: Rows, c: int, values: Array, made: Array) 
 
 
 def _limits(space: Space, curves: list[int]) -> dict[int, tuple[float, float]]:
-    """Find how far beyond the observed range curves can be followed and undone."""
+    """Return the range within which each curve can be inverted, beyond the observed range."""
     ends: dict[int, list[float]] = {c: [] for c in curves}
-    for side, way in ((0, -1.0), (1, 1.0)):
+    for side, sign in ((0, -1.0), (1, 1.0)):
         tried = {}
         for c in curves:
             low, high = observed = space.columns[c].observed
             spread = high - low or max(abs(low), 1.0)
-            tried[c] = observed[side] + way * spread * np.concatenate([[0.0], BEYOND])
-        for c, made in _followed(space, tried).items():
-            ends[c].append(float(tried[c][_steady(space, c, tried[c], made)]))
+            tried[c] = observed[side] + sign * spread * np.concatenate([[0.0], BEYOND])
+        for c, coordinates in _coordinates_in_domain(space, tried).items():
+            last = _last_invertible(space, c, tried[c], coordinates)
+            ends[c].append(float(tried[c][last]))
     return {c: (low, high) for c, (low, high) in ends.items()}
 
 
-def _steady(space: Space, c: int, tried: Array, made: Array) -> int:
-    """Return the position up to which a map goes on as it starts and can be undone."""
+def _last_invertible(space: Space, c: int, values: Array, coordinates: Array) -> int:
+    """Return the position of the last value up to which a curve is monotone and invertible."""
     with np.errstate(all="ignore"):
-        back, steps = space.values(c, made)[1:], np.diff(made)
-        held = np.isfinite(steps) & np.isfinite(back) & (steps != 0)
-        held &= np.sign(steps) == np.sign(steps[0])
-        held &= np.abs(back - tried[1:]) <= TOLERANCE.undone * np.abs(tried[1:] - tried[0])
-    return int(np.argmin(np.append(held, False)))
+        inverse, differences = space.values(c, coordinates)[1:], np.diff(coordinates)
+        good = np.isfinite(differences) & np.isfinite(inverse) & (differences != 0)
+        good &= np.sign(differences) == np.sign(differences[0])
+        good &= np.abs(inverse - values[1:]) <= TOLERANCE.undone * np.abs(values[1:] - values[0])
+    return int(np.argmin(np.append(good, False)))
 
 
-def _followed(space: Space, asked: dict[int, Array]) -> dict[int, Array]:
-    """Return coordinates of values; NaN from the first one on that the steps refuse."""
+def _coordinates_in_domain(space: Space, values: dict[int, Array]) -> dict[int, Array]:
+    """Return the coordinates of values; NaN from the first value on that the steps refuse."""
     try:
-        return _coordinates_of(space, asked)
-    except DataError:  # a logarithm of zero, say; one of them spoils all
-        return {c: _followed_alone(space, c, values) for c, values in asked.items()}
+        return _coordinates_of(space, values)
+    except DataError:  # one value outside a domain, such as log(0), makes the whole call fail
+        return {c: _longest_accepted(space, c, of_column) for c, of_column in values.items()}
 
 
-def _followed_alone(space: Space, c: int, values: Array) -> Array:
-    made = np.full(len(values), np.nan)
-    taken, refused = 0, len(values) + 1
-    while refused - taken > 1:
-        count = refused - 1 if refused > len(values) else (taken + refused) // 2
+def _longest_accepted(space: Space, c: int, values: Array) -> Array:
+    """Return the coordinates of the first values, as many as the steps accept; NaN for the rest.
+
+    Their number is found by bisection, after a try with all of them.
+    """
+    coordinates = np.full(len(values), np.nan)
+    accepted, refused = 0, len(values) + 1
+    while refused - accepted > 1:
+        count = refused - 1 if refused > len(values) else (accepted + refused) // 2
         try:
-            made[:count] = space.coordinates(c, values[:count])[:, 0]
-            taken = count
+            coordinates[:count] = space.coordinates(c, values[:count])[:, 0]
+            accepted = count
         except DataError:
             refused = count
-    return made
+    return coordinates
 
 
-def with_categories(space: Space, stream: Stream, categories: Any) -> Space:
-    """Join columns that the user declares to code one category."""
+def _with_categories(space: Space, stream: Stream, categories: Any) -> Space:
+    """Join each block of 0/1 columns that the user declares to code one category."""
     if not isinstance(categories, Mapping):
-        raise OptionError('categories must be a dict such as {"job": ["job_admin", "job_other"]}.')
+        raise OptionError(
+            'categories must be a dict such as {"job": ["job_admin", "job_other"]}; '
+            f"got {categories!r}."
+        )
     block_of: dict[int, Any] = {}
     members: dict[Any, list[Column]] = {}
     for name, declared in categories.items():
         where = f"categories[{name!r}]"
-        found = [known_column(member, space.names, where) for member in _several(declared, where)]
-        for at in found:
-            if at in block_of or found.count(at) > 1:
-                raise ColumnError(f"column {space.names[at]!r} is declared twice in categories.")
+        block = [known_column(member, space.names, where) for member in _several(declared, where)]
+        for c in block:
+            if c in block_of or block.count(c) > 1:
+                raise ColumnError(
+                    f"column {space.names[c]!r} is declared twice in categories; declare it once."
+                )
         if name in space.names:
             raise ColumnError(f"{where} has the name of a column; give the block another name.")
-        block_of.update(dict.fromkeys(found, name))
-        members[name] = [space.columns[at] for at in found]
+        block_of.update(dict.fromkeys(block, name))
+        members[name] = [space.columns[c] for c in block]
     none_on = _check_blocks(RowBlocks(space, stream), space, members)
-    blocks = {name: _block(space, name, some, name in none_on) for name, some in members.items()}
+    blocks = {name: _block(space, name, block, name in none_on) for name, block in members.items()}
     columns = [
         blocks[block_of[c]] if c in block_of else column for c, column in enumerate(space.columns)
     ]
@@ -455,17 +500,18 @@ def with_categories(space: Space, stream: Stream, categories: Any) -> Space:
 
 
 def _check_blocks(data: RowBlocks, space: Space, blocks: dict[Any, list[Column]]) -> set[Any]:
-    """Check the values of declared blocks; return those that some row has no column of on."""
+    """Check the values of declared blocks; return the blocks with a row of zeros only."""
     none_on = set()
     for name, members in blocks.items():
         for member in members:
             if member.kind != "number":
                 raise ColumnError(
-                    f"column {member.name!r} of categories[{name!r}] is no 0/1 column."
+                    f"column {member.name!r} of categories[{name!r}] is a category; a block "
+                    "consists of columns of 0 and 1."
                 )
-    for before, given in data.spans():
+    for before, rows in data.spans():
         for name, members in blocks.items():
-            values = np.column_stack([user_values(space, given, m)[0] for m in members])
+            values = np.column_stack([source_values(space, rows, m)[0] for m in members])
             _check_block(name, tuple(member.sources[0] for member in members), values, before)
             if (values.sum(axis=1) == 0).any():
                 none_on.add(name)
@@ -474,12 +520,12 @@ def _check_blocks(data: RowBlocks, space: Space, blocks: dict[Any, list[Column]]
 
 def _several(members: Any, where: str) -> list[Any]:
     if isinstance(members, str) or not hasattr(members, "__iter__"):
-        raise OptionError(f"{where} must be a list of the columns that code it.")
+        raise OptionError(f"{where} is {members!r}; it must be a list of columns.")
     return list(members)
 
 
 def _block(space: Space, name: Any, members: list[Column], none_on: bool) -> Column:
-    """Return the category that columns of zeros and ones code."""
+    """Return the category that a block of 0/1 columns codes."""
     sources = tuple(member.sources[0] for member in members)
     codes, levels = np.eye(len(sources)), sources
     if none_on:
@@ -491,23 +537,24 @@ def _block(space: Space, name: Any, members: list[Column], none_on: bool) -> Col
     else:
         every = np.arange(len(codes))
         cells = {source: Cells(every, codes[:, j]) for j, source in enumerate(sources)}
-        options = space._made_up(len(codes), cells)[:, places[order]]
+        options = space._sample_points(len(codes), cells)[:, places[order]]
     space.round_trip_error[places] = 0.0
     return Column(name, sources, places[order], "category", levels, options=options)
 
 
 def _check_block(name: Any, sources: tuple[Any, ...], values: Array, before: int) -> None:
-    odd = ~np.isin(values, (0.0, 1.0))
-    if odd.any():
-        row, at = np.argwhere(odd)[0]
+    """Raise if a row has another value than 0 or 1, or more than one 1."""
+    wrong = ~np.isin(values, (0.0, 1.0))
+    if wrong.any():
+        row, at = np.argwhere(wrong)[0]
         raise DataError(
             f"categories[{name!r}]: row {before + row} has {values[row, at]:g} in {sources[at]!r}; "
-            "a column of a block holds 0 or 1."
+            "the columns of a block must be 0 or 1."
         )
-    crowded = np.flatnonzero(values.sum(axis=1) > 1)
-    if crowded.size:
-        on = [source for source, v in zip(sources, values[crowded[0]], strict=True) if v]
+    several = np.flatnonzero(values.sum(axis=1) > 1)
+    if several.size:
+        on = [source for source, v in zip(sources, values[several[0]], strict=True) if v]
         raise DataError(
-            f"categories[{name!r}]: row {before + crowded[0]} has {listed(on)} on; in a block one "
-            "column at most is 1."
+            f"categories[{name!r}]: row {before + several[0]} has 1 in {listed(on)}; at most one "
+            "column of a block may be 1."
         )

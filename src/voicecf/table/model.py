@@ -1,4 +1,4 @@
-"""The user's estimator: whether it is fitted and unchanged, its steps, and the explainer's copy."""
+"""The user's estimator: checks that it is fitted and unchanged, a copy of it, and its steps."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from voicecf.errors import ModelError
 
 
 def is_fitted(model: Any) -> bool:
-    """Tell whether a model is fitted; raise where it is none."""
+    """Tell whether a model is fitted; raise if it is not a clustering model."""
     if isinstance(model, type):
         raise ModelError(f"{model.__name__} is a class; pass an instance: {model.__name__}().")
     try:
@@ -25,21 +25,21 @@ def is_fitted(model: Any) -> bool:
     except NotFittedError:
         return False
     except TypeError:
-        if hasattr(model, "cluster_centers_"):  # no scikit-learn estimator, but all that is needed
+        if hasattr(model, "cluster_centers_"):  # enough, though not a scikit-learn estimator
             return True
         raise ModelError(
-            f"{type(model).__name__} is no clustering model: it needs fit or cluster_centers_."
+            f"{type(model).__name__} is not a clustering model: it needs fit or cluster_centers_."
         ) from None
     return True
 
 
-def own_model(model: Any, fit: Callable[[Any], Any]) -> Any:
-    """Return a fitted model that only the explainer holds; the user's object is left alone.
+def fitted_copy(model: Any, fit: Callable[[Any], Any]) -> Any:
+    """Return a fitted copy of a model; the user's object is not changed.
 
     Parameters
     ----------
     model : estimator
-        The user's: an unfitted one is copied and fitted, a fitted one copied as it is.
+        The user's model. An unfitted one is copied and fitted, a fitted one only copied.
     fit : callable
         Fits an unfitted copy and returns it.
     """
@@ -52,7 +52,7 @@ def own_model(model: Any, fit: Callable[[Any], Any]) -> Any:
 
 def _check_unchanged(model: Any) -> None:
     """Refuse a fitted model whose parameters were changed after it was fitted."""
-    steps, last = divided(model)
+    steps, last = split_pipeline(model)
     for name, step in [*(steps.steps if steps else ()), ("", last)]:
         where = f"step {name!r} ({type(step).__name__})" if name else type(step).__name__
         fault = _contradiction(step)
@@ -64,15 +64,12 @@ def _check_unchanged(model: Any) -> None:
 
 
 def _contradiction(step: Any) -> str:
-    """Say what a fitted step's parameters contradict; nothing if they agree with what it learned.
-
-    A stateless transformer may have learned nothing, and still be fitted.
-    """
+    """Return how a step's parameters contradict its fitted attributes; empty if they agree."""
     try:
         check_is_fitted(step)
     except NotFittedError:
         return "is not fitted, though the clustering after it is"
-    except TypeError:  # no estimator of scikit-learn's, but all that is needed
+    except TypeError:  # not a scikit-learn estimator
         pass
     centers, k = getattr(step, "cluster_centers_", None), getattr(step, "n_clusters", None)
     if centers is not None and isinstance(k, Integral) and k != len(centers):
@@ -86,7 +83,7 @@ def _contradiction(step: Any) -> str:
 
 
 def _same_columns(step: Any) -> bool:
-    """Tell whether a ColumnTransformer still has the parts and columns that it was fitted with."""
+    """Tell whether a ColumnTransformer has the transformers and columns it was fitted with."""
     learned = {name: chosen for name, _, chosen in step.transformers_}
     for name, _, chosen in step.transformers:
         if name not in learned:
@@ -102,10 +99,11 @@ def _equal(one: Any, other: Any) -> bool:
     return bool(np.atleast_1d(one).tolist() == np.atleast_1d(other).tolist())
 
 
-def divided(model: Any) -> tuple[Pipeline | None, Any]:
-    """Return the steps before the clustering, None if there are none, and the clustering."""
+def split_pipeline(model: Any) -> tuple[Pipeline | None, Any]:
+    """Return the steps before the clustering model, None if there are none, and the model."""
     steps: list[tuple[str, Any]] = []
     while isinstance(model, Pipeline):
         steps, model = [*steps, *model.steps[:-1]], model.steps[-1][1]
-    real = [step for step in steps if step[1] is not None and not isinstance(step[1], str)]
-    return (Pipeline(real) if real else None), model
+    # None and "passthrough" do nothing.
+    steps = [step for step in steps if step[1] is not None and not isinstance(step[1], str)]
+    return (Pipeline(steps) if steps else None), model

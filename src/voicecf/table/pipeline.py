@@ -1,15 +1,16 @@
-"""The fitted steps before a model, read: which column each coordinate comes from, and how.
+"""The fitted steps before a model: which column each coordinate comes from, and how.
 
-Columns run along wires. A step takes wires and gives new ones, and every wire remembers the column
-that it comes from. The wires just before the first step that mixes columns (PCA, a selector) are
-the coordinates; from there on everything is affine, x = A z + c.
+A wire is a column on its way through the steps. A step has input and output wires, and every wire
+knows the user's column that it comes from. The wires just before the first step that mixes columns
+(PCA, a feature selector) are the coordinates z; the steps from there on are one affine map,
+x = A z + c.
 """
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -37,6 +38,8 @@ from voicecf.errors import DataError, ModelError
 from voicecf.geometry.arrays import Array
 from voicecf.geometry.pullback import Mixing
 
+# Transformers by what they do to a column: an affine map, another invertible map, a code for its
+# levels; and those that mix columns.
 SCALERS = (StandardScaler, MinMaxScaler, RobustScaler, MaxAbsScaler)
 CURVES = (PowerTransformer, QuantileTransformer)
 ENCODERS = (OneHotEncoder, OrdinalEncoder)
@@ -57,25 +60,22 @@ class Wire:
     source : int
         Position of the user's column that it comes from.
     label : str
-        What it is called.
+        Its name, such as ``job=clerk`` for a column of a one-hot code.
     raw : bool
-        Whether it holds the user's own values, gaps filled.
+        Whether it holds the user's values, at most with missing ones imputed.
     affine : bool
-        Whether it is an affine function of them.
-    coded : bool
-        Whether it is part of the code of a category.
+        Whether it is an affine function of the user's column.
     """
 
     source: int
     label: str
     raw: bool = True
     affine: bool = True
-    coded: bool = False
 
 
 @dataclass(frozen=True)
 class Coding:
-    """How a column of categories is coded: its levels, and whether they are in order."""
+    """How an encoder codes a category: its levels, and whether the code keeps their order."""
 
     levels: tuple[Any, ...]
     ordered: bool
@@ -83,16 +83,30 @@ class Coding:
 
 @dataclass(frozen=True)
 class Link:
-    """A step and the wires that it takes and gives."""
+    """A transformer with its input and output wires."""
 
     transformer: Any
-    takes: tuple[int, ...]
-    gives: tuple[int, ...]
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
 
 
 @dataclass
 class Trace:
-    """Walks through fitted steps, and writes down what becomes of every column."""
+    """A record of what fitted steps do to every column, filled step by step.
+
+    Attributes
+    ----------
+    names : list
+        The user's columns.
+    wires : list of Wire
+        First those of the user's columns; every step adds its outputs.
+    links : list of Link
+        The steps so far.
+    codings : dict
+        The coding of each column that is a category, by the column's position.
+    used : set of int
+        Wires that are the input of a step, or a coordinate.
+    """
 
     names: list[Any]
     wires: list[Wire] = field(default_factory=list)
@@ -103,145 +117,152 @@ class Trace:
     def __post_init__(self) -> None:
         self.wires = [Wire(i, str(name)) for i, name in enumerate(self.names)]
 
-    def through(self, path: str, transformer: Any, takes: list[int]) -> list[int]:
-        """Follow wires through one fitted transformer, whatever it is; the wires that it gives."""
+    def through(self, path: str, transformer: Any, inputs: list[int]) -> list[int]:
+        """Follow wires through one fitted transformer; return its output wires."""
         if _passes(transformer):
-            return takes
+            return inputs
         if isinstance(transformer, Pipeline):
             for name, step in transformer.steps:
-                takes = self.through(f"{path}.{name}", step, takes)
-            return takes
+                inputs = self.through(f"{path}.{name}", step, inputs)
+            return inputs
         if isinstance(transformer, ColumnTransformer):
-            return self._through_columns(path, transformer, takes)
+            return self._through_columns(path, transformer, inputs)
         if isinstance(transformer, ENCODERS):
-            return self._through_encoder(path, transformer, takes)
+            return self._through_encoder(path, transformer, inputs)
         if isinstance(transformer, SimpleImputer):
-            return self._through_imputer(path, transformer, takes)
-        return self._through_map(path, transformer, takes)
+            return self._through_imputer(path, transformer, inputs)
+        return self._through_map(path, transformer, inputs)
 
-    def _through_columns(self, path: str, columns: Any, takes: list[int]) -> list[int]:
-        names = list(getattr(columns, "feature_names_in_", range(len(takes))))
-        gives: list[int] = []
-        for name, step, chosen in columns.transformers_:
-            some = [takes[i] for i in chosen_columns(chosen, names)]
-            if some and not (isinstance(step, str) and step == "drop"):
-                gives += self.through(f"{path}.{name}", step, some)
-        return gives
+    def _through_columns(self, path: str, transformer: Any, inputs: list[int]) -> list[int]:
+        names = list(getattr(transformer, "feature_names_in_", range(len(inputs))))
+        outputs: list[int] = []
+        for name, step, chosen in transformer.transformers_:
+            wires = [inputs[i] for i in chosen_columns(chosen, names)]
+            if wires and not (isinstance(step, str) and step == "drop"):
+                outputs += self.through(f"{path}.{name}", step, wires)
+        return outputs
 
-    def _through_encoder(self, path: str, encoder: Any, takes: list[int]) -> list[int]:
-        self._refuse_infrequent(path, encoder, takes)
-        gives: list[int] = []
-        for i, wire in enumerate(takes):
-            was, levels = self.wires[wire], encoder.categories_[i].tolist()
-            if not was.raw:
+    def _through_encoder(self, path: str, encoder: Any, inputs: list[int]) -> list[int]:
+        self._refuse_infrequent(path, encoder, inputs)
+        outputs: list[int] = []
+        one_hot = isinstance(encoder, OneHotEncoder)
+        for i, wire in enumerate(inputs):
+            before, levels = self.wires[wire], encoder.categories_[i].tolist()
+            if not before.raw:
                 raise ModelError(
-                    f"step {path!r} encodes column {self.names[was.source]!r} after another step "
-                    "has changed it; encode the column as it is (a SimpleImputer may come first)."
+                    f"step {path!r} encodes column {self.names[before.source]!r} after another "
+                    "step has changed it; encode the column as it is (a SimpleImputer may come "
+                    "first)."
                 )
-            one_hot = isinstance(encoder, OneHotEncoder)
-            self.codings[was.source] = Coding(tuple(levels), not one_hot)
-            for label in _labels(encoder, i, was.label) if one_hot else [was.label]:
-                gives.append(self._new(Wire(was.source, label, False, False, True)))
-        self._link(encoder, takes, gives)
-        return gives
+            self.codings[before.source] = Coding(tuple(levels), not one_hot)
+            for label in _labels(encoder, i, before.label) if one_hot else [before.label]:
+                new = Wire(before.source, label, raw=False, affine=False)
+                outputs.append(self._new(new))
+        self._link(encoder, inputs, outputs)
+        return outputs
 
-    def _refuse_infrequent(self, path: str, encoder: Any, takes: list[int]) -> None:
+    def _refuse_infrequent(self, path: str, encoder: Any, inputs: list[int]) -> None:
+        """Raise if an encoder merges infrequent levels, which then have the same code."""
         try:
             groups = encoder.infrequent_categories_
         except AttributeError:
             return
-        for wire, group in zip(takes, groups, strict=True):
+        for wire, group in zip(inputs, groups, strict=True):
             if group is not None:
                 raise ModelError(
-                    f"step {path!r} puts infrequent levels of "
-                    f"{self.names[self.wires[wire].source]!r} into one group; an answer could not "
-                    "say which level it means. Leave out min_frequency and max_categories, or "
-                    "merge the levels in the table."
+                    f"step {path!r} merges infrequent levels of "
+                    f"{self.names[self.wires[wire].source]!r}, so an answer could not say which "
+                    "level it means. Leave out min_frequency and max_categories, or merge the "
+                    "levels in the table."
                 )
 
-    def _through_imputer(self, path: str, imputer: SimpleImputer, takes: list[int]) -> list[int]:
+    def _through_imputer(self, path: str, imputer: SimpleImputer, inputs: list[int]) -> list[int]:
         if imputer.add_indicator:
             raise ModelError(
-                f"step {path!r} is SimpleImputer(add_indicator=True), which makes two columns of "
-                "one; use add_indicator=False."
+                f"step {path!r} is SimpleImputer(add_indicator=True), which makes two "
+                "coordinates of one column; use add_indicator=False."
             )
-        empty = [_is_missing(s) and not imputer.keep_empty_features for s in imputer.statistics_]
-        kept = [wire for wire, gone in zip(takes, empty, strict=True) if not gone]
-        gives = [self._new(self.wires[wire]) for wire in kept]
-        self._link(imputer, kept, gives)
-        return gives
+        # A column without any value in the data of fit is dropped by default.
+        dropped = [_is_missing(s) and not imputer.keep_empty_features for s in imputer.statistics_]
+        inputs = [wire for wire, drop in zip(inputs, dropped, strict=True) if not drop]
+        outputs = [self._new(self.wires[wire]) for wire in inputs]
+        self._link(imputer, inputs, outputs)
+        return outputs
 
-    def _through_map(self, path: str, transformer: Any, takes: list[int]) -> list[int]:
+    def _through_map(self, path: str, transformer: Any, inputs: list[int]) -> list[int]:
         affine = isinstance(transformer, SCALERS) and not getattr(transformer, "clip", False)
         if isinstance(transformer, FunctionTransformer):
             if transformer.inverse_func is None:
                 raise ModelError(
-                    f"step {path!r} is a FunctionTransformer without inverse_func, so that answers "
-                    "cannot be written in your columns; give the inverse as well: "
+                    f"step {path!r} is a FunctionTransformer without inverse_func, so answers "
+                    "cannot be translated back into your columns; give the inverse as well: "
                     "FunctionTransformer(np.log1p, inverse_func=np.expm1)."
                 )
         elif not isinstance(transformer, (*SCALERS, *CURVES)):
-            self._refuse(path, transformer)
-        gives = []
-        for wire in takes:
-            was = self.wires[wire]
-            gives.append(
-                self._new(Wire(was.source, was.label, False, was.affine and affine, was.coded))
-            )
-        self._link(transformer, takes, gives)
-        return gives
+            raise self._unknown(path, transformer)
+        outputs = []
+        for wire in inputs:
+            before = self.wires[wire]
+            new = replace(before, raw=False, affine=before.affine and affine)
+            outputs.append(self._new(new))
+        self._link(transformer, inputs, outputs)
+        return outputs
 
-    def _refuse(self, path: str, transformer: Any) -> None:
+    def _unknown(self, path: str, transformer: Any) -> ModelError:
+        """Return the error for a transformer that cannot be followed."""
         name = type(transformer).__name__
         if isinstance(transformer, MIXERS):
-            raise ModelError(
-                f"step {path!r} ({name}) mixes columns inside a ColumnTransformer; let it follow "
-                "the ColumnTransformer as a step of its own."
+            return ModelError(
+                f"step {path!r} ({name}) mixes columns inside a ColumnTransformer; make it a "
+                "separate step after the ColumnTransformer."
             )
         if isinstance(transformer, FeatureUnion):
-            raise ModelError(
+            return ModelError(
                 f"step {path!r} is a FeatureUnion, which makes several coordinates of one column; "
                 "use a ColumnTransformer."
             )
-        raise ModelError(f"step {path!r} ({name}) is not understood; what works: {KNOWN}.")
+        return ModelError(f"step {path!r} ({name}) is not supported; what works: {KNOWN}.")
 
     def _new(self, wire: Wire) -> int:
+        """Add a wire and return its position."""
         self.wires.append(wire)
         return len(self.wires) - 1
 
-    def _link(self, transformer: Any, takes: list[int], gives: list[int]) -> None:
-        self.use(takes)
-        self.links.append(Link(transformer, tuple(takes), tuple(gives)))
+    def _link(self, transformer: Any, inputs: list[int], outputs: list[int]) -> None:
+        """Record a transformer with its wires."""
+        self.use(inputs)
+        self.links.append(Link(transformer, tuple(inputs), tuple(outputs)))
 
-    def use(self, takes: Iterable[int]) -> None:
-        """Note that wires are taken, which each may be once."""
-        for wire in takes:
+    def use(self, wires: Iterable[int]) -> None:
+        """Mark wires as used; raise if one was used before."""
+        for wire in wires:
             if wire in self.used:
                 raise ModelError(
                     f"column {self.names[self.wires[wire].source]!r} goes into several "
-                    "coordinates, which one answer could not change alike; let each column go "
-                    "through one transformer."
+                    "coordinates, and one answer could not change all of them; let each column go "
+                    "through one transformer only."
                 )
             self.used.add(wire)
 
 
 @dataclass(frozen=True)
 class Steps:
-    """Fitted steps before a model, as a map from the user's columns to coordinates and on.
+    """The fitted steps before a model: a map from the user's columns to coordinates, and on.
 
     Attributes
     ----------
     before, after : list of transformers
-        Up to the coordinates, and from the first mixing step on.
+        The steps up to the coordinates, and those from the first mixing step on.
     wires : list of Wire
-        One a coordinate.
-    links : list of Link
-        How to go back.
-    ends : list of int
         The wire of each coordinate.
+    links : list of Link
+        The transformers with their wires, in order, which are followed backwards.
+    ends : list of int
+        The position of each coordinate's wire, as the links count them.
     codings : dict
-        Levels of the columns that are categories, by position.
+        The coding of each column that is a category, by the column's position.
     mixing : Mixing or None
+        The affine map of the steps in `after`; None if there are none.
     """
 
     before: list[Any]
@@ -269,44 +290,50 @@ class Steps:
         (['a', 'b', 'c'], (2, 3))
         """
         flat = list(_flat(steps))
-        at = next((i for i, (_, t) in enumerate(flat) if isinstance(t, MIXERS)), len(flat))
+        first = next((i for i, (_, t) in enumerate(flat) if isinstance(t, MIXERS)), len(flat))
+        before, after = flat[:first], flat[first:]
         trace, ends = Trace(names), list(range(len(names)))
-        for path, transformer in flat[:at]:
+        for path, transformer in before:
             ends = trace.through(path, transformer, ends)
         trace.use(ends)
-        mixing = _mixing(flat[at:], len(ends)) if at < len(flat) else None
         return cls(
-            [t for _, t in flat[:at]], [t for _, t in flat[at:]], [trace.wires[e] for e in ends],
-            trace.links, ends, trace.codings, mixing,
-        )  # fmt: skip
+            before=[transformer for _, transformer in before],
+            after=[transformer for _, transformer in after],
+            wires=[trace.wires[end] for end in ends],
+            links=trace.links,
+            ends=ends,
+            codings=trace.codings,
+            mixing=_mixing(after, len(ends)) if after else None,
+        )
 
     def forward(self, rows: Any) -> Any:
-        """Return coordinates as the steps themselves make them, of whatever kind they make."""
+        """Return the coordinates of rows: the output of the steps in `before`, of any type."""
         return _transformed(self.before, rows)
 
     def onward(self, rows: Any) -> Any:
-        """Return what the model sees of what `forward` returned."""
+        """Return the input of the model from the output of `forward`."""
         return _transformed(self.after, rows)
 
     def backward(self, points: Array) -> dict[int, Array]:
-        """Return values of the user's columns by position; categories are left out."""
+        """Return the user's values of number columns, by the columns' positions."""
         sources = {wire.source for wire in self.wires} - set(self.codings)
-        if len(points) == 0:  # which scalers refuse
+        if len(points) == 0:  # scalers refuse empty arrays
             return {source: np.empty(0) for source in sources}
-        held = {wire: points[:, i] for i, wire in enumerate(self.ends)}
+        columns = {wire: points[:, i] for i, wire in enumerate(self.ends)}
         for link in reversed(self.links):
-            held.update(_reversed(link, held))
-        return {source: held[source] for source in sources}
+            columns.update(_reversed(link, columns))
+        return {source: columns[source] for source in sources}
 
 
 def _passes(transformer: Any) -> bool:
+    """Tell whether a step leaves its columns as they are."""
     if transformer is None or isinstance(transformer, str):
         return True
     return isinstance(transformer, FunctionTransformer) and transformer.func is None
 
 
 def _flat(steps: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield name and transformer of steps in order, those of nested pipelines one by one."""
+    """Yield the names and transformers of steps in order, also those inside nested pipelines."""
     for name, step in steps.steps:
         if isinstance(step, Pipeline):
             yield from _flat(step, f"{path}{name}.")
@@ -315,7 +342,10 @@ def _flat(steps: Any, path: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def chosen_columns(chosen: Any, names: list[Any]) -> list[int]:
-    """Return positions of the columns that a ColumnTransformer's step chose, however it did."""
+    """Return the positions of the columns that a transformer of a ColumnTransformer is for.
+
+    `chosen` is what scikit-learn allows: one name or position, a list, a slice, or a mask.
+    """
     if isinstance(chosen, slice):
         start, stop = chosen.start, chosen.stop
         if isinstance(start, str) or isinstance(stop, str):  # by name, the last one included
@@ -331,6 +361,7 @@ def chosen_columns(chosen: Any, names: list[Any]) -> list[int]:
 
 
 def _labels(encoder: OneHotEncoder, i: int, name: str) -> list[str]:
+    """Return the labels of the columns that code the i-th input of an encoder."""
     dropped = None if encoder.drop_idx_ is None else encoder.drop_idx_[i]
     levels = encoder.categories_[i]
     return [f"{name}={level}" for j, level in enumerate(levels) if j != dropped]
@@ -345,43 +376,43 @@ def _transformed(steps: list[Any], rows: Any) -> Any:
         try:
             rows = step.transform(rows)
         except ValueError as error:
-            raise DataError(f"{type(step).__name__} does not take these rows: {error}") from error
+            raise DataError(f"{type(step).__name__} cannot transform X: {error}") from error
     return rows
 
 
-def dense(made: Any) -> Array:
-    """Return what a step made, sparse, frame or array, as an array of numbers."""
-    if sparse.issparse(made):
-        made = made.toarray()
-    elif not isinstance(made, np.ndarray):
-        made = nw.from_native(made, eager_only=True).to_numpy()
+def dense(output: Any) -> Array:
+    """Return the output of a step, a sparse matrix, frame or array, as an array of numbers."""
+    if sparse.issparse(output):
+        output = output.toarray()
+    elif not isinstance(output, np.ndarray):
+        output = nw.from_native(output, eager_only=True).to_numpy()
     try:
-        return np.array(made, dtype=np.float64, order="C")
+        return np.array(output, dtype=np.float64, order="C")
     except (TypeError, ValueError):
         raise DataError(
-            "the steps before the model leave text in the data; encode every column that is no "
-            "number (OneHotEncoder), or drop it."
+            "the steps before the model leave text in the data; encode every column that is not "
+            "numeric (OneHotEncoder), or drop it."
         ) from None
 
 
-def _reversed(link: Link, held: dict[int, Array]) -> dict[int, Array]:
-    """Go back through a link: what it took, from what it gave."""
+def _reversed(link: Link, columns: dict[int, Array]) -> dict[int, Array]:
+    """Compute the input wires of a link from its output wires; nothing for encoders."""
     if isinstance(link.transformer, ENCODERS):
         return {}
     if isinstance(link.transformer, SimpleImputer):
-        pairs = zip(link.takes, link.gives, strict=True)
-        return {take: held[give] for take, give in pairs if give in held}
-    given = np.column_stack([held[give] for give in link.gives])
-    given = np.where(np.isfinite(given), given, np.nan)  # which transformers take, unlike infinity
-    # Beyond a map's range there is no way back: NaN says so, and nobody needs a warning as well.
+        pairs = zip(link.inputs, link.outputs, strict=True)
+        return {before: columns[after] for before, after in pairs if after in columns}
+    outputs = np.column_stack([columns[after] for after in link.outputs])
+    outputs = np.where(np.isfinite(outputs), outputs, np.nan)  # transformers refuse infinity
+    # Outside the range of a map the inverse is NaN, so a warning of numpy adds nothing.
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
-        taken = np.asarray(link.transformer.inverse_transform(given), dtype=np.float64)
-    return {take: taken[:, i] for i, take in enumerate(link.takes)}
+        inputs = np.asarray(link.transformer.inverse_transform(outputs), dtype=np.float64)
+    return {before: inputs[:, i] for i, before in enumerate(link.inputs)}
 
 
 def _mixing(steps: list[tuple[str, Any]], d: int) -> Mixing:
-    """Fold steps from the first mixing one on into one affine map."""
+    """Compose the steps from the first mixing one on into one affine map."""
     matrix, shift = np.eye(d), np.zeros(d)
     for path, step in steps:
         a, c = _affine(path, step, len(shift))
@@ -390,26 +421,26 @@ def _mixing(steps: list[tuple[str, Any]], d: int) -> Mixing:
 
 
 def _affine(path: str, step: Any, d: int) -> tuple[Array, Array]:
-    """Return matrix and shift of one step."""
+    """Return matrix and shift of one step's affine map."""
     if isinstance(step, (PCA, IncrementalPCA)):
-        turn = np.asarray(step.components_, dtype=np.float64)
+        matrix = np.asarray(step.components_, dtype=np.float64)
         if step.whiten:
-            least = np.finfo(step.explained_variance_.dtype).eps
-            turn = turn / np.maximum(np.sqrt(step.explained_variance_), least)[:, None]
-        return turn, -turn @ step.mean_
+            eps = np.finfo(step.explained_variance_.dtype).eps
+            matrix = matrix / np.maximum(np.sqrt(step.explained_variance_), eps)[:, None]
+        return matrix, -matrix @ step.mean_
     if isinstance(step, TruncatedSVD):
         return np.asarray(step.components_, dtype=np.float64), np.zeros(len(step.components_))
     if isinstance(step, SelectorMixin):
-        kept = np.flatnonzero(step.get_support())
-        return np.eye(d)[kept], np.zeros(len(kept))
+        selected = np.flatnonzero(step.get_support())
+        return np.eye(d)[selected], np.zeros(len(selected))
     if isinstance(step, SCALERS) and not getattr(step, "clip", False):
         scale, shift = _scaling(step, d)
         return np.diag(scale), shift
     if _passes(step):
         return np.eye(d), np.zeros(d)
     raise ModelError(
-        f"step {path!r} ({type(step).__name__}) follows one that mixes columns and is not affine; "
-        "only scalers, PCA, TruncatedSVD and feature selectors may. Put it before."
+        f"step {path!r} ({type(step).__name__}) follows a step that mixes columns and is not "
+        "affine; only scalers, PCA, TruncatedSVD and feature selectors may follow. Put it first."
     )
 
 
@@ -427,11 +458,12 @@ def _scaling(scaler: Any, d: int) -> tuple[Array, Array]:
 
 
 def _or(values: Any, otherwise: float, d: int) -> Array:
+    """Return values as an array; d times `otherwise` if there are none."""
     return np.full(d, otherwise) if values is None else np.asarray(values, dtype=np.float64)
 
 
-def fed_names(steps: Any) -> NDArray[Any] | None:
-    """Return the names of the columns that fitted steps know; None if they know none."""
+def input_names(steps: Any) -> NDArray[Any] | None:
+    """Return the column names that steps were fitted with; None if with an array."""
     for _, step in _flat(steps):
         names = getattr(step, "feature_names_in_", None)
         return None if names is None else np.asarray(names, dtype=object)

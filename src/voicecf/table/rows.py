@@ -1,4 +1,4 @@
-"""Rows of the user's table: values as they came, coordinates, and what the model sees."""
+"""Rows of the user's table: the user's values, coordinates, and the input of the model."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from voicecf.table.frames import Kind
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Rows as they came: the user's values, coordinates, and what the model sees.
+    """Rows of the user's table.
 
     Attributes
     ----------
     frame : narwhals frame or None
-        The user's columns; None for an array.
+        The user's values; None if the rows came as an array.
     points : array of shape (n, d)
         Coordinates.
     seen : array of shape (n, p)
-        What the model sees; the points themselves where nothing is mixed.
+        The input of the model: the points, or what steps such as PCA make of them.
     kind : Kind or None
-        What the frame was.
+        The library of the frame and its index.
     raw : object
-        What the steps before the model made, of whatever kind; None without steps.
+        The output of the pipeline's steps before the model, of any type; None without steps.
     array : array or None
-        The rows where they came as an array to a pipeline.
+        The user's values, if the rows came as an array.
     """
 
     frame: Any
@@ -42,7 +42,7 @@ class Rows:
 
     @classmethod
     def unread(cls, frame: Any, array: NDArray[Any] | None, kind: Kind | None) -> Rows:
-        """Return rows in the user's columns whose coordinates are not known yet."""
+        """Return rows whose coordinates are not computed yet."""
         empty = np.empty((0, 0))
         return cls(frame, empty, empty, kind, None, array)
 
@@ -52,14 +52,14 @@ class Rows:
         return len(self.points if self.array is None else self.array)
 
     def take(self, which: Ints) -> Rows:
-        """Return some of the rows, without what the steps made of them."""
+        """Return some of the rows, without `raw`."""
         frame = None if self.frame is None else self.frame[which]
         array = None if self.array is None else self.array[which]
         points, seen = (a[which] if len(a) else a for a in (self.points, self.seen))
         return Rows(frame, points, seen, self.kind, None, array)
 
     def followed_by(self, others: Rows) -> Rows:
-        """Return the user's values of these rows, and of others after them."""
+        """Return these rows with the user's values of others appended; coordinates are not."""
         frame, array = self.frame, self.array
         if frame is not None:
             schema = frame.schema
@@ -74,8 +74,11 @@ class Rows:
         return replace(self, frame=frame, array=array)
 
 
-def side_of(side: Array, rows: Ints, c: int) -> Any:
-    """Return one side of the bounds of a column for some rows, or for all of them."""
+def side_of(side: Array, which: Ints, c: int) -> Any:
+    """Return the lower or upper bounds of column c for some rows.
+
+    `side` has shape (columns,) or (n or 1, columns).
+    """
     if side.ndim == 1:
         return side[c]
-    return side[rows if len(side) > 1 else 0, c]
+    return side[which if len(side) > 1 else 0, c]

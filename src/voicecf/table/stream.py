@@ -1,4 +1,4 @@
-"""Tables read pass after pass in blocks of a fixed number of rows, whatever they come from."""
+"""Tables read in passes, in blocks of a fixed number of rows, from memory or from a source."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Progress = Callable[[int, int], Any]
 
 @dataclass
 class Reading:
-    """How often a source was read, and how many rows it has."""
+    """The number of passes over a source so far, and its number of rows."""
 
     passes: int = 0
     n_rows: int | None = None
@@ -27,24 +27,25 @@ class Reading:
 
 @dataclass(frozen=True)
 class Stream:
-    """Tables that can be passed over as often as wanted, in blocks of the same number of rows.
+    """Rows of one or more tables, read in any number of passes, in blocks of equal size.
 
-    However the source divides its rows, blocks end at the same ones. What is summed block by block
-    is therefore the same for every division, and the same as of one table.
+    The blocks do not depend on how the source divides its rows into tables. Sums over blocks are
+    therefore the same, to the last bit, for every division and for one table.
 
     Attributes
     ----------
     open : callable
         Begins a pass: returns an iterator of tables.
     progress : callable or None
-        Told the number of the pass and of its rows so far.
+        Called with the number of the pass and the number of rows read in it so far.
     steps : tuple of callables
-        What a block goes through before anyone sees it.
+        Functions that every block is passed through, in order.
     reading : Reading
     in_memory : bool
-        Whether the source is one table; that may be empty.
+        Whether the source is one table in memory, which may be empty.
     place : callable or None
-        Returns the rows where many passes over them are made, if that is not here.
+        Takes the rows of the model, and returns them on the machines that make the passes over
+        them (Dask); None to make them here.
     """
 
     open: Callable[[], Iterator[Any]]
@@ -56,18 +57,18 @@ class Stream:
 
     @classmethod
     def table(cls, X: Any) -> Stream:
-        """Read a table that is in memory, and may be anything that is taken for one."""
+        """Read one table in memory: a frame, or anything that numpy turns into an array."""
         whole = X if as_frame(X) is not None else any_array(X)
         return cls(lambda: iter([whole]), in_memory=True)
 
     @classmethod
     def of(cls, source: Any, progress: Progress | None = None) -> Stream:
-        """Read a source: a table, tables that can be iterated again, or what opens them."""
-        begin = _opener(source)
-        return cls(lambda: map(_taken_by_steps, begin()), progress)
+        """Read a source: a table, a collection of tables, or a function that iterates over them."""
+        open_source = _opener(source)
+        return cls(lambda: map(_frame_for_steps, open_source()), progress)
 
     def through(self, step: Callable[[Any], Any]) -> Stream:
-        """Return the stream of what a step makes of every block."""
+        """Return the stream whose blocks are transformed by a step."""
         return replace(self, steps=(*self.steps, step))
 
     def __iter__(self) -> Iterator[Any]:
@@ -92,12 +93,12 @@ class Stream:
             raise DataError(
                 f"the source gave {self.reading.n_rows} rows in the first pass and {rows} in pass "
                 f"{self.reading.passes}; every pass must see the same rows. A generator can be "
-                "read once: pass a function that opens it anew."
+                "read only once: pass a function that opens it again."
             )
 
     @property
     def n_rows(self) -> int:
-        """Number of rows; takes a pass if there was none yet."""
+        """Number of rows; takes a pass if none was made yet."""
         if self.reading.n_rows is None:
             for _ in replace(self, steps=()):
                 pass
@@ -121,7 +122,7 @@ class Stream:
 
 
 def _opener(source: Any) -> Callable[[], Iterator[Any]]:
-    """Return what begins a pass over a source."""
+    """Return a function that begins a pass over a source."""
     if isinstance(source, np.ndarray) or as_frame(source) is not None:
         return lambda: iter([source])
     for method in ("iter_batches", "to_batches"):  # a ParquetFile, a Dataset of pyarrow
@@ -131,19 +132,19 @@ def _opener(source: Any) -> Callable[[], Iterator[Any]]:
         return lambda: iter(source())
     if not hasattr(source, "__iter__"):
         raise DataError(
-            f"{type(source).__name__} is no source of tables; pass a list of tables, or a function "
-            "that returns an iterator of them."
+            f"{type(source).__name__} is not a source of tables; pass a list of tables, or a "
+            "function that returns an iterator of them."
         )
     if iter(source) is source:
         raise DataError(
-            f"{type(source).__name__} can be read once only, and learning takes several passes; "
-            "pass a function that opens it anew: lambda: pandas.read_csv(path, chunksize=100_000)."
+            f"{type(source).__name__} can be read only once, and fit takes several passes; pass a "
+            "function that opens it again: lambda: pandas.read_csv(path, chunksize=100_000)."
         )
     return lambda: iter(source)
 
 
-def _taken_by_steps(table: Any) -> Any:
-    """Turn what pyarrow holds, and scikit-learn's steps do not take, into a frame that they do."""
+def _frame_for_steps(table: Any) -> Any:
+    """Turn a table of pyarrow, which scikit-learn does not accept, into one of pandas or polars."""
     if not type(table).__module__.startswith("pyarrow"):
         return table
     if type(table).__name__ == "RecordBatch":
@@ -157,46 +158,47 @@ def _taken_by_steps(table: Any) -> Any:
 
 
 def _regrouped(tables: Iterator[Any], size: int) -> Iterator[tuple[Any, int]]:
-    """Yield the rows of tables in blocks of `size`, and the number of their rows."""
-    held: list[Any] = []
-    ready, like = 0, None
+    """Yield the rows of tables in blocks of `size` rows, and the number of rows of each block."""
+    pieces: list[Any] = []  # of the block that is being filled
+    filled, first = 0, None
     for table in tables:
-        piece = _piece(table, like)
-        like = piece if like is None else like
-        while ready + len(piece) >= size:
-            held.append(piece[: size - ready])
-            yield joined(held), size
-            piece, held, ready = piece[size - ready :], [], 0
+        piece = _checked(table, first)
+        first = piece if first is None else first
+        while filled + len(piece) >= size:
+            pieces.append(piece[: size - filled])
+            yield joined(pieces), size
+            piece, pieces, filled = piece[size - filled :], [], 0
         if len(piece):
-            held.append(piece)
-            ready += len(piece)
-    if held:
-        yield joined(held), ready
+            pieces.append(piece)
+            filled += len(piece)
+    if pieces:
+        yield joined(pieces), filled
 
 
-def _piece(table: Any, like: Any) -> Any:
-    """Return a table as a narwhals frame or an array, with the columns of those before it."""
+def _checked(table: Any, first: Any) -> Any:
+    """Return a table as a narwhals frame or an array, with the columns of the first table."""
     frame = as_frame(table)
     piece = any_array(table) if frame is None else frame
-    if like is None:
+    if first is None:
         return piece
-    if isinstance(piece, np.ndarray) != isinstance(like, np.ndarray):
-        raise DataError("the source mixes frames and arrays; let all its tables be of one kind.")
+    if isinstance(piece, np.ndarray) != isinstance(first, np.ndarray):
+        raise DataError("the source mixes frames and arrays; pass tables of one kind.")
     if frame is None:
-        if piece.shape[1] != like.shape[1]:
+        if piece.shape[1] != first.shape[1]:
             raise DataError(
-                f"the source's tables have {like.shape[1]} and {piece.shape[1]} columns; let all "
-                "have the same."
+                f"the source's tables have {first.shape[1]} and {piece.shape[1]} columns; all must "
+                "have the same columns."
             )
         return piece
-    if list(frame.columns) == list(like.columns):
+    if list(frame.columns) == list(first.columns):
         return frame
-    lacks = [name for name in like.columns if name not in frame.columns]
-    if lacks:
+    missing = [name for name in first.columns if name not in frame.columns]
+    if missing:
         raise ColumnError(
-            f"a table of the source lacks {listed(lacks)}; the first has {listed(like.columns)}."
+            f"a table of the source lacks {listed(missing)}; the first has "
+            f"{listed(first.columns)}. All must have the same columns."
         )
-    return frame[:, [frame.columns.index(name) for name in like.columns]]
+    return frame[:, [frame.columns.index(name) for name in first.columns]]
 
 
 def joined(pieces: list[Any]) -> Any:
@@ -204,23 +206,24 @@ def joined(pieces: list[Any]) -> Any:
     if isinstance(pieces[0], np.ndarray):
         return np.concatenate(pieces) if len(pieces) > 1 else pieces[0]
     try:
-        whole = nw.concat(_alike(pieces), how="vertical") if len(pieces) > 1 else pieces[0]
+        whole = nw.concat(_same_types(pieces), how="vertical") if len(pieces) > 1 else pieces[0]
         return whole.to_native()
-    except Exception as error:  # each library has errors of its own
+    except Exception as error:  # each library has its own errors
         raise DataError(
-            f"the source's tables cannot be joined: {error} Let their columns have the same types."
+            f"the source's tables cannot be joined: {error} All must have columns of the same "
+            "types."
         ) from error
 
 
-def _alike(pieces: list[Any]) -> list[Any]:
-    """Let columns of numbers that differ in type be floats, as a gap makes them."""
+def _same_types(pieces: list[Any]) -> list[Any]:
+    """Cast number columns whose types differ to floats; missing values make integers floats."""
     schemas = [piece.schema for piece in pieces]
-    apart = [
+    different = [
         name
         for name, dtype in schemas[0].items()
         if any(schema[name] != dtype for schema in schemas)
         and all(schema[name].is_numeric() for schema in schemas)
     ]
-    if not apart:
+    if not different:
         return pieces
-    return [piece.with_columns(nw.col(*apart).cast(nw.Float64)) for piece in pieces]
+    return [piece.with_columns(nw.col(*different).cast(nw.Float64)) for piece in pieces]
