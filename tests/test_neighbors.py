@@ -13,9 +13,10 @@ from sklearn.decomposition import PCA
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from voicecf import Status, VoICE, neighbors
+from voicecf import Status, VoICE
 from voicecf.errors import TargetError
 from voicecf.geometry.region import Region
+from voicecf.solver import neighbors
 from voicecf.solver.projection import project
 
 
