@@ -1,14 +1,14 @@
 // Goldfarb and Idnani's dual active-set method, for the points that Newton gives up.
 //
-// Dependent rows, boxes that bind many coordinates, regions that are flat or empty. Bounds are
-// constraints like rows. The active rows, restricted to the free coordinates, keep an orthogonal basis
-// that is rebuilt, not updated, so errors do not add up. The dual objective grows with every constraint
-// that is enforced, so the method ends; where nothing fits, the last direction is the vector that proves
-// it (Farkas): a sum of rows, each to be negative, that is positive all over the box.
+// These points have dependent rows, a box that binds many coordinates, or a region that is flat or empty.
+// Bounds are constraints like rows. The active rows, restricted to the free coordinates, have an orthonormal
+// basis (U = tri' frame); it is rebuilt, not updated, so rounding errors do not add up. The dual objective
+// grows with every constraint that is enforced, so the method ends. Where the region is empty, the last dual
+// direction is a Farkas vector: multipliers mu >= 0 with mu . (U y - b) > 0 for all y in the box.
 //
-// `frame` holds the basis (rank rows) and behind it the vectors g, n, e; `tri` its triangle and behind it
-// the vectors c, s. `tol` has an entry a row and, behind them, one a coordinate: what rounding of the
-// input explains.
+// `frame` holds the basis (rank rows), followed by the vectors g = U' mu, n and e; `tri` holds the upper
+// triangle, followed by the vectors c and s. `tol` has one entry a row, then one a coordinate: violations
+// up to it may come from rounding of the input.
 #pragma once
 
 #include "newton.hpp"
@@ -17,11 +17,12 @@ namespace voicecf {
 namespace VOICECF_SET {
 
 enum State : std::int8_t { FREE, AT_LOW, AT_HIGH, FROZEN };
+// Rounding of the solver's own arithmetic, relative to the terms of a row.
 constexpr double FIRST = 16 * EPS;
-// A step so many times as long as its answer's distance from the origin is worth another look.
+// An answer is polished if its step is more than this many times as long as its distance from the origin.
 constexpr double NEAR = 16.0;
 
-// The vectors behind basis and triangle, by name.
+// The vectors that follow the basis and the triangle in memory.
 struct Vectors {
     double *g, *n, *e, *c, *s;
 };
@@ -42,7 +43,7 @@ inline void orthogonalise(const ActiveSet& a, int size, double* e, double* c) {
         }
 }
 
-// Extend the basis by a row, restricted to the free coordinates.
+// Append a row, restricted to the free coordinates, to the basis.
 inline void append_row(ActiveSet& a, int row, int size) {
     const Vectors v = vectors_of(a);
     const double* u = row_of(a, row);
@@ -56,49 +57,82 @@ inline void append_row(ActiveSet& a, int row, int size) {
         a.frame[size * a.wide + i] = length > 0.0 ? v.e[i] / length : 0.0;
 }
 
-// Make the basis anew for the active rows on the present free coordinates.
+// Compute the basis of the active rows on the free coordinates from scratch.
 inline void rebuild(ActiveSet& a, int size) {
     for (int p = 0; p < size; ++p) append_row(a, a.work[p], p);
 }
 
-// Solve tri s = c for the upper triangle.
-inline void back_substitute(const ActiveSet& a, const double* c, int size, double* s) {
+// Solve tri s = c: the multipliers of the active rows that make up a step c in coordinates of the basis.
+// Pivots up to `noise` count as zero.
+inline void back_substitute(const ActiveSet& a, const double* c, int size, double* s, double noise) {
     for (int p = size - 1; p >= 0; --p) {
         const double* row = a.tri + p * a.rank;
         double value = c[p];
         for (int t = p + 1; t < size; ++t) value -= row[t] * s[t];
-        s[p] = row[p] > 0.0 ? value / row[p] : 0.0;
+        s[p] = row[p] > noise ? value / row[p] : 0.0;
     }
 }
 
-// Set the free coordinates and the multipliers afresh from the active rows. The least free step that
-// makes the rows tight comes from the basis, not from the multipliers: where rows are nearly opposite
-// these are large and cancel.
+// Solve tri' x = x in place: x holds by how much each active row is to rise, and becomes the least step
+// that does it, in coordinates of the basis. Pivots up to `noise` count as zero.
+inline void forward_substitute(const ActiveSet& a, double* x, int size, double noise) {
+    for (int p = 0; p < size; ++p) {
+        const double pivot = a.tri[p * a.rank + p];
+        for (int t = 0; t < p; ++t) x[p] -= a.tri[t * a.rank + p] * x[t];
+        x[p] = pivot > noise ? x[p] / pivot : 0.0;
+    }
+}
+
+// Move the free coordinates by the least step that makes the active rows tight. A coordinate that ends below
+// the rounding of this step is reset to 0: rows through the origin have no tolerance of their own, and would
+// take turns to correct the noise.
+inline void tighten_once(ActiveSet& a, Steps& y, int size) {
+    const Vectors v = vectors_of(a);
+    double *move = v.s, *terms = v.e;
+    fill(terms, 0.0, a.wide);
+    for (int p = 0; p < size; ++p)
+        move[p] = a.b[a.work[p]] - dot(row_of(a, a.work[p]), y.y, a.wide);
+    forward_substitute(a, move, size, 0.0);
+    for (int p = 0; p < size; ++p) {
+        const double* along = a.frame + p * a.wide;
+        add_to(y.y, move[p], along, a.wide);
+        for (int i = 0; i < a.d; ++i) terms[i] += std::fabs(move[p] * along[i]);
+    }
+    for (int i = 0; i < a.d; ++i)
+        if (a.state[i] == FREE && std::fabs(y.y[i]) <= FIRST * terms[i]) y.y[i] = 0.0;
+}
+
+// Change s by what y - U' s lacks to be zero on the free coordinates: -s are the multipliers of the step.
+inline void balance_once(ActiveSet& a, const Steps& y, int size) {
+    const Vectors v = vectors_of(a);
+    double *rest = v.e, *change = v.n;
+    for (int i = 0; i < a.d; ++i) rest[i] = y.y[i];
+    for (int p = 0; p < size; ++p) add_to(rest, -v.s[p], row_of(a, a.work[p]), a.wide);
+    for (int p = 0; p < size; ++p) v.c[p] = dot(a.frame + p * a.wide, rest, a.wide);
+    back_substitute(a, v.c, size, change, 0.0);
+    for (int p = 0; p < size; ++p) v.s[p] += change[p];
+}
+
+// Compute the free coordinates and the multipliers from the active rows. The step comes from the basis and
+// not from the multipliers, because these are large and cancel where rows are nearly opposite. The second
+// turns correct the rounding of the first, so that a row whose coordinates are small in a long step is tight
+// to rounding of its own terms, and small multipliers have their own digits, too.
 inline void tighten_active(ActiveSet& a, Steps& y, int size) {
     const Vectors v = vectors_of(a);
-    for (int p = 0; p < size; ++p) {
-        const double* u = row_of(a, a.work[p]);
-        double value = a.b[a.work[p]];
-        for (int i = 0; i < a.d; ++i)
-            if (a.state[i] != FREE) value -= u[i] * y.y[i];
-        for (int t = 0; t < p; ++t) value -= a.tri[t * a.rank + p] * v.c[t];
-        const double pivot = a.tri[p * a.rank + p];
-        v.c[p] = pivot > 0.0 ? value / pivot : 0.0;
-    }
-    back_substitute(a, v.c, size, v.s);
-    fill(v.g, 0.0, a.wide);
     for (int i = 0; i < a.d; ++i)
         if (a.state[i] == FREE) y.y[i] = 0.0;
+    for (int turn = 0; turn < 2; ++turn) tighten_once(a, y, size);
+    fill(v.s, 0.0, size);
+    for (int turn = 0; turn < 2; ++turn) balance_once(a, y, size);
+    fill(v.g, 0.0, a.wide);
     for (int p = 0; p < size; ++p) {
         double& mu = a.mu[a.work[p]];
         mu = most(-v.s[p], 0.0);
         add_to(v.g, mu, row_of(a, a.work[p]), a.wide);
-        for (int i = 0; i < a.d; ++i)
-            if (a.state[i] == FREE) y.y[i] += v.c[p] * a.frame[p * a.wide + i];
     }
 }
 
-// How far a step is outside of a constraint, and how large the terms are that say so.
+// By how much a step violates a constraint, and the sum of the absolute terms of that difference.
 struct Violation {
     double value, terms;
 };
@@ -123,7 +157,7 @@ inline int most_violated(const ActiveSet& a, const Steps& y, double share) {
         if (c < a.m ? a.mu[c] > 0.0 : a.state[c - a.m] != FREE) continue;
         const Violation v = violation_of(a, y, c);
         double slip = TIGHT * v.terms + share * a.tol[c];
-        if (c >= a.m) slip += share * LOOSE * length;  // a coordinate has the rounding of all others
+        if (c >= a.m) slip += share * LOOSE * length;  // a free coordinate has rounding of the whole step
         if (v.value > slip && v.value > worst) {
             chosen = c;
             worst = v.value;
@@ -132,8 +166,9 @@ inline int most_violated(const ActiveSet& a, const Steps& y, double share) {
     return chosen;
 }
 
-// Set the dual directions: s of active rows, n of coordinates; the curvature, 0 if dependent. On free
-// coordinates -n is also the primal direction.
+// Compute how the dual variables change while the multiplier of the chosen constraint grows: those of the
+// active rows by -s, those of bounds by n. On free coordinates -n is the primal direction. Returns the
+// curvature |n|^2 there, or 0 if the constraint depends on the active ones.
 inline double direction(ActiveSet& a, int chosen, double sign, int size) {
     const Vectors v = vectors_of(a);
     double whole = 0.0, part = 0.0;
@@ -148,7 +183,7 @@ inline double direction(ActiveSet& a, int chosen, double sign, int size) {
         whole += v.e[i] * v.e[i];
     }
     orthogonalise(a, size, v.e, v.c);
-    back_substitute(a, v.c, size, v.s);
+    back_substitute(a, v.c, size, v.s, 0.0);
     for (int p = 0; p < size; ++p) add_to(v.n, -v.s[p], row_of(a, a.work[p]), a.wide);
     for (int i = 0; i < a.d; ++i) {
         if (a.state[i] == FREE) v.n[i] = v.e[i];
@@ -157,7 +192,8 @@ inline double direction(ActiveSet& a, int chosen, double sign, int size) {
     return part > DEPENDENT * DEPENDENT * whole ? part : 0.0;
 }
 
-// How far the new multiplier can grow before an old one is zero; which: p, or -2 - i.
+// How far the new multiplier can grow before another dual variable is zero. `blocker` is its place p among
+// the active rows, -2 - i for a bound of coordinate i, or -1 for none.
 inline double longest_dual_step(const ActiveSet& a, const Steps& y, int size, int& blocker) {
     const Vectors v = vectors_of(a);
     double longest = INF;
@@ -182,13 +218,13 @@ inline double longest_dual_step(const ActiveSet& a, const Steps& y, int size, in
     return longest;
 }
 
-// Leave in mu the vector that proves that nothing fits.
+// Store the Farkas vector of the last direction in mu.
 inline void keep_proof(ActiveSet& a, int chosen, int size) {
     const Vectors v = vectors_of(a);
     double largest = 1.0;
     for (int p = 0; p < size; ++p) largest = most(largest, -v.s[p]);
-    for (int p = 0; p < size; ++p)  // what is rounding of zero would only blur the proof
-        a.mu[a.work[p]] = -v.s[p] > DEPENDENT * largest ? -v.s[p] : 0.0;
+    for (int p = 0; p < size; ++p)  // multipliers that are rounding noise weaken the proof
+        a.mu[a.work[p]] = -v.s[p] > LOOSE * largest ? -v.s[p] : 0.0;
     if (chosen < a.m) a.mu[chosen] = 1.0;
 }
 
@@ -206,8 +242,9 @@ inline int release(ActiveSet& a, const Steps& y, int blocker, int size) {
     return size;
 }
 
-// Make one violated constraint hold, dropping others as needed; the new number of active rows, or -1
-// where nothing fits.
+// Make a violated constraint tight, releasing active constraints as needed. Returns the new number of active
+// rows, -1 where the region is empty (mu is then a Farkas vector), or -2 where there are more active rows
+// than there is room for.
 inline int enforce(ActiveSet& a, Steps& y, int size, int chosen) {
     const Vectors v = vectors_of(a);
     const int bound = chosen - a.m;
@@ -249,7 +286,7 @@ inline int enforce(ActiveSet& a, Steps& y, int size, int chosen) {
     return size;
 }
 
-// Answer one problem; a status, with mu and y filled. Rows hold to `share` of their tolerance.
+// Solve one problem for y and mu. Constraints may be violated by `share` of their tolerance.
 inline Status dual_active_set(ActiveSet& a, Steps& y, double share) {
     fill(a.mu, 0.0, a.m);
     fill(vectors_of(a).g, 0.0, a.wide);
@@ -272,10 +309,10 @@ inline Status dual_active_set(ActiveSet& a, Steps& y, double share) {
     return UNRESOLVED;
 }
 
-// Least of mu . (U y - b) over the box, less what rounding could explain; > 0 is a proof.
-inline double proof_margin(const ActiveSet& a, const Steps& y) {
+// Least of mu . (U y - b) over the box, less an error of `rounding` of all terms; > 0 is a proof.
+inline double proof_margin(const ActiveSet& a, const Steps& y, double rounding) {
     double margin = 0.0;
-    for (int j = 0; j < a.m; ++j) margin -= a.mu[j] * (a.b[j] + a.tol[j]);
+    for (int j = 0; j < a.m; ++j) margin -= a.mu[j] * (a.b[j] + rounding / LOOSE * a.tol[j]);
     for (int i = 0; i < a.d; ++i) {
         double value = 0.0, size = 0.0;
         for (int j = 0; j < a.m; ++j) {
@@ -286,8 +323,8 @@ inline double proof_margin(const ActiveSet& a, const Steps& y) {
         }
         const double bound = value > 0.0 ? y.low[i] : y.high[i];
         if (std::fabs(bound) < INF)
-            margin += value * bound - LOOSE * size * std::fabs(bound);
-        else if (std::fabs(value) > DEPENDENT * size)
+            margin += value * bound - rounding * size * std::fabs(bound);
+        else if (std::fabs(value) > LOOSE * size)
             return -INF;
     }
     return margin;
@@ -309,10 +346,12 @@ inline int blocked_row(const ActiveSet& a, const Steps& y) {
     return -1;
 }
 
-// Answer one problem safely: a row that nothing satisfies, else the active-set method. Rows hold to
-// rounding first. Where then nothing fits, but not so clearly that it is proven, the region is flat or a
-// single point, and rows hold a little less strictly each time.
-inline Status settle(ActiveSet& a, Steps& y) {
+// Solve one problem for y and mu, whatever its rows. A row that no point of the box satisfies is a proof at
+// once. Else the active-set method runs, first with rows that hold to rounding. If it then finds the region
+// empty, but the proof is not beyond rounding of the input, the region may be flat or a single point: the
+// tolerance of rows doubles. From LOOSE on, rounding of the input explains nothing any more, and a proof only
+// has to be beyond rounding of its own arithmetic.
+inline Status solve_safely(ActiveSet& a, Steps& y) {
     const int row = blocked_row(a, y);
     if (row >= 0) {
         fill(a.mu, 0.0, a.m);
@@ -322,12 +361,13 @@ inline Status settle(ActiveSet& a, Steps& y) {
     for (double share = FIRST / LOOSE; share < 2000.0; share *= 2.0) {
         const Status status = dual_active_set(a, y, share);
         if (status == OPTIMAL) return OPTIMAL;
-        if (status == INFEASIBLE && proof_margin(a, y) > 0.0) return INFEASIBLE;
+        const double rounding = share < 1.0 ? LOOSE : FIRST;
+        if (status == INFEASIBLE && proof_margin(a, y, rounding) > 0.0) return INFEASIBLE;
     }
     return UNRESOLVED;
 }
 
-// Set multipliers to zero that are rounding, next to the largest and to their row's terms.
+// Reset multipliers to 0 that are rounding noise next to the largest one and to the terms of their row.
 inline void drop_dust(ActiveSet& a, const Steps& y) {
     double largest = 0.0;
     for (int j = 0; j < a.m; ++j) largest = most(largest, a.mu[j]);
@@ -336,7 +376,8 @@ inline void drop_dust(ActiveSet& a, const Steps& y) {
             a.mu[j] = 0.0;
 }
 
-// Clean y, set r = U y - b; the duality gap of y and mu, which need not belong together.
+// Reset coordinates of y that are rounding noise to 0, compute r = U y - b, and return the duality gap. It is
+// valid for any y in the box and any mu >= 0.
 inline double gap_of(ActiveSet& a, Steps& y) {
     const Vectors v = vectors_of(a);
     double *g = v.g, *terms = v.n, gap = 0.0;
@@ -365,65 +406,68 @@ inline double gap_of(ActiveSet& a, Steps& y) {
     return gap;
 }
 
-// Bring active rows to what is asked of them at z itself, by a step so short that it is exact. A long
-// step is off by its own rounding, and where it ends close to the origin that is seen. The multipliers
-// go along.
-inline void polish(ActiveSet& a, Steps& y, const double* scale, const double* origin) {
-    const Vectors v = vectors_of(a);
-    double* z = y.z;
+// Make a basis of the rows with a multiplier, on the coordinates that moved and are not at a bound of z;
+// how many rows.
+inline int basis_at_answer(ActiveSet& a, const Steps& y) {
     int size = 0;
     for (int j = 0; j < a.m; ++j)
         if (a.mu[j] > 0.0 && size < a.rank) a.work[size++] = j;
     for (int i = 0; i < a.d; ++i)
-        a.state[i] = y.y[i] != 0.0 && y.lo[i] < z[i] && z[i] < y.hi[i] ? FREE : FROZEN;
+        a.state[i] = y.y[i] != 0.0 && y.lo[i] < y.z[i] && y.z[i] < y.hi[i] ? FREE : FROZEN;
     rebuild(a, size);
-    fill(v.e, 0.0, a.wide);
-    for (int i = 0; i < a.d; ++i) v.e[i] = scale[i] * (z[i] - origin[i]);
-    for (int q = 0; q < size; ++q) {
-        const int j = a.work[q];
-        double value = a.offsets[j] - dot(row_of(a, j), v.e, a.wide) - (a.base[j] - a.b[j]);
-        for (int t = 0; t < q; ++t) value -= a.tri[t * a.rank + q] * v.c[t];
-        const double pivot = a.tri[q * a.rank + q];
-        v.c[q] = pivot > DEPENDENT ? value / pivot : 0.0;
+    return size;
+}
+
+// Correct an answer z and its multipliers so that active rows are tight at z as it is stored. A long step is
+// off by rounding of its own length, which is large next to an answer close to the origin; the correction is
+// short, so its own rounding is not.
+inline void polish(ActiveSet& a, Steps& y, const double* scale, const double* origin) {
+    const Vectors v = vectors_of(a);
+    double *z = y.z, *place = v.e, *move = v.c;
+    const int size = basis_at_answer(a, y);
+    fill(place, 0.0, a.wide);
+    for (int i = 0; i < a.d; ++i) place[i] = scale[i] * (z[i] - origin[i]);
+    for (int p = 0; p < size; ++p) {
+        const int j = a.work[p];
+        move[p] = a.offsets[j] - dot(row_of(a, j), place, a.wide) - (a.base[j] - a.b[j]);
     }
-    for (int q = 0; q < size; ++q)
-        for (int i = 0; i < a.d; ++i) z[i] += v.c[q] * a.frame[q * a.wide + i] / scale[i];
-    for (int q = size - 1; q >= 0; --q) {  // the same step, as a sum of rows
-        for (int t = q + 1; t < size; ++t) v.c[q] -= a.tri[q * a.rank + t] * v.c[t];
-        const double pivot = a.tri[q * a.rank + q];
-        v.c[q] = pivot > DEPENDENT ? v.c[q] / pivot : 0.0;
-        a.mu[a.work[q]] = most(a.mu[a.work[q]] - v.c[q], 0.0);
+    forward_substitute(a, move, size, DEPENDENT);
+    back_substitute(a, move, size, v.s, DEPENDENT);
+    for (int p = 0; p < size; ++p) {
+        a.mu[a.work[p]] = most(a.mu[a.work[p]] - v.s[p], 0.0);
+        for (int i = 0; i < a.d; ++i) z[i] += move[p] * a.frame[p * a.wide + i] / scale[i];
     }
     for (int i = 0; i < a.d; ++i) z[i] = clip(z[i], y.lo[i], y.hi[i]);
 }
 
-// Set the slacks of all rows, and what rounding of the input explains.
+// Compute the slacks of all rows at the point, and the tolerances of rows and bounds.
 inline void read_slacks(ActiveSet& a, const Steps& s) {
     for (int i = 0; i < a.d; ++i)
         a.tol[a.m + i] = LOOSE * (std::fabs(s.x[i]) + std::fabs(s.placed[i]));
+    const double far = dot(s.x, s.x, s.wide);
     for (int j = 0; j < a.m; ++j) {
-        a.base[j] = a.offsets[j] - dot(row_of(a, j), s.x, a.wide);
+        a.base[j] = slack_of(a.offsets[j], row_of(a, j), s, far);
         a.b[j] = a.base[j];
         a.mu[j] = 0.0;
         a.tol[j] = LOOSE * (std::fabs(a.offsets[j]) + dot_of_sizes(row_of(a, j), s.x, a.wide));
     }
 }
 
-// What the active-set method says of one point.
-struct Settled {
+// Result of the active-set method for one point.
+struct SafeAnswer {
     Status status;
     double gap;
     Sizes sizes;
 };
 
-// Answer a point that Newton gave up, as far behind the rows as the model's rounding needs.
-inline Settled settle_point(ActiveSet& a, Steps& s) {
-    Settled found = {INFEASIBLE, 0.0, {0.0, 0.0, 0.0}};
+// Solve for a point that Newton gave up, with the slack in every row that the model's rounding needs.
+inline SafeAnswer answer_safely(ActiveSet& a, Steps& s) {
+    SafeAnswer found = {INFEASIBLE, 0.0, {0.0, 0.0, 0.0}};
     read_slacks(a, s);
     for (int turn = 0; turn < PUSHES; ++turn) {
-        found.status = settle(a, s);
+        found.status = solve_safely(a, s);
         if (found.status != OPTIMAL) {
-            if (turn > 0) found.status = UNRESOLVED;  // only what the guard left is empty
+            if (turn > 0) found.status = UNRESOLVED;  // empty only because of the guard
             return found;
         }
         drop_dust(a, s);
@@ -439,7 +483,7 @@ inline Settled settle_point(ActiveSet& a, Steps& s) {
     return found;
 }
 
-// Largest multiple of the step that keeps to rows and box, at least 1.
+// Largest multiple of the step that satisfies rows and box (rho), at least 1.
 inline double reach_of(const ActiveSet& a, const Steps& s, double step) {
     double reach = reach_in_box(s);
     for (int j = 0; j < a.m; ++j) {

@@ -69,6 +69,7 @@ inline void lay_out(Arena& arena, ActiveSet& s, int m, int d, int wide, bool pai
 }
 
 inline void lay_out(Arena& arena, Block& k, int m, int wide, int targets) {
+    k.at = arena.take<double>(std::size_t(wide) * LANES);
     k.x = arena.take<double>(std::size_t(wide) * LANES);
     double** parts[] = {&k.base, &k.b, &k.rise, &k.mu};
     for (double** part : parts) *part = arena.take<double>(std::size_t(m) * LANES);
@@ -93,7 +94,7 @@ void lay_out(Arena& arena, const Rows<Real>& rows, Workspace<Real>& w) {
     const int limit = smaller_of(m, 3 * rows.d + 64);
     lay_out(arena, w.choice, limit, rows.d, rows.wide, rows.pairs, true);
     lay_out(arena, w.hard, m, rows.d, rows.wide, rows.pairs);
-    if (rows.stored.u) lay_out(arena, w.lanes, m, rows.wide, rows.stored.targets);
+    lay_out(arena, w.lanes, rows.stored.u ? m : 0, rows.wide, rows.stored.targets);
     w.made_for = -1;
 }
 

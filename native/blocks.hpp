@@ -44,14 +44,14 @@ Cell cell_of(const Rows<Real>& rows, int t) {
             s.aways[t]};
 }
 
-// Turn the points of a block into columns: from the origin, and scaled.
+// Copy the points of a block, and turn them into columns: from the origin, and scaled.
 template <class Real>
-void enter_lanes(const Rows<Real>& rows, const Cell& cell, const double* const* at, Block& k) {
-    for (int q = 0; q < LANES; ++q)
-        for (int i = 0; i < rows.d; ++i) k.x[i * LANES + q] = at[q][i];
+void enter_lanes(const Rows<Real>& rows, const double* origin, const double* const* at, Block& k) {
+    for (int q = 0; q < LANES; ++q) copy_line(at[q], k.at + q * rows.wide, rows.d);
+    turn_lines(at, rows.d, k.x, LANES);
     Doubles far = Doubles::all(0.0);
     for (int i = 0; i < rows.d; ++i) {
-        const Doubles from = Doubles::load(k.x + i * LANES) - Doubles::all(cell.origin[i]);
+        const Doubles from = Doubles::load(k.x + i * LANES) - Doubles::all(origin[i]);
         const Doubles x = Doubles::all(rows.scale[i]) * from;
         x.store(k.x + i * LANES);
         far = far + x * x;
@@ -59,47 +59,58 @@ void enter_lanes(const Rows<Real>& rows, const Cell& cell, const double* const* 
     far.store(k.far);
 }
 
-// Set the slacks of four rows, or of one.
+// Products of the points with `some` rows, whose numbers are `next` apart, and the rows `apart`.
+template <int some>
+void multiply_lanes(const Block& k, int d, const double* u, int next, int apart, Doubles (&s)[some]) {
+    for (int r = 0; r < some; ++r) s[r] = Doubles::all(0.0);
+    for (int i = 0; i < d; ++i, u += next) {
+        const Doubles x = Doubles::load(k.x + i * LANES);
+#pragma GCC unroll 4
+        for (int r = 0; r < some; ++r) s[r] = s[r] + x * Doubles::all(u[r * apart]);
+    }
+}
+
+// Set the slacks of `some` rows.
 template <int some>
 void slacks_of(const Cell& cell, int d, int j, Block& k) {
     Doubles s[some];
-    for (int r = 0; r < some; ++r) s[r] = Doubles::all(0.0);
-    const double* u = cell.u + std::size_t(j) * cell.wide;
-    for (int i = 0; i < d; ++i) {
-        const Doubles x = Doubles::load(k.x + i * LANES);
-#pragma GCC unroll 4
-        for (int r = 0; r < some; ++r) s[r] = s[r] + x * Doubles::all(u[r * cell.wide + i]);
-    }
+    multiply_lanes<some>(k, d, cell.u + std::size_t(j) * cell.wide, 1, cell.wide, s);
     for (int r = 0; r < some; ++r)
         (Doubles::all(cell.offsets[j + r]) - s[r]).store(k.base + (j + r) * LANES);
 }
 
+// Slack that a row needs for the model's rounding, at answers of these sizes.
+inline Doubles room_for(const Guard& g, Doubles size, Doubles step, Doubles square) {
+    return Doubles::all(g.constant) + Doubles::all(g.of_size) * size + Doubles::all(g.of_square) * square +
+           Doubles::all(g.of_step) * step;
+}
+
 // Set the slacks of all rows, and those asked for: with the room that an answer at the row is likely to
-// need for the model's rounding. Also the most violated row of each point, and by how much.
+// need for the model's rounding. Also the most violated row of each point, by how much it is violated, and
+// its product with the point.
 inline void price_lanes(const Cell& cell, int d, Block& k) {
     int j = 0;
     for (; j + 4 <= cell.m; j += 4) slacks_of<4>(cell, d, j, k);
+    for (; j + 2 <= cell.m; j += 2) slacks_of<2>(cell, d, j, k);
     for (; j < cell.m; ++j) slacks_of<1>(cell, d, j, k);
     const Doubles zero = Doubles::all(0.0), far = Doubles::load(k.far);
-    Doubles step = zero, lack = zero, pick = zero;
+    Doubles step = zero, lack = zero, pick = zero, along = zero;
     for (j = 0; j < cell.m; ++j) step = larger(step, zero - Doubles::load(k.base + j * LANES));
-    double root[LANES];
-    for (int q = 0; q < LANES; ++q) root[q] = std::sqrt(k.far[q]);
-    const Doubles size = Doubles::all(cell.away) + Doubles::load(root);
+    const Doubles size = Doubles::all(cell.away) + root_of(far);
     for (j = 0; j < cell.m; ++j) {
         const Guard& g = cell.guards[j];
         const double h = cell.offsets[j];
-        const Doubles near = smaller(far, Doubles::all(4.0 * h * h));
-        const Doubles need = Doubles::all(g.constant) + Doubles::all(g.of_size) * size +
-                             Doubles::all(g.of_square) * near + Doubles::all(g.of_step) * step;
+        const Doubles need = room_for(g, size, step, smaller(far, Doubles::all(4.0 * h * h)));
         const Doubles more = larger(need + need - Doubles::all(g.behind), zero);
-        const Doubles b = Doubles::load(k.base + j * LANES) - more;
+        const Doubles base = Doubles::load(k.base + j * LANES), b = base - more, off = zero - b;
         b.store(k.b + j * LANES);
-        pick = if_less(lack, zero - b, Doubles::all(double(j)), pick);
-        lack = larger(lack, zero - b);
+        pick = if_less(lack, off, Doubles::all(double(j)), pick);
+        along = if_less(lack, off, Doubles::all(h) - base, along);
+        lack = larger(lack, off);
     }
     lack.store(k.lack);
     pick.store(k.pick);
+    along.store(k.along);
 }
 
 // The cluster of each point; -1 where the model's rounding may see another. Twice the slack to the boundary
@@ -116,35 +127,76 @@ void assign_lanes(const Rows<Real>& rows, const Cell& cell, Block& k) {
         own = if_less(t, nearest, Doubles::all(double(j < cell.target ? j : j + 1)), own);
         nearest = smaller(t, nearest);
     }
-    const double spread = cell.away + rows.longest;
-    double apart[LANES], sum[LANES];
-    own.store(k.own);
-    (second - nearest).store(apart);
-    (nearest + second).store(sum);
-    for (int q = 0; q < LANES; ++q) {
-        double error = 5.0 * sum[q] + 20.0 * k.far[q];
-        const double reach = spread + std::sqrt(k.far[q]);
-        if (rows.expanded) error += reach * reach;
-        if (!(apart[q] - rows.growth * error > 0.0)) k.own[q] = -1.0;
+    const Doubles far = Doubles::load(k.far);
+    Doubles error = Doubles::all(5.0) * (nearest + second) + Doubles::all(20.0) * far;
+    if (rows.expanded) {
+        const Doubles reach = Doubles::all(cell.away + rows.longest) + root_of(far);
+        error = error + reach * reach;
     }
+    const Doubles sure = second - nearest - Doubles::all(rows.growth) * error;
+    if_less(zero, sure, own, Doubles::all(-1.0)).store(k.own);
 }
 
-// Multipliers of one point, and what its step does to all rows; false where none are found.
-inline bool solve_lane(const Cell& cell, int q, Block& k, Choice& c) {
-    const int stride = cell.m + 1, pick = int(k.pick[q]);
-    bool more = false;
+// Set the sizes of answers from the energy |y|^2 of their steps and their squared distance from the origin.
+// `off` is positive where an answer is not sound, or its gap is not closed.
+inline void weigh_lanes(const Cell& cell, Doubles energy, Doubles square, Doubles off, Block& k) {
+    const Doubles zero = Doubles::all(0.0), one = Doubles::all(1.0);
+    square = larger(square, zero);
+    const Doubles size = Doubles::all(cell.away) + root_of(square);
+    size.store(k.size);
+    square.store(k.square);
+    root_of(energy).store(k.step);
+    const Doubles closed = Doubles::all(0.5 * CLOSED) * energy + Doubles::all(1e-300);
+    off = if_less(size_of(Doubles::load(k.gap)), closed, off, one);
+    off = if_less(Doubles::all(LONG * LONG) * square, energy, one, off);
+    off = if_less(Doubles::load(k.far), Doubles::all(HUGE_SIZE), off, one);
+    if_less(size, Doubles::all(HUGE_SIZE), off, one).store(k.off);
+}
+
+// Solve each point by its most violated row alone, y = -mu u. Points of which another row is then violated
+// are marked, for they need several. `off` is positive where a point is on its row but for rounding (see
+// slack_of).
+inline void step_by_one(const Cell& cell, Block& k) {
+    const Doubles zero = Doubles::all(0.0), one = Doubles::all(1.0), tight = Doubles::all(TIGHT);
+    double norms[LANES], bases[LANES], left[LANES];
+    for (int q = 0; q < LANES; ++q) {
+        const int pick = int(k.pick[q]);
+        const double* gram = cell.gram + pick * (cell.m + 1);
+        norms[q] = gram[pick];
+        bases[q] = k.base[pick * LANES + q];
+        for (int j = 0; j < cell.m; ++j) k.rise[j * LANES + q] = gram[j];
+    }
+    const Doubles norm = Doubles::load(norms), lack = Doubles::load(k.lack),
+                  mu = if_less(Doubles::all(0.5), norm, lack / norm, zero);  // a row of zeros never holds
+    Doubles more = zero, next = zero;
+    for (int j = 0; j < cell.m; ++j) {
+        const Doubles b = Doubles::load(k.b + j * LANES),
+                      rise = zero - Doubles::load(k.rise + j * LANES) * mu;
+        rise.store(k.rise + j * LANES);
+        const Doubles off = rise - b - tight * (size_of(b) + size_of(rise));
+        next = if_less(more, off, Doubles::all(double(j)), next);
+        more = larger(more, off);
+    }
+    next.store(k.next);
+    more.store(left);
+    for (int q = 0; q < LANES; ++q) k.several[q] = left[q] > 0.0;
+    const Doubles rise = zero - norm * mu, apart = rise + lack;
+    const Doubles energy = larger(zero - mu * rise, zero), far = Doubles::load(k.far);
+    const Doubles base = Doubles::load(bases), near = Doubles::all(4.0 * TIGHT * TIGHT) * far - base * base;
+    const Doubles slip = larger(size_of(apart) - tight * (lack + size_of(rise)),
+                                if_less(base, zero, if_less(near, zero, zero, one), zero));
+    mu.store(k.lead);
+    (zero - mu * apart).store(k.gap);
+    weigh_lanes(cell, energy, far - Doubles::all(2.0) * mu * Doubles::load(k.along) + energy, slip, k);
+}
+
+// Solve one point by several rows: multipliers, and what its step does to all rows; false where none are
+// found.
+inline bool step_by_several(const Cell& cell, int q, Block& k, Choice& c) {
+    if (cell.m > FEW_ROWS) return false;  // more rows than a block had better look at
     double* mu = k.mu + q * cell.m;
     fill(mu, 0.0, cell.m);
-    k.rows[q] = 1;
-    if (!(cell.gram[pick * stride + pick] > 0.5)) return false;  // a row of zeros, which never holds
-    mu[pick] = k.lack[q] / cell.gram[pick * stride + pick];
-    for (int j = 0; j < cell.m; ++j) {
-        const double rise = -cell.gram[pick * stride + j] * mu[pick], b = k.b[j * LANES + q];
-        k.rise[j * LANES + q] = rise;
-        more |= (j != pick) & (rise - b > TIGHT * (std::fabs(b) + std::fabs(rise)));
-    }
-    if (!more) return true;
-    if (cell.m > FEW_ROWS) return false;  // more rows than a block had better look at
+    mu[int(k.pick[q])] = mu[int(k.next[q])] = k.lead[q];  // any start will do, if these two are in it
     c.count = c.limit = c.known = cell.m;
     c.mu = mu;
     c.gram = const_cast<double*>(cell.gram);
@@ -153,56 +205,54 @@ inline bool solve_lane(const Cell& cell, int q, Block& k, Choice& c) {
     for (int j = 0; j < cell.m; ++j) {
         double rise = 0.0;
         for (int p = 0; p < cell.m; ++p)
-            if (mu[p] > 0.0) rise -= cell.gram[p * stride + j] * mu[p];
+            if (mu[p] > 0.0) rise -= cell.gram[p * (cell.m + 1) + j] * mu[p];
         k.rise[j * LANES + q] = rise;
     }
-    k.rows[q] = 2;
     return true;
 }
 
-// Set gap and energy of each step, and the squared distance of its end: y = -U' mu, so |y|^2 = -mu . U y
-// and x . y = -mu . U x. `off` is positive where the rows with a multiplier are not tight.
+// Set gap and sizes of one point that is solved by several rows: y = -U' mu, so |y|^2 = -mu . U y and
+// x . y = -mu . U x. `off` is positive where the rows with a multiplier are not tight, or where the point is
+// on such a row but for rounding (see slack_of).
 inline void weigh_lane(const Cell& cell, int q, Block& k) {
     const double* mu = k.mu + q * cell.m;
     double gap = 0.0, energy = 0.0, square = k.far[q], off = 0.0;
+    bool on_row = false;
     for (int j = 0; j < cell.m; ++j) {
         if (!(mu[j] > 0.0)) continue;
-        const double rise = k.rise[j * LANES + q], b = k.b[j * LANES + q];
+        const double rise = k.rise[j * LANES + q], b = k.b[j * LANES + q], base = k.base[j * LANES + q];
         gap -= mu[j] * (rise - b);
         energy -= mu[j] * rise;
-        square -= 2.0 * mu[j] * (cell.offsets[j] - k.base[j * LANES + q]);
+        square -= 2.0 * mu[j] * (cell.offsets[j] - base);
+        on_row |= base < 0.0 && base * base <= 4.0 * TIGHT * TIGHT * k.far[q];
         off = most(off, std::fabs(rise - b) - TIGHT * (std::fabs(b) + std::fabs(rise)));
     }
     energy = most(energy, 0.0);
     const double beyond = most(square + energy, 0.0), length = std::sqrt(energy);
     const Sizes z = {cell.away + std::sqrt(beyond), length, beyond};
-    k.sizes[q] = z;
+    k.size[q] = z.size;
+    k.step[q] = z.step;
+    k.square[q] = z.square;
     k.gap[q] = gap;
-    k.off[q] = off > 0.0 || !(std::fabs(gap) <= CLOSED * 0.5 * energy) || !is_sound(z) ? 1.0 : 0.0;
+    const bool closed = std::fabs(gap) <= CLOSED * 0.5 * energy && k.far[q] < HUGE_SIZE;
+    k.off[q] = off > 0.0 || on_row || !closed || !is_sound(z) ? 1.0 : 0.0;
 }
 
 // Judge all rows at the steps: `off` is positive where one is not as it must be. The nearest end of a step
 // is room / pace.
 inline void judge_lanes(const Cell& cell, Block& k) {
-    double sizes[3][LANES];
-    for (int q = 0; q < LANES; ++q) {
-        sizes[0][q] = k.sizes[q].size;
-        sizes[1][q] = k.sizes[q].step;
-        sizes[2][q] = k.sizes[q].square;
-    }
     const Doubles zero = Doubles::all(0.0), tight = Doubles::all(TIGHT);
-    const Doubles size = Doubles::load(sizes[0]), step = Doubles::load(sizes[1]),
-                  square = Doubles::load(sizes[2]), flat = Doubles::all(FLAT) * step;
+    const Doubles size = Doubles::load(k.size), step = Doubles::load(k.step),
+                  square = Doubles::load(k.square), flat = Doubles::all(FLAT) * step;
     Doubles off = Doubles::load(k.off), room = Doubles::all(INF), pace = Doubles::all(1.0);
     for (int j = 0; j < cell.m; ++j) {
         const Guard& g = cell.guards[j];
         const Doubles rise = Doubles::load(k.rise + j * LANES), b = Doubles::load(k.b + j * LANES),
                       base = Doubles::load(k.base + j * LANES);
-        off = larger(off, rise - b - tight * (size_of(b) + size_of(rise)));
-        const Doubles need = Doubles::all(g.constant) + Doubles::all(g.of_size) * size +
-                             Doubles::all(g.of_square) * square + Doubles::all(g.of_step) * step;
+        off = larger(rise - b - tight * (size_of(b) + size_of(rise)), off);
+        const Doubles need = room_for(g, size, step, square);
         const Doubles missing = need - (Doubles::all(g.behind) + base - rise);
-        off = larger(off, if_less(zero, need, missing, zero));
+        off = larger(if_less(zero, need, missing, zero), off);
         const Doubles nearer = if_less(flat, rise, room * rise - base * pace, zero);
         room = if_less(zero, nearer, base, room);
         pace = if_less(zero, nearer, rise, pace);
@@ -211,17 +261,17 @@ inline void judge_lanes(const Cell& cell, Block& k) {
     (room / pace).store(k.reach);
 }
 
-// Set the step of one point from its multipliers; steps that are rounding noise are none.
-inline void step_of_lane(const Cell& cell, int q, const Block& k, Steps& s) {
+// A step: a multiple of a line of numbers.
+struct Step {
+    const double* along;
+    double factor;
+};
+
+// The step of one point from its multipliers; steps that are rounding noise are none.
+inline Step step_of_lane(const Cell& cell, int q, const Block& k, Steps& s) {
+    if (!k.several[q]) return {cell.u + std::size_t(k.pick[q]) * cell.wide, -k.lead[q]};
     const double* mu = k.mu + q * cell.m;
     const Doubles zero = Doubles::all(0.0), dust = Doubles::all(DUST);
-    if (k.rows[q] == 1) {
-        const int pick = int(k.pick[q]);
-        const double* u = cell.u + std::size_t(pick) * cell.wide;
-        const Doubles f = Doubles::all(-mu[pick]);
-        for (int i = 0; i < s.wide; i += 8) (f * Doubles::load(u + i)).store(s.y + i);
-        return;
-    }
     fill(s.y, 0.0, s.wide);
     fill(s.free, 0.0, s.wide);
     for (int j = 0; j < cell.m; ++j) {
@@ -237,6 +287,7 @@ inline void step_of_lane(const Cell& cell, int q, const Block& k, Steps& s) {
         const Doubles y = Doubles::load(s.y + i);
         if_less(dust * Doubles::load(s.free + i), size_of(y), y, zero).store(s.y + i);
     }
+    return {s.y, 1.0};
 }
 
 // What leaving along a step says: whether it keeps to the box, how far it could go on, what it costs.
@@ -245,48 +296,55 @@ struct Left {
     double reach, cost, changed;
 };
 
-// Turn the step of one point into its answer, in z. A step that ends on a bound but for its rounding does
-// not count as keeping to the box.
+// Write the end of the step of one point. A step that ends on a bound but for its rounding does not count
+// as keeping to the box.
 template <class Real>
-Left leave_lane(const Rows<Real>& rows, const double* at, Workspace<Real>& w) {
-    Steps& s = w.s;
-    copy_line(at, s.a, s.d);
-    const Doubles zero = Doubles::all(0.0), one = Doubles::all(1.0), open = Doubles::all(-INF),
-                  grown = Doubles::all(1.0 + DUST);
-    Doubles off = zero, end = open, cost = zero, changed = zero;
+Left leave_lane(const Rows<Real>& rows, const double* at, const Step& step, double* to,
+                const Workspace<Real>& w) {
+    const Steps& s = w.s;
+    const Doubles zero = Doubles::all(0.0), one = Doubles::all(1.0), factor = Doubles::all(step.factor);
+    Doubles inside = zero, end = Doubles::all(INF), cost = zero, changed = zero;
     for (int i = 0; i < s.wide; i += 8) {
-        const Doubles a = Doubles::load(s.a + i), y = Doubles::load(s.y + i);
-        const Doubles t = y * Doubles::load(rows.inverse + i), size = size_of(t);
-        const Doubles z = if_less(zero, size, a + t, a), moved = z - a;
-        z.store(s.z + i);
+        const Doubles a = Doubles::load(at + i), y = factor * Doubles::load(step.along + i),
+                      t = y * Doubles::load(rows.inverse + i);
+        const Doubles size = size_of(t), z = if_less(zero, size, a + t, a), moved = z - a;
+        if (i + 8 <= s.d) {
+            z.store(to + i);
+        } else {
+            z.store(s.z);
+            for (int j = i; j < s.d; ++j) to[j] = s.z[j - i];
+        }
         if (rows.pairs) cost = cost + Doubles::load(rows.weights + i) * moved * moved;
         changed = changed + if_less(Doubles::load(w.least + i), size_of(moved), one, zero);
         if (!w.bounded) continue;
         const Doubles below = a - Doubles::load(s.lo + i), above = Doubles::load(s.hi + i) - a;
-        const Doubles far = grown * t;
-        off = larger(off, zero - smaller(smaller(below, above), smaller(above - far, below + far)));
-        end = larger(end, if_less(zero, size, zero - if_less(zero, t, above, below) / size, open));
+        const Doubles side = if_less(zero, t, above, below);
+        inside = smaller(inside, smaller(below, above));
+        end = smaller(end, if_less(zero, size, side / size, end));
     }
-    return {!(highest(off) > 0.0), -highest(end), total(cost), total(changed)};
+    const double reach = -highest(zero - end);
+    const bool keeps = !(highest(zero - inside) > 0.0) && reach >= 1.0 + DUST;
+    return {keeps, reach, total(cost), total(changed)};
 }
 
 // Write the answer of one point; false where it has to be solved.
 template <class Real>
-bool write_lane(const Rows<Real>& rows, const Cell& cell, int q, const double* at, const Results& out,
-                std::int64_t to, Workspace<Real>& w) {
+bool write_lane(const Rows<Real>& rows, const Cell& cell, int q, const Results& out, std::int64_t to,
+                Workspace<Real>& w) {
     const Block& k = w.lanes;
     if (!(k.off[q] <= 0.0)) return false;
-    step_of_lane(cell, q, k, w.s);
-    const Left left = leave_lane(rows, at, w);
+    const Step moved = step_of_lane(cell, q, k, w.s);
+    const Left left = leave_lane(rows, k.at + q * rows.wide, moved, out.points + to * rows.d, w);
     if (!left.keeps) return false;
-    const double step = k.sizes[q].step;
+    const double step = k.step[q];
     out.status[to] = OPTIMAL;
     out.reach[to] = most(least(left.reach, k.reach[q]), 1.0);
     out.gap[to] = k.gap[q];
-    copy_line(w.s.z, out.points + to * rows.d, rows.d);
     for (int j = 0; j < (out.width ? cell.m : 0); ++j) {
         const int id = rows.pairs && j >= cell.target ? j + 1 : j;
-        out.multipliers[to * out.width + id] = k.mu[q * cell.m + j] / cell.norms[j];
+        const double alone = j == int(k.pick[q]) ? k.lead[q] : 0.0;
+        out.multipliers[to * out.width + id] =
+            (k.several[q] ? k.mu[q * cell.m + j] : alone) / cell.norms[j];
     }
     if (out.source) {
         out.gap[to] *= step > 0.0 ? 2.0 / (step * step) : 2.0;
@@ -300,13 +358,16 @@ bool write_lane(const Rows<Real>& rows, const Cell& cell, int q, const double* a
 template <class Real>
 void solve_block(const Rows<Real>& rows, const Cell& cell, const double* const* at, Workspace<Real>& w) {
     Block& k = w.lanes;
-    enter_lanes(rows, cell, at, k);
+    enter_lanes(rows, cell.origin, at, k);
     price_lanes(cell, rows.d, k);
+    step_by_one(cell, k);
     Choice c = w.choice;
     for (int q = 0; q < LANES; ++q) {
-        const bool found = solve_lane(cell, q, k, c);
-        weigh_lane(cell, q, k);
-        if (!found || !(k.far[q] < HUGE_SIZE)) k.off[q] = 1.0;
+        if (!k.several[q]) continue;
+        if (step_by_several(cell, q, k, c))
+            weigh_lane(cell, q, k);
+        else
+            k.off[q] = 1.0;
     }
     judge_lanes(cell, k);
 }

@@ -4,11 +4,11 @@
 //
 //     min 1/2 |y|^2   with   U y <= b,   y_c a choice of column c,   at most so many columns moved.
 //
-// Two bounds cut a node off. The projection onto the hull of its choices is one: a box. Its multipliers
-// start the other, which knows that choices are discrete: the Lagrangian falls apart into columns, so its
-// least value over the true choices is a sum of least values, one a column, of which only so many may be
-// taken. What cannot be part of a better answer is struck out; what remains open is divided in two, depth
-// first, the likelier half first.
+// A node is a set of choices that are left. Two lower bounds can cut it off. The first is the projection onto
+// the hull of its choices, a box. Its multipliers start the second, which knows that choices are discrete: the
+// Lagrangian is a sum over columns, so its least value over the true choices is a sum of least values, one a
+// column, of which only so many columns may move. Choices that cannot be part of a better answer are removed;
+// then the node is divided in two. The search is depth first, the likelier half first.
 #pragma once
 
 #include <cstdlib>
@@ -43,17 +43,17 @@ struct Found {
 
 namespace VOICECF_SET {
 
-// Steps of the ascent on the multipliers, at the root and below.
+// Subgradient steps on the multipliers, at the root and at other nodes.
 constexpr int CLIMB = 40, CLIMB_BELOW = 10;
 
-// Open nodes, with the multipliers that their parents ended with and what none of them is below.
+// Open nodes, each with its parent's multipliers and lower bound (the last of its m + 1 prices).
 struct Stack {
     Whole* nodes;
     double* prices;
     int top, room, size, m;
 };
 
-// Everything that the search for one row needs.
+// Workspace of the search for one row of the user's table.
 struct Search {
     Options options;
     Slacks slacks;
@@ -70,7 +70,7 @@ struct Search {
     bool found;
 };
 
-// How a search ended: the best energy, what none is below, number of nodes.
+// Result of a search: the best energy found, a lower bound of all, and the number of nodes bounded.
 struct Ended {
     Status status;
     double energy, bound;
@@ -79,7 +79,7 @@ struct Ended {
 
 inline double half_square(const double* y, int wide) { return 0.5 * dot(y, y, wide); }
 
-// Whether some row is broken all over a box, beyond the rounding of its own terms.
+// Whether some row is violated by every point of a box, beyond rounding of its own terms.
 inline bool broken(const Slacks& k, const Steps& s) {
     for (int j = 0; j < k.m; ++j) {
         const double* u = k.u + std::size_t(j) * k.wide;
@@ -95,8 +95,8 @@ inline bool broken(const Slacks& k, const Steps& s) {
     return false;
 }
 
-// Project onto a box of choices: Newton from the multipliers at hand, afresh, then safely. A guess is
-// tried once.
+// Project onto the box in f.s: Newton from the multipliers mu, then Newton from zero, then the active-set
+// method. For a guess only the first.
 inline Status relax(Search& f, double* mu, bool guess) {
     if (broken(f.slacks, f.s)) return INFEASIBLE;
     f.choice.mu = mu;
@@ -104,12 +104,13 @@ inline Status relax(Search& f, double* mu, bool guess) {
     if (guess) return UNRESOLVED;
     fill(mu, 0.0, f.slacks.m);
     if (newton(f.choice, f.s)) return OPTIMAL;
-    const Status status = settle(f.hard, f.s);
+    const Status status = solve_safely(f.hard, f.s);
     for (int j = 0; j < f.slacks.m; ++j) mu[j] = f.hard.mu[j];
     return status;
 }
 
-// Fix every column at its picked option; only picked numbers stay free.
+// Set the box of a full choice: columns are fixed at the option picked, except for numbers, which keep their
+// bounds.
 inline void box_of_picks(const Options& o, const Whole* pick, Steps& s) {
     for (int c = 0; c < o.many; ++c)
         for (Whole e = 0; e < o.columns[c].width; ++e) {
@@ -123,7 +124,7 @@ inline void box_of_picks(const Options& o, const Whole* pick, Steps& s) {
         }
 }
 
-// Keep an answer if it is better than the best.
+// Store an answer as the best, if it is better.
 inline void keep(Search& f, const double* y, const Whole* pick) {
     const double energy = half_square(y, f.s.wide);
     if (!(energy < f.best)) return;
@@ -133,14 +134,14 @@ inline void keep(Search& f, const double* y, const Whole* pick) {
     f.found = true;
 }
 
-// Project onto a guess, and keep the answer if it is better.
+// Project with the choice in f.near, and store the answer as the best, if it is better.
 inline void guess(Search& f) {
     box_of_picks(f.options, f.near, f.s);
     fill(f.trial, 0.0, f.slacks.m);
     if (relax(f, f.trial, true) == OPTIMAL) keep(f, f.s.y, f.near);
 }
 
-// The column that moves but does not count yet with the largest gain; -1 for none.
+// Among the columns that move but do not count as changed yet, the one that gains most by moving; -1 for none.
 inline int heaviest(const Search& f) {
     int chosen = -1;
     for (int c = 0; c < f.options.many; ++c) {
@@ -152,14 +153,14 @@ inline int heaviest(const Search& f) {
     return chosen;
 }
 
-// The first column with a choice; -1 for none.
+// The first column with more than one choice left; -1 for none.
 inline int first_open(const Search& f) {
     for (int c = 0; c < f.options.many; ++c)
         if (open_choices(f.options, f.node, c) > 1) return c;
     return -1;
 }
 
-// Divide a grid at the step y: the likelier part stays in `node`, the rest goes to `other`.
+// Divide a grid at the step y: the likelier part stays in `node`, the other part goes to `other`.
 inline void split_grid(Search& f, int c) {
     const Options& o = f.options;
     const double y = f.y[o.columns[c].first];
@@ -180,7 +181,7 @@ inline void split_grid(Search& f, int c) {
     }
 }
 
-// Divide a block of levels: the likelier level, or staying, in `node`; the rest in `other`.
+// Divide the levels of a column: the likelier level, or no change, stays in `node`; the others go to `other`.
 inline void split_levels(Search& f, int c) {
     const Column& column = f.options.columns[c];
     if (f.near[c] == OWN) {
@@ -210,7 +211,7 @@ inline void divide(Search& f, int c, bool counting) {
     }
 }
 
-// Make room for twice as many nodes; false where there is no memory.
+// Double the memory of the stack; false where there is none.
 inline bool grow(Stack& k) {
     const std::size_t room = 2 * std::size_t(k.room);
     void* nodes = std::realloc(k.nodes, room * k.size * sizeof(Whole));
@@ -223,7 +224,7 @@ inline bool grow(Stack& k) {
     return true;
 }
 
-// Put a node on the stack.
+// Push a node onto the stack.
 inline void store(Stack& k, const Node& node, const double* mu, double bound) {
     double* price = k.prices + std::size_t(k.top) * (k.m + 1);
     std::memcpy(k.nodes + std::size_t(k.top) * k.size, node.data, k.size * sizeof(Whole));
@@ -232,7 +233,7 @@ inline void store(Stack& k, const Node& node, const double* mu, double bound) {
     ++k.top;
 }
 
-// Take a node from the stack; its bound.
+// Pop a node from the stack; returns its lower bound.
 inline double fetch(Stack& k, const Node& node, double* mu) {
     --k.top;
     const double* price = k.prices + std::size_t(k.top) * (k.m + 1);
@@ -241,7 +242,7 @@ inline double fetch(Stack& k, const Node& node, double* mu) {
     return price[k.m];
 }
 
-// What no answer can be below.
+// Lower bound of the energy of all answers.
 inline double least_bound(const Search& f) {
     double found = least(f.best, f.unsure);
     for (int t = 0; t < f.stack.top; ++t)
@@ -251,7 +252,7 @@ inline double least_bound(const Search& f) {
 
 inline bool cut_off(const Search& f, double bound) { return bound >= f.best * (1.0 - REACHED); }
 
-// Set a step to the middle of the hull, as far as it has one.
+// Set y to the middle of the hull, and to 0 where the hull is unbounded.
 inline void middle(const Search& f) {
     for (int i = 0; i < f.s.d; ++i) {
         const double at = 0.5 * (f.s.low[i] + f.s.high[i]);
@@ -259,7 +260,7 @@ inline void middle(const Search& f) {
     }
 }
 
-// What is known of a node after its bounds.
+// A node after it was bounded: whether it is finished, and its lower bound.
 struct Looked {
     bool done;
     Status status;
@@ -267,7 +268,7 @@ struct Looked {
     Value value;
 };
 
-// Bound a node by the hull of its choices and by the Lagrangian, and try the choices close to it.
+// Bound a node by the hull of its choices and by the Lagrangian, and try the choices next to both solutions.
 inline Looked look(Search& f, double bound, int steps) {
     Looked at = {true, OPTIMAL, bound, {0.0, 0.0}};
     at.status = relax(f, f.mu, false);
@@ -295,7 +296,7 @@ inline Looked look(Search& f, double bound, int steps) {
     return at;
 }
 
-// Divide what is left of a node; false where there is no memory for it.
+// Divide a node and push its halves; false where there is no memory for them.
 inline bool go_on(Search& f, const Looked& at) {
     const Survey seen = survey(f.options, f.node, f.y, f.near);
     bool counting = seen.moved > f.changes;
@@ -309,7 +310,7 @@ inline bool go_on(Search& f, const Looked& at) {
         }
     }
     if (f.stack.top + 2 > f.stack.room && !grow(f.stack)) return false;
-    // What was struck out may have decided the column: the node is then looked at once more.
+    // Trimming may have left the column one choice only: then the node is not divided, but bounded again.
     if (c >= 0 && (counting || open_choices(f.options, f.node, c) > 1)) {
         divide(f, c, counting);
         store(f.stack, f.other, f.mu, at.bound);
@@ -318,7 +319,22 @@ inline bool go_on(Search& f, const Looked& at) {
     return true;
 }
 
-// Search a row's choices, better than `best`, with at most `changes` columns and `limit` nodes.
+// Take the next node from the stack, bound it, and divide what is left of it. Counts it if it was bounded;
+// false where there is no memory for its halves.
+inline bool visit_next(Search& f, Whole& count) {
+    const double bound = fetch(f.stack, f.node, f.mu);
+    if (cut_off(f, bound)) return true;
+    ++count;
+    f.l.left = close_counts(f.node, f.options.many, f.changes);
+    if (f.l.left < 0 || !hull_of(f.options, f.node, f.s.low, f.s.high)) return true;
+    const Looked at = look(f, bound, count == 1 ? CLIMB : CLIMB_BELOW);
+    if (at.done) return true;
+    if (f.best < INF && !trim(at.value, f.best, f.options, f.node, f.l)) return true;
+    return go_on(f, at);
+}
+
+// Search the choices of a row for one that is better than `best`, with at most `changes` columns changed and
+// `limit` nodes bounded.
 inline Ended search(Search& f, double best, int changes, Whole limit) {
     f.best = best;
     f.unsure = INF;
@@ -329,17 +345,7 @@ inline Ended search(Search& f, double best, int changes, Whole limit) {
     store(f.stack, f.root, f.mu, 0.0);
     Whole count = 0;
     bool stopped = false;
-    while (f.stack.top > 0 && count < limit && !stopped) {
-        const double bound = fetch(f.stack, f.node, f.mu);
-        if (cut_off(f, bound)) continue;
-        ++count;
-        f.l.left = close_counts(f.node, f.options.many, changes);
-        if (f.l.left < 0 || !hull_of(f.options, f.node, f.s.low, f.s.high)) continue;
-        const Looked at = look(f, bound, count == 1 ? CLIMB : CLIMB_BELOW);
-        if (at.done) continue;
-        if (f.best < INF && !trim(at.value, f.best, f.options, f.node, f.l)) continue;
-        stopped = !go_on(f, at);
-    }
+    while (f.stack.top > 0 && count < limit && !stopped) stopped = !visit_next(f, count);
     stopped = stopped || f.stack.top > 0 || f.unsure < f.best;
     const Status status =
         f.found ? (stopped ? STOPPED : OPTIMAL) : (stopped ? UNRESOLVED : INFEASIBLE);
@@ -365,7 +371,7 @@ inline bool read_column(const Rules& r, Whole at, const Point& p, const double* 
         some = p.lo[first] <= p.hi[first] && !(p.lo[first] == p.hi[first] && p.hi[first] == p.at[first]);
     if (column.freedom == GRID) some = f.root.begin(c) <= f.root.end(c);
     for (Whole k = 0; k < (r.pitches[2 * c + 1] > 0.0 ? 0 : column.count); ++k) {
-        bool moves = false;  // a level that the row has is no change
+        bool moves = false;  // the row's own level is no change
         for (Whole e = 0; e < column.width; ++e) {
             const Whole place = column.start + k * column.width + e;
             o.listed[place] = scale[first + e] * (r.listed[place] - p.at[first + e]);
@@ -378,7 +384,7 @@ inline bool read_column(const Rules& r, Whole at, const Point& p, const double* 
     return some;
 }
 
-// Set what one row may choose.
+// Set the root node: all choices of one row.
 inline void read_root(const Rules& r, Whole at, Whole q, const Point& p, const double* scale,
                       Search& f) {
     const std::uint8_t* allowed = r.allowed + (r.own_allowed ? at : 0) * r.levels;
@@ -391,7 +397,7 @@ inline void read_root(const Rules& r, Whole at, Whole q, const Point& p, const d
     }
 }
 
-// Write an answer as a point: what keeps its value keeps its bits, options are hit exactly.
+// Write the best answer as a point: columns without a change keep their bits, options are met exactly.
 inline void write_choice(const Search& f, const Rules& r, const Point& p, const double* scale,
                          double* out) {
     Options exact = f.options;
@@ -413,7 +419,8 @@ inline void write_choice(const Search& f, const Rules& r, const Point& p, const 
         }
 }
 
-// How many times as far the numbers of an answer may move, its levels held; at least 1.
+// Largest multiple of the answer's move in numbers, with its levels held, that satisfies rows and hull; at
+// least 1.
 inline double reach_of_numbers(const Search& f) {
     const Options& o = f.options;
     const double* y = f.best_y;
@@ -435,7 +442,7 @@ inline double reach_of_numbers(const Search& f) {
     return moved ? most(reach, 1.0) : 1.0;
 }
 
-// Half the squared length that no step in the hull exceeds; more than nothing.
+// Upper bound, greater than 0, of the energy of all steps in the hull.
 inline double most_energy(const Steps& s) {
     double sum = 0.0;
     for (int i = 0; i < s.d; ++i) {
@@ -445,7 +452,7 @@ inline double most_energy(const Steps& s) {
     return most(0.5 * sum * (1.0 + 1e-6), 1e-300);
 }
 
-// Ask every row at once for the room that an answer is likely to need for the model's rounding.
+// Lower b of every row by the slack that the model's rounding is likely to need at an answer.
 inline void keep_off(ActiveSet& a, const Steps& s) {
     const double size = std::sqrt(dot(s.placed, s.placed, s.wide)), far = dot(s.x, s.x, s.wide);
     double step = 0.0;
@@ -457,7 +464,8 @@ inline void keep_off(ActiveSet& a, const Steps& s) {
     }
 }
 
-// Ask for more room at the best answer; true if it was needed. Sets the residual of all rows.
+// Compute the residual of all rows at the best answer, and move rows inwards that the model's rounding could
+// cross there; true if there were any.
 inline bool push_choice(Search& f) {
     for (int i = 0; i < f.s.wide; ++i) f.s.y[i] = f.best_y[i];
     const Sizes z = sizes_of(f.s);
@@ -470,8 +478,8 @@ inline bool push_choice(Search& f) {
     return pushed;
 }
 
-// Find the best choice of one row: with as few columns as possible, if asked for, and as far behind the
-// rows as the model's rounding needs.
+// Find the best choice of one row, with as few changed columns as possible if `fewest`, and with the slack
+// that the model's rounding needs. `few` is set to the number of columns that could change.
 inline Ended best_choice(Search& f, const Rules& r, int& few) {
     Ended ended = {INFEASIBLE, INF, 0.0, 0};
     Whole nodes = 0;
@@ -491,7 +499,7 @@ inline Ended best_choice(Search& f, const Rules& r, int& few) {
             again = nodes < r.limit;
             ++few;
             ended.status = UNRESOLVED;
-        } else if (turn > 0) {  // only what the guard left is empty
+        } else if (turn > 0) {  // empty only because of the guard
             ended.status = UNRESOLVED;
         }
     }
@@ -500,7 +508,7 @@ inline Ended best_choice(Search& f, const Rules& r, int& few) {
     return ended;
 }
 
-// Read one row: its place, its slacks, what it may choose.
+// Set up the problem of one row: its coordinates, slacks and choices.
 template <class Real>
 void read_row(const Rows<Real>& rows, const Rules& r, Whole at, Whole q, const Point& p, Search& f) {
     for (int i = 0; i < rows.d; ++i) {

@@ -1,9 +1,9 @@
 // Choices: what the columns of a row may still do, and the bounds that follow from it.
 //
 // A column may take any number within bounds, one of a sorted grid, one of listed levels, or keep its
-// value (a step of 0). A *node* says for every column which of these are left. Of a node can be said,
-// column by column: its hull, the least value of the Lagrangian 1/2 |y|^2 + mu . (U y - b) over its true
-// choices, of which only so many columns may move, and which choices no better answer contains. The
+// value (a step of 0). A *node* holds for every column which of these are left. Three things can be computed
+// column by column: the hull of a node; the least value of the Lagrangian 1/2 |y|^2 + mu . (U y - b) over its
+// true choices, where only so many columns may move; and which choices no better answer contains. The
 // search over nodes is in branch.hpp.
 #pragma once
 
@@ -14,17 +14,17 @@ namespace voicecf {
 using Whole = std::int64_t;
 
 constexpr Whole ANY = 0, GRID = 1, LEVELS = 2;
-// What a column may still do in a node; one that counts is among those that may change.
+// Flags of a column in a node: it may keep its value, it may move, it counts as changed (moved or not).
 constexpr Whole KEEPS = 1, MOVES = 2, COUNTS = 4;
-// No option: a column that keeps its value, and one whose number is in the step itself. Options of a
+// Picks that are no option: the column keeps its value, or takes the number that is in the step. Options of a
 // long grid are counted from its middle, so they may be negative.
 constexpr Whole OWN = -(Whole(1) << 62), NUMBER = OWN + 1;
-// Of a grid's pitch: an option this close to the row's own value is that value.
+// An option closer to the row's own value than this share of the grid's pitch is that value.
 constexpr double SAME = 1e-6;
 // Relative difference below which a bound has reached the best answer.
 constexpr double REACHED = 1e-9;
 
-// Where a column's coordinates, options and levels stand.
+// Where a column's coordinates, options and levels start, and how many there are.
 struct Column {
     Whole first, width, freedom, start, count, level;
 };
@@ -44,14 +44,16 @@ struct Slacks {
     const double *u, *b;
 };
 
-// The least value of the Lagrangian column by column: its slope, values, picks and what was taken.
+// Least values of the Lagrangian: its slope g = U' mu, and for each column the least value, the choice that
+// has it, and whether the column is among those that move.
 struct Lagrangian {
     double *g, *value;
     Whole *pick, *taken;
     int left;  // columns that may move beyond those that count
 };
 
-// A Lagrangian value, and the least gain that is given up for one more column to move.
+// A value of the Lagrangian, and the smallest gain among the columns that move: what another column has to
+// replace.
 struct Value {
     double total, worst;
 };
@@ -95,7 +97,7 @@ inline Whole grid_near(const Options& o, int c, double y, Whole first, Whole las
     return std::fabs(options[below] - y) <= std::fabs(options[above] - y) ? below : above;
 }
 
-// The ends of what coordinate e of a column may do in a node.
+// The least and the largest step of coordinate e of a column in a node.
 inline void hull_of_coordinate(const Options& o, const Node& node, int c, Whole e, double& low,
                                double& high) {
     const Column& column = o.columns[c];
@@ -151,7 +153,7 @@ inline double option_value(const Options& o, int c, Whole at, const double* g, d
     return value;
 }
 
-// The options of a column that can be best: the span first..last.
+// Options of a column to compare with an aim: those from first to before last.
 inline void candidates(const Options& o, const Node& node, int c, double aim, Whole& first,
                        Whole& last) {
     first = 0;
@@ -195,7 +197,7 @@ inline void column_values(const Options& o, const Node& node, double share, Lagr
             const double g = l.g[i], y = best_number(o.low[i], o.high[i], g, share);
             if (share > 0.0)
                 l.value[c] = y * (0.5 * share * y + g);
-            else  // an open side is infinite then, which must not meet a 0
+            else  // y is infinite on an open side, and 0 times that is NaN
                 l.value[c] = g != 0.0 ? y * g : 0.0;
             l.pick[c] = NUMBER;
         } else if (node.flags(c) & MOVES) {
@@ -208,7 +210,7 @@ inline void column_values(const Options& o, const Node& node, double share, Lagr
     }
 }
 
-// Sum the values of the columns that count and of the best `left` others; marks what is taken.
+// Sum the least values of the columns that count and of the best `left` others, and mark these as taken.
 inline Value take_best(const Node& node, int many, Lagrangian& l) {
     double total = 0.0, worst = 0.0;
     int wanting = 0;
@@ -244,7 +246,7 @@ inline Value lagrangian(const Slacks& s, const double* mu, double share, const O
     return found;
 }
 
-// Whether a row, or mu . U, is too large for all choices of a node: nothing in it fits.
+// Whether a single row, or the sum mu . U of rows, proves that no choice of a node satisfies all rows.
 inline bool disproved(const Slacks& s, const double* mu, double* trial, const Options& o,
                       const Node& node, Lagrangian& l) {
     for (int j = 0; j <= s.m; ++j) {
@@ -258,7 +260,8 @@ inline bool disproved(const Slacks& s, const double* mu, double* trial, const Op
     return false;
 }
 
-// Set r = U y - b for the picked choices; squared length of what can be climbed along.
+// Set r = U y - b for the picked choices, the subgradient; returns the squared length of its part that keeps
+// mu >= 0.
 inline double residual_of(const Slacks& s, const double* mu, const Options& o, const Lagrangian& l,
                           double* r) {
     for (int j = 0; j < s.m; ++j) r[j] = -s.b[j];
@@ -279,14 +282,14 @@ inline double residual_of(const Slacks& s, const double* mu, const Options& o, c
     return square;
 }
 
-// Multipliers that a climb starts from and ends with, and its room.
+// Multipliers that a climb starts from and ends with, its workspace, its number of steps, and the best energy.
 struct Climb {
     double *mu, *trial, *r;
     int steps;
     double best;
 };
 
-// Raise the Lagrangian by subgradients with Polyak's step; its value at the best multipliers.
+// Subgradient ascent on the Lagrangian with Polyak's step length; returns its value at the best multipliers.
 inline Value climb(const Slacks& s, const Climb& k, const Options& o, const Node& node, Lagrangian& l) {
     double bound = -INF, ease = 1.0, square = 1.0;
     for (int j = 0; j < s.m; ++j) k.trial[j] = k.mu[j];
@@ -308,7 +311,7 @@ inline Value climb(const Slacks& s, const Climb& k, const Options& o, const Node
     }
 }
 
-// Strike out the ends of a grid whose options cost more than `room`; false if none is left.
+// Remove options at the ends of a grid that cost more than `room`; false if none is left.
 inline bool trim_grid(const Options& o, const Node& node, int c, double room, double slope) {
     const Whole first = node.begin(c), last = node.end(c);
     const double radius = std::sqrt(most(2.0 * room + slope * slope, 0.0)) * (1.0 + REACHED);
@@ -319,7 +322,7 @@ inline bool trim_grid(const Options& o, const Node& node, int c, double room, do
     return node.begin(c) <= node.end(c);
 }
 
-// Strike out the levels that cost more than `room`; false if none is left.
+// Remove levels that cost more than `room`; false if none is left.
 inline bool trim_levels(const Options& o, const Node& node, int c, double room, const double* g) {
     Whole* levels = node.levels(o.columns[c]);
     bool some = false;
@@ -333,13 +336,13 @@ inline bool trim_levels(const Options& o, const Node& node, int c, double room, 
     return some;
 }
 
-// Strike out the choices that no better answer contains; false if a column has none left. Taking another
-// choice than the Lagrangian's raises its value by the difference; where no more columns may move, one
-// more has to replace the least gain, `worst`.
+// Remove the choices that no better answer contains; false if a column has none left. Another choice than the
+// Lagrangian's raises its value by the difference. Where no more columns may move, a column that is to move
+// has to replace the one with the smallest gain, `worst`.
 inline bool trim(const Value& bound, double best, const Options& o, const Node& node,
                  const Lagrangian& l) {
     const double spare = best - bound.total + REACHED * best;
-    double following = 0.0;  // what another column gains if one of those taken stays
+    double following = 0.0;  // gain of the best column that is not taken
     for (int c = 0; c < o.many; ++c)
         if (!l.taken[c]) following = least(following, l.value[c]);
     for (int c = 0; c < o.many; ++c) {
@@ -361,7 +364,7 @@ inline bool trim(const Value& bound, double best, const Options& o, const Node& 
     return true;
 }
 
-// The choice of a column next to a step, and its squared distance from it.
+// The choice of a column nearest to a step, and its squared distance from it.
 inline Whole nearest_choice(const Options& o, const Node& node, int c, const double* y, double& best) {
     const Column& column = o.columns[c];
     Whole chosen = OWN;
@@ -392,19 +395,19 @@ inline Whole nearest_choice(const Options& o, const Node& node, int c, const dou
     return chosen;
 }
 
-// Whether a step moves a column.
+// Whether a step changes a column.
 inline bool changed(const Options& o, int c, const double* y) {
     for (Whole e = 0; e < o.columns[c].width; ++e)
         if (y[o.columns[c].first + e] != 0.0) return true;
     return false;
 }
 
-// The column that is furthest from a choice, or -1, and how many columns move.
+// The column that is furthest from all its choices, or -1, and how many columns move.
 struct Survey {
     int furthest, moved;
 };
 
-// Pick the choices next to a step.
+// Pick the choices nearest to a step.
 inline Survey survey(const Options& o, const Node& node, const double* y, Whole* pick) {
     Survey found = {-1, 0};
     double far = 0.0;
@@ -420,7 +423,7 @@ inline Survey survey(const Options& o, const Node& node, const double* y, Whole*
     return found;
 }
 
-// How many choices a column still has; numbers in bounds are one.
+// How many choices a column has left; all numbers within bounds count as one.
 inline Whole open_choices(const Options& o, const Node& node, int c) {
     const Column& column = o.columns[c];
     Whole some = node.flags(c) & KEEPS;
@@ -431,7 +434,8 @@ inline Whole open_choices(const Options& o, const Node& node, int c) {
     return some;
 }
 
-// How many more columns may change, -1 if too many do; where none may, the others stay.
+// How many more columns may change, negative if too many count already. Where none may, columns that do not
+// count have to keep their value.
 inline int close_counts(const Node& node, int many, int changes) {
     int left = changes;
     for (int c = 0; c < many; ++c) left -= node.flags(c) & COUNTS ? 1 : 0;

@@ -51,7 +51,7 @@ bool nearest(const Rows<Real>& rows, const double* points, std::int64_t* labels,
     Arena arena{memory.start, 0};
     Workspace<Real> w;
     lay_out(arena, rows, w);
-    nearest_chunk(rows, points, labels, doubtful, span.start, span.stop, w);
+    nearest_chunk(rows, points, {labels, doubtful}, span.start, span.stop, w);
     return true;
 }
 
@@ -76,10 +76,6 @@ bool floors(const Rows<double>& rows, const Prefixes& f, const Batch& batch, Spa
     if (memory.start)
         prefix_floors(rows, f, batch, span.start, span.stop, reinterpret_cast<double*>(memory.start));
     return memory.start;
-}
-
-void boxes(const Prefixes& f, const Batch& batch, Span span) {
-    prefix_boxes(f, batch, span.start, span.stop);
 }
 
 void measured(const Measure& m, Span span) { measure_chunk(m, span.start, span.stop); }
@@ -136,9 +132,9 @@ void lloyd_spread(const Table& t, const std::int32_t* labels, double* out, Span 
 
 const Kernels& kernels() {
     static const Kernels all = {
-        project<double>, project<float>, nearest<double>, nearest<float>, branch,
-        floors,          boxes,          measured,        missed,         repaired,
-        lloyd_nearest,   lloyd_pass,     lloyd_distances, lloyd_add_up,   lloyd_spread,
+        project<double>, project<float>,  nearest<double>, nearest<float>, branch,
+        floors,          measured,        missed,          repaired,       lloyd_nearest,
+        lloyd_pass,      lloyd_distances, lloyd_add_up,    lloyd_spread,
     };
     return all;
 }

@@ -21,7 +21,6 @@ struct Kernels {
     bool (*nearest_many)(const Rows<float>&, const double*, std::int64_t*, bool*, Span);
     bool (*branch)(const Rows<double>&, const Batch&, const Rules&, const Found&, Span);
     bool (*prefix_floors)(const Rows<double>&, const Prefixes&, const Batch&, Span);
-    void (*prefix_boxes)(const Prefixes&, const Batch&, Span);
     void (*measure)(const Measure&, Span);
     bool (*misses)(const Pairwise&, std::int64_t first, bool*, Span);
     bool (*repair)(const Pairwise&, double*, std::int64_t n, Span);

@@ -24,10 +24,13 @@ constexpr int STRIP = 1024;
 
 // Copy rows start to stop into columns; columns beyond repeat the last row.
 inline void turn(const Table& t, std::int64_t start, std::int64_t stop, double* block) {
-    for (int q = 0; q < LLOYD_ROWS; ++q) {
-        const std::int64_t at = start + q < stop ? start + q : stop - 1;
-        const double* x = t.X + at * t.d;
-        for (int v = 0; v < t.d; ++v) block[v * LLOYD_ROWS + q] = x[v];
+    for (int first = 0; first < LLOYD_ROWS; first += 8) {
+        const double* lines[8];
+        for (int q = 0; q < 8; ++q) {
+            const std::int64_t at = start + first + q;
+            lines[q] = t.X + (at < stop ? at : stop - 1) * t.d;
+        }
+        turn_lines(lines, t.d, block + first, LLOYD_ROWS);
     }
 }
 

@@ -23,9 +23,8 @@ struct Measure {
 };
 
 struct Prefixes {
-    const std::int64_t *order, *counts;
+    const std::int64_t* order;
     int length, d;
-    double *lo_out, *hi_out;
     std::int64_t* floor;
 };
 
@@ -53,22 +52,6 @@ inline void measure_chunk(const Measure& m, std::int64_t start, std::int64_t sto
         m.cost[p] = cost;
         m.energy[p] = energy;
         m.changed[p] = count;
-    }
-}
-
-// Boxes in which only the first counts[p] coordinates of the order may move.
-inline void prefix_boxes(const Prefixes& f, const Batch& batch, std::int64_t start, std::int64_t stop) {
-    for (std::int64_t p = start; p < stop; ++p) {
-        const std::int64_t at = (batch.rows ? batch.rows[p] : p);
-        const double *a = batch.points + at * f.d, *lo = batch.lo + (batch.own_lo ? at * f.d : 0),
-                     *hi = batch.hi + (batch.own_hi ? at * f.d : 0);
-        double *low = f.lo_out + p * f.d, *high = f.hi_out + p * f.d;
-        for (int i = 0; i < f.d; ++i) low[i] = high[i] = a[i];
-        for (std::int64_t r = 0; r < f.counts[p]; ++r) {
-            const std::int64_t i = f.order[r];
-            low[i] = lo[i];
-            high[i] = hi[i];
-        }
     }
 }
 

@@ -43,19 +43,28 @@ void enough(bool memory) {
 // Arrays of a batch, and the view of them.
 struct BatchArrays {
     Matrix points, lo, hi;
-    std::optional<Index> rows, places, targets;
+    std::optional<Index> rows, targets, ranks, counts;
     Batch view;
 
     BatchArrays(Matrix points_, Matrix lo_, Matrix hi_, std::optional<Index> rows_,
-                std::optional<Index> places_, std::optional<Index> targets_)
-        : points(points_), lo(lo_), hi(hi_), rows(rows_), places(places_), targets(targets_) {
+                std::optional<Index> targets_)
+        : points(points_), lo(lo_), hi(hi_), rows(rows_), targets(targets_) {
         const std::size_t n = points.shape(0), d = points.shape(1);
         for (const Matrix* side : {&lo, &hi})
             require(side->shape(1) == d && (side->shape(0) == 1 || side->shape(0) == n),
                     "a batch needs one box, or one a point");
-        view = {points.data(), rows ? rows->data() : nullptr, places ? places->data() : nullptr,
-                targets ? targets->data() : nullptr, lo.data(), hi.data(), lo.shape(0) > 1,
-                hi.shape(0) > 1};
+        view = {points.data(), rows ? rows->data() : nullptr, targets ? targets->data() : nullptr,
+                lo.data(),     hi.data(),                     lo.shape(0) > 1,
+                hi.shape(0) > 1, nullptr,                     nullptr};
+    }
+
+    // Let only the coordinates move whose rank is below the count of a problem.
+    void limit(Index ranks_, Index counts_) {
+        require(ranks_.shape(0) == points.shape(1), "a batch needs one rank a coordinate");
+        ranks = ranks_;
+        counts = counts_;
+        view.ranks = ranks->data();
+        view.counts = counts->data();
     }
 };
 
@@ -151,17 +160,8 @@ void nearest(const Prepared& rows, const Matrix& points, const Array<std::int64_
 
 void prefix_floors(const Prepared& rows, const BatchArrays& batch, const Index& order,
                    const Array<std::int64_t, 1>& floor, std::int64_t start, std::int64_t stop) {
-    const Prefixes f = {order.data(), nullptr, int(order.shape(0)), rows.few.d,
-                        nullptr,      nullptr, floor.data()};
+    const Prefixes f = {order.data(), int(order.shape(0)), rows.few.d, floor.data()};
     enough(loops().prefix_floors(rows.few, f, batch.view, {start, stop}));
-}
-
-void prefix_boxes(const BatchArrays& batch, const Index& order, const Index& counts,
-                  const Array<double, 2>& lo, const Array<double, 2>& hi, std::int64_t start,
-                  std::int64_t stop) {
-    const Prefixes f = {order.data(), counts.data(), int(order.shape(0)), int(batch.points.shape(1)),
-                        lo.data(),    hi.data(),     nullptr};
-    loops().prefix_boxes(f, batch.view, {start, stop});
 }
 
 // Arrays of answers to measure, and what they are measured by.
@@ -318,10 +318,9 @@ struct PairwiseArrays {
 
 void bind_rows(nb::module_& m) {
     nb::class_<BatchArrays>(m, "Batch")
-        .def(nb::init<Matrix, Matrix, Matrix, std::optional<Index>, std::optional<Index>,
-                      std::optional<Index>>(),
-             "points"_a, "lo"_a, "hi"_a, "rows"_a = nb::none(), "places"_a = nb::none(),
-             "targets"_a = nb::none());
+        .def(nb::init<Matrix, Matrix, Matrix, std::optional<Index>, std::optional<Index>>(), "points"_a,
+             "lo"_a, "hi"_a, "rows"_a = nb::none(), "targets"_a = nb::none())
+        .def("limit", &BatchArrays::limit, "ranks"_a, "counts"_a);
     nb::class_<ResultArrays>(m, "Results")
         .def(nb::init<Array<double, 2>, Array<double, 2>, Array<double, 1>, Array<double, 1>,
                       Array<std::int8_t, 1>>(),
@@ -339,8 +338,6 @@ void bind_rows(nb::module_& m) {
         .def("prefix_floors", &prefix_floors, nb::arg(), nb::arg(), nb::arg().noconvert(), nb::arg(),
              nb::arg(), Free())
         .def("branch", &branch, Free());
-    m.def("prefix_boxes", &prefix_boxes, nb::arg(), nb::arg(), nb::arg(), nb::arg().noconvert(),
-          nb::arg().noconvert(), nb::arg(), nb::arg(), Free());
 }
 
 void bind_search(nb::module_& m) {

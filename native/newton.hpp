@@ -5,7 +5,7 @@
 // rows tight on the coordinates that are free, and drops rows whose multiplier falls to zero.
 //
 // While the box does not bind, U y - b = -(U U') mu - b: the multipliers are a problem in the Gram
-// matrix of the rows alone. Both ways end in a handful of steps or give the point up. What they
+// matrix of the rows alone. Both methods take few iterations or give the point up; an answer that they
 // accept satisfies the KKT conditions.
 #pragma once
 
@@ -14,9 +14,17 @@
 namespace voicecf {
 namespace VOICECF_SET {
 
-// Slack that makes up for the model's rounding at an answer of these sizes.
+// Slack that a row needs at an answer of these sizes, so that the model's rounding cannot cross the row.
 inline double room_for(const Guard& g, const Sizes& z) {
     return g.constant + g.of_size * z.size + g.of_square * z.square + g.of_step * z.step;
+}
+
+// Slack h - u . x of a point in a unit row, with far = |x|^2. A point that is beyond the row by no more than
+// rounding of the row's terms is on the row: its slack is 0, so that it has no need to move.
+inline double slack_of(double offset, const double* u, const Steps& s, double far) {
+    const double slack = offset - dot(u, s.x, s.wide);
+    if (slack >= 0.0 || slack * slack > 4.0 * TIGHT * TIGHT * far) return slack;  // the terms are <= 2 |x|
+    return -slack > TIGHT * (std::fabs(offset) + dot_of_sizes(u, s.x, s.wide)) ? slack : 0.0;
 }
 
 // Solve h x = rhs in place (lower triangle); false where h is singular to working accuracy.
@@ -49,7 +57,7 @@ inline bool solve_spd(double* h, int stride, double* rhs, int size) {
     return true;
 }
 
-// Set y = clip(-U' mu, low, high); its squared length.
+// Set y = clip(-U' mu, low, high) and return its squared length.
 inline double step_of(const Choice& c, Steps& s) {
     fill(s.y, 0.0, s.wide);
     for (int p = 0; p < c.count; ++p)
@@ -64,19 +72,21 @@ inline double step_of(const Choice& c, Steps& s) {
     return total(square);
 }
 
-// How far row p may be off: rounding of its own terms.
+// Rounding error of the residual of row p: TIGHT of the sum of its absolute terms.
 inline double slip_of(const Choice& c, int p, const Steps& s) {
     return TIGHT * (std::fabs(c.b[p]) + dot_of_sizes(c.rows[p], s.y, s.wide));
 }
 
-// What pricing a choice says: the most violated row or -1, whether active rows are tight, the gap.
+// Result of `price`: the most violated row without a multiplier or -1, whether all rows with one are tight,
+// and the duality gap.
 struct Priced {
     int worst;
     bool settled;
     double gap;
 };
 
-// Set the residual U y - b of the choice.
+// Compute the residual U y - b of the choice, and judge it. The rounding error of a row (slip_of) is between
+// `narrow` and `widest`, which cost no second pass over its terms.
 inline Priced price(const Choice& c, const Steps& s, double length) {
     Priced found = {-1, true, 0.0};
     double violation = 0.0;
@@ -84,10 +94,10 @@ inline Priced price(const Choice& c, const Steps& s, double length) {
         const double b = std::fabs(c.b[p]);
         const double v = dot(c.rows[p], s.y, s.wide) - c.b[p], off = std::fabs(v);
         c.residual[p] = v;
-        const double widest = TIGHT * (b + length);  // unit rows: no terms are larger
+        const double widest = TIGHT * (b + length);
         if (c.mu[p] > 0.0) {
             found.gap -= c.mu[p] * v;
-            const double narrow = TIGHT * (b + std::fabs(v + c.b[p]));  // nor smaller than their sum
+            const double narrow = TIGHT * (b + std::fabs(v + c.b[p]));
             const bool tight = off <= narrow || (off <= widest && off <= slip_of(c, p, s));
             found.settled = found.settled && tight;
         } else if (v > violation && (v > widest || v > slip_of(c, p, s))) {
@@ -128,7 +138,7 @@ inline bool newton_step(Choice& c, Steps& s, int active) {
     return true;
 }
 
-// Set multipliers to zero that are rounding next to the largest; whether there were any.
+// Reset multipliers to 0 that are rounding noise next to the largest; true if there were any.
 inline bool drop_dust(Choice& c) {
     double largest = 0.0;
     bool some = false;
@@ -141,7 +151,7 @@ inline bool drop_dust(Choice& c) {
     return some;
 }
 
-// Newton on the choice, from the multipliers at hand; true where the KKT conditions hold.
+// Newton on the choice, from the multipliers in c.mu; true where the KKT conditions hold.
 inline bool newton(Choice& c, Steps& s) {
     bool clean = false;
     for (int turn = 0; turn < NEWTON_STEPS; ++turn) {
@@ -163,7 +173,7 @@ inline bool newton(Choice& c, Steps& s) {
     return false;
 }
 
-// Take back what is rounding alone: of a coordinate that stays, or that stops at its bound.
+// Reset coordinates that differ from 0 or from a bound by rounding noise alone to that value.
 inline void snap(Choice& c, Steps& s) {
     double* terms = s.free;
     fill(terms, 0.0, s.wide);
@@ -207,8 +217,8 @@ inline int most_violated(const Choice& c, int active) {
     return worst;
 }
 
-// Solve for the multipliers of the active rows; those that are not positive leave. How many stay, or
-// -1 where rows depend on each other.
+// Solve for the multipliers of the active rows, and drop rows whose multiplier is not positive. Returns how
+// many rows are left, or -1 where rows depend on each other.
 inline int solve_active(Choice& c, int active) {
     for (int p = 0; p < active; ++p) {
         c.rhs[p] = -c.b[c.act[p]];
@@ -228,8 +238,8 @@ inline int solve_active(Choice& c, int active) {
     return kept;
 }
 
-// Multipliers of the choice without a box, from those that its first rows had and all new rows at once.
-// False where rows depend on each other.
+// Multipliers of the choice without a box. Starts with the rows that had a multiplier, and all rows that are
+// new. False where active rows depend on each other.
 inline bool all_at_once(Choice& c) {
     int active = 0;
     for (int p = 0; p < c.count; ++p) {
@@ -252,8 +262,8 @@ inline bool all_at_once(Choice& c) {
     return false;
 }
 
-// Make row w tight, dropping active rows whose multiplier falls to zero on the way; false if none of
-// them has to give way.
+// Make row w tight, dropping active rows whose multiplier falls to zero on the way; false if the row depends
+// on the active ones and none of these can be dropped.
 inline bool enforce_row(Choice& c, int w, int& active) {
     const int stride = c.limit + 1;
     const double* g = c.gram + w * stride;
@@ -298,7 +308,7 @@ inline bool one_by_one(Choice& c) {
     for (int turn = 0; turn < NEWTON_STEPS + 4 * c.count; ++turn) {
         const int worst = most_violated(c, active);
         if (worst < 0) {
-            const int kept = solve_active(c, active);  // the same, without the rounding of the way
+            const int kept = solve_active(c, active);  // afresh: without rounding of the updates
             if (kept < 0) return false;
             if (kept == active && most_violated(c, active) < 0) return true;
             active = kept;
@@ -309,7 +319,7 @@ inline bool one_by_one(Choice& c) {
     return false;
 }
 
-// Set y = -U' mu and the residual; whether the KKT conditions clearly hold.
+// Set y = -U' mu and the residual; true if the KKT conditions hold, without a box and without doubt.
 inline bool settle_free(Choice& c, Steps& s) {
     double* terms = s.free;
     const Doubles zero = Doubles::all(0.0), dust = Doubles::all(DUST);
@@ -348,7 +358,7 @@ inline bool settle_free(Choice& c, Steps& s) {
     return settled && std::fabs(gap) <= CLOSED * 0.5 * square;
 }
 
-// Whether a step from within the box keeps to it, with room for rounding.
+// Whether a point of the box stays in it by this step, even if the step were longer by its rounding.
 inline bool keeps_in_box(const Steps& s) {
     const Doubles zero = Doubles::all(0.0), dust = Doubles::all(DUST);
     Doubles off = zero;
@@ -372,13 +382,15 @@ inline Sizes sizes_of(const Steps& s) {
     return {std::sqrt(total(size)), std::sqrt(total(step)), total(square)};
 }
 
-// Whether an answer can be squared, and is no rest of a step so long that it cancels.
+// False where squares of the answer overflow, or where the step is so much longer than the answer's distance
+// from the origin that cancellation leaves too few digits.
 inline bool is_sound(const Sizes& z) {
     return z.size < HUGE_SIZE && z.step * z.step <= LONG * LONG * z.square;
 }
 
-// Ask for more room where the model's own arithmetic could still see a rival; true if it did. The
-// uncontracted boundary is `behind` the row's own slack `base`.
+// Move a row inwards, by lowering its b, if the answer is so close to the true boundary that the model's
+// rounding could cross it; true if the row was moved. The true boundary lies `behind` further out than the
+// row, whose slack at the point is `base`.
 inline bool push_row(const Guard& g, const Sizes& z, double base, double residual, double& b) {
     const double need = room_for(g, z);
     const double missing = need - (g.behind + base - b - residual);
@@ -387,6 +399,7 @@ inline bool push_row(const Guard& g, const Sizes& z, double base, double residua
     return true;
 }
 
+// The same for all rows of the choice; true if any was moved.
 inline bool push(Choice& c, const Sizes& z) {
     bool pushed = false;
     for (int p = 0; p < c.count; ++p)
@@ -394,10 +407,10 @@ inline bool push(Choice& c, const Sizes& z) {
     return pushed;
 }
 
-// Largest multiple of the step that keeps to the box.
+// Largest multiple of the step that stays in the box.
 inline double reach_in_box(const Steps& s) {
     const Doubles zero = Doubles::all(0.0), open = Doubles::all(-INF);
-    Doubles found = open;  // the least of all, with its sign turned
+    Doubles found = open;  // minus the least multiple so far
     for (int i = 0; i < s.wide; i += 8) {
         const Doubles y = Doubles::load(s.y + i), size = size_of(y);
         const Doubles side = if_less(zero, y, Doubles::load(s.high + i), zero - Doubles::load(s.low + i));
@@ -406,7 +419,7 @@ inline double reach_in_box(const Steps& s) {
     return -highest(found);
 }
 
-// Turn a step into a point, in z: unmoved coordinates keep their bits, bounds are hit exactly.
+// Convert the step y to the point z: coordinates with a step of 0 keep their bits, bounds are met exactly.
 inline void leave(Steps& s, const double* inverse) {
     const Doubles zero = Doubles::all(0.0);
     for (int i = 0; i < s.wide; i += 8) {

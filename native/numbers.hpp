@@ -18,7 +18,7 @@ constexpr double INF = std::numeric_limits<double>::infinity();
 constexpr double EPS = std::numeric_limits<double>::epsilon();
 constexpr double TIGHT = 4e-15;
 constexpr double LOOSE = 1e-12;
-constexpr double DEPENDENT = 1e-12;
+constexpr double DEPENDENT = 1e-14;
 constexpr double SINGULAR = 1e-4;
 constexpr double CLOSED = 1e-10;
 constexpr double LONG = 1e4;
@@ -64,6 +64,13 @@ inline void add_to(double* y, double factor, const double* a, int padded) {
 }
 
 inline Doubles size_of(Doubles v) { return larger(v, Doubles::all(0.0) - v); }
+
+inline Doubles root_of(Doubles v) {
+    double held[8];
+    v.store(held);
+    for (double& h : held) h = std::sqrt(h);
+    return Doubles::load(held);
+}
 
 // Store a pack in either precision.
 inline void store_as(Doubles v, double* to) { v.store(to); }

@@ -62,12 +62,16 @@ struct Rows {
     bool expanded;
 };
 
-// Points, which of them, where their answers go, and their boxes: one for all, or one each.
+// Points, which of them, and their boxes: one for all, or one each. With ranks and counts, coordinates
+// whose rank is not below the count of a problem keep their values.
 struct Batch {
     const double* points;
-    const std::int64_t *rows, *places, *targets;  // null: in order; listed rows have no target
+    const std::int64_t *rows, *targets;  // null: in order; listed rows have no target
     const double *lo, *hi;
     bool own_lo, own_hi;
+    const std::int64_t *ranks, *counts;  // null: all may move
+
+    bool one_box() const { return !own_lo && !own_hi && !ranks; }
 };
 
 // Where answers are written. What is null is not asked for.
@@ -97,7 +101,9 @@ struct Choice {
 struct Point {
     const double *at, *lo, *hi;
     int target;
-    double size, far;  // |scale a| and |x|^2
+    double size, far;                     // |scale a| and |x|^2
+    const std::int64_t* ranks = nullptr;  // null: all coordinates may move
+    std::int64_t count = 0;               // coordinates of this rank and above keep their values
 };
 
 // A point and its step, coordinate by coordinate, padded: the point as it is (a), from the rows'
@@ -126,12 +132,13 @@ struct ActiveSet {
     std::int8_t* state;
 };
 
-// Working memory of a block of points: rows, coordinates or numbers, each for eight points.
+// Working memory of a block of eight points. `at` holds the points one after the other, padded; `x`, and
+// what there is of each row, have the eight points side by side.
 struct Block {
-    double *x, *base, *b, *rise, *mu;
-    double far[8], lack[8], pick[8], own[8], off[8], gap[8], reach[8];
-    Sizes sizes[8];
-    int rows[8];
+    double far[8], lack[8], pick[8], next[8], along[8], lead[8], own[8], off[8], gap[8], reach[8];
+    double size[8], step[8], square[8];
+    double *at, *x, *base, *b, *rise, *mu;
+    bool several[8];  // whether more than the most violated row may have a multiplier
     int *order, *starts;
 };
 

@@ -1,11 +1,13 @@
-// The path of a point: price all rows, take in those that matter, solve for these, and again.
+// Projection of points: cutting planes over Newton, and the active-set method as a fallback.
 //
-// Of all rows few matter to an answer. A point starts with none, and each round prices all rows at the
-// step so far (scores.hpp), takes in violated ones, and solves for the rows taken in: by their Gram
-// matrix while the box does not bind, by Newton with the box implicit once it does (newton.hpp). Where
-// no row is violated, and none is closer than the model's rounding allows, the step is the answer.
-// What is given up on the way goes to the active-set method with all rows (active_set.hpp).
+// Few of all rows are active at an answer. A point starts with no rows. Each round prices all rows at the
+// step so far (scores.hpp), adds violated ones to the choice, and solves for the choice: by its Gram matrix
+// while the box does not bind, by Newton with the box implicit once it does (newton.hpp). Where no row is
+// violated, and none is closer than the model's rounding allows, the step is the answer. Points that this
+// gives up go to the active-set method with all rows (active_set.hpp).
 #pragma once
+
+#include <cstring>
 
 #include "active_set.hpp"
 #include "blocks.hpp"
@@ -15,21 +17,24 @@
 namespace voicecf {
 namespace VOICECF_SET {
 
-// Violated rows that are taken in at a time, if violated by at least this share of the worst.
+// At most so many violated rows are added a round, each violated by at least this share of the worst.
 constexpr int CUTS = 6;
 constexpr double CUT_SHARE = 0.5;
 constexpr int ROUNDS = 48;
 
-// Copy the box of a point.
+// Copy the box of a point, and note whether it is empty and whether it has any finite side.
 template <class Real>
 void read_box(const Point& p, Workspace<Real>& w) {
+    double *lo = w.s.lo, *hi = w.s.hi;
+    copy_line(p.lo, lo, w.s.d);
+    copy_line(p.hi, hi, w.s.d);
+    for (int i = 0; i < (p.ranks ? w.s.d : 0); ++i)
+        if (p.ranks[i] >= p.count) lo[i] = hi[i] = p.at[i];
     bool some = true, bounded = false;
     for (int i = 0; i < w.s.d; ++i) {
-        some &= (p.lo[i] <= p.hi[i]) & (p.lo[i] < INF) & (p.hi[i] > -INF);
-        bounded |= (p.lo[i] > -INF) | (p.hi[i] < INF);
+        some &= (lo[i] <= hi[i]) & (lo[i] < INF) & (hi[i] > -INF);
+        bounded |= (lo[i] > -INF) | (hi[i] < INF);
     }
-    copy_line(p.lo, w.s.lo, w.s.d);
-    copy_line(p.hi, w.s.hi, w.s.d);
     for (int i = 0; i < (bounded ? 0 : w.s.d); ++i) {
         w.s.low[i] = -INF;
         w.s.high[i] = INF;
@@ -38,7 +43,7 @@ void read_box(const Point& p, Workspace<Real>& w) {
     w.bounded = bounded;
 }
 
-// Turn a point and its box into steps.
+// Convert a point and its box to the scaled coordinates of steps.
 template <class Real>
 void enter(const Rows<Real>& rows, Point& p, bool bounded, Steps& s) {
     const double* origin = rows.pairs ? rows.centers + std::size_t(p.target) * rows.wide : rows.origin;
@@ -60,9 +65,9 @@ void enter(const Rows<Real>& rows, Point& p, bool bounded, Steps& s) {
     p.far = total(far);
 }
 
-// Set row j as the next of the choice, without taking it in. It asks at once for the room that an answer
-// at the row is likely to need: about as large as the point, as far from it as the row, and half way
-// between two centroids.
+// Load row j into the place behind the choice, without adding it. Its b already includes the slack that the
+// model's rounding is likely to need at an answer: for an answer about as large as the point, as far from it
+// as the row, and half way between two centroids.
 template <class Real>
 void load_row(const Rows<Real>& rows, const Point& p, int j, Workspace<Real>& w) {
     Choice& c = w.choice;
@@ -87,13 +92,13 @@ void load_row(const Rows<Real>& rows, const Point& p, int j, Workspace<Real>& w)
         c.guards[at] = rows.guards[j];
         offset = rows.offsets[j];
     }
-    c.base[at] = offset - dot(c.rows[at], w.s.x, rows.wide);
+    c.base[at] = slack_of(offset, c.rows[at], w.s, p.far);
     const Sizes near = {p.size, most(-c.base[at], 0.0), least(p.far, 4.0 * offset * offset)};
     const double need = 2.0 * room_for(c.guards[at], near);
     c.b[at] = c.base[at] - most(need - c.guards[at].behind, 0.0);
 }
 
-// Take the loaded row into the choice.
+// Add the loaded row to the choice.
 template <class Real>
 void take_row(const Rows<Real>& rows, Workspace<Real>& w) {
     Choice& c = w.choice;
@@ -103,7 +108,7 @@ void take_row(const Rows<Real>& rows, Workspace<Real>& w) {
         c.gram[at * stride + q] = c.gram[q * stride + at] = dot(c.rows[at], c.rows[q], rows.wide);
 }
 
-// Whether the loaded row holds, and is as far off as the model's rounding needs.
+// Whether the loaded row holds at the step, with the slack that the model's rounding needs.
 template <class Real>
 bool has_room(const Rows<Real>& rows, const Workspace<Real>& w, const Sizes& z) {
     const Choice& c = w.choice;
@@ -115,7 +120,8 @@ bool has_room(const Rows<Real>& rows, const Workspace<Real>& w, const Sizes& z) 
            -slack <= TIGHT * (std::fabs(base) + dot_of_sizes(u, w.s.y, rows.wide));
 }
 
-// Take in rows that are clearly violated: the worst alone at first; how many, or -1 for too many.
+// Add rows that are violated beyond the error of pricing: at first the worst one only. Returns how many, or
+// -1 if the choice is full.
 template <class Real>
 int take_violated(const Rows<Real>& rows, const Point& p, Workspace<Real>& w) {
     const double worst = highest_peak(w.peaks, rows.long_);
@@ -133,7 +139,8 @@ int take_violated(const Rows<Real>& rows, const Point& p, Workspace<Real>& w) {
     return count;
 }
 
-// Take in rows that scores cannot tell to be satisfied, or that are too close for the model's rounding.
+// Add rows that are violated within the error of pricing, or too close for the model's rounding. Returns how
+// many, or -1 if the choice is full.
 template <class Real>
 int take_close(const Rows<Real>& rows, const Point& p, const Sizes& z, Workspace<Real>& w) {
     const double bar = -(w.error + room_of_all(rows, z));
@@ -149,7 +156,7 @@ int take_close(const Rows<Real>& rows, const Point& p, const Sizes& z, Workspace
     return taken;
 }
 
-// Solve for the rows of the choice: new multipliers, and the step that they make. False if given up.
+// Solve for the multipliers and the step of the choice; false if given up.
 template <class Real>
 bool move(Workspace<Real>& w) {
     Choice& c = w.choice;
@@ -166,7 +173,8 @@ bool move(Workspace<Real>& w) {
     return true;
 }
 
-// Set the first step, which brings the point into its box, and whether the box binds from the start.
+// Set the first step: from the point to the nearest point of its box. `moved` says whether it is not zero,
+// `boxed` whether the box binds already or some coordinate is fixed.
 inline void start(Steps& s, bool& boxed, bool& moved) {
     const Doubles zero = Doubles::all(0.0), one = Doubles::all(1.0);
     Doubles away = zero, open = one;
@@ -184,7 +192,7 @@ inline void start(Steps& s, bool& boxed, bool& moved) {
     for (int i = s.d / 8 * 8; i < s.d; ++i) boxed |= s.free[i] == 0.0;
 }
 
-// Whether the step along the loaded row alone makes it tight and keeps to the box; its sizes.
+// Step straight to the loaded row; true if that makes the row tight and stays in the box.
 inline bool step_along(Choice& c, Steps& s, Sizes& z) {
     const Doubles zero = Doubles::all(0.0), b = Doubles::all(c.b[0]), dust = Doubles::all(DUST);
     Doubles rise = zero, size = zero, step = zero, square = zero, off = zero;
@@ -209,8 +217,8 @@ inline bool step_along(Choice& c, Steps& s, Sizes& z) {
            slack * c.mu[0] <= CLOSED * 0.5 * energy;
 }
 
-// Answer a point by the most violated row alone. Most points need no more, and no bound; false where
-// that is not clear, and the point has to be solved.
+// Solve with the most violated row alone, which is enough for most points; false where another row or a
+// bound may matter, too.
 template <class Real>
 bool one_row(const Rows<Real>& rows, const Point& p, Workspace<Real>& w) {
     Choice& c = w.choice;
@@ -230,13 +238,16 @@ bool one_row(const Rows<Real>& rows, const Point& p, Workspace<Real>& w) {
     return highest_peak(w.peaks, rows.long_) < -(w.error + room_of_all(rows, z));
 }
 
-// Answer one point by Newton on few rows; unresolved where that is given up.
+// Solve for one point by Newton on a choice of rows; UNRESOLVED where that is given up.
 template <class Real>
 Status solve(const Rows<Real>& rows, const Point& p, Workspace<Real>& w) {
-    if (one_row(rows, p, w)) return OPTIMAL;
+    // Where a block of few rows has left a point open, its bounds bind as a rule.
+    const bool tried = rows.stored.u && rows.stored.m <= FEW_ROWS;
+    if (!tried && one_row(rows, p, w)) return OPTIMAL;
     Choice& c = w.choice;
     c.count = c.known = 0;
     start(w.s, w.boxed, w.moved);
+    w.boxed |= tried && w.bounded;
     int pushes = 0;
     for (int round = 0; round < ROUNDS; ++round) {
         price_all(rows, p, w);
@@ -252,7 +263,8 @@ Status solve(const Rows<Real>& rows, const Point& p, Workspace<Real>& w) {
     return UNRESOLVED;
 }
 
-// Give the active-set method all rows of the target of a point.
+// Hand all rows of a point's target to the active-set method. Rows that are made from centroids are kept until
+// another target comes.
 template <class Real>
 void list_rows(const Rows<Real>& rows, const Point& p, Workspace<Real>& w) {
     ActiveSet& a = w.hard;
@@ -287,7 +299,7 @@ void measure(const Rows<Real>& rows, const Results& out, std::int64_t to, const 
     out.changed[to] = std::int64_t(total(changed));
 }
 
-// Write what was found without the active-set method.
+// Write the answer of `solve`.
 template <class Real>
 void write_found(const Rows<Real>& rows, const Point& p, const Results& out, std::int64_t to,
                  Workspace<Real>& w) {
@@ -305,13 +317,13 @@ void write_found(const Rows<Real>& rows, const Point& p, const Results& out, std
     leave(w.s, rows.inverse);
 }
 
-// Answer a point with all rows, and write what was found.
+// Solve for a point by the active-set method with all rows, and write the answer.
 template <class Real>
 Status write_hard(const Rows<Real>& rows, const Point& p, const Results& out, std::int64_t to,
                   Workspace<Real>& w) {
     ActiveSet& a = w.hard;
     list_rows(rows, p, w);
-    const Settled found = settle_point(a, w.s);
+    const SafeAnswer found = answer_safely(a, w.s);
     if (found.status == OPTIMAL) {
         const double step = found.sizes.step;
         out.gap[to] = out.source ? found.gap * (step > 0.0 ? 2.0 / (step * step) : 2.0) : found.gap;
@@ -345,11 +357,10 @@ inline void write_already(const Point& p, const Results& out, std::int64_t to, i
     out.changed[to] = 0;
 }
 
-// Tell the cluster of a point; whether it is in its target. -1 where the model has to be asked.
+// Write the cluster of a point, -1 where only the model's own predict can decide; true if it is the target.
 template <class Real>
 bool tell_source(const Rows<Real>& rows, const Point& p, double span, const Results& out,
                  std::int64_t to, Workspace<Real>& w) {
-    if (out.copies) copy_line(p.at, out.copies + to * rows.d, rows.d);
     out.source[to] = -1;
     if (!(span < FURTHEST<Real>)) return false;
     const Nearest found = nearest_of(rows, span, w.score, w);
@@ -357,7 +368,7 @@ bool tell_source(const Rows<Real>& rows, const Point& p, double span, const Resu
     return out.source[to] == p.target;
 }
 
-// Answer one point whose scores are known, and whether it is in its target.
+// Solve for one point, whose scores are known and which is not in its target, and write the answer.
 template <class Real>
 void answer(const Rows<Real>& rows, Point& p, double span, const Results& out, std::int64_t to,
             Workspace<Real>& w) {
@@ -382,15 +393,17 @@ void answer(const Rows<Real>& rows, Point& p, double span, const Results& out, s
 template <class Real>
 Point point_of(const Rows<Real>& rows, const Batch& batch, std::int64_t q) {
     const std::int64_t at = batch.rows ? batch.rows[q] : q, d = rows.d;
-    return {batch.points + at * d, batch.lo + (batch.own_lo ? at * d : 0),
-            batch.hi + (batch.own_hi ? at * d : 0), batch.targets ? int(batch.targets[q]) : 0, 0.0, 0.0};
+    return {batch.points + at * d,
+            batch.lo + (batch.own_lo ? at * d : 0),
+            batch.hi + (batch.own_hi ? at * d : 0),
+            batch.targets ? int(batch.targets[q]) : 0,
+            0.0,
+            0.0,
+            batch.ranks,
+            batch.ranks ? batch.counts[q] : 0};
 }
 
-inline std::int64_t place_of(const Batch& batch, std::int64_t q) {
-    return batch.places ? batch.places[q] : q;
-}
-
-// Score some points together, and answer them one by one.
+// Compute the scores of up to BLOCK points together, then solve for them one by one.
 template <class Real>
 void answer_scored(const Rows<Real>& rows, const Batch& batch, const Results& out,
                    const std::int64_t* which, int count, Workspace<Real>& w) {
@@ -404,8 +417,8 @@ void answer_scored(const Rows<Real>& rows, const Batch& batch, const Results& ou
             multiply<Real, 1>(rows, w.block + q * rows.wide, w.scores + std::size_t(q) * rows.long_);
     for (int q = 0; q < count; ++q) {
         Point p = point_of(rows, batch, which[q]);
-        const std::int64_t to = place_of(batch, which[q]);
-        if (batch.own_lo || batch.own_hi) read_box(p, w);
+        const std::int64_t to = which[q];
+        if (!batch.one_box()) read_box(p, w);
         w.score = w.scores + std::size_t(q) * rows.long_;
         copy_line(p.at, w.s.a, rows.d);
         if (out.source && !rows.stored.u && tell_source(rows, p, w.spans[q], out, to, w))
@@ -415,20 +428,19 @@ void answer_scored(const Rows<Real>& rows, const Batch& batch, const Results& ou
     }
 }
 
-// Answer a block of points of one target; those that the block leaves open are put into `left`.
+// Solve for a block of points of one target. Points that need more than a block does are appended to `left`;
+// returns how many.
 template <class Real>
 int answer_block(const Rows<Real>& rows, const Batch& batch, const Results& out, const Cell& cell,
                  const std::int64_t* which, int count, Workspace<Real>& w, std::int64_t* left) {
     const double* at[LANES];
-    const bool own = batch.own_lo || batch.own_hi;
     int open = 0;
     for (int q = 0; q < LANES; ++q) at[q] = point_of(rows, batch, which[q < count ? q : count - 1]).at;
     solve_block(rows, cell, at, w);
     if (out.source) assign_lanes(rows, cell, w.lanes);
     for (int q = 0; q < count; ++q) {
         const Point p = point_of(rows, batch, which[q]);
-        const std::int64_t to = place_of(batch, which[q]);
-        if (out.copies) copy_line(p.at, out.copies + to * rows.d, rows.d);
+        const std::int64_t to = which[q];
         if (out.source) {
             out.source[to] = std::int64_t(w.lanes.own[q]);
             if (out.source[to] == cell.target) {
@@ -436,13 +448,13 @@ int answer_block(const Rows<Real>& rows, const Batch& batch, const Results& out,
                 continue;
             }
         }
-        if (own) read_box(p, w);
-        if (!write_lane(rows, cell, q, p.at, out, to, w)) left[open++] = which[q];
+        if (!batch.one_box()) read_box(p, w);
+        if (!write_lane(rows, cell, q, out, to, w)) left[open++] = which[q];
     }
     return open;
 }
 
-// Answer problems block by block where rows are stored, sorted by target; the rest one by one.
+// Solve where rows are stored: sorted by target, block by block, and what blocks leave one by one.
 template <class Real>
 void answer_sorted(const Rows<Real>& rows, const Batch& batch, const Results& out, std::int64_t start,
                    std::int64_t stop, Workspace<Real>& w) {
@@ -470,10 +482,13 @@ template <class Real>
 void project_chunk(const Rows<Real>& rows, const Batch& batch, const Results& out, std::int64_t start,
                    std::int64_t stop, Workspace<Real>& w) {
     if (out.least) copy_line(out.least, w.least, rows.d);
-    if (!batch.own_lo && !batch.own_hi) read_box({nullptr, batch.lo, batch.hi, 0, 0.0, 0.0}, w);
+    if (batch.one_box()) read_box({nullptr, batch.lo, batch.hi, 0, 0.0, 0.0}, w);
     const std::int64_t span = rows.stored.u ? SORTED : BLOCK;
     for (std::int64_t first = start; first < stop; first += span) {
         const std::int64_t last = first + span < stop ? first + span : stop;
+        if (out.copies)
+            std::memcpy(out.copies + first * rows.d, batch.points + first * rows.d,
+                        std::size_t(last - first) * rows.d * sizeof(double));
         if (rows.stored.u) {
             answer_sorted(rows, batch, out, first, last, w);
             continue;
@@ -484,25 +499,56 @@ void project_chunk(const Rows<Real>& rows, const Batch& batch, const Results& ou
     }
 }
 
-// The nearest centroid of points start to stop, and where the model's rounding leaves it in doubt.
+// Where labels go, and where the model's rounding leaves them in doubt.
+struct Labels {
+    std::int64_t* labels;
+    bool* doubtful;
+};
+
+// Name the nearest centroids of points, one by one.
 template <class Real>
-void nearest_chunk(const Rows<Real>& rows, const double* points, std::int64_t* labels, bool* doubtful,
-                   std::int64_t start, std::int64_t stop, Workspace<Real>& w) {
+void nearest_alone(const Rows<Real>& rows, const double* const* at, int count, const Labels& out,
+                   Workspace<Real>& w) {
+    enter_block(rows, at, count, w);
+    if (count == BLOCK)
+        multiply<Real, BLOCK>(rows, w.block, w.scores);
+    else
+        for (int q = 0; q < count; ++q)
+            multiply<Real, 1>(rows, w.block + q * rows.wide, w.scores + std::size_t(q) * rows.long_);
+    for (int q = 0; q < count; ++q) {
+        copy_line(at[q], w.s.a, rows.d);
+        const Nearest found = w.spans[q] < FURTHEST<Real>
+                                  ? nearest_of(rows, w.spans[q], w.scores + std::size_t(q) * rows.long_, w)
+                                  : nearest_of_all(rows, w);
+        out.labels[q] = found.label;
+        out.doubtful[q] = found.doubtful;
+    }
+}
+
+// Name the nearest centroids of a block of points: of many centroids, side by side; of few, points are.
+inline void nearest_block(const Rows<float>& rows, const double* const* at, int count, const Labels& out,
+                          Workspace<float>& w) {
+    nearest_alone(rows, at, count, out, w);
+}
+inline void nearest_block(const Rows<double>& rows, const double* const* at, int count, const Labels& out,
+                          Workspace<double>& w) {
+    nearest_lanes(rows, at, w.lanes);
+    for (int q = 0; q < count; ++q) {
+        out.labels[q] = std::int64_t(w.lanes.own[q]);
+        out.doubtful[q] = false;
+        if (out.labels[q] < 0) nearest_alone(rows, at + q, 1, {out.labels + q, out.doubtful + q}, w);
+    }
+}
+
+// Name the nearest centroids of points start to stop.
+template <class Real>
+void nearest_chunk(const Rows<Real>& rows, const double* points, const Labels& out, std::int64_t start,
+                   std::int64_t stop, Workspace<Real>& w) {
     const double* at[BLOCK];
     for (std::int64_t first = start; first < stop; first += BLOCK) {
         const int count = int(stop - first < BLOCK ? stop - first : BLOCK);
         for (int q = 0; q < BLOCK; ++q) at[q] = points + (first + (q < count ? q : count - 1)) * rows.d;
-        enter_block(rows, at, BLOCK, w);
-        multiply<Real, BLOCK>(rows, w.block, w.scores);
-        for (int q = 0; q < count; ++q) {
-            copy_line(at[q], w.s.a, rows.d);
-            const Nearest found =
-                w.spans[q] < FURTHEST<Real>
-                    ? nearest_of(rows, w.spans[q], w.scores + std::size_t(q) * rows.long_, w)
-                    : nearest_of_all(rows, w);
-            labels[first + q] = found.label;
-            doubtful[first + q] = found.doubtful;
-        }
+        nearest_block(rows, at, count, {out.labels + first, out.doubtful + first}, w);
     }
 }
 

@@ -8,7 +8,7 @@
 // in double precision.
 #pragma once
 
-#include "newton.hpp"
+#include "blocks.hpp"
 
 namespace voicecf {
 namespace VOICECF_SET {
@@ -209,6 +209,49 @@ Nearest nearest_of(const Rows<Real>& rows, double span, const Real* score, Works
     }
     const bool sure = second - best > rows.growth * (best + second + size * size);
     return {label, !sure};
+}
+
+// The two highest scores of each point so far, and whose the highest is.
+struct Highest {
+    Doubles top, second, label;
+};
+
+// Look at the scores of `some` centroids.
+template <int some>
+void keep_highest(const Rows<double>& rows, const Block& k, int j, Highest& found) {
+    Doubles s[some];
+    multiply_lanes<some>(k, rows.d, rows.vectors + j, rows.long_, 1, s);
+    for (int r = 0; r < some; ++r) {
+        const Doubles t = Doubles::all(rows.unit) * s[r] - Doubles::all(rows.halves[j + r]);
+        found.label = if_less(found.top, t, Doubles::all(double(j + r)), found.label);
+        found.second = larger(found.second, smaller(t, found.top));
+        found.top = larger(found.top, t);
+    }
+}
+
+// Set the nearest centroid of each point of a block; -1 where scores alone leave it in doubt, as in
+// `clearly_nearest`.
+inline void nearest_lanes(const Rows<double>& rows, const double* const* at, Block& k) {
+    enter_lanes(rows, rows.origin, at, k);
+    const Doubles zero = Doubles::all(0.0), none = Doubles::all(-INF);
+    Highest found = {none, none, zero};
+    int j = 0;
+    for (; j + 4 <= rows.count; j += 4) keep_highest<4>(rows, k, j, found);
+    for (; j + 2 <= rows.count; j += 2) keep_highest<2>(rows, k, j, found);
+    for (; j < rows.count; ++j) keep_highest<1>(rows, k, j, found);
+    const Doubles span = Doubles::all(rows.unit) * root_of(Doubles::load(k.far)), square = span * span,
+                  two = Doubles::all(2.0);
+    const Doubles slop = Doubles::all(2.0 * (rows.d + 8) * ROUNDING<double>) * (span + Doubles::all(1.0));
+    Doubles size = larger(square - two * found.top, zero) + larger(square - two * found.second, zero) +
+                   slop + slop;
+    if (rows.expanded) {
+        const Doubles far = span + Doubles::all(rows.unit * (rows.middle + rows.longest));
+        size = size + far * far;
+    }
+    const Doubles ahead = two * (found.top - found.second - slop),
+                  sure = ahead - Doubles::all(4.0 * rows.growth) * size;
+    const Doubles label = if_less(zero, sure, found.label, Doubles::all(-1.0));
+    if_less(span, Doubles::all(FURTHEST<double>), label, Doubles::all(-1.0)).store(k.own);
 }
 
 // Right-hand sides of the target of a point.

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 
 // The one macro of the core: the namespace of the instruction set that is compiled for.
 #ifndef VOICECF_SET
@@ -149,6 +150,38 @@ inline Real highest(const Two<Half, Real>& pack) {
     return highest(larger(pack.lo, pack.hi));
 }
 
+// Swap blocks of h places: the upper ones of each pair in a with the lower ones in b.
+template <int h, class V, int... place>
+inline void swap_blocks(V& a, V& b, std::integer_sequence<int, place...>) {
+    constexpr int n = sizeof...(place);
+    const V upper = __builtin_shufflevector(a, b, (place & h ? n + place : place + h)...);
+    a = __builtin_shufflevector(a, b, (place & h ? n + place - h : place)...);
+    b = upper;
+}
+
+// Transpose n registers of n places.
+template <int h, class V, int n>
+inline void transpose(V (&r)[n]) {
+    for (int i = 0; i < n; ++i)
+        if (!(i & h)) swap_blocks<h>(r[i], r[i | h], std::make_integer_sequence<int, n>());
+    if constexpr (h > 1) transpose<h / 2>(r);
+}
+
+// Turn eight lines of d numbers into columns, which are `stride` apart.
+inline void turn_lines(const double* const* lines, int d, double* to, int stride) {
+    constexpr int n = One<double>::size;
+    int i = 0;
+    for (; i + n <= d; i += n)
+        for (int q = 0; q < 8; q += n) {
+            One<double>::V r[n];
+            for (int c = 0; c < n; ++c) r[c] = One<double>::load(lines[q + c] + i).v;
+            transpose<n / 2>(r);
+            for (int c = 0; c < n; ++c) One<double>{r[c]}.store(to + (i + c) * stride + q);
+        }
+    for (; i < d; ++i)
+        for (int q = 0; q < 8; ++q) to[i * stride + q] = lines[q][i];
+}
+
 #else
 
 template <class Real>
@@ -190,6 +223,11 @@ inline Real highest(const Plain<Real>& pack) {
     Real top = pack.v[0];
     for (Real v : pack.v) top = v > top ? v : top;
     return top;
+}
+
+inline void turn_lines(const double* const* lines, int d, double* to, int stride) {
+    for (int i = 0; i < d; ++i)
+        for (int q = 0; q < 8; ++q) to[i * stride + q] = lines[q][i];
 }
 
 #endif

@@ -67,7 +67,7 @@ class Residuals:
     gap: ndarray
     cost: ndarray
     dual: ndarray  # value of the dual at mu: whatever z is, no feasible point costs less
-    round_trip_error: ndarray  # absolute: what the rounding of z and h makes of the cost
+    cost_error: ndarray  # absolute: what the rounding of z and h makes of the cost
 
     @property
     def worst(self) -> ndarray:
@@ -76,7 +76,7 @@ class Residuals:
 
     def value(self, k: int) -> Value:
         """Cost, bound and uncertainty of answer k."""
-        return Value(float(self.cost[k]), float(self.dual[k]), float(self.round_trip_error[k]))
+        return Value(float(self.cost[k]), float(self.dual[k]), float(self.cost_error[k]))
 
 
 def residuals(problem: Problem, which: Sequence[int], z: ndarray, mu: ndarray) -> Residuals:
@@ -111,11 +111,11 @@ def residuals(problem: Problem, which: Sequence[int], z: ndarray, mu: ndarray) -
     penalty = (mu * ((minimiser - origin) @ G.T - h)).sum(axis=1)
     dual = 0.5 * (q * (minimiser - a) ** 2).sum(axis=1) + penalty
     unsure = ROUNDINGS * EPS * (abs(z) + abs(a))  # of a move, by rounding
-    round_trip_error = (q * (move + unsure) * unsure).sum(axis=1)
-    round_trip_error += ROUNDINGS * EPS * (mu * (natural + carried)).sum(axis=1)
-    gap = _ratio(abs(cost - dual), cost + round_trip_error / TOLERANCE)
+    cost_error = (q * (move + unsure) * unsure).sum(axis=1)
+    cost_error += ROUNDINGS * EPS * (mu * (natural + carried)).sum(axis=1)
+    gap = _ratio(abs(cost - dual), cost + cost_error / TOLERANCE)
     sign = np.where(known, sign, inf)
-    return Residuals(stationarity, primal, box, sign, gap, cost, dual, round_trip_error)
+    return Residuals(stationarity, primal, box, sign, gap, cost, dual, cost_error)
 
 
 def optimality(problem: Problem, i: int, z: ndarray, mu: ndarray) -> float:
@@ -171,7 +171,7 @@ class Value(NamedTuple):
 
     cost: float
     dual: float
-    round_trip_error: float
+    cost_error: float
 
     def differs(self, other: Value) -> bool:
         """Whether two costs differ by more than rounding explains."""
@@ -182,9 +182,7 @@ class Value(NamedTuple):
         return other.dual > self.cost + self._allowance(other)
 
     def _allowance(self, other: Value) -> float:
-        return COST * max(self.cost, other.cost) + min(
-            self.round_trip_error, other.round_trip_error
-        )
+        return COST * max(self.cost, other.cost) + min(self.cost_error, other.cost_error)
 
 
 class Reference(NamedTuple):
@@ -559,6 +557,13 @@ def _pivot(rows: dict[int, dict[int, Fraction]], leaving: int, entering: int) ->
     rows[entering] = solved
 
 
+def is_feasible_itself(problem: Problem, i: int) -> bool:
+    """Whether point i satisfies all rows and bounds in rational numbers: it need not move."""
+    exact = _rational(problem, i)
+    rows_hold = all(_dot(row, exact.a) <= h for row, h in zip(exact.G, exact.h, strict=True))
+    return rows_hold and all(map(_within, exact.a, exact.lo, exact.hi))
+
+
 class ExactProjection(NamedTuple):
     """The projection and its multipliers in fractions; cost is sum q (z - a)^2 / 2."""
 
@@ -699,6 +704,8 @@ def _of_optimum(
     certified = kkt <= TOLERANCE
     if problem.truth[i] is False:
         return Verdict("wrong status", "construction", certified, details)
+    if 0 < value.cost <= value.cost_error and is_feasible_itself(problem, i):
+        return Verdict("wrong cost", "exact", certified, details | {"exact": 0.0})
     for judge in judges if certified else SOLUTIONS:
         other = SOLUTIONS[judge](problem, i)
         if other.good:

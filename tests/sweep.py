@@ -47,7 +47,7 @@ def kernel(task: Problem) -> Answer:
     from voicecf.geometry.region import Region
     from voicecf.solver.projection import Status, project
 
-    region = Region(rows=task.G, offsets=task.h, lo=task.lo, hi=task.hi, origin=task.origin)
+    region = Region(normals=task.G, offsets=task.h, lo=task.lo, hi=task.hi, origin=task.origin)
     found = project(task.points, region, metric=task.q)
     status = [Status(code).name.lower() for code in found.status]
     return Answer(found.points, found.multipliers, found.gap, status)
@@ -142,8 +142,7 @@ def examine(task: Problem, solver: Solver, asked: Iterable[str]) -> list[Judged]
 def _relative_gap(gap: float, verdict: Verdict) -> float:
     """Reported gap relative to the cost, or to what rounding makes of it; 0 for no optimum."""
     scale = (
-        verdict.details.get("cost", 0.0)
-        + verdict.details.get("round_trip_error", 0.0) / judges.TOLERANCE
+        verdict.details.get("cost", 0.0) + verdict.details.get("cost_error", 0.0) / judges.TOLERANCE
     )
     return float(abs(gap) / scale) if scale > 0 else 0.0
 

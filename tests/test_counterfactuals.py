@@ -487,3 +487,11 @@ def test_answers_of_a_pipeline_survive_slicing_and_pickle(hired):
     pd.testing.assert_frame_equal(hired[[4, 0]].to_frame(), hired.to_frame().iloc[[4, 0]])
     assert hired[[4, 0]].text(1) == hired.text(0)
     assert hired.multipliers.shape == (6, 2)
+
+
+def test_a_frame_that_is_changed_leaves_the_answers_as_they_are(hired):
+    before = hired.to_frame()
+    changed = hired.to_frame()
+    changed["age"] = -1.0
+    changed.loc[0, "job"] = "pope"
+    pd.testing.assert_frame_equal(hired.to_frame(), before)

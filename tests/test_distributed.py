@@ -181,8 +181,10 @@ def test_an_explainer_of_a_pipeline_learns_the_same_without_a_cluster():
     model = make_pipeline(encode, KMeans(3, n_init=1, random_state=0))
     parts = VoICE(model).fit(dd.from_pandas(frame, npartitions=4))
     whole = VoICE(parts.model_).fit(frame)
-    for name in ("alpha_", "lo_", "hi_", "spread_"):
-        np.testing.assert_array_equal(getattr(parts, name), getattr(whole, name), name)
+    for name in ("alpha", "spread", "weights", "origins", "ranking"):
+        found, expected = (getattr(voice.learned_, name) for voice in (parts, whole))
+        np.testing.assert_array_equal(found, expected, name)
+    np.testing.assert_array_equal(parts.learned_.bounds.box, whole.learned_.bounds.box)
 
 
 def kill_one(client):

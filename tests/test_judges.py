@@ -153,7 +153,7 @@ def test_the_dual_value_never_exceeds_the_exact_cost():
             continue
         mu = np.array([float(v) for v in exact.mu]) * rng.uniform(0.5, 2.0, size=len(p.h))
         value = judges.residuals(p, [i], p.points[[i]], mu[None]).value(0)
-        assert value.dual <= float(exact.cost) * (1 + 1e-12) + value.round_trip_error, (
+        assert value.dual <= float(exact.cost) * (1 + 1e-12) + value.cost_error, (
             p.family,
             p.index,
         )
@@ -374,3 +374,11 @@ def test_the_command_line_prints_a_table_and_its_verdict(capsys, tmp_path):
     assert "worst KKT" in capsys.readouterr().out
     assert sweeping.main(["--index", "0", *common]) in (0, 1)
     assert "point 0" in capsys.readouterr().out
+
+
+def test_a_point_that_is_feasible_itself_may_not_move_by_rounding():
+    for p, i in cases(3, 60, family="on-boundary"):
+        moved = np.nextafter(p.points[i], np.clip(0.0, *p.box(i)))
+        if judges.is_feasible_itself(p, i) and (moved != p.points[i]).any():
+            verdict = judges.verdict(p, i, claim(p, i, moved))
+            assert verdict[:2] == ("wrong cost", "exact")

@@ -43,6 +43,13 @@ ONCE_WRONG = {
     "multipliers of a polished answer, far from its origin": (61, 76653),
     "multipliers of a polished answer, weights far apart": (61, 82292),
     "rows that leave a small coordinate of a long step no choice": (71, 53371),
+    "a wedge that is empty by less than a flat region may be off": (2026, 7878),
+    "a wedge as thin as 1e-12, nearest at its tip": (4001, 764),
+    "a small coordinate of a long step, on a flat region": (4003, 29026),
+    "opposite rows through the origin, beside a third": (5001, 183402),
+    "a point exactly on two rows, in columns of different weight": (2026, 246),
+    "a point exactly on a row, at zero": (2026, 594),
+    "a point exactly on a vertex, in other units": (2026, 1371),
 }
 
 
@@ -133,7 +140,7 @@ def test_a_row_that_a_fixed_point_just_meets_is_no_proof():
 )
 def test_a_long_step_to_a_single_point_or_vertex_ends_on_it(seed, index):
     task = problem(seed, index)
-    region = Region(rows=task.G, offsets=task.h, lo=task.lo, hi=task.hi, origin=task.origin)
+    region = Region(normals=task.G, offsets=task.h, lo=task.lo, hi=task.hi, origin=task.origin)
     found = project(task.points, region, metric=task.q)
     for i in range(len(task.points)):
         kkt = judges.optimality(task, i, found.points[i], found.multipliers[i])

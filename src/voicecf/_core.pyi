@@ -11,9 +11,6 @@ _Whole = NDArray[np.int64]
 FEW_ROWS: int
 
 def instruction_set() -> str: ...
-def prefix_boxes(
-    batch: Batch, order: _Whole, counts: _Whole, lo: _Floats, hi: _Floats, start: int, stop: int
-) -> None: ...
 
 class Batch:
     def __init__(
@@ -22,9 +19,9 @@ class Batch:
         lo: _Floats,
         hi: _Floats,
         rows: _Whole | None = None,
-        places: _Whole | None = None,
         targets: _Whole | None = None,
     ) -> None: ...
+    def limit(self, ranks: _Whole, counts: _Whole) -> None: ...
 
 class Results:
     def __init__(

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from voicecf.geometry.arrays import Array, Mask
+from voicecf.geometry.arrays import Array, Ints, Mask
 from voicecf.output import schema, sentences, tables
 from voicecf.output.digits import rounded
 from voicecf.reasons.ranges import ranges_of
@@ -57,11 +57,20 @@ class Counterfactuals:
 
     def __init__(self, outcome: Outcome) -> None:
         self.outcome = outcome
-        self.row, self.source, self.target = outcome.row, outcome.source, outcome.target
+        self.row, self.target = outcome.row, outcome.target
         self.points, self.status, self.cost = outcome.points, outcome.status, outcome.cost
         self.n_changed, self.cardinality = outcome.n_changed, outcome.cardinality
         self.rho, self.gap, self.rank = outcome.rho, outcome.gap, outcome.rank
-        self.alpha = outcome.question.learned.alpha[outcome.target]
+
+    @cached_property
+    def source(self) -> Ints:
+        """Cluster before the change."""
+        return self.outcome.source
+
+    @cached_property
+    def alpha(self) -> Array:
+        """Contraction of the target's cell."""
+        return self.outcome.question.learned.alpha[self.target]
 
     @property
     def kind(self) -> Kind | None:

@@ -26,7 +26,7 @@ def changed_rows(outcome: Outcome) -> Any:
     if output is None:
         doubles = outcome.points.astype(np.float64, copy=False)
         output = space.write(doubles, rows, outcome.row)
-    frame = output.frame
+    frame = None if output.frame is None else output.frame.clone()  # the user's, to be changed
     if frame is None:
         assert output.array is not None
         columns = dict(zip(space.sources, typed(output.array), strict=True))

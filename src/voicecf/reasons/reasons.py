@@ -86,7 +86,7 @@ class Reason:
     >>> print(reason.relaxations[0])
     allow age up to 2.01 (cost 0.5)
     >>> reason.relaxations[0].words
-    {'bounds': {'age': (0.0, 2.01)}}
+    {'bounds': {'age': (0, 2.01)}}
     """
 
     row: int

@@ -21,7 +21,13 @@ from voicecf.parallel import in_parallel
 from voicecf.rules.choices import Choices
 from voicecf.search.answers import Answers, has_answer, put
 from voicecf.search.branching import branch
-from voicecf.solver.projection import Projection, UnitConstraints, project, project_into_cells
+from voicecf.solver.projection import (
+    Prefixes,
+    Projection,
+    UnitConstraints,
+    project,
+    project_into_cells,
+)
 from voicecf.status import Status
 
 # Shares of the rounding guard that are tried if the region is empty with all of it. With collapsed
@@ -61,27 +67,38 @@ class Aim:
     cells: _core.Rows | None = None
     target: int = 0
 
-    def project(self, points: Array, rows: Ints, *, certify: bool = False) -> Projection:
+    def project(
+        self, points: Array, rows: Ints, prefixes: Prefixes | None = None, *, certify: bool = False
+    ) -> Projection:
         """Project points onto the region, with the slack that rounding in the model requires."""
-        if self.cells is None:
-            projection = project(points, self.region, rows=rows, unit=self.unit, certify=certify)
-        else:
-            projection = self._project_into_cell(points, rows, self.cells, certify)
+        projection = self._project(points, rows, prefixes, certify)
 
         def again(open_: Ints, share: float) -> Projection:
-            unit = self.unit.guarded(share)
-            return project(points, self.region, rows=rows[open_], unit=unit, certify=certify)
+            with_share = replace(self, unit=self.unit.guarded(share), cells=None)
+            open_prefixes = None if prefixes is None else prefixes.of(open_)
+            return with_share._project(points, rows[open_], open_prefixes, certify)
 
         self._verify(projection, again)
         return projection
 
-    def _project_into_cell(
-        self, points: Array, rows: Ints, cells: _core.Rows, certify: bool
+    def _project(
+        self, points: Array, rows: Ints, prefixes: Prefixes | None, certify: bool
     ) -> Projection:
-        """Project with the constraints of all cells: same bits as in a batch of several targets."""
+        """Project points onto the region, with the guard as it is.
+
+        If there are the constraints of all cells, they are used, so that the result has the same
+        bits as in a batch of several targets.
+        """
+        if self.cells is None:
+            return project(
+                points, self.region, rows=rows, unit=self.unit, prefixes=prefixes, certify=certify
+            )
         targets, k = np.full(len(rows), self.target), len(self.unit.normals) + 1
         box = self.region.lo, self.region.hi
-        projection = project_into_cells(points, rows, targets, box, cells, k if certify else 0)
+        projection = project_into_cells(
+            points, rows, targets, box, self.cells,
+            prefixes=prefixes, n_clusters=k if certify else 0,
+        )  # fmt: skip
         if not certify:
             return projection
         multipliers = np.delete(projection.multipliers, self.target, axis=1)
@@ -117,14 +134,9 @@ class Aim:
 
         `counts` has the number of these coordinates for each of `rows`.
         """
-        own = points[rows]
-        sides = (np.atleast_2d(side) for side in (self.region.lo, self.region.hi))
-        low, high = (side[rows] if len(side) > 1 else side for side in sides)
-        lo, hi = np.empty_like(own), np.empty_like(own)
-        batch, order = _core.Batch(own, low, high), self.order
-        in_parallel(lambda a, b: _core.prefix_boxes(batch, order, counts, lo, hi, a, b), len(own))
-        narrowed = replace(self, region=self.region.within(lo, hi))
-        return narrowed.project(own, np.arange(len(own)), certify=certify)
+        ranks = np.full(points.shape[1], len(self.order))
+        ranks[self.order] = np.arange(len(self.order))
+        return self.project(points, rows, Prefixes(ranks, counts), certify=certify)
 
     def least_prefix(self, points: Array, rows: Ints) -> Ints:
         """Return lower bounds for the length of a feasible prefix, from single constraints."""

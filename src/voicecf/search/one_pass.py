@@ -28,17 +28,18 @@ def answer_in_one_pass(learned: Learned, X: Any, target: Any) -> Outcome:
     """Find the cheapest answer for each row within the learned bounds."""
     space, cells = learned.space, learned.cells
     assert cells is not None
-    copies = None
+    rows = None
     if type(X) is np.ndarray and X.dtype == np.float64 and X.ndim == 2:
         space._check_width(X.shape[1])
-        values, copies = np.ascontiguousarray(X), np.empty(X.shape)
-        rows = Rows(None, copies, copies, array=copies)
+        values = np.ascontiguousarray(X)
     else:
         rows = space.read(X)
         values = np.ascontiguousarray(rows.points)
     targets = read_target(target, len(values), learned.n_clusters)
-    done = Pass.over(values, copies, targets, learned.bounds.box, cells, learned.smallest_change)
+    box, smallest = learned.bounds.box, learned.smallest_change
+    done = Pass.over(values, rows is None, targets, box, cells, smallest)
     _ask_the_model(learned, done, targets)
+    rows = Rows(None, done.points, done.points, array=done.points) if rows is None else rows
     allowed = Allowed.of(space, NO_RULES, rows, learned.bounds)
     question = Question(learned, rows, done.source, allowed)
     cardinality = np.full(len(values), space.n_coordinates)

@@ -110,10 +110,10 @@ def read_target(target: Any, n: int, k: int) -> Ints:
             f"target={str(target)[:60]!r} is not known; use a cluster (0 to {k - 1}), an array of "
             f'{n} of them, "nearest" or "each".'
         )
-    unknown = targets[(targets < 0) | (targets >= k)]
-    if unknown.size:
+    if targets.size and not (targets.min() >= 0 and targets.max() < k):
+        unknown = targets[(targets < 0) | (targets >= k)]
         raise TargetError(
             f"target={unknown[0]} names no cluster: this model has 0 to {k - 1}. "
             "See voice.predict(X)."
         )
-    return np.broadcast_to(targets.astype(np.int64), (n,)).copy()
+    return np.array(np.broadcast_to(targets, (n,)), dtype=np.int64, order="C")

@@ -53,6 +53,26 @@ class Projection:
 
 
 @dataclass(frozen=True)
+class Prefixes:
+    """The coordinates that may change in each of n problems: those whose rank is below its count.
+
+    Attributes
+    ----------
+    ranks : array of shape (d,)
+        Position of each coordinate in the order of importance; from 0 on.
+    counts : array of shape (n,)
+        Number of coordinates that may change in each problem.
+    """
+
+    ranks: Ints
+    counts: Ints
+
+    def of(self, which: Ints) -> Prefixes:
+        """Return the prefixes of the problems at these indices."""
+        return Prefixes(self.ranks, self.counts[which])
+
+
+@dataclass(frozen=True)
 class UnitConstraints:
     """A region's constraints, scaled to unit normals so that a slack is a distance in the metric.
 
@@ -140,6 +160,7 @@ def project(
     *,
     rows: Ints | None = None,
     unit: UnitConstraints | None = None,
+    prefixes: Prefixes | None = None,
     certify: bool = True,
 ) -> Projection:
     """Find the nearest point of a region for each of a batch of points.
@@ -156,6 +177,8 @@ def project(
         points by default.
     unit : UnitConstraints, optional
         ``UnitConstraints.of(region, metric)``, if it has been computed already.
+    prefixes : Prefixes, optional
+        The coordinates that may change; all by default.
     certify : bool
         If False, no multipliers are returned: the array has no columns.
 
@@ -177,7 +200,7 @@ def project(
     _check(points, rows, region, d)
     projection = Projection.blank(len(rows), d, m if certify else 0)
     lo, hi = np.atleast_2d(region.lo), np.atleast_2d(region.hi)
-    batch, results = _core.Batch(points, lo, hi, rows=rows), _results(projection)
+    batch, results = _batch(points, (lo, hi), rows, prefixes), _results(projection)
     compiled = unit.compiled
     in_parallel(
         lambda a, b: compiled.project(batch, results, a, b),
@@ -196,6 +219,8 @@ def project_into_cells(
     targets: Ints,
     box: tuple[Array, Array],
     clusters: _core.Rows,
+    *,
+    prefixes: Prefixes | None = None,
     n_clusters: int = 0,
 ) -> Projection:
     """Project points onto the cells of clusters, each point onto the cell of its own target.
@@ -211,12 +236,14 @@ def project_into_cells(
         Lower and upper bounds.
     clusters : voicecf._core.Rows
         Constraints of all cells, contracted.
+    prefixes : Prefixes, optional
+        The coordinates that may change; all by default.
     n_clusters : int
         Number of columns of the multipliers: k, one per cluster, or 0 to leave them out.
     """
     projection = Projection.blank(len(rows), points.shape[1], n_clusters)
     lo, hi = map(np.atleast_2d, box)
-    batch, results = _core.Batch(points, lo, hi, rows=rows, targets=targets), _results(projection)
+    batch, results = _batch(points, (lo, hi), rows, prefixes, targets), _results(projection)
     in_parallel(
         lambda a, b: clusters.project(batch, results, a, b),
         len(rows),
@@ -251,7 +278,7 @@ class Pass:
     def over(
         cls,
         values: Array,
-        copies: Array | None,
+        copied: bool,
         targets: Ints,
         box: tuple[Array, Array],
         clusters: _core.Rows,
@@ -263,8 +290,8 @@ class Pass:
         ----------
         values : array of shape (n, d)
             The rows.
-        copies : array of shape (n, d) or None
-            Where the rows are copied to; None if they need no copy.
+        copied : bool
+            True if `values` is the user's own array, so that the result needs a copy of it.
         targets : array of shape (n,)
         box : pair of arrays
             Lower and upper bounds.
@@ -274,12 +301,15 @@ class Pass:
             Largest move of each coordinate that does not count as a change.
         """
         n, d = values.shape
-        points = values if copies is None else copies
-        source, changed = np.empty(n, np.int64), np.empty(n, np.int64)
-        done = cls(points, source, Projection.blank(n, d), np.empty(n), changed)
+        # Two large arrays instead of eight: the allocator would return many of them to the system
+        # and fetch them again for the next batch, which takes as long as the projections.
+        rows, points = np.empty((2, n, d)) if copied else (values, np.empty((n, d)))
+        gap, rho, cost, source, changed = np.empty((5, n))
+        projection = Projection(points, np.empty((n, 0)), gap, rho, np.empty(n, np.int8))
+        done = cls(rows, source.view(np.int64), projection, cost, changed.view(np.int64))
         lo, hi = map(np.atleast_2d, box)
         batch = _core.Batch(values, lo, hi, targets=targets)
-        results = _results(done.projection)
+        results, copies = _results(projection), rows if copied else None
         results.tell(done.source, done.cost, done.n_changed, smallest_change, copies)
         in_parallel(lambda a, b: clusters.project(batch, results, a, b), n, chunk=even_chunk(n))
         return done
@@ -290,6 +320,20 @@ class Pass:
         answers.points[rows], answers.status[rows] = self.points[rows], Status.ALREADY
         answers.gap[rows], answers.rho[rows] = 0.0, np.inf
         self.cost[rows], self.n_changed[rows] = 0.0, 0
+
+
+def _batch(
+    points: Array,
+    box: tuple[Array, Array],
+    rows: Ints,
+    prefixes: Prefixes | None,
+    targets: Ints | None = None,
+) -> _core.Batch:
+    """Return points, box and targets in the layout of the compiled core."""
+    batch = _core.Batch(points, *box, rows=rows, targets=targets)
+    if prefixes is not None:
+        batch.limit(prefixes.ranks, prefixes.counts)
+    return batch
 
 
 def _results(p: Projection) -> _core.Results:
