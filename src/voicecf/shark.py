@@ -264,6 +264,7 @@ class SHARK(
         return rows.assign(self.cluster_centers_, self.feature_weights_)[0]
 
     def _check_parameters(self) -> None:
+        """Raise ValueError if the value of a parameter is not allowed."""
         for name in ("n_clusters", "n_init", "max_iter"):
             value = getattr(self, name)
             if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
@@ -293,6 +294,7 @@ class SHARK(
         return list(distinct.take(np.concatenate(drawn)).reshape(len(seeds), k, d))
 
     def _warn_of_empty_clusters(self, distinct: Distinct, n_empty: int) -> None:
+        """Warn if clusters of the model have no rows."""
         if n_empty == 0:
             return
         warnings.warn(
@@ -304,6 +306,7 @@ class SHARK(
         )
 
     def _warn_of_collapse(self, best: End, varies: npt.NDArray[np.bool_]) -> None:
+        """Warn if some features, but not all, have no spread within the clusters."""
         constant = (best.phi <= FLOOR) | ~varies
         if not constant.any() or constant.all():
             return

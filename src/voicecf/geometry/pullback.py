@@ -1,6 +1,6 @@
 """Pull a region of the model's inputs back to coordinates, through the steps that mix columns.
 
-The model sees x = A z + c, where z are the coordinates that an answer is searched in.
+The model sees x = A z + c, where z is the point in coordinates, in which answers are searched.
 """
 
 from __future__ import annotations

@@ -60,7 +60,7 @@ class Options:
         if not (_is_number(self.delta) and 0 < self.delta < np.inf):
             raise OptionError(f"delta={self.delta!r} must be a positive number, such as 1e-9.")
         if not (_is_number(self.margin) and 0 <= self.margin < 1):
-            raise OptionError(f"margin={self.margin!r} must be in [0, 1).")
+            raise OptionError(f"margin={self.margin!r} must be a number in [0, 1).")
 
 
 def learn(X: Any, model: Any, options: Options) -> Learned:
@@ -86,10 +86,10 @@ def learn_from_centers(
 ) -> Learned:
     """Learn from centroids, without data."""
     d = clustering.centers.shape[1]
-    labels = [f"x{i}" for i in range(d)] if names is None else names
-    if len(set(map(str, labels))) != d:
+    columns = [f"x{i}" for i in range(d)] if names is None else names
+    if len(set(map(str, columns))) != d:
         raise DataError(f"feature_names must be {d} different names, one per column of centers.")
-    learned = _without_data(None, clustering, Space.plain(labels, names is not None), options)
+    learned = _without_data(None, clustering, Space.plain(columns, names is not None), options)
     return replace(learned, spread=np.ptp(clustering.centers, axis=0))
 
 
@@ -111,9 +111,9 @@ def _checked_range(learned: Learned, data: RowBlocks) -> tuple[Array, Array, Arr
     clustering = learned.clustering
     low, high, n_other, total = np.inf, -np.inf, 0, None
     for rows in data:
-        width, wanted = rows.seen.shape[1], clustering.centers.shape[1]
-        if width != wanted:
-            raise DataError(f"X has {width} columns; the model was fitted on {wanted}.")
+        width, expected = rows.seen.shape[1], clustering.centers.shape[1]
+        if width != expected:
+            raise DataError(f"X has {width} columns; the model was fitted on {expected}.")
         nearest, doubtful = clustering.nearest(rows.seen)
         n_other += int(((learned.labels(rows) != nearest) & ~doubtful).sum())
         low = np.minimum(low, rows.points.min(axis=0))
@@ -158,10 +158,10 @@ def _border_range(points: Array, lo: Array, hi: Array) -> tuple[Array, Array]:
 
     A point is on a bound if it equals the bound up to rounding.
     """
-    near = TOLERANCE.border
+    tolerance = TOLERANCE.border
     with np.errstate(invalid="ignore"):
-        low = np.where(np.abs(points - lo) <= near * np.abs(lo), points, np.inf).min(axis=0)
-        high = np.where(np.abs(points - hi) <= near * np.abs(hi), points, -np.inf).max(axis=0)
+        low = np.where(np.abs(points - lo) <= tolerance * np.abs(lo), points, np.inf).min(axis=0)
+        high = np.where(np.abs(points - hi) <= tolerance * np.abs(hi), points, -np.inf).max(axis=0)
     return low, high
 
 
@@ -174,13 +174,13 @@ def _contraction(learned: Learned, data: RowBlocks, options: Options) -> Array:
     for rows in data:
         labels = learned.labels(rows)
         for t in np.unique(labels):
-            members = learned.scores(int(t), rows, labels == t)
-            scores[t].append(members if retain < 1 else members.max(keepdims=True))
+            of_members = learned.scores(int(t), rows, labels == t)
+            scores[t].append(of_members if retain < 1 else of_members.max(keepdims=True))
     alpha = np.ones(k)
     for t in np.flatnonzero([len(blocks) > 0 for blocks in scores]):
-        members = np.sort(np.concatenate(scores[t]))
-        retained = max(int(np.ceil(retain * len(members) - TOLERANCE.retained)), 1)
-        alpha[t] = max(members[retained - 1], LEAST_ALPHA)
+        ascending = np.sort(np.concatenate(scores[t]))
+        retained = max(int(np.ceil(retain * len(ascending) - TOLERANCE.retained)), 1)
+        alpha[t] = max(ascending[retained - 1], LEAST_ALPHA)
     if empty := [t for t in range(k) if not scores[t]]:
         warn(
             f"clusters {empty} have no rows in X; their cells are not contracted.",
@@ -209,9 +209,11 @@ def _ranking(learned: Learned, ranking: Any) -> Ints:
 
 
 def _is_number(value: Any) -> bool:
+    """Return True for real numbers; a bool is none."""
     return isinstance(value, Real) and not isinstance(value, bool)
 
 
-def _check_share(value: Any, where: str) -> None:
+def _check_share(value: Any, option: str) -> None:
+    """Raise OptionError if the value of an option is no share in (0, 1]."""
     if not (_is_number(value) and 0 < value <= 1):
-        raise OptionError(f"{where}={value!r} must be a number in (0, 1].")
+        raise OptionError(f"{option}={value!r} must be a number in (0, 1].")

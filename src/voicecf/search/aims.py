@@ -192,6 +192,7 @@ class ChoiceAim(Aim):
     def _choose(
         self, points: Array, rows: Ints, unit: UnitConstraints, fewest: bool, locked: Any
     ) -> Answers:
+        """Find the best choices, with the guard as it is in `unit`."""
         assert self.choices is not None
         best = branch(
             points, rows, unit, self.choices, limit=self.limit, fewest=fewest, locked=locked

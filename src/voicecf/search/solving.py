@@ -59,12 +59,8 @@ def solve(
         assert isinstance(aim, ChoiceAim)
         fewest = question.objective == "fewest"
         return aim.choose(question.points, rows, fewest=fewest, locked=locked)
-    cells = question.learned.cells
-    if (
-        cells is not None
-        and question.objective == "cost"
-        and _in_plain_cells(question, guard_factor)
-    ):
+    cells = question.learned.cells if _in_plain_cells(question, guard_factor) else None
+    if cells is not None and question.objective == "cost":
         return _solve_in_cells(question, rows, targets, cells)
     return _solve_by_target(question, rows, targets, guard_factor)
 
@@ -96,7 +92,7 @@ def _solve_by_target(question: Question, rows: Ints, targets: Ints, guard_factor
         aim = aim_at(question, target, guard_factor)
         answers.put(which, best_answers(question.points, rows[which], aim))
 
-    # Within a call of `in_parallel`, the projections of a target run on one core.
+    # A target's rows are shared out among the cores, unless the targets themselves are.
     if len(groups) < PARALLEL_TARGETS:
         for at in range(len(groups)):
             solve_group(at, at + 1)
