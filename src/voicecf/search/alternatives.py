@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -61,15 +62,15 @@ class Branch:
         Number of the branch; it decides between equal keys.
     locked, changed : frozenset of int
         Columns that may not change, and columns that the answer changes.
-    place : int
-        Index of the answer in the list of answers.
+    answer : Answers
+        The answer itself, one alone.
     """
 
     key: tuple[float, ...]
     turn: int
     locked: frozenset[int] = field(compare=False)
     changed: frozenset[int] = field(compare=False)
-    place: int = field(compare=False)
+    answer: Answers = field(compare=False)
 
 
 class Alternatives:
@@ -98,27 +99,27 @@ class Alternatives:
         alternatives: list[Answers] = []
         column_sets: list[frozenset[int]] = []
         open_: list[Branch] = []
-        answers: list[Answers] = []
+        turns = count()
         seen = {frozenset[int]()}
-        self._add(row, target, [frozenset()], open_, answers)
+        self._add(row, target, [frozenset()], open_, turns)
         while open_ and len(alternatives) < most:
             best = heappop(open_)
             # An answer that changes all the columns of an earlier one is no alternative to it.
             earlier = next((columns for columns in column_sets if columns <= best.changed), None)
             if earlier is None:
-                alternatives.append(answers[best.place])
+                alternatives.append(best.answer)
                 column_sets.append(best.changed)
             if len(alternatives) < most:
                 locks = {best.locked | {c} for c in (earlier or best.changed)} - seen
                 seen |= locks
-                self._add(row, target, sorted(locks, key=sorted), open_, answers)
+                self._add(row, target, sorted(locks, key=sorted), open_, turns)
         return alternatives
 
     def _add(
         self, row: int, target: int, locks: list[frozenset[int]], open_: list[Branch],
-        answers: list[Answers],
+        turns: Iterator[int],
     ) -> None:  # fmt: skip
-        """Solve with each set of columns locked; append the answers, and queue their branches."""
+        """Solve with each set of columns locked, and queue a branch for each answer."""
         if not locks:
             return
         mask = np.zeros((len(locks), self.width), dtype=np.bool_)
@@ -127,8 +128,7 @@ class Alternatives:
         solved, keys, changed = self.ask(row, target, mask)
         for i in np.flatnonzero(solved.answered).tolist():
             columns = frozenset(np.flatnonzero(changed[i]).tolist())
-            answers.append(solved[[i]])
-            heappush(open_, Branch(keys[i], len(answers), locks[i], columns, len(answers) - 1))
+            heappush(open_, Branch(keys[i], next(turns), locks[i], columns, solved[[i]]))
 
 
 def tradeoff(question: Question, first: Outcome) -> Outcome:
