@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from voicecf import Status, parallel
 from voicecf.geometry.region import Region
 from voicecf.rules.choices import Choices, Freedom
-from voicecf.search.branching import Found, branch
+from voicecf.search.branching import SearchResult, branch
 from voicecf.solver.projection import UnitConstraints, project
 
 COST = 1e-9  # costs agree if they differ by no more than this, relative
@@ -190,7 +190,7 @@ def truth(case: Case, row: int) -> tuple[float, int]:
     return float(least[most]), most
 
 
-def found_of(case: Case, rows=None, limit: int = AMPLE) -> Found:
+def found_of(case: Case, rows=None, limit: int = AMPLE) -> SearchResult:
     rows = np.arange(len(case.points)) if rows is None else np.asarray(rows)
     locked = case.locked if case.locked is None or len(case.locked) == 1 else case.locked[rows]
     unit = UnitConstraints.of(case.region, case.metric)
@@ -518,7 +518,7 @@ def test_the_fewest_changes_cut_short_are_never_fewer_than_the_truth(limit):
                 assert assert_allowed(case, row, found.points[row]) >= most
 
 
-def assert_same(one: Found, other: Found, rows=slice(None)) -> None:
+def assert_same(one: SearchResult, other: SearchResult, rows=slice(None)) -> None:
     for name in one.__dataclass_fields__:
         np.testing.assert_array_equal(getattr(one, name)[rows], getattr(other, name), err_msg=name)
 

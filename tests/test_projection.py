@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 import judges
 import sweep
 from problems import problem
+from voicecf._core import FEW_ROWS
 from voicecf.geometry.region import Region
-from voicecf.solver.projection import FEW_ROWS, Status, project
+from voicecf.solver.projection import Status, project
 
 SEED = 2026
 

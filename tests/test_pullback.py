@@ -8,7 +8,13 @@ import numpy as np
 import pytest
 
 from voicecf.geometry.cell import Arithmetic, Cell
-from voicecf.geometry.pullback import Metrics, Mixing, loosened, origins, pulled_back
+from voicecf.geometry.pullback import (
+    Metrics,
+    Mixing,
+    origins,
+    pulled_back,
+    with_round_trip_guard,
+)
 
 
 def problem(seed: int, p: int, d: int):
@@ -70,11 +76,11 @@ def test_the_guard_asks_for_no_less_than_the_guard_of_what_the_model_sees(seed, 
         assert (pulled_bare.slack(*pulled_sizes) >= bare.slack(*sizes)).all()
 
 
-def test_a_region_is_loosened_by_what_each_coordinate_may_lose():
+def test_the_round_trip_guard_is_what_each_coordinate_may_lose():
     _, _, _, region = problem(0, 3, 3)
     round_trip_error = np.array([1e-9, 0.0, 1e-6])
-    wider = loosened(region, round_trip_error)
+    guarded = with_round_trip_guard(region, round_trip_error)
     np.testing.assert_allclose(
-        wider.guard.constant - region.guard.constant, np.abs(region.normals) @ round_trip_error
+        guarded.guard.constant - region.guard.constant, np.abs(region.normals) @ round_trip_error
     )
-    np.testing.assert_array_equal(wider.offsets, region.offsets)
+    np.testing.assert_array_equal(guarded.offsets, region.offsets)

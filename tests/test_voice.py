@@ -574,7 +574,7 @@ def test_asking_twice_gives_the_same_bits_and_asking_something_else_between_chan
 
 def test_many_targets_at_once_do_not_disturb_each_other(monkeypatch):
     # Little room for what is kept between calls, so that it is thrown away all the time.
-    monkeypatch.setattr("voicecf.learned.learned.KEPT", 2_000)
+    monkeypatch.setattr("voicecf.learned.learned.REGION_CACHE", 2_000)
     monkeypatch.setattr(parallel, "cores", lambda: 8)
     rng = np.random.default_rng(2)
     centers = rng.normal(size=(60, 3))

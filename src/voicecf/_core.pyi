@@ -11,6 +11,7 @@ _Whole = NDArray[np.int64]
 FEW_ROWS: int
 
 def instruction_set() -> str: ...
+
 class Batch:
     def __init__(
         self,

@@ -24,7 +24,7 @@ except ImportError:
 
 from voicecf.errors import DataError
 from voicecf.files import Answering, explain_batches
-from voicecf.solver.passes import BATCH, Rows, Wish
+from voicecf.solver.passes import BATCH, Accumulator, Rows
 from voicecf.streaming.clusters import Numbers
 from voicecf.streaming.fitting import fit_model
 from voicecf.table.stream import Progress, Stream
@@ -229,9 +229,9 @@ class OnCluster:
         ]
         return cls(list(dask.persist(*blocks)))
 
-    def answer(self, wishes: Sequence[Wish]) -> Sequence[Any]:
-        """Send wishes from block to block; they are small, and the rows stay where they are."""
-        sent = dask.delayed(list(wishes), traverse=False)
+    def accumulate(self, accumulators: Sequence[Accumulator]) -> Sequence[Any]:
+        """Send the small accumulators from block to block; the rows stay where they are."""
+        sent = dask.delayed(list(accumulators), traverse=False)
         for block in self.blocks:
             sent = dask.delayed(_added)(sent, block)
         return list(sent.compute())
@@ -258,9 +258,9 @@ def _block(numbers: Numbers, parts: list[Any], spans: list[tuple[int, int, int]]
     return numbers.rows(pd.concat(cut) if len(cut) > 1 else cut[0])
 
 
-def _added(wishes: list[Wish], rows: Rows) -> list[Wish]:
-    """Show a block to wishes; to copies, for a task may have to be run again."""
-    wishes = deepcopy(wishes)
-    for wish in wishes:
-        wish.add(rows)
-    return wishes
+def _added(accumulators: list[Accumulator], rows: Rows) -> list[Accumulator]:
+    """Add a block to copies of the accumulators, for a task may have to be run again."""
+    accumulators = deepcopy(accumulators)
+    for accumulator in accumulators:
+        accumulator.add(rows)
+    return accumulators

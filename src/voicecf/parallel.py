@@ -1,4 +1,4 @@
-"""Threads: chunks of a batch on all cores."""
+"""Run the chunks of a batch in threads, on all cores."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from functools import cache
 from threading import local
 from typing import Any
 
-# Chunks that a batch is divided into at least, where it is long enough; a power of two.
+# Least number of chunks that `even_chunk` divides a long batch into; a power of two.
 PIECES = 8
 
 
@@ -18,7 +18,8 @@ def _pool(workers: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(workers, thread_name_prefix="voicecf")
 
 
-if hasattr(os, "register_at_fork"):  # a forked child has the pool's memory but not its threads
+# A forked child inherits the pool but not its threads, so it needs a new pool.
+if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_pool.cache_clear)
 
 
@@ -28,7 +29,10 @@ def cores() -> int:
 
 
 def even_chunk(n: int, least: int = 256, most: int = 8192) -> int:
-    """Return a chunk that divides n problems evenly enough: hard ones may stand together."""
+    """Return a chunk size that divides n problems evenly over the cores.
+
+    Chunks are small enough that a run of hard problems does not keep one core busy alone.
+    """
     return min(max(-(-n // PIECES), least), most)
 
 
@@ -36,23 +40,24 @@ def _chunks(n: int, size: int) -> Iterator[tuple[int, int]]:
     return ((start, min(start + size, n)) for start in range(0, n, size))
 
 
-_inside = local()
+# `_thread.in_chunk` is set in threads that run a chunk.
+_thread = local()
 
 
 def in_parallel(work: Callable[[int, int], Any], n: int, *, chunk: int = 2048) -> list[Any]:
-    """Call `work(start, stop)` over range(n) in chunks on all cores; results in order.
+    """Call `work(start, stop)` for all chunks of range(n), on all cores; return results in order.
 
-    Chunk borders depend on n and `chunk` alone, never on the number of cores. A single chunk runs
-    in the calling thread, so that one row costs no hand-over; so does all that is called from
-    within a chunk.
+    Chunk borders depend on n and `chunk` only, never on the number of cores. A single chunk runs in
+    the calling thread, which saves the overhead for a single row. Nested calls, from within a
+    chunk, run in the calling thread too.
     """
     spans = list(_chunks(n, chunk))
     workers = min(cores(), len(spans))
-    if workers <= 1 or getattr(_inside, "work", False):
+    if workers <= 1 or getattr(_thread, "in_chunk", False):
         return [work(*span) for span in spans]
 
     def run(span: tuple[int, int]) -> Any:
-        _inside.work = True
+        _thread.in_chunk = True
         return work(*span)
 
     return list(_pool(cores()).map(run, spans))

@@ -1,4 +1,4 @@
-"""SHARK: k-means that learns how much each feature counts (Shapley Reweighted k-means)."""
+"""SHARK: k-means that learns feature weights (Shapley Reweighted k-means)."""
 
 from __future__ import annotations
 
@@ -45,14 +45,15 @@ from voicecf.table.stream import Stream
 
 __all__ = ["SHARK", "WeightCollapseWarning"]
 
-# The least within-cluster spread that a weight is computed from: w = 1 / max(phi, FLOOR).
+# Weights are w = 1 / max(phi, FLOOR), where phi is the within-cluster spread of a feature. Part of
+# the algorithm and no tolerance: another value gives other weights.
 FLOOR = 1e-12
-# A spread so far below the floor that its own rounding is of no account.
+# A spread so far below FLOOR that its rounding error does not change the weight.
 NEGLIGIBLE = 1e-6 * FLOOR
 
 
 class WeightCollapseWarning(UserWarning):
-    """Features that do not vary within the clusters have taken all the weight."""
+    """Features without spread within the clusters have taken all the weight."""
 
 
 class SHARK(
@@ -72,19 +73,19 @@ class SHARK(
     n_clusters : int, default=8
         Number of clusters, at most the number of rows.
     init : {"random", "k-means++"} or array-like of shape (n_clusters, n_features)
-        Starting centers: "random" draws distinct rows, each with the same chance. An array is
-        tried once, whatever `n_init` says.
+        Starting centers: "random" draws distinct rows with equal probability. With an array there
+        is one restart, whatever `n_init` is.
     n_init : int, default=10
-        Number of restarts. The one with the lowest inertia is kept among those in which no
-        cluster ran empty; of restarts with the same partition, the first.
+        Number of restarts. The model is the restart with the lowest inertia among those without an
+        empty cluster; of restarts with the same partition, the first.
     max_iter : int, default=300
-        Most passes over the data in a restart.
+        Largest number of passes over the data in a restart.
     tol : float, default=1e-4
-        A restart ends when its centers, all together, moved by at most this Euclidean distance,
-        in the units of X; or sooner, when no label changed.
+        A restart ends when the Frobenius norm of the move of its centers, in the units of X, is at
+        most this; or sooner, when no label changes.
     random_state : int, RandomState, Generator or None, default=None
-        Source of the starting centers. An int makes the result repeatable: 42 gives the models
-        of the VoICE paper.
+        Source of the random starting centers. An int makes the result reproducible; 42 gives the
+        models of the VoICE paper.
 
     Attributes
     ----------
@@ -95,9 +96,9 @@ class SHARK(
     labels_ : ndarray of shape (n_samples,)
         Cluster of each row.
     inertia_ : float
-        Weighted squared distances of the rows to their centers, summed.
+        Sum of the weighted squared distances of the rows to their centers.
     n_iter_ : int
-        Passes that the winning restart took.
+        Number of passes of the restart that became the model.
     n_features_in_ : int
         Number of features seen in fit.
     feature_names_in_ : ndarray of shape (n_features,)
@@ -106,19 +107,19 @@ class SHARK(
     Warns
     -----
     WeightCollapseWarning
-        If some features have no spread within the clusters: these take all the weight.
+        If features without spread within the clusters take all the weight.
     ConvergenceWarning
-        If every restart ended with an empty cluster, as it must when there are fewer distinct
-        rows than clusters. The model is then the restart with the fewest of them.
+        If every restart ended with an empty cluster, as it must if there are fewer distinct rows
+        than clusters. The model is then the restart with the fewest empty clusters.
 
     Notes
     -----
-    A weight is a reciprocal squared length, so a change of units changes it. Standardise first,
-    unless the units are comparable.
+    A weight is a reciprocal squared length, so it depends on the units. Standardise first, unless
+    the units are comparable.
 
-    Where the weights collapse, different restarts tie: their inertia is about 1e-12 a feature that
-    lost its weight, and which of them wins hangs on rounding. The sums here are therefore taken in
-    a fixed order, row by row, and do not depend on the machine or its number of cores.
+    Where the weights collapse, restarts tie: the inertia is about 1e-12 for each feature without
+    weight, and rounding decides which restart wins. Sums are therefore taken in a fixed order, row
+    by row, and do not depend on the machine or its number of cores.
 
     Examples
     --------
@@ -135,7 +136,7 @@ class SHARK(
     [0, 1]
     """
 
-    # `predict` sums w (x - m)^2 as it stands, not expanded; see `geometry.cell.Arithmetic`.
+    # `predict` sums w (x - m)^2 without expanding the square; see `geometry.cell.Arithmetic`.
     _distance_formula = "direct"
 
     def __init__(
@@ -161,11 +162,11 @@ class SHARK(
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Numbers, none missing; or a Dask DataFrame of them, and then there are no `labels_`.
+            Finite numbers. With a Dask DataFrame there are no `labels_`.
         y : ignored
-            Present for scikit-learn's sake.
+            Present for API consistency with scikit-learn.
         sample_weight : array-like of shape (n_samples,), default=None
-            How often each row counts. A row that counts 0 times takes no part.
+            Weight of each row, not negative. Rows of weight 0 are ignored. By default all are 1.
 
         Returns
         -------
@@ -179,27 +180,26 @@ class SHARK(
         self._check_parameters()
         X = validate_data(self, X, dtype=np.float64, order="C")
         self._check_count(len(X))
-        every = Rows(X, _check_mass(sample_weight, X))
-        rows = every.present()
+        rows = Rows(X, _check_mass(sample_weight, X)).present()
         self._learn(Batches([rows]), len(rows.X), DistinctRows(rows.distinct()))
-        self.labels_ = self._label(every.X)
+        self.labels_ = self._label(X)
         return self
 
     def _fit_stream(self, stream: Stream) -> None:
-        """Learn from tables that come one after the other; to the bit what `fit` would learn."""
+        """Learn from a stream of tables; the result has the same bits as that of `fit`."""
         self._check_parameters()
         validate_data(self, stream.first(), dtype=np.float64)
         rows = Numbers(self, stream)
         self._check_count(stream.n_rows)
         self._learn(rows.data(), stream.n_rows, DistinctStream(rows))
-        self.__dict__.pop("labels_", None)  # of an earlier fit
+        self.__dict__.pop("labels_", None)  # an earlier fit may have set them
 
     def _learn(self, data: Data, n_rows: int, distinct: Distinct) -> None:
-        """Learn the model from rows that can be passed over, `n_rows` in all."""
+        """Run all restarts over the rows, `n_rows` in all, and set the fitted attributes."""
         starts = self._starts(distinct)
         ends = together([restart(s, self.max_iter, self.tol) for s in starts], data)
         contest = Contest([(end.centers, end.weights) for end in ends], n_rows)
-        (contest,) = data.answer([contest])
+        (contest,) = data.accumulate([contest])
         winner = contest.winner(full=True)
         best = ends[winner]
         self.cluster_centers_ = best.centers
@@ -208,14 +208,14 @@ class SHARK(
         self.n_iter_ = best.n_iter
         self._n_features_out = len(best.centers)
         self._warn_of_empty_clusters(distinct, contest.n_empty(winner))
-        (varying,) = data.answer([Varying(best.centers, best.weights)])
+        (varying,) = data.accumulate([Varying(best.centers, best.weights)])
         self._warn_of_collapse(best, varying.varies)
 
     def predict(self, X: Any) -> Labels:
-        """Name the nearest center of each row.
+        """Return the nearest center of each row.
 
-        Nearest in sum_v w_v (x_v - m_v)^2, summed in feature order; a tie goes to the lowest
-        index.
+        The distance is sum_v w_v (x_v - m_v)^2, summed in the order of the features. Ties go to
+        the lowest index.
 
         Parameters
         ----------
@@ -230,7 +230,7 @@ class SHARK(
         return self._label(self._check_rows(X))
 
     def transform(self, X: Any) -> Floats:
-        """Measure the weighted distance of each row to each center.
+        """Return the weighted distance of each row to each center.
 
         Parameters
         ----------
@@ -251,8 +251,7 @@ class SHARK(
     def _check_count(self, n_rows: int) -> None:
         if n_rows < self.n_clusters:
             raise ValueError(
-                f"n_samples={n_rows} should be >= n_clusters={self.n_clusters}. Ask for fewer "
-                f"clusters."
+                f"n_samples={n_rows} should be >= n_clusters={self.n_clusters}. Use fewer clusters."
             )
 
     def _check_rows(self, X: Any) -> Floats:
@@ -265,6 +264,7 @@ class SHARK(
         return rows.assign(self.cluster_centers_, self.feature_weights_)[0]
 
     def _check_parameters(self) -> None:
+        """Raise ValueError if the value of a parameter is not allowed."""
         for name in ("n_clusters", "n_init", "max_iter"):
             value = getattr(self, name)
             if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
@@ -277,10 +277,11 @@ class SHARK(
             )
 
     def _starts(self, distinct: Distinct) -> list[Floats]:
+        """Return the starting centers of each restart."""
         k, d = self.n_clusters, self.n_features_in_
         if not isinstance(self.init, str):
             return [check_init(self.init, (k, d))]
-        if distinct.count < k:  # a center on every row, and the rest on top of them
+        if distinct.count < k:  # every distinct row is a center, and some of them several times
             return [np.resize(distinct.take(np.arange(distinct.count)), (k, d))]
         master = _generator(self.random_state)
         seeds = [int(master.integers(0, 2**32 - 1)) for _ in range(self.n_init)]
@@ -293,26 +294,28 @@ class SHARK(
         return list(distinct.take(np.concatenate(drawn)).reshape(len(seeds), k, d))
 
     def _warn_of_empty_clusters(self, distinct: Distinct, n_empty: int) -> None:
+        """Warn if clusters of the model have no rows."""
         if n_empty == 0:
             return
         warnings.warn(
             f"{n_empty} of n_clusters={self.n_clusters} clusters have no rows, in every "
-            f"restart; the data have {distinct.count} distinct rows. Ask for fewer clusters, or "
-            f"try other starts: a larger n_init, another random_state or init='k-means++'.",
+            f"restart; the data have {distinct.count} distinct rows. Use fewer clusters, or try "
+            f"other starting centers: a larger n_init, another random_state or init='k-means++'.",
             ConvergenceWarning,
             stacklevel=4,
         )
 
     def _warn_of_collapse(self, best: End, varies: npt.NDArray[np.bool_]) -> None:
-        stuck = (best.phi <= FLOOR) | ~varies
-        if not stuck.any() or stuck.all():
+        """Warn if some features, but not all, have no spread within the clusters."""
+        constant = (best.phi <= FLOOR) | ~varies
+        if not constant.any() or constant.all():
             return
-        names = getattr(self, "feature_names_in_", np.arange(len(stuck)))[stuck].tolist()
+        names = getattr(self, "feature_names_in_", np.arange(len(constant)))[constant].tolist()
         shown = ", ".join(map(repr, names[:5])) + (", ..." if len(names) > 5 else "")
         effective = 1 / np.sum(best.weights**2)
         warnings.warn(
-            f"the weights collapsed: {len(names)} of {len(stuck)} columns ({shown}) have no spread "
-            f"within the clusters and take all the weight (effective number of features "
+            f"the weights collapsed: {len(names)} of {len(constant)} columns ({shown}) have no "
+            f"spread within the clusters and take all the weight (effective number of features "
             f"{effective:.2f}). Leave such columns out, merge them (the dummies of one category), "
             f"or use KMeans.",
             WeightCollapseWarning,
@@ -322,7 +325,7 @@ class SHARK(
 
 @dataclass(frozen=True)
 class End:
-    """Where a restart ended."""
+    """Final centers, weights and within-cluster spread of a restart, and its number of passes."""
 
     centers: Floats
     weights: Floats
@@ -331,9 +334,10 @@ class End:
 
 
 def restart(centers: Floats, max_iter: int, tol: float) -> Generator[Any, Any, End]:
-    """Ask for Lloyd's passes from `centers` and equal weights until nothing moves.
+    """Run Lloyd's algorithm from `centers` and equal weights; yields what each pass accumulates.
 
-    Centers that do not move are those of labels that do not change, for sums have a fixed order.
+    If no label changes, no center moves, because sums have a fixed order. So there is no separate
+    test for unchanged labels.
     """
     phi = np.ones(centers.shape[1])
     weights = _weights(phi)
@@ -341,10 +345,10 @@ def restart(centers: Floats, max_iter: int, tol: float) -> Generator[Any, Any, E
     while n_iter < max_iter and not converged:
         sweep = yield Sweep(centers, weights)
         means = sweep.means()
-        spread = _spared(sweep, means)
+        spread = _spread_without_pass(sweep, means)
         if spread is None:
             spread = (yield Spread(centers, weights, means)).total
-        with np.errstate(over="ignore", invalid="ignore"):  # `_weights` tells of an overflow
+        with np.errstate(over="ignore", invalid="ignore"):  # `_weights` raises on overflow
             phi = spread.sum(axis=0)
             converged = bool(np.linalg.norm(means - centers) <= tol)
         weights = _weights(phi)
@@ -354,22 +358,23 @@ def restart(centers: Floats, max_iter: int, tol: float) -> Generator[Any, Any, E
 
 
 @np.errstate(over="ignore", invalid="ignore")
-def _spared(sweep: Sweep, means: Floats) -> Floats | None:
-    """Return the spread around the means without a pass of its own; None where that is not safe.
+def _spread_without_pass(sweep: Sweep, means: Floats) -> Floats | None:
+    """Return the spread around the means without another pass; None if that is not accurate.
 
-    Steiner: sum (x - m)^2 = sum (x - c)^2 - n (m - c)^2, where it does not cancel. Few rows take
-    the pass in any case, and so give the bits of the plain formula.
+    Steiner's formula, sum (x - m)^2 = sum (x - c)^2 - n (m - c)^2, is used unless the two terms
+    cancel. Up to CHUNK rows the result is always None: another pass is cheap, and it gives the bits
+    of the plain formula.
     """
     if sweep.n_rows <= CHUNK:
         return None
     assert sweep.around is not None
     shift = sweep.totals[:, None] * (means - sweep.centers) ** 2
-    safe = (shift <= sweep.around / 2) | (sweep.around <= NEGLIGIBLE)
-    return sweep.around - shift if safe.all() else None
+    accurate = (shift <= sweep.around / 2) | (sweep.around <= NEGLIGIBLE)
+    return sweep.around - shift if accurate.all() else None
 
 
 def _weights(phi: Floats) -> Floats:
-    """Weigh each feature by the reciprocal of its within-cluster spread."""
+    """Return weights inversely proportional to the within-cluster spread phi of each feature."""
     if not np.isfinite(phi).all():
         at = np.flatnonzero(~np.isfinite(phi)).tolist()
         raise ValueError(
@@ -382,6 +387,7 @@ def _weights(phi: Floats) -> Floats:
 
 
 def _generator(random_state: Any) -> np.random.Generator:
+    """Return the random generator of a `random_state`, or raise."""
     if isinstance(random_state, np.random.RandomState):
         random_state = random_state.randint(2**32, dtype=np.uint64)
     try:
@@ -394,14 +400,15 @@ def _generator(random_state: Any) -> np.random.Generator:
 
 
 def _check_mass(sample_weight: Any, X: Floats) -> Floats:
+    """Return the mass of each row: its sample weight, 1 by default."""
     if sample_weight is None:
         return np.ones(len(X))
     mass: Floats = check_array(
         sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight"
     )
     if mass.ndim != 1:
-        raise ValueError(f"sample_weight has shape {mass.shape}; give one number for each row.")
+        raise ValueError(f"sample_weight has shape {mass.shape}; pass one number per row.")
     check_consistent_length(X, mass)
     if (mass < 0).any() or not mass.any():
-        raise ValueError("sample_weight must hold no negative number, and not only zeros.")
+        raise ValueError("sample_weight must not contain negative numbers, nor zeros only.")
     return np.ascontiguousarray(mass)

@@ -1,1 +1,1 @@
-"""Where answers may lie: scores of a model, cells, regions, and how far rounding reaches."""
+"""Clusterings, Voronoi cells and regions, and the slack that rounding errors require."""

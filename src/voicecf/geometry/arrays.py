@@ -1,4 +1,4 @@
-"""Names for the types of arrays."""
+"""Short names for the array types that signatures use."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
 """A cluster's weighted Voronoi cell: its constraints, its contraction, its scores.
 
-The only place that knows the half-space formula. With weights w, target centroid m_t and a rival
-m_j, the points closer to m_t satisfy
+The half-space formula stands here and nowhere else. With weights w, target centroid m_t and rival
+centroid m_j, the points z that are closer to m_t than to m_j satisfy
 
-    w (m_j - m_t) . (z - m_t)  <=  1/2 sum w (m_j - m_t)^2,
+    w (m_j - m_t) . (z - m_t)  <=  1/2 sum w (m_j - m_t)^2.
 
-measured from the centroid. A contraction by alpha towards m_t multiplies the right side.
+A contraction of the cell towards m_t multiplies the right-hand side by alpha.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ from voicecf.geometry.tolerance import EPS, TOLERANCE
 
 @dataclass(frozen=True)
 class Arithmetic:
-    """How a model's own predict computes distances, which bounds how far it may be off.
+    """How a model's own `predict` computes distances; this bounds its rounding error.
 
     Attributes
     ----------
     formula : "direct" or "expanded"
-        Sum of w (x - m)^2, or |m|^2 - 2 x.m as scikit-learn's KMeans has it.
+        "direct" sums w (x - m)^2; "expanded" computes |m|^2 - 2 x . m, as scikit-learn's KMeans.
     eps : float
-        Unit of rounding of the numbers it computes with.
+        Machine epsilon of the floating-point type that it computes with.
     """
 
     formula: Literal["direct", "expanded"] = "direct"
     eps: float = EPS
 
     def growth(self, d: int) -> float:
-        """Relative error of a sum of d products in any order, with a factor of safety."""
+        """Bound the relative error of a sum of d products, added in any order."""
         return (d + 8) * self.eps
 
 
@@ -53,7 +53,7 @@ class Cell:
     weights : array of shape (d,)
         Feature weights, summing to 1.
     target : int
-        Whose cell.
+        Index of the cluster whose cell it is.
 
     Examples
     --------
@@ -80,6 +80,7 @@ class Cell:
 
     @cached_property
     def _shifts(self) -> Array:
+        """Differences m_j - m_t of the rivals' centroids to the target's, shape (k - 1, d)."""
         return np.asarray(self.centers[self.rivals] - self.center)
 
     @cached_property
@@ -89,33 +90,37 @@ class Cell:
 
     @cached_property
     def offsets(self) -> Array:
-        """Right-hand sides of the half-spaces, measured from the centroid, shape (k - 1,)."""
+        """Right-hand sides of the half-spaces, relative to the centroid, shape (k - 1,)."""
         squares = np.einsum("ij,ij,j->i", self._shifts, self._shifts, self.weights)
         return np.asarray(0.5 * squares)
 
     def scores(
         self, points: Any, *, box: tuple[Array, Array] | None = None, floor: float = 0.0
     ) -> Array:
-        """Point-wise contraction scores alpha_{i,t}: how much of the cell each point needs, 0 to 1.
+        """Return point-wise contraction scores alpha_{i,t}, between 0 and 1.
+
+        The score is the smallest alpha for which the cell contracted by alpha contains the point.
+        A point outside the cell gets 1.
 
         Parameters
         ----------
         points : array of shape (n, d)
         box : pair of arrays, optional
-            Lower and upper bounds that are contracted along with the cell.
+            Lower and upper bounds, which are contracted along with the cell.
         floor : float
-            Rivals with an offset at most this are left out. 0 leaves out only coinciding centroids.
+            Rivals whose offset is at most `floor` are ignored. With 0 these are the rivals whose
+            centroid coincides with the target's.
         """
-        steps = np.asarray(points, dtype=np.float64) - self.center
-        kept = self.offsets > floor
-        scores = np.zeros(len(steps))
-        if kept.any():
-            scores = ((steps @ self.normals[kept].T) / self.offsets[kept]).max(axis=1)
+        relative = np.asarray(points, dtype=np.float64) - self.center
+        apart = self.offsets > floor
+        scores = np.zeros(len(relative))
+        if apart.any():
+            scores = ((relative @ self.normals[apart].T) / self.offsets[apart]).max(axis=1)
         for side in box or ():
             room = side - self.center
-            inner = np.isfinite(room) & (room != 0)
-            if inner.any():
-                scores = np.maximum(scores, (steps[:, inner] / room[inner]).max(axis=1))
+            bounded = np.isfinite(room) & (room != 0)
+            if bounded.any():
+                scores = np.maximum(scores, (relative[:, bounded] / room[bounded]).max(axis=1))
         return np.asarray(np.clip(scores, 0.0, 1.0))
 
     def region(
@@ -127,9 +132,18 @@ class Cell:
     ) -> Region:
         """Return the cell, contracted by alpha, as a region without a box.
 
-        With an `arithmetic`, answers keep the slack that the model's rounding needs (at most,
-        proportional to the sizes involved), and a coinciding rival with a lower index, which wins
-        every tie, makes the region empty.
+        With an `arithmetic`, the region has a guard: the slack that keeps the model's rounding
+        errors from changing the cluster of an answer. If the centroid of a rival with a lower index
+        coincides with the target's, that rival wins every tie, so the region is empty.
+
+        Parameters
+        ----------
+        alpha : float
+            Contraction; 1 is the whole cell.
+        delta : float
+            Weight that the solver's metric adds to every coordinate.
+        arithmetic : Arithmetic, optional
+            How the model computes distances.
         """
         offsets = alpha * self.offsets
         if arithmetic is None:
@@ -140,19 +154,20 @@ class Cell:
         return Region(self.normals, offsets, origin=self.center, guard=guard)
 
     def _guard(self, alpha: float, delta: float, arithmetic: Arithmetic) -> Guard:
-        """Return the slack that rounding in the model's `predict` asks for.
+        """Return the slack that rounding in the model's `predict` requires.
 
-        D_j(z) - D_t(z) is twice the slack, so half the error of that difference is needed.
+        The difference of squared distances D_j(z) - D_t(z) is twice the slack of z, so the slack
+        must be at least half the rounding error of that difference.
         """
         lengths = np.sqrt((self.normals**2 / (self.weights + delta)).sum(axis=1))
         growth = arithmetic.growth(len(self.weights))
         constant = np.zeros(len(lengths))
-        of_size = 2.0 * arithmetic.eps * lengths  # the answer itself is rounded
+        of_size = 2.0 * arithmetic.eps * lengths  # coordinates of the answer are rounded, too
         if arithmetic.formula == "expanded":
             sizes = np.sqrt((self.weights * self.centers**2).sum(axis=1))
-            mine, theirs = sizes[self.target], sizes[self.rivals]
-            constant = 0.5 * growth * (mine**2 + theirs**2)
-            of_size += growth * (mine + theirs)
+            target, rivals = sizes[self.target], sizes[self.rivals]
+            constant = 0.5 * growth * (target**2 + rivals**2)
+            of_size += growth * (target + rivals)
         return Guard(
             behind=(1.0 - alpha) * self.offsets,
             constant=constant,

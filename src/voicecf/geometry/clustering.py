@@ -1,4 +1,4 @@
-"""A fitted model, as the library sees it: centroids, weights, and how its predict computes."""
+"""A fitted nearest-centroid model: its centroids, its weights, and how its `predict` rounds."""
 
 from __future__ import annotations
 
@@ -17,11 +17,10 @@ from voicecf.errors import ModelError
 from voicecf.geometry.arrays import Array
 from voicecf.geometry.cell import Arithmetic, Cell
 from voicecf.geometry.named import named_rows
+from voicecf.geometry.tolerance import LARGEST
 from voicecf.parallel import in_parallel
 
-# Beyond this a square overflows.
-LARGEST = 1e150
-# Class attribute by which a model tells how its predict computes distances, as of `Arithmetic`.
+# Class attribute that names the formula of a model's predict: see `Arithmetic.formula`.
 DISTANCE_FORMULA = "_distance_formula"
 
 
@@ -35,14 +34,14 @@ class Clustering:
     weights : array of shape (d,)
         Feature weights, scaled to sum to 1.
     arithmetic : Arithmetic
-        How the model's own predict rounds.
+        How the model's own `predict` rounds.
     dtype : numpy dtype
-        What the model computes with.
+        Floating-point type that the model computes with.
     model : object or None
-        The model itself; None where only centroids were given.
+        The model itself; None if there are only centroids.
     trusted : bool
-        Whether `arithmetic` is known for this kind of model. If not, every answer is put to the
-        model's own predict.
+        True if `arithmetic` is known to describe this class of models. If False, every answer is
+        checked with the model's own `predict`.
     """
 
     centers: Array
@@ -54,11 +53,11 @@ class Clustering:
 
     @classmethod
     def of(cls, model: Any) -> Clustering:
-        """Read a fitted model."""
+        """Return the centroids and weights of a fitted model."""
         if isinstance(model, Pipeline):
             raise ModelError(
                 "a Pipeline is explained by VoICE(pipeline).fit(X); here its last step is needed, "
-                "pipeline[-1], and rows as that sees them, pipeline[:-1].transform(X)."
+                "pipeline[-1], and the rows that it gets, pipeline[:-1].transform(X)."
             )
         centers = getattr(model, "cluster_centers_", None)
         if centers is None:
@@ -80,7 +79,10 @@ class Clustering:
 
     @classmethod
     def from_centers(cls, centers: Any, weights: Any = None, **attributes: Any) -> Clustering:
-        """Check centroids and weights, and scale the weights to sum to 1."""
+        """Check centroids and weights, and scale the weights to sum to 1.
+
+        `attributes` are further attributes of the clustering.
+        """
         centers = _numbers(centers)
         if centers.ndim != 2 or not np.isfinite(centers).all():
             raise ModelError("centers must be a finite array of shape (k, d).")
@@ -93,9 +95,9 @@ class Clustering:
         d = centers.shape[1]
         weights = np.full(d, 1.0) if weights is None else _numbers(weights)
         if weights.shape != (d,) or not np.isfinite(weights).all() or (weights < 0).any():
-            raise ModelError(f"weights must be {d} finite numbers, none negative: one a feature.")
+            raise ModelError(f"weights must be {d} finite numbers, none negative: one per feature.")
         if not weights.any():
-            raise ModelError("all weights are zero: every point is as close to every centroid.")
+            raise ModelError("all weights are zero: every point is equally close to all centroids.")
         attributes.setdefault("arithmetic", Arithmetic())
         attributes.setdefault("dtype", np.dtype(np.float64))
         weights = weights / weights.max()
@@ -113,23 +115,23 @@ class Clustering:
     def labels(self, points: Array) -> NDArray[np.int64]:
         """Assign points as the model's own predict does.
 
-        The nearest centroid is computed here; the model is asked where its rounding could decide
-        otherwise, or always, where its arithmetic is not known.
+        The nearest centroid is computed here. The model's `predict` is called for points where
+        rounding could change its decision, and for all points if its arithmetic is not known.
         """
         labels, doubtful = self.nearest(points)
         if not hasattr(self.model, "predict"):
             return labels
-        ask = np.flatnonzero(doubtful) if self.trusted else np.arange(len(points))
-        if ask.size:
-            labels[ask] = self._predict(points[ask])
+        to_predict = np.flatnonzero(doubtful) if self.trusted else np.arange(len(points))
+        if to_predict.size:
+            labels[to_predict] = self._predict(points[to_predict])
         return labels
 
     def agrees(self, target: int, points: Array) -> NDArray[np.bool_]:
-        """Tell, by the model's own word where there is any doubt, which points are in a cluster."""
+        """Return a mask of the points that the model, in its own dtype, assigns to a cluster."""
         return np.asarray(self.labels(points.astype(self.dtype).astype(np.float64)) == target)
 
     def _predict(self, points: Array) -> NDArray[Any]:
-        """Ask the model itself, with a frame if it was fitted on one."""
+        """Call the model's own `predict`, with a frame if it was fitted on one."""
         points = points.astype(self.dtype)
         names = getattr(self.model, "feature_names_in_", None)
         if names is None:
@@ -137,7 +139,7 @@ class Clustering:
         return np.asarray(self.model.predict(named_rows(points, names)))
 
     def nearest(self, points: Array) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-        """Nearest centroid by the direct formula, and where rounding leaves it in doubt."""
+        """Return the nearest centroid by the direct formula, and a mask of ties up to rounding."""
         labels = np.empty(len(points), dtype=np.int64)
         doubtful = np.empty(len(points), dtype=np.bool_)
         points, compiled = np.ascontiguousarray(points), self._compiled
@@ -146,12 +148,14 @@ class Clustering:
 
     @cached_property
     def _compiled(self) -> _core.Rows:
+        """The centroids alone, without the constraints of the cells."""
         return self.cells(None, 0.0)
 
     def cells(self, alphas: Array | None, delta: float) -> _core.Rows:
-        """Return the centroids as the compiled core reads them.
+        """Return the centroids in the layout of the compiled core.
 
-        With `alphas`, one a cluster, also the rows of all cells, contracted, in metric w + delta.
+        With `alphas`, one per cluster, also the constraints of all cells, contracted and scaled
+        for the metric w + delta.
         """
         rounding, d = self.arithmetic, self.centers.shape[1]
         return _core.Rows.clusters(
@@ -160,10 +164,11 @@ class Clustering:
         )  # fmt: skip
 
     def __getstate__(self) -> dict[str, Any]:
+        # Cached properties are left out; they are computed again when needed.
         return {name: getattr(self, name) for name in self.__dataclass_fields__}
 
     def distances(self, points: Array) -> Array:
-        """Weighted squared distances, shape (n, k)."""
+        """Return the weighted squared distances of points to all centroids, shape (n, k)."""
         scale = np.sqrt(self.weights)
         return np.asarray(cdist(points * scale, self.centers * scale, "sqeuclidean"))
 
@@ -176,8 +181,9 @@ def _is_known(kind: type) -> bool:
     return kind in (KMeans, MiniBatchKMeans) or DISTANCE_FORMULA in vars(kind)
 
 
-def _numbers(given: Any) -> Array:
+def _numbers(values: Any) -> Array:
+    """Return values as floats; a NaN, which the caller refuses, if they are not numbers."""
     try:
-        return np.ascontiguousarray(given, dtype=np.float64)
+        return np.ascontiguousarray(values, dtype=np.float64)
     except (TypeError, ValueError):
-        return np.full((1,), np.nan)  # refused by whoever asked, with the shape that is wanted
+        return np.full((1,), np.nan)

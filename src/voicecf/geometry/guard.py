@@ -1,4 +1,4 @@
-"""The rounding guard: how far behind a constraint an answer stays so that `predict` agrees."""
+"""The rounding guard: the slack an answer keeps in each constraint so that `predict` agrees."""
 
 from __future__ import annotations
 
@@ -12,22 +12,23 @@ from voicecf.geometry.arrays import Array
 
 @dataclass(frozen=True)
 class Guard:
-    """Slack that an answer needs in each of m constraints, so that rounding cannot undo it.
+    """Slack that an answer needs in each of m constraints so that rounding cannot violate it.
 
-    A model's `predict` rounds, and so does the way from coordinates to the user's units. For the
-    answer z to a row a, constraint j has to hold with at least this slack:
+    A model's `predict` rounds, and so does the conversion from coordinates to the user's units. If
+    z is the answer for a row a, each constraint has to hold with at least this slack:
 
         constant + of_size |z| + of_square |z - origin|^2 + of_move |z - a| - behind
 
-    Lengths are in the solver's metric, w + delta; the origin is the region's. The core has the same
-    record (`Guard` in native/problem.hpp).
+    Lengths are measured in the solver's metric, w + delta; the origin is the region's. The compiled
+    core has the same record (`Guard` in native/problem.hpp).
 
     Attributes
     ----------
     behind : array of shape (m,)
-        How far the model's own boundary lies behind the constraint: slack that a contracted cell
-        has anyway.
+        How far the model's own boundary lies behind the constraint. In a contracted cell every
+        answer has this slack anyway.
     constant, of_size, of_square, of_move : array of shape (m,)
+        Coefficients of the formula above.
     """
 
     behind: Array
@@ -42,12 +43,12 @@ class Guard:
         return cls(*np.zeros((5, m)))
 
     def slack(self, size: Any, distance: Any, move: Any) -> Array:
-        """Return the slack that is needed at |z|, |z - origin| and |z - a|; 0 at least."""
+        """Return the slack needed for given |z|, |z - origin| and |z - a|; never negative."""
         needed = self.constant + self.of_size * size + self.of_square * distance**2
         return np.asarray(np.maximum(needed + self.of_move * move - self.behind, 0.0))
 
     def times(self, factor: float) -> Guard:
-        """Return the guard for a factor on all rounding errors."""
+        """Return the guard with all rounding errors multiplied by a factor."""
         return Guard(
             self.behind,
             factor * self.constant,
@@ -57,21 +58,21 @@ class Guard:
         )
 
     def per_unit(self, lengths: Array) -> Guard:
-        """Return the guard of constraints that are divided by lengths."""
+        """Return the guard of the same constraints, each divided by a length."""
         return Guard(*(part / lengths for part in self.table()))
 
     def of(self, which: Any) -> Guard:
-        """Return the guard of some of the constraints."""
+        """Return the guard of the constraints at these indices."""
         return Guard(*self.table()[:, which])
 
-    def only_where(self, kept: Any) -> Guard:
-        """Return the guard with no slack where a mask is false."""
-        return Guard(*np.where(kept, self.table(), 0.0))
+    def only_where(self, mask: Any) -> Guard:
+        """Return the guard with no slack for constraints where the mask is False."""
+        return Guard(*np.where(mask, self.table(), 0.0))
 
     def followed_by(self, other: Guard) -> Guard:
-        """Return the guard of these constraints and of others after them."""
+        """Return the guard of these constraints followed by those of another guard."""
         return Guard(*np.hstack([self.table(), other.table()]))
 
     def table(self) -> Array:
-        """Return all of it, shape (5, m), in the order of the attributes."""
+        """Return the attributes, in their order, as an array of shape (5, m)."""
         return np.array([getattr(self, field.name) for field in fields(self)])

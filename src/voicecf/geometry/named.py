@@ -1,4 +1,4 @@
-"""Rows with column names, for models that were fitted on frames."""
+"""Frames of rows with column names, for models that were fitted on frames."""
 
 from __future__ import annotations
 
@@ -13,14 +13,13 @@ from voicecf.geometry.arrays import Array
 
 
 def named_rows(points: Array, names: Sequence[Any]) -> Any:
-    """Return an array as a frame of whichever library is installed."""
-    columns = map(np.ascontiguousarray, points.T)
-    named = dict(zip(names, columns, strict=True))
-    return nw.from_dict(named, backend=installed_backend()).to_native()
+    """Return an array as a frame with these column names, of a frame library that is installed."""
+    columns = dict(zip(names, map(np.ascontiguousarray, points.T), strict=True))
+    return nw.from_dict(columns, backend=installed_backend()).to_native()
 
 
 def installed_backend() -> Any:
-    """Return the name of a library of frames that is installed."""
+    """Return the first of pandas, polars and pyarrow that is installed."""
     for backend in ("pandas", "polars", "pyarrow"):
         if find_spec(backend):
             return backend

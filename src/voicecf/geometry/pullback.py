@@ -1,4 +1,7 @@
-"""A region of what the model sees, pulled back to coordinates through the steps before it."""
+"""Pull a region of the model's inputs back to coordinates, through the steps that mix columns.
+
+The model sees x = A z + c, where z is the point in coordinates, in which answers are searched.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ from voicecf.geometry.tolerance import TOLERANCE
 
 @dataclass(frozen=True)
 class Mixing:
-    """What the steps from the first mixing one on do: x = matrix z + shift.
+    """The affine map of the steps from the first that mixes columns on: x = matrix z + shift.
 
     Attributes
     ----------
@@ -27,22 +30,30 @@ class Mixing:
     shift: Array
 
     def __call__(self, points: Array) -> Array:
-        """Return what the model sees of coordinates, to rounding."""
+        """Return the model's inputs x for coordinates z, up to rounding."""
         return np.asarray(points @ self.matrix.T + self.shift)
 
 
 def origins(mixing: Mixing, centers: Array, middle: Array) -> Array:
-    """Return, shape (k, d), coordinates that the model sees close to its centroids.
+    """Return coordinates, shape (k, d), whose images under the mixing are nearest to the centroids.
 
-    Of all that fit best, the ones nearest to `middle`, which is amid the data.
+    Where several coordinates are equally good, the ones nearest to `middle`, the mean of the data.
     """
-    missing = (centers - mixing(middle[None])).T
-    steps, *_ = np.linalg.lstsq(mixing.matrix, missing, rcond=None)
-    return np.asarray(middle + steps.T)
+    differences = (centers - mixing(middle[None])).T
+    moves, *_ = np.linalg.lstsq(mixing.matrix, differences, rcond=None)
+    return np.asarray(middle + moves.T)
 
 
-def loosened(region: Region, round_trip_error: Array) -> Region:
-    """Return the region with a guard for what coordinates lose on the way to the user's units."""
+def with_round_trip_guard(region: Region, round_trip_error: Array) -> Region:
+    """Return the region with more guard, for the error of converting to the user's units and back.
+
+    Parameters
+    ----------
+    region : Region
+        With a guard.
+    round_trip_error : array of shape (d,)
+        Largest error of each coordinate.
+    """
     assert region.guard is not None
     constant = region.guard.constant + np.abs(region.normals) @ round_trip_error
     guard = replace(region.guard, constant=constant)
@@ -51,7 +62,7 @@ def loosened(region: Region, round_trip_error: Array) -> Region:
 
 @dataclass(frozen=True)
 class Metrics:
-    """Diagonal metrics, w + delta: of what the model sees, and of the coordinates."""
+    """Diagonal metrics, w + delta: of the model's inputs (`seen`), and of the coordinates."""
 
     seen: Array
     coordinates: Array
@@ -60,25 +71,26 @@ class Metrics:
 def pulled_back(
     region: Region, mixing: Mixing, origin: Array, metrics: Metrics, arithmetic: Arithmetic
 ) -> Region:
-    """Return the coordinates whose mixture lies in a region.
+    """Return the coordinates z whose image x = A z + c lies in a region.
 
-    With x = A z + c, constraints g . (x - m) <= h are g A . (z - o) <= h - g . (A o + c - m).
+    In coordinates relative to a new origin o, a constraint g . (x - m) <= h becomes
+    g A . (z - o) <= h - g . (A o + c - m).
 
     Parameters
     ----------
     region : Region
-        In what the model sees, with a guard; without a box.
+        Of the model's inputs x, with a guard and without a box.
     mixing : Mixing
     origin : array of shape (d,)
-        Where the new constraints are measured from.
+        The new origin o.
     metrics : Metrics
     arithmetic : Arithmetic
-        Of the model; the mixing is taken to compute as precisely.
+        How the model rounds; the mixing is assumed to round alike.
     """
     normals = region.normals
-    off = mixing(origin[None])[0] - region.origin
+    shifted = mixing(origin[None])[0] - region.origin  # A o + c - m
     pulled = normals @ mixing.matrix
-    guard = _in_sizes_of_coordinates(region, mixing, off, metrics)
+    guard = _guard_in_coordinates(region, mixing, shifted, metrics)
     growth, scale = arithmetic.growth(len(origin)), np.sqrt(metrics.coordinates)
     lengths = np.linalg.norm(pulled / scale, axis=1)
     terms = np.abs(normals) @ np.abs(mixing.matrix)
@@ -89,18 +101,23 @@ def pulled_back(
         constant=guard.constant + growth * fixed,
         of_size=guard.of_size + varying,
         of_move=TOLERANCE.move * lengths,
-    ).only_where(normals.any(axis=1))  # coinciding centroids: nothing is compared
-    return Region(pulled, region.offsets - normals @ off, origin=origin, guard=guard)
+    ).only_where(normals.any(axis=1))  # a rival that coincides with the target needs no slack
+    return Region(pulled, region.offsets - normals @ shifted, origin=origin, guard=guard)
 
 
-def _in_sizes_of_coordinates(region: Region, mixing: Mixing, off: Array, metrics: Metrics) -> Guard:
-    """Say a guard's sizes of x in sizes of z: |x| <= L |z| + |c|, |x - m| <= L |z - o| + |off|."""
+def _guard_in_coordinates(
+    region: Region, mixing: Mixing, shifted: Array, metrics: Metrics
+) -> Guard:
+    """Return a guard in terms of |z| and |z - o| that is at least the one in |x| and |x - m|.
+
+    With L = |A| the operator norm, |x| <= L |z| + |c| and |x - m| <= L |z - o| + |A o + c - m|.
+    """
     guard = region.guard
     assert guard is not None
     root = np.sqrt(metrics.seen)
     scaled = root[:, None] * mixing.matrix / np.sqrt(metrics.coordinates)
     stretch = float(np.linalg.norm(scaled, 2))
-    shift, apart = (float(np.linalg.norm(root * v)) for v in (mixing.shift, off))
+    shift, apart = (float(np.linalg.norm(root * v)) for v in (mixing.shift, shifted))
     return replace(
         guard,
         constant=guard.constant + guard.of_size * shift + 2.0 * guard.of_square * apart**2,

@@ -1,4 +1,4 @@
-"""A region: linear constraints and a box. Everything that a user can ask for is said as one."""
+"""A region: linear constraints and a box. Everything that a user can ask for becomes one."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ class Region:
     Parameters
     ----------
     normals : array of shape (m, d)
-        One a constraint, of any length; a zero normal asks ``0 <= offset``.
+        One per constraint, of any length; a zero normal means the constraint ``0 <= offset``.
     offsets : array of shape (m,)
         Right-hand sides.
     lo, hi : array of shape (d,) or (n, d), or a number
-        The box; infinite where open, equal where a coordinate is fixed. With n rows it is one box
-        a point.
+        The box: infinite where there is no bound, equal where a coordinate is fixed. Shape (n, d)
+        is one box per point.
     origin : array of shape (d,) or a number
-        Where the constraints are measured from. A centroid as origin keeps the digits of data that
-        lie far from zero.
+        Point that is subtracted before the constraints are evaluated. A centroid as origin avoids
+        cancellation for data that lie far from zero.
     guard : Guard, optional
-        Slack that an answer needs so that the model's own `predict` agrees; none if left out.
+        Slack that an answer needs so that the model's own `predict` agrees. By default none.
 
     Examples
     --------
@@ -51,8 +51,9 @@ class Region:
         normals = np.atleast_2d(_numbers("normals", self.normals, None)).copy()
         m, d = normals.shape
         offsets = _numbers("offsets", self.offsets, (m,)).copy()
-        endless = np.isinf(offsets)  # a constraint that always holds, or never
-        normals[endless], offsets[endless] = 0.0, np.where(offsets[endless] > 0, 0.0, -1.0)
+        # An infinite offset always or never holds: the same as 0 <= 0 or 0 <= -1.
+        infinite = np.isinf(offsets)
+        normals[infinite], offsets[infinite] = 0.0, np.where(offsets[infinite] > 0, 0.0, -1.0)
         shaped = {
             "normals": normals,
             "offsets": offsets,
@@ -69,27 +70,21 @@ class Region:
         return int(self.normals.shape[1])
 
     def within(self, lo: Any, hi: Any) -> Region:
-        """Return the same constraints, which need no second check, with another box."""
+        """Return the region with another box; the constraints are not checked again."""
         region = copy(self)
         for name, side in (("lo", lo), ("hi", hi)):
             object.__setattr__(region, name, _box_side(name, side, self.n_features))
         return region
 
-    def taking(self, which: NDArray[np.int64]) -> Region:
-        """Return the region of only some of the constraints."""
-        guard = None if self.guard is None else self.guard.of(which)
-        normals, offsets = self.normals[which], self.offsets[which]
-        return Region(normals, offsets, self.lo, self.hi, self.origin, guard)
-
     def contains(self, points: Any, slack: float = 0.0) -> NDArray[np.bool_]:
-        """Tell which points satisfy constraints and box; `slack` loosens the constraints."""
+        """Return a mask of points in the box that violate no constraint by more than `slack`."""
         points = np.atleast_2d(np.asarray(points, dtype=np.float64))
-        inside = ((points >= self.lo) & (points <= self.hi)).all(axis=1)
-        held = ((points - self.origin) @ self.normals.T <= self.offsets + slack).all(axis=1)
-        return np.asarray(inside & held)
+        in_box = ((points >= self.lo) & (points <= self.hi)).all(axis=1)
+        satisfied = ((points - self.origin) @ self.normals.T <= self.offsets + slack).all(axis=1)
+        return np.asarray(in_box & satisfied)
 
     def rho(self, points: Any, answers: Any) -> Array:
-        """Return the largest multiples of moves that stay in the region; 1 at least.
+        """Return for each move its largest multiple that stays in the region, at least 1.
 
         Parameters
         ----------
@@ -105,19 +100,20 @@ class Region:
         return np.asarray(np.maximum(limits.min(axis=1, initial=np.inf), 1.0))
 
 
-def _numbers(name: str, given: Any, shape: tuple[int, ...] | None) -> Array:
-    """Read one part of a region, or raise with its name."""
+def _numbers(name: str, value: Any, shape: tuple[int, ...] | None) -> Array:
+    """Return a parameter of a region as floats of a shape, or raise an error that names it."""
     try:
-        values = np.asarray(given, dtype=np.float64)
+        values = np.asarray(value, dtype=np.float64)
         values = values if shape is None else np.broadcast_to(values, shape)
     except (TypeError, ValueError):
         wanted = "an array of numbers" if shape is None else f"numbers of shape {shape}"
-        raise ValueError(f"{name} of a region must be {wanted}; got {str(given)[:60]}.") from None
+        raise ValueError(f"{name} of a region must be {wanted}; got {str(value)[:60]}.") from None
     if np.isnan(values).any():
-        raise ValueError(f"a region needs numbers: {name} holds NaN.")
+        raise ValueError(f"{name} of a region must not contain NaN.")
     return values
 
 
 def _box_side(name: str, side: Any, d: int) -> Array:
-    many = np.ndim(side) == 2
-    return np.ascontiguousarray(_numbers(name, side, (len(side), d) if many else (d,)))
+    """Return one side of the box, shape (d,), or (n, d) with one box per point."""
+    shape = (len(side), d) if np.ndim(side) == 2 else (d,)
+    return np.ascontiguousarray(_numbers(name, side, shape))

@@ -1,4 +1,4 @@
-"""The tolerances of the library, in one table; those of the solver are in native/numbers.hpp."""
+"""All tolerances of the Python code. Those of the compiled core stand in native/numbers.hpp."""
 
 from __future__ import annotations
 
@@ -6,43 +6,63 @@ from dataclasses import dataclass
 
 import numpy as np
 
-# Unit of rounding of double precision.
+# Machine epsilon of double precision.
 EPS = float(np.finfo(np.float64).eps)
+# Centroids beyond this are refused: the square of a larger coordinate overflows.
+LARGEST = 1e150
+# Normals whose length is not above this are scaled up before they are normalised, for the squares
+# of their coordinates underflow.
+SHORT_NORMAL = 1e-140
+# Range in which the spread of the centroids must lie for all cells to be kept in one table: outside
+# it products of squared distances could overflow or underflow.
+LEAST_SPREAD, LARGEST_SPREAD = 1e-60, 1e60
 
 
 @dataclass(frozen=True, slots=True)
 class Tolerance:
-    """What counts as equal. Every number is relative; nothing here has a unit.
+    """What counts as equal. Each is relative to the quantity that its description begins with.
 
     Attributes
     ----------
     changed : float
-        Of a column's spread: a smaller move is no change.
+        Relative to a column's spread. A move of at most this is no change.
     move : float
-        Of a move's length: what the solver's own arithmetic may be off by.
+        Relative to the length of a move. Bound on the rounding error of the solver itself.
     border : float
-        Of a bound: data this close to it count as inside.
+        Relative to a bound. Data this close to it count as inside.
     rule : float
-        Of the size of a rule's terms: by so much a rule between columns may be broken in
-        coordinates; the user's units have the last word.
+        Relative to the terms of a linear rule between columns. By so much the rule may be violated
+        in coordinates. Whether it holds is decided in the user's units.
     range_end : float
-        Of the size of a constraint's terms: the same, for the ends of `ranges`.
+        Relative to the terms of a constraint. By so much it may be violated at the ends of
+        `ranges`.
     cheaper : float
-        Of a cost: by so much another target has to be cheaper by its lower bound to be left out,
-        and another answer to count as better.
+        Relative to a cost. Costs that differ by less are equal: a target is left out only if its
+        lower bound is higher by more, and an answer is better only if its cost is lower by more.
     invertible : float
-        Of a column's spread: what the way to the user's units and back may lose and still be
-        rounding.
+        Relative to a column's spread. A conversion to the user's units and back that changes values
+        by less counts as exact.
     undone : float
-        Of the way beyond the data: what a map followed there may lose on its way back.
+        Relative to the distance from the data. A map that is followed beyond the data counts as
+        invertible there if the way back errs by less.
     whole : float
-        Of a number: this close to a whole one, it is that number after rounding.
+        Relative to a number, or to 1 if that is larger. A number this close to a whole number
+        counts as that number.
+    retained : float
+        In rows. If `retain` times the number of rows exceeds a whole number by less, it counts as
+        that number.
     facet : float
-        Of the way from a centroid to a rival's boundary: how far a cell without that rival has to
-        reach beyond it, for the two to be neighbours.
+        Relative to the distance from a centroid to a constraint of its cell. Two clusters are
+        neighbours if the cell without their common constraint would extend beyond it by more.
+    outside_box : float
+        Relative to the same distance. A constraint is ruled out by a bounding box of the cell if
+        the whole box satisfies it with more than this slack.
+    standstill : float
+        Relative to a point's largest coordinate, or to 1 if that is larger. An iteration has
+        stopped if it moves the point by less.
     pairwise : float
-        Of the squared distances between centroids: by so much a pairwise answer may be closer to
-        another centroid and still count as on the boundary of its target.
+        Relative to the largest squared distance between centroids. A pairwise answer on the
+        boundary of its target may be closer to another centroid by so much.
     """
 
     changed: float = 1e-9
@@ -54,7 +74,10 @@ class Tolerance:
     invertible: float = 1e-9
     undone: float = 1e-6
     whole: float = 1e-9
+    retained: float = 1e-9
     facet: float = 1e-9
+    outside_box: float = 1e-6
+    standstill: float = 1e-10
     pairwise: float = 1e-9
 
 

@@ -1,4 +1,4 @@
-"""What an explainer has learned, how it is learned, and the base of the explainers that hold it."""
+"""What `fit` learns (`Learned`), how it is learned, and the base class of the explainers."""
 
 from voicecf.learned.learned import Learned
 

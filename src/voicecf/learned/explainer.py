@@ -1,4 +1,4 @@
-"""What explainers have in common: a model, what was learned with it, and where they are saved."""
+"""Base class of the explainers: fitted attributes, `predict`, `save` and `load`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from voicecf.table.stream import Stream
 
 
 class Explainer(BaseEstimator):  # type: ignore[misc]
-    """Base of the explainers: `fit` sets `learned_`, and all that was learned is read from it."""
+    """Base class of the explainers: `fit` sets `learned_`; other fitted attributes read from it."""
 
     model: Any
     learned_: Learned
@@ -30,7 +30,7 @@ class Explainer(BaseEstimator):  # type: ignore[misc]
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
-            """Say that what `fit` learns is not there before it."""
+            """Raise NotFittedError for fitted attributes before `fit`."""
             kind = type(self).__name__
             if name.endswith("_") and not name.startswith("_") and "learned_" not in vars(self):
                 raise NotFittedError(
@@ -45,7 +45,7 @@ class Explainer(BaseEstimator):  # type: ignore[misc]
 
     @property
     def space_(self) -> Space:
-        """The columns, and where they are among the coordinates."""
+        """The user's columns, and their conversion to coordinates."""
         return self.learned_.space
 
     @property
@@ -60,7 +60,7 @@ class Explainer(BaseEstimator):  # type: ignore[misc]
 
     @property
     def alpha_(self) -> Array:
-        """Contraction of each cell."""
+        """Contraction of each cell, before the margin."""
         return self.learned_.alpha
 
     @property
@@ -74,7 +74,7 @@ class Explainer(BaseEstimator):  # type: ignore[misc]
         return np.asarray(self.learned_.space.names, dtype=object)
 
     def predict(self, X: Any) -> Ints:
-        """Assign rows to clusters, as the model's own predict does."""
+        """Assign rows to clusters, as the model's own `predict` does."""
         learned = self.learned_
         return learned.labels(learned.space.read(X))
 
@@ -84,13 +84,13 @@ class Explainer(BaseEstimator):  # type: ignore[misc]
 
     @classmethod
     def load(cls, path: Any, *, limit: int = LIMIT) -> Self:
-        """Read an explainer that was saved; no code in the file is run. See `voicecf.load`."""
+        """Load a saved explainer; no code in the file is run. See `voicecf.load`."""
         return load(path, limit=limit, expected=cls)
 
     def _own_model(self, X: Any) -> Any:
         """Return the explainer's own copy of the model, fitted on X unless it came fitted."""
         if not isinstance(self.model, Pipeline):
-            learn_space(None, X)  # refuses what the model would refuse in other words
+            learn_space(None, X)  # checks X, so that errors are ours and not the model's
         if Stream.table(X).n_rows == 0:
             raise DataError("X has no rows; bounds and contraction are learned from data.")
         return fitted_copy(self.model, lambda model: model.fit(X))

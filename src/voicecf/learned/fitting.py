@@ -1,4 +1,4 @@
-"""Learn from a model and its data what an explainer needs to know."""
+"""Learn what an explainer needs from a fitted model and its data: bounds, spread, contraction."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ from voicecf.geometry.tolerance import TOLERANCE
 from voicecf.learned.learned import Learned
 from voicecf.rules.allowed import DefaultBounds
 from voicecf.rules.sides import read_sides
-from voicecf.solver.summing import like
+from voicecf.solver.summing import summation_like
 from voicecf.table.learning import RowBlocks, learn_space
 from voicecf.table.model import split_pipeline
 from voicecf.table.space import Space
 from voicecf.table.stream import Stream
 
-# The least share of a cell that a contraction learned from data leaves.
+# Smallest contraction that is learned from data.
 LEAST_ALPHA = 0.01
 
 
 @dataclass(frozen=True)
 class Options:
-    """What a user chooses before anything is learned; see `VoICE`."""
+    """Options of an explainer; see `VoICE`, which has the same parameters."""
 
     contraction: Literal["retain"] | float = 1.0
     retain: float = 1.0
@@ -47,7 +47,7 @@ class Options:
     categories: Any = None
 
     def check(self) -> None:
-        """Raise where an option has a value that it does not take."""
+        """Raise OptionError if the value of an option is not allowed."""
         if isinstance(self.contraction, str):
             known_option(self.contraction, ("retain",), "contraction")
         else:
@@ -60,11 +60,11 @@ class Options:
         if not (_is_number(self.delta) and 0 < self.delta < np.inf):
             raise OptionError(f"delta={self.delta!r} must be a positive number, such as 1e-9.")
         if not (_is_number(self.margin) and 0 <= self.margin < 1):
-            raise OptionError(f"margin={self.margin!r} must be in [0, 1).")
+            raise OptionError(f"margin={self.margin!r} must be a number in [0, 1).")
 
 
 def learn(X: Any, model: Any, options: Options) -> Learned:
-    """Learn from data, in memory or as a stream, with a fitted model."""
+    """Learn from a fitted model and data, in memory or as a stream."""
     stream = X if isinstance(X, Stream) else Stream.table(X)
     steps, last = split_pipeline(model)
     clustering = Clustering.of(last)
@@ -72,7 +72,7 @@ def learn(X: Any, model: Any, options: Options) -> Learned:
     space = learn_space(steps, stream, clustering.dtype, categories=options.categories, order=names)
     data = RowBlocks(space, stream)
     learned = _without_data(model, clustering, space, options)
-    low, high, middle = _survey(learned, data)
+    low, high, middle = _checked_range(learned, data)
     learned = replace(learned, spread=high - low)
     if space.mixing is not None:
         near = origins(space.mixing, clustering.centers, middle)
@@ -84,45 +84,45 @@ def learn(X: Any, model: Any, options: Options) -> Learned:
 def learn_from_centers(
     clustering: Clustering, names: list[Any] | None, options: Options
 ) -> Learned:
-    """Learn from centroids alone."""
+    """Learn from centroids, without data."""
     d = clustering.centers.shape[1]
-    names_used = [f"x{i}" for i in range(d)] if names is None else names
-    if len(set(map(str, names_used))) != d:
-        raise DataError(f"feature_names must be {d} different names, one a column of centers.")
-    learned = _without_data(None, clustering, Space.plain(names_used, names is not None), options)
+    columns = [f"x{i}" for i in range(d)] if names is None else names
+    if len(set(map(str, columns))) != d:
+        raise DataError(f"feature_names must be {d} different names, one per column of centers.")
+    learned = _without_data(None, clustering, Space.plain(columns, names is not None), options)
     return replace(learned, spread=np.ptp(clustering.centers, axis=0))
 
 
 def _without_data(model: Any, clustering: Clustering, space: Space, options: Options) -> Learned:
-    """Return what is known before rows are looked at."""
+    """Return what follows from the model and the options alone."""
     d, k = space.n_coordinates, clustering.n_clusters
     weights = clustering.weights if space.mixing is None else np.full(d, 1.0 / d)
     fixed = 1.0 if isinstance(options.contraction, str) else float(options.contraction)
     learned = Learned(
         model, clustering, space, weights, clustering.centers, np.zeros(d),
-        _own_bounds(space, options.bounds), np.full(k, fixed), np.arange(len(space.columns)),
+        _default_bounds(space, options.bounds), np.full(k, fixed), np.arange(len(space.columns)),
         options.delta, options.margin, options.contract_bounds,
     )  # fmt: skip
     return replace(learned, ranking=_ranking(learned, options.ranking))
 
 
-def _survey(learned: Learned, data: RowBlocks) -> tuple[Array, Array, Array]:
-    """Check all rows; return the least, largest and mean of their coordinates."""
+def _checked_range(learned: Learned, data: RowBlocks) -> tuple[Array, Array, Array]:
+    """Check all rows; return the minimum, maximum and mean of each coordinate."""
     clustering = learned.clustering
-    low, high, off, total = np.inf, -np.inf, 0, None
+    low, high, n_other, total = np.inf, -np.inf, 0, None
     for rows in data:
-        width, wanted = rows.seen.shape[1], clustering.centers.shape[1]
-        if width != wanted:
-            raise DataError(f"X has {width} columns; the model was fitted on {wanted}.")
+        width, expected = rows.seen.shape[1], clustering.centers.shape[1]
+        if width != expected:
+            raise DataError(f"X has {width} columns; the model was fitted on {expected}.")
         nearest, doubtful = clustering.nearest(rows.seen)
-        off += int(((learned.labels(rows) != nearest) & ~doubtful).sum())
+        n_other += int(((learned.labels(rows) != nearest) & ~doubtful).sum())
         low = np.minimum(low, rows.points.min(axis=0))
         high = np.maximum(high, rows.points.max(axis=0))
-        total = total or like(rows.points, data.n_rows)
+        total = total or summation_like(rows.points, data.n_rows)
         total.add(rows.points)
-    if off:
+    if n_other:
         raise ModelError(
-            f"{type(clustering.model).__name__}.predict puts {off} of {data.n_rows} rows into "
+            f"{type(clustering.model).__name__}.predict assigns {n_other} of {data.n_rows} rows to "
             "another cluster than that of the nearest centroid; only nearest-centroid models have "
             "Voronoi cells. Use KMeans or SHARK."
         )
@@ -130,8 +130,8 @@ def _survey(learned: Learned, data: RowBlocks) -> tuple[Array, Array, Array]:
     return np.asarray(low), np.asarray(high), np.asarray(total.total() / data.n_rows)
 
 
-def _own_bounds(space: Space, bounds: Any) -> DefaultBounds:
-    """Read the option: the observed range, none, or given."""
+def _default_bounds(space: Space, bounds: Any) -> DefaultBounds:
+    """Return the bounds of option `bounds`: none, the observed range, or the user's own."""
     d = len(space.columns)
     if bounds is None:
         lo, hi = np.full(d, -np.inf), np.full(d, np.inf)
@@ -143,28 +143,30 @@ def _own_bounds(space: Space, bounds: Any) -> DefaultBounds:
 
 
 def _around_data(learned: Learned, data: RowBlocks) -> DefaultBounds:
-    """Return the bounds with a box widened by rounding, so that data on its border are inside."""
+    """Return the bounds with a box that contains all data on its border, despite rounding."""
     bounds, space = learned.bounds, learned.space
     if space.is_plain:
         return bounds
     lo, hi = space.box(bounds.lo, bounds.hi)
-    ends = [_near_ends(rows.points, lo, hi) for rows in data]
-    lows, highs = zip(*ends, strict=True)
+    lows, highs = zip(*(_border_range(rows.points, lo, hi) for rows in data), strict=True)
     box = space.inward(np.min([lo, *lows], axis=0), np.max([hi, *highs], axis=0))
     return DefaultBounds(bounds.lo, bounds.hi, box)
 
 
-def _near_ends(points: Array, lo: Array, hi: Array) -> tuple[Array, Array]:
-    """Return the least and largest of the points that are on a border, up to rounding."""
-    near = TOLERANCE.border
+def _border_range(points: Array, lo: Array, hi: Array) -> tuple[Array, Array]:
+    """Return the minimum of the points on the lower bound, the maximum of those on the upper one.
+
+    A point is on a bound if it equals the bound up to rounding.
+    """
+    tolerance = TOLERANCE.border
     with np.errstate(invalid="ignore"):
-        low = np.where(np.abs(points - lo) <= near * np.abs(lo), points, np.inf).min(axis=0)
-        high = np.where(np.abs(points - hi) <= near * np.abs(hi), points, -np.inf).max(axis=0)
+        low = np.where(np.abs(points - lo) <= tolerance * np.abs(lo), points, np.inf).min(axis=0)
+        high = np.where(np.abs(points - hi) <= tolerance * np.abs(hi), points, -np.inf).max(axis=0)
     return low, high
 
 
 def _contraction(learned: Learned, data: RowBlocks, options: Options) -> Array:
-    """Return how far each cell shrinks: to the least share that holds `retain` of its members."""
+    """Return for each cell the smallest alpha that keeps a share `retain` of its members."""
     if options.contraction != "retain":
         return learned.alpha
     k, retain = learned.n_clusters, options.retain
@@ -172,13 +174,13 @@ def _contraction(learned: Learned, data: RowBlocks, options: Options) -> Array:
     for rows in data:
         labels = learned.labels(rows)
         for t in np.unique(labels):
-            found = learned.scores(int(t), rows, labels == t)
-            scores[t].append(found if retain < 1 else found.max(keepdims=True))
+            of_members = learned.scores(int(t), rows, labels == t)
+            scores[t].append(of_members if retain < 1 else of_members.max(keepdims=True))
     alpha = np.ones(k)
-    for t in np.flatnonzero([len(found) > 0 for found in scores]):
-        found = np.sort(np.concatenate(scores[t]))
-        kept = found[max(int(np.ceil(retain * len(found) - 1e-9)), 1) - 1]
-        alpha[t] = max(kept, LEAST_ALPHA)
+    for t in np.flatnonzero([len(blocks) > 0 for blocks in scores]):
+        ascending = np.sort(np.concatenate(scores[t]))
+        retained = max(int(np.ceil(retain * len(ascending) - TOLERANCE.retained)), 1)
+        alpha[t] = max(ascending[retained - 1], LEAST_ALPHA)
     if empty := [t for t in range(k) if not scores[t]]:
         warn(
             f"clusters {empty} have no rows in X; their cells are not contracted.",
@@ -201,15 +203,17 @@ def _ranking(learned: Learned, ranking: Any) -> Ints:
             scores = np.empty(0)
         if scores.shape != (len(columns),) or np.isnan(scores).any():
             raise OptionError(
-                f"ranking must be {len(columns)} scores, one a column, highest first."
+                f"ranking must be {len(columns)} scores, one per column; the highest comes first."
             )
     return np.argsort(-scores, kind="stable")
 
 
 def _is_number(value: Any) -> bool:
+    """Return True for real numbers; a bool is none."""
     return isinstance(value, Real) and not isinstance(value, bool)
 
 
-def _check_share(value: Any, where: str) -> None:
+def _check_share(value: Any, option: str) -> None:
+    """Raise OptionError if the value of an option is no share in (0, 1]."""
     if not (_is_number(value) and 0 < value <= 1):
-        raise OptionError(f"{where}={value!r} must be a number in (0, 1].")
+        raise OptionError(f"{option}={value!r} must be a number in (0, 1].")

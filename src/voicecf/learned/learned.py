@@ -1,4 +1,4 @@
-"""What an explainer has learned: one value, and the regions that follow from it."""
+"""Everything that `fit` has learned, in one frozen record, and the regions that follow from it."""
 
 from __future__ import annotations
 
@@ -13,48 +13,49 @@ import voicecf._core as _core
 from voicecf.geometry.arrays import Array, Ints, Mask
 from voicecf.geometry.cell import Cell
 from voicecf.geometry.clustering import Clustering
-from voicecf.geometry.pullback import Metrics, loosened, pulled_back
+from voicecf.geometry.pullback import Metrics, pulled_back, with_round_trip_guard
 from voicecf.geometry.region import Region
-from voicecf.geometry.tolerance import TOLERANCE
+from voicecf.geometry.tolerance import LARGEST_SPREAD, LEAST_SPREAD, TOLERANCE
 from voicecf.rules.allowed import DefaultBounds
 from voicecf.solver.neighbors import Neighborhood, neighborhood
 from voicecf.solver.projection import UnitConstraints
 from voicecf.table.rows import Rows
 from voicecf.table.space import Space
 
-# Numbers in the regions that are kept at once.
-KEPT = 1 << 25
-# Most pairs of clusters whose constraints are kept: two tables of 32 MiB.
+# Most numbers in the cache of regions; a full cache is emptied.
+REGION_CACHE = 1 << 25
+# Most pairs of clusters for which the constraints of all cells are stored: two tables of 32 MiB.
 PAIRS = 1 << 23
 
 
 @dataclass(frozen=True, eq=False)
 class Learned:
-    """A fitted model, its columns, and what the data tell.
+    """A fitted model, its columns, and what was learned from the data.
 
     Attributes
     ----------
     model : estimator or None
-        The explainer's own fitted copy; None where only centroids were given.
+        The explainer's own fitted copy of the model; None if there are only centroids.
     clustering : Clustering
         Centroids and weights.
     space : Space
-        The user's columns, and the coordinates.
+        The user's columns, and their conversion to coordinates.
     weights : array of shape (d,)
         Weights of the coordinates in the cost.
     origins : array of shape (k, d)
-        Coordinates that the model sees at, or close to, its centroids.
+        Coordinates that the pipeline maps to the centroids, or as close to them as possible.
     spread : array of shape (d,)
         Observed range of each coordinate.
     bounds : DefaultBounds
+        The explainer's own bounds, which hold for columns without a rule.
     alpha : array of shape (k,)
-        Contraction of each cell.
+        Contraction of each cell, before the margin.
     ranking : array of shape (C,)
         Columns, the most important first.
     delta : float
         Weight added to every coordinate in the solver's metric.
     margin : float
-        Least contraction: 1 - alpha.
+        Every cell is contracted to at most 1 - margin.
     contract_bounds : bool
         Whether the box shrinks along with a cell.
     """
@@ -84,42 +85,47 @@ class Learned:
 
     @cached_property
     def smallest_change(self) -> Array:
-        """Moves of a coordinate up to this count as none."""
+        """For each coordinate, the largest move that does not count as a change."""
         return TOLERANCE.changed * self.spread
 
     @property
     def importance(self) -> Array:
-        """Weight that the model gives each coordinate, through the mixing if there is one."""
+        """Weight of each coordinate in the model's distance, through the mixing if there is one."""
         mixing = self.space.mixing
         if mixing is None:
             return self.weights
         return np.asarray(self.clustering.weights @ mixing.matrix**2)
 
     def read(self, X: Any) -> tuple[Rows, Ints]:
-        """Read rows, and tell which cluster each is in."""
+        """Return the user's table as rows, and the cluster of each row."""
         rows = self.space.read(X)
         source = self.labels(rows)
-        # What the steps made has been seen, and may be large.
+        # The output of the pipeline's steps can be large and is needed for the labels only.
         return (rows if rows.raw is None else replace(rows, raw=None)), source
 
     def labels(self, rows: Rows) -> Ints:
-        """Assign rows as the model's own predict does, of what its own steps hand to it."""
+        """Assign rows as the model's own `predict` does after the steps of its pipeline."""
         model = self.clustering.model
         if rows.raw is None or not hasattr(model, "predict"):
             return self.clustering.labels(rows.seen)
         return np.asarray(model.predict(rows.raw), dtype=np.int64)
 
     def agrees(self, target: int, points: Array) -> Mask:
-        """Tell which coordinates the model puts into a cluster."""
+        """Return a mask of the points, in coordinates, that the model assigns to a cluster."""
         mixing = self.space.mixing
         return self.clustering.agrees(target, points if mixing is None else mixing(points))
 
+    @property
+    def contractions(self) -> Array:
+        """Contraction of each cell, the margin included."""
+        return np.minimum(self.alpha, 1.0 - self.margin)
+
     def alpha_of(self, target: int) -> float:
-        """Return the contraction of a cell, the margin included."""
-        return min(float(self.alpha[target]), 1.0 - self.margin)
+        """Return the contraction of one cell, the margin included."""
+        return float(self.contractions[target])
 
     def contracted(self, alpha: float) -> Learned:
-        """Return the same with another contraction of all cells."""
+        """Return a copy in which all cells are contracted by alpha."""
         return replace(
             self, alpha=np.full_like(self.alpha, alpha), margin=min(self.margin, 1.0 - alpha)
         )
@@ -129,61 +135,66 @@ class Learned:
         return self.clustering.cell(target)
 
     def scores(self, target: int, rows: Rows, members: Any) -> Array:
-        """Return how much of its cell each member of a cluster needs, 0 to 1."""
+        """Return the contraction score of each member of a cluster, between 0 and 1.
+
+        If bounds are contracted along with the cells, the score covers both.
+        """
         scores = self.cell(target).scores(rows.seen[members])
         if not self.contract_bounds:
             return scores
         without_rivals = Cell(self.origins[[target]], self.weights, 0)
-        of_box = without_rivals.scores(rows.points[members], box=self.bounds.box)
-        return np.maximum(scores, of_box)
+        box_scores = without_rivals.scores(rows.points[members], box=self.bounds.box)
+        return np.maximum(scores, box_scores)
 
     def box(self, target: int, lo: Array, hi: Array) -> tuple[Array, Array]:
-        """Return a box as it holds for a target: contracted along with the cell, if asked for."""
+        """Return the box for answers in a target: contracted with its cell if `contract_bounds`."""
         if not self.contract_bounds:
             return lo, hi
         center, alpha = self.origins[target], self.alpha[target]
         shrunk = center + alpha * (lo - center), center + alpha * (hi - center)
-        fixed = lo == hi  # what may not change keeps its value, wherever that is
+        fixed = lo == hi  # an immutable coordinate keeps its value, even outside the shrunk box
         low = np.where(fixed, lo, np.maximum(lo, shrunk[0]))
         return low, np.where(fixed, hi, np.minimum(hi, shrunk[1]))
 
     def region(self, target: int) -> Region:
-        """Return what an answer has to lie in: cell, contraction and box together."""
+        """Return the region of all answers for a target: its contracted cell and the box."""
         return self.prepared(target)[0]
 
     def prepared(self, target: int) -> tuple[Region, UnitConstraints]:
-        """Return the region of a target and its scaled constraints, kept for later calls."""
-        known = self._regions
-        if target not in known:
-            if len(known) * self.clustering.centers.size > KEPT:
-                known.clear()
+        """Return the region of a target and its scaled constraints, which are cached."""
+        cache = self._regions
+        if target not in cache:
+            if len(cache) * self.clustering.centers.size > REGION_CACHE:
+                cache.clear()
             region = self._region(target)
-            known[target] = region, UnitConstraints.of(region, self.metric)
-        return known[target]
+            cache[target] = region, UnitConstraints.of(region, self.metric)
+        return cache[target]
 
     @cached_property
     def _regions(self) -> dict[int, tuple[Region, UnitConstraints]]:
         return {}
 
     def without_rivals(self, target: int, rivals: Collection[int]) -> Learned:
-        """Return the same where some rivals of a target stand in nobody's way."""
+        """Return a copy that ignores the constraints of some rivals of a target."""
         other = replace(self)
         region, _ = self.prepared(target)
-        kept = ~np.isin(self.cell(target).rivals, [*rivals])
+        remains = ~np.isin(self.cell(target).rivals, [*rivals])
         assert region.guard is not None
-        freed = Region(
-            np.where(kept[:, None], region.normals, 0.0),
-            np.where(kept, region.offsets, 0.0),
+        # An ignored constraint becomes 0 <= 0, so that constraints still correspond to rivals.
+        without = Region(
+            np.where(remains[:, None], region.normals, 0.0),
+            np.where(remains, region.offsets, 0.0),
             region.lo,
             region.hi,
             region.origin,
-            region.guard.only_where(kept),
+            region.guard.only_where(remains),
         )
-        other._regions[target] = freed, UnitConstraints.of(freed, self.metric)
-        vars(other)["cells"] = None
+        other._regions[target] = without, UnitConstraints.of(without, self.metric)
+        vars(other)["cells"] = None  # the shared table has all constraints
         return other
 
     def _region(self, target: int) -> Region:
+        """Compute the region of a target, in coordinates."""
         clustering, space = self.clustering, self.space
         cell, arithmetic = clustering.cell(target), clustering.arithmetic
         region = cell.region(self.alpha_of(target), delta=self.delta, arithmetic=arithmetic)
@@ -192,25 +203,26 @@ class Learned:
             origin = self.origins[target]
             region = pulled_back(region, space.mixing, origin, metrics, arithmetic)
         if space.steps is not None:
-            region = loosened(region, space.round_trip_error)
+            region = with_round_trip_guard(region, space.round_trip_error)
         return region.within(*self.box(target, *self.bounds.box))
 
     @cached_property
     def cells(self) -> _core.Rows | None:
-        """Constraints of all cells for the compiled core; None where some need more than that.
+        """Constraints of all cells in one table of the compiled core; None if that is not possible.
 
-        Numbers as they are, clusters apart from each other, a model whose arithmetic is known.
+        It is possible if the coordinates are the user's columns, as double-precision numbers, no
+        two centroids coincide, bounds are not contracted and the model's arithmetic is known.
         """
         clustering, space = self.clustering, self.space
         plain = space.continuous and space.is_plain and space.dtype == np.float64
         if not plain or self.contract_bounds or not clustering.trusted:
             return None
-        if not _apart(clustering.centers[:, clustering.weights > 0]):
+        if not _fit_one_table(clustering.centers[:, clustering.weights > 0]):
             return None
-        return clustering.cells(np.minimum(self.alpha, 1.0 - self.margin), self.delta)
+        return clustering.cells(self.contractions, self.delta)
 
     def neighborhood(self, target: int) -> Neighborhood:
-        """Return what surrounds a cell, kept for later calls."""
+        """Return the clusters around a cell, which are cached."""
         if target not in self._neighborhoods:
             self._neighborhoods[target] = neighborhood(self.cell(target))
         return self._neighborhoods[target]
@@ -220,10 +232,12 @@ class Learned:
         return {}
 
     def __getstate__(self) -> dict[str, Any]:
+        # Cached properties are left out; they are computed again when needed.
         return {name: getattr(self, name) for name in self.__dataclass_fields__}
 
 
-def _apart(centers: Array) -> bool:
-    """Tell whether clusters are not too many, no two coincide, and their squares are numbers."""
+def _fit_one_table(centers: Array) -> bool:
+    """Return True if the centroids are few enough, distinct, and of moderate size."""
     k, spread = len(centers), np.abs(centers - centers.mean(axis=0)).max()
-    return k * k <= PAIRS and bool(1e-60 < spread < 1e60) and len(np.unique(centers, axis=0)) == k
+    moderate = bool(LEAST_SPREAD < spread < LARGEST_SPREAD)
+    return k * k <= PAIRS and moderate and len(np.unique(centers, axis=0)) == k

@@ -148,7 +148,7 @@ class Case:
     def impossible(self, draft: Draft) -> bool:
         """Tell whether it is proven that nothing satisfies a draft."""
         asked = self._asked(self._with_own_values(draft), self._learned(draft), "cost")
-        aim = replace(aim_at(asked, self.target), agrees=_always, doubted=False)
+        aim = replace(aim_at(asked, self.target), agrees=_always, verify_all=False)
         found = OBJECTIVES["cost"](asked.points, np.zeros(1, dtype=np.int64), aim)
         return bool(found.status[0] == Status.INFEASIBLE)
 

@@ -1,1 +1,1 @@
-"""Answers: cheapest points, shortest prefixes, fewest changes, alternatives."""
+"""Search for answers: least cost, shortest prefix, fewest changes, alternatives, trade-off."""

@@ -1,7 +1,9 @@
 """Answers for one target: the cheapest point, the shortest ranked prefix, the fewest changes.
 
-A prefix that is feasible stays feasible when it grows, so r* is found by a search that doubles its
-stride and then halves it, from a lower bound that single constraints give.
+A prefix is the first r columns in the order of importance, and only they may change. A prefix that
+is longer than a feasible one is feasible, so a galloping search finds the shortest length r*: it
+starts from a lower bound that single constraints imply, doubles its stride until a prefix is
+feasible, and then bisects.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from voicecf.geometry.arrays import Array, Ints, Mask
 from voicecf.geometry.region import Region
 from voicecf.parallel import in_parallel
 from voicecf.rules.choices import Choices
-from voicecf.search.answers import Answers, is_found, put
+from voicecf.search.answers import Answers, has_answer, put
 from voicecf.search.branching import branch
 from voicecf.solver.projection import (
     Prefixes,
@@ -28,99 +30,116 @@ from voicecf.solver.projection import (
 )
 from voicecf.status import Status
 
-# Shares of the rounding guard that are tried, with the model's own word, where all of it empties
-# a region: with collapsed weights the guard is far larger than what the model really rounds.
-EASED = (0.0, 0.01, 0.1)
+# Shares of the rounding guard that are tried if the region is empty with all of it. With collapsed
+# weights the guard is far larger than the model's actual rounding errors, so the model's `predict`
+# decides whether the answer is valid.
+GUARD_SHARES = (0.0, 0.01, 0.1)
 
 
 @dataclass(frozen=True)
 class Aim:
-    """Where answers have to lie, and what may move to get there.
+    """The region of the answers for one target, and the coordinates that may change.
 
     Attributes
     ----------
     region : Region
         Constraints and box.
     unit : UnitConstraints
-        The constraints, scaled.
+        The constraints, scaled to unit normals.
     order : array of int
-        Coordinates that may move, the most important first.
+        Coordinates that may change, the most important first.
     agrees : callable
-        Whether the model puts points into the target.
-    doubted : bool
-        Whether every answer has to be put to it, for nothing is known of its arithmetic.
+        Returns a mask of the points that the model assigns to the target.
+    verify_all : bool
+        True if every answer has to be checked with `agrees`, because the model's arithmetic is not
+        known.
     cells : voicecf._core.Rows, optional
-        Constraints of all cells, where the region is one of them.
+        Constraints of all cells, if the region is one of these cells and the box.
     target : int
-        Which of them.
+        Index of that cell.
     """
 
     region: Region
     unit: UnitConstraints
     order: Ints
     agrees: Callable[[Array], Mask]
-    doubted: bool = False
+    verify_all: bool = False
     cells: _core.Rows | None = None
     target: int = 0
 
     def project(
         self, points: Array, rows: Ints, prefixes: Prefixes | None = None, *, certify: bool = False
     ) -> Projection:
-        """Project onto the region, with the slack that the model's arithmetic needs."""
-        found = self._project(points, rows, prefixes, certify)
+        """Project points onto the region, with the slack that rounding in the model requires."""
+        projection = self._project(points, rows, prefixes, certify)
 
         def again(open_: Ints, share: float) -> Projection:
-            eased = replace(self, unit=self.unit.guarded(share), cells=None)
-            some = None if prefixes is None else prefixes.of(open_)
-            return eased._project(points, rows[open_], some, certify)
+            with_share = replace(self, unit=self.unit.guarded(share), cells=None)
+            open_prefixes = None if prefixes is None else prefixes.of(open_)
+            return with_share._project(points, rows[open_], open_prefixes, certify)
 
-        self._take_the_models_word(found, again)
-        return found
+        self._verify(projection, again)
+        return projection
 
     def _project(
         self, points: Array, rows: Ints, prefixes: Prefixes | None, certify: bool
     ) -> Projection:
-        """Project; by the constraints of all cells, for the same bits as in a batch of targets."""
+        """Project points onto the region, with the guard as it is.
+
+        If there are the constraints of all cells, they are used, so that the result has the same
+        bits as in a batch of several targets.
+        """
         if self.cells is None:
             return project(
                 points, self.region, rows=rows, unit=self.unit, prefixes=prefixes, certify=certify
             )
         targets, k = np.full(len(rows), self.target), len(self.unit.normals) + 1
         box = self.region.lo, self.region.hi
-        found = project_into_cells(
+        projection = project_into_cells(
             points, rows, targets, box, self.cells,
             prefixes=prefixes, n_clusters=k if certify else 0,
         )  # fmt: skip
         if not certify:
-            return found
-        return replace(found, multipliers=np.delete(found.multipliers, self.target, axis=1))
+            return projection
+        multipliers = np.delete(projection.multipliers, self.target, axis=1)
+        return replace(projection, multipliers=multipliers)
 
-    def _take_the_models_word(self, found: Any, again: Callable[[Ints, float], Any]) -> None:
-        """Try less of the guard where all of it leaves nothing; ask the model if it is doubted.
+    def _verify(self, results: Any, again: Callable[[Ints, float], Any]) -> None:
+        """Solve unresolved problems with less of the guard; check all answers if `verify_all`.
 
-        `again` solves some of the problems once more with a share of the guard.
+        Parameters
+        ----------
+        results : Projection or Answers
+            Changed in place.
+        again : callable
+            ``again(which, share)`` solves some of the problems with a share of the guard.
         """
-        open_ = np.flatnonzero(found.status == Status.UNRESOLVED)
-        for share in EASED if open_.size else ():
-            other = again(open_, share)
-            hit = is_found(other.status)
-            hit[hit] = self.agrees(other.points[hit])
-            settled = hit | (other.status == Status.INFEASIBLE)
-            put(found, open_[settled], other, settled)
-            open_ = open_[~settled]
-        if self.doubted:
-            hits = np.flatnonzero(is_found(found.status))
-            lost = hits[~self.agrees(found.points[hits])]
-            found.status[lost], found.points[lost] = Status.UNRESOLVED, np.nan
+        open_ = np.flatnonzero(results.status == Status.UNRESOLVED)
+        for share in GUARD_SHARES if open_.size else ():
+            others = again(open_, share)
+            valid = has_answer(others.status)
+            valid[valid] = self.agrees(others.points[valid])
+            resolved = valid | (others.status == Status.INFEASIBLE)
+            put(results, open_[resolved], others, resolved)
+            open_ = open_[~resolved]
+        if self.verify_all:
+            answered = np.flatnonzero(has_answer(results.status))
+            wrong = answered[~self.agrees(results.points[answered])]
+            results.status[wrong], results.points[wrong] = Status.UNRESOLVED, np.nan
 
-    def allow(self, points: Array, rows: Ints, counts: Ints, *, certify: bool = False) -> Any:
-        """Project with only the first `counts` coordinates of the order free to move."""
+    def project_prefix(
+        self, points: Array, rows: Ints, counts: Ints, *, certify: bool = False
+    ) -> Any:
+        """Project with only the first coordinates of the order free to change.
+
+        `counts` has the number of these coordinates for each of `rows`.
+        """
         ranks = np.full(points.shape[1], len(self.order))
         ranks[self.order] = np.arange(len(self.order))
         return self.project(points, rows, Prefixes(ranks, counts), certify=certify)
 
     def least_prefix(self, points: Array, rows: Ints) -> Ints:
-        """Return lengths that no feasible prefix is shorter than, constraint by constraint."""
+        """Return lower bounds for the length of a feasible prefix, from single constraints."""
         floor = np.empty(len(rows), dtype=np.int64)
         lo, hi = np.atleast_2d(self.region.lo), np.atleast_2d(self.region.hi)
         batch, order = _core.Batch(points, lo, hi, rows=rows), self.order
@@ -130,15 +149,17 @@ class Aim:
 
 
 @dataclass(frozen=True)
-class Choosing(Aim):
-    """An aim whose columns choose; `order` holds columns, not coordinates.
+class ChoiceAim(Aim):
+    """An aim with discrete choices: whole numbers, categories, or which columns change.
+
+    Here `order` has columns, not coordinates.
 
     Attributes
     ----------
     choices : Choices
-        What each row may choose.
+        The values that each column of each row may take.
     limit : int
-        Most boxes that are looked at for a row.
+        Largest number of nodes of branch and bound for a row.
     """
 
     choices: Choices | None = None
@@ -147,43 +168,57 @@ class Choosing(Aim):
     def choose(
         self, points: Array, rows: Ints, *, fewest: bool = False, locked: Any = None
     ) -> Answers:
-        """Find the best choices, with the slack that the model's arithmetic needs."""
+        """Find the best choices, with the slack that rounding in the model requires.
+
+        Parameters
+        ----------
+        points : array of shape (n, d)
+        rows : array of int
+            Indices of the points to answer.
+        fewest : bool
+            If True, change as few columns as possible, and only then at least cost.
+        locked : array of shape (len(rows) or 1, C), optional
+            Columns that may not change.
+        """
 
         def again(open_: Ints, share: float) -> Answers:
-            some = locked if locked is None or len(locked) == 1 else locked[open_]
-            return self._choose(points, rows[open_], self.unit.guarded(share), fewest, some)
+            locks = locked if locked is None or len(locked) == 1 else locked[open_]
+            return self._choose(points, rows[open_], self.unit.guarded(share), fewest, locks)
 
         answers = self._choose(points, rows, self.unit, fewest, locked)
-        self._take_the_models_word(answers, again)
+        self._verify(answers, again)
         return answers
 
     def _choose(
         self, points: Array, rows: Ints, unit: UnitConstraints, fewest: bool, locked: Any
     ) -> Answers:
+        """Find the best choices, with the guard as it is in `unit`."""
         assert self.choices is not None
-        found = branch(
+        best = branch(
             points, rows, unit, self.choices, limit=self.limit, fewest=fewest, locked=locked
         )
         gap = np.full(len(rows), np.nan)
-        hit = ~np.isnan(found.points).any(axis=1)
-        gap[hit] = found.energy[hit] - found.bound[hit]
-        return Answers(found.points, gap, found.rho, found.status, found.changes)
+        answered = ~np.isnan(best.points).any(axis=1)
+        gap[answered] = best.energy[answered] - best.bound[answered]
+        return Answers(best.points, gap, best.rho, best.status, best.changes)
 
-    def allow(self, points: Array, rows: Ints, counts: Ints, *, certify: bool = False) -> Answers:
-        """Choose with only the first `counts` columns of the order free to move."""
+    def project_prefix(
+        self, points: Array, rows: Ints, counts: Ints, *, certify: bool = False
+    ) -> Answers:
+        """Choose with only the first `counts` columns of the order free to change."""
         assert self.choices is not None
         places = np.full(len(self.choices.freedom), len(self.order))
         places[self.order] = np.arange(len(self.order))
         return self.choose(points, rows, locked=places >= counts[:, None])
 
     def least_prefix(self, points: Array, rows: Ints) -> Ints:
-        """Return lengths that no feasible prefix is shorter than: at least a column moves."""
+        """Return lower bounds for the length of a feasible prefix: one column has to change."""
         return np.ones(len(rows), dtype=np.int64)
 
 
 def least_cost(points: Array, rows: Ints, aim: Aim) -> Answers:
-    """Find the cheapest point of the region; everything in the order may move."""
-    if isinstance(aim, Choosing):
+    """Find the cheapest point of the region; all coordinates of the order may change."""
+    if isinstance(aim, ChoiceAim):
         answers = aim.choose(points, rows)
         answers.cardinality[:] = np.minimum(answers.cardinality, len(aim.order))
         return answers
@@ -191,35 +226,36 @@ def least_cost(points: Array, rows: Ints, aim: Aim) -> Answers:
 
 
 def fewest_changes(points: Array, rows: Ints, aim: Aim) -> Answers:
-    """Find the fewest columns whose change reaches the region, and their cheapest point."""
-    assert isinstance(aim, Choosing)
+    """Find the smallest number of changed columns that is feasible, and its cheapest point."""
+    assert isinstance(aim, ChoiceAim)
     return aim.choose(points, rows, fewest=True)
 
 
 def shortest_prefix(points: Array, rows: Ints, aim: Aim) -> Answers:
-    """Find the shortest prefix of the order that reaches the region, and its cheapest point."""
+    """Find the shortest feasible prefix of the order, and its cheapest point."""
     longest = len(aim.order)
     if longest == 0:
         return least_cost(points, rows, aim)
     floor = aim.least_prefix(points, rows)
-    hopeless = floor > longest
-    below = np.where(hopeless, 0, floor - 1)  # known to be infeasible
-    above = np.full(len(rows), longest + 1)  # least known to be feasible
-    probe = np.where(hopeless, longest, floor)
+    infeasible = floor > longest
+    below = np.where(infeasible, 0, floor - 1)  # longest prefix known to be infeasible
+    above = np.full(len(rows), longest + 1)  # shortest prefix known to be feasible
+    probe = np.where(infeasible, longest, floor)
     stride = np.ones(len(rows), dtype=np.int64)
     answers = Answers.blank(len(rows), points.shape[1])
     answers.cardinality[:] = longest
     open_ = np.arange(len(rows))
     while open_.size:
-        found = aim.allow(points, rows[open_], probe[open_])
-        fits = is_found(found.status)
-        kept = fits | (probe[open_] == longest)
-        answers.put(open_[kept], Answers.of(found, probe[open_]), kept)
-        above[open_[fits]] = probe[open_[fits]]
-        below[open_[~fits]] = probe[open_[~fits]]
-        stride[open_[~fits]] *= 2
+        results = aim.project_prefix(points, rows[open_], probe[open_])
+        feasible = has_answer(results.status)
+        # The result of the longest prefix is the answer even if that is "infeasible".
+        final = feasible | (probe[open_] == longest)
+        answers.put(open_[final], Answers.of(results, probe[open_]), final)
+        above[open_[feasible]] = probe[open_[feasible]]
+        below[open_[~feasible]] = probe[open_[~feasible]]
+        stride[open_[~feasible]] *= 2
         open_ = open_[(above[open_] - below[open_] > 1) & (below[open_] < longest)]
-        known = above[open_] <= longest
+        bounded = above[open_] <= longest
         ahead = np.minimum(below[open_] + stride[open_], longest)
-        probe[open_] = np.where(known, (below[open_] + above[open_]) // 2, ahead)
+        probe[open_] = np.where(bounded, (below[open_] + above[open_]) // 2, ahead)
     return answers

@@ -1,10 +1,11 @@
-"""Several answers for one row: other columns instead, and cost against the number of changes."""
+"""Several answers for one row: alternatives, and the trade-off of cost and number of changes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -21,10 +22,10 @@ from voicecf.status import Status
 
 
 def with_alternatives(first: Outcome, most: int) -> Outcome:
-    """Add up to `most` further answers to each that was found."""
+    """Add up to `most` alternatives to each answer of an outcome."""
     question = first.question
     if question.objective == "prefix":
-        raise OptionError('alternatives go with objective="cost" or "fewest", not "prefix".')
+        raise OptionError('alternatives need objective="cost" or "fewest", not "prefix".')
     learned = question.learned
 
     def ask(row: int, target: int, locked: Mask) -> tuple[Answers, Any, Any]:
@@ -37,41 +38,54 @@ def with_alternatives(first: Outcome, most: int) -> Outcome:
         return answers, keys, learned.space.changed(moves, learned.smallest_change)
 
     search = Alternatives(ask, len(learned.space.columns))
-    places, parts = [], []
+    after, parts = [], []
     for i in np.flatnonzero(first.feasible & (first.status != Status.ALREADY)):
-        found = search.of(int(first.row[i]), int(first.target[i]), most + 1)[1:]
-        places += [i] * len(found)
-        parts += found
+        others = search.of(int(first.row[i]), int(first.target[i]), most + 1)[1:]
+        after += [i] * len(others)
+        parts += others
     if not parts:
         return first
-    at = np.array(places)
+    at = np.array(after)
     rest = verified(question, first.row[at], first.target[at], Answers.joined(parts))
     return first.followed_by(rest, at)
 
 
 @dataclass(order=True)
 class Branch:
-    """The best answer of a row with some columns locked, to be taken in the order of its key."""
+    """The best answer of a row with some columns locked; branches are sorted by `key`.
+
+    Attributes
+    ----------
+    key : tuple of float
+        Objective of the answer, least first.
+    turn : int
+        Number of the branch; it decides between equal keys.
+    locked, changed : frozenset of int
+        Columns that may not change, and columns that the answer changes.
+    answer : Answers
+        The answer itself, one alone.
+    """
 
     key: tuple[float, ...]
     turn: int
     locked: frozenset[int] = field(compare=False)
     changed: frozenset[int] = field(compare=False)
-    place: int = field(compare=False)
+    answer: Answers = field(compare=False)
 
 
 class Alternatives:
     """Find answers with distinct sets of changed columns, best first.
 
-    Each further answer leaves alone at least one column of every answer before it; among those it
-    is the best. So a search over sets of locked columns: whoever differs from an answer locks one
-    of its columns.
+    Each answer is the best one that, for every answer before it, leaves at least one of the columns
+    that it changes unchanged. So this is a search over sets of locked columns: from each answer it
+    branches by locking one of the columns that the answer changes.
 
     Parameters
     ----------
     ask : callable
-        Answers a row with columns locked: ``ask(row, target, locked)``, an answer a row of the mask
-        `locked`, and their keys (least first) and changed columns.
+        ``ask(row, target, locked)`` solves the problem once for each line of the mask `locked`,
+        which marks columns that may not change. It returns the answers, their keys (least first),
+        and a mask of the columns that each changes.
     width : int
         Number of columns.
     """
@@ -81,83 +95,83 @@ class Alternatives:
         self.width = width
 
     def of(self, row: int, target: int, most: int) -> list[Answers]:
-        """Return up to `most` answers of a row, each as one of its own."""
-        found: list[Answers] = []
-        sets: list[frozenset[int]] = []
+        """Return up to `most` answers for a row, best first."""
+        alternatives: list[Answers] = []
+        column_sets: list[frozenset[int]] = []
         open_: list[Branch] = []
-        kept: list[Answers] = []
+        turns = count()
         seen = {frozenset[int]()}
-        self._add(row, target, [frozenset()], open_, kept)
-        while open_ and len(found) < most:
+        self._add(row, target, [frozenset()], open_, turns)
+        while open_ and len(alternatives) < most:
             best = heappop(open_)
-            # Not yet different from an earlier answer: it has all the columns of that one.
-            same = next((one for one in sets if one <= best.changed), None)
-            if same is None:
-                found.append(kept[best.place])
-                sets.append(best.changed)
-            if len(found) < most:
-                others = {best.locked | {c} for c in (same or best.changed)} - seen
-                seen |= others
-                self._add(row, target, sorted(others, key=sorted), open_, kept)
-        return found
+            # An answer that changes all the columns of an earlier one is no alternative to it.
+            earlier = next((columns for columns in column_sets if columns <= best.changed), None)
+            if earlier is None:
+                alternatives.append(best.answer)
+                column_sets.append(best.changed)
+            if len(alternatives) < most:
+                locks = {best.locked | {c} for c in (earlier or best.changed)} - seen
+                seen |= locks
+                self._add(row, target, sorted(locks, key=sorted), open_, turns)
+        return alternatives
 
     def _add(
         self, row: int, target: int, locks: list[frozenset[int]], open_: list[Branch],
-        kept: list[Answers],
+        turns: Iterator[int],
     ) -> None:  # fmt: skip
-        """Answer with each set of columns locked, and queue what was found."""
+        """Solve with each set of columns locked, and queue a branch for each answer."""
         if not locks:
             return
         mask = np.zeros((len(locks), self.width), dtype=np.bool_)
         for i, lock in enumerate(locks):
             mask[i, list(lock)] = True
-        answers, keys, changed = self.ask(row, target, mask)
-        for i in np.flatnonzero(answers.found).tolist():
+        solved, keys, changed = self.ask(row, target, mask)
+        for i in np.flatnonzero(solved.answered).tolist():
             columns = frozenset(np.flatnonzero(changed[i]).tolist())
-            kept.append(answers[[i]])
-            heappush(open_, Branch(keys[i], len(kept), locks[i], columns, len(kept) - 1))
+            heappush(open_, Branch(keys[i], next(turns), locks[i], columns, solved[[i]]))
 
 
 def tradeoff(question: Question, first: Outcome) -> Outcome:
-    """Find the least cost with at most 1, 2, ... changes, until more changes save nothing.
+    """Find the least cost with at most 1, 2, ... changes, until more changes save no cost.
 
     Parameters
     ----------
     question : Question
-        Its columns choose.
+        With discrete choices.
     first : Outcome
-        Which rows go where; those that are in their target already are left out.
+        The pairs of row and target. Rows that are in their target already are left out.
 
     Returns
     -------
     Outcome
-        `cardinality` is the number of changes allowed.
+        `cardinality` is the number of columns that were allowed to change.
     """
-    ways = np.flatnonzero(first.status != Status.ALREADY)
-    pairs, targets = first.row[ways], first.target[ways]
+    away = np.flatnonzero(first.status != Status.ALREADY)
+    rows, targets = first.row[away], first.target[away]
 
-    def ask(which: Ints, changes: int) -> Answers:
-        return solve(question.with_changes(changes), pairs[which], targets[which])
+    def ask(pairs: Ints, changes: int) -> Answers:
+        return solve(question.with_changes(changes), rows[pairs], targets[pairs])
 
-    def energy(which: Ints, answers: Answers) -> Any:
-        return measure(question, pairs[which], answers.points)[1]
+    def energy(pairs: Ints, answers: Answers) -> Any:
+        return measure(question, rows[pairs], answers.points)[1]
 
     width = len(question.learned.space.columns)
-    open_ = np.arange(len(ways))
-    free = ask(open_, width)
-    least = np.where(free.found, energy(open_, free), np.inf)
-    open_ = open_[free.found]
-    rows, parts = [np.flatnonzero(~free.found)], [free[~free.found]]
+    open_ = np.arange(len(away))
+    unlimited = ask(open_, width)
+    least = np.where(unlimited.answered, energy(open_, unlimited), np.inf)
+    open_ = open_[unlimited.answered]
+    pairs, parts = [np.flatnonzero(~unlimited.answered)], [unlimited[~unlimited.answered]]
     changes = 0
     while open_.size:
         changes += 1
-        some = ask(open_, changes)
-        some.cardinality[:] = changes
-        rows.append(open_[some.found])
-        parts.append(some[some.found])
-        done = some.found & (energy(open_, some) <= least[open_] * (1 + TOLERANCE.cheaper))
-        open_ = open_[~done & (changes < width)]
-    every = np.concatenate(rows)
-    order = np.argsort(every, kind="stable")
-    every = every[order]
-    return verified(question, pairs[every], targets[every], Answers.joined(parts)[order])
+        limited = ask(open_, changes)
+        limited.cardinality[:] = changes
+        pairs.append(open_[limited.answered])
+        parts.append(limited[limited.answered])
+        cheapest = energy(open_, limited) <= least[open_] * (1 + TOLERANCE.cheaper)
+        open_ = open_[~(limited.answered & cheapest) & (changes < width)]
+    pair_of = np.concatenate(pairs)
+    order = np.argsort(pair_of, kind="stable")
+    sorted_pairs = pair_of[order]
+    answers = Answers.joined(parts)[order]
+    return verified(question, rows[sorted_pairs], targets[sorted_pairs], answers)

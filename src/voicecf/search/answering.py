@@ -1,4 +1,4 @@
-"""From a question to its outcome: solve, write in the user's units, ask `predict`, measure."""
+"""From a question to its outcome: solve, convert to the user's units, verify, measure."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ from voicecf.search.solving import Solver, measure, solve, solve_nearest
 from voicecf.status import Status
 from voicecf.table.rows import Rows
 
-# By how much the guard grows, turn by turn, where the model sees an answer outside its target.
-CAUTION = (8.0, 64.0, 512.0, 4096.0)
+# Factors on the rounding guard, tried one after the other while the model assigns an answer, in the
+# user's units, to another cluster than its target.
+GUARD_FACTORS = (8.0, 64.0, 512.0, 4096.0)
 
 
 def answer(question: Question, pairs: Pairs, *, deepen: bool = False) -> Outcome:
@@ -26,7 +27,7 @@ def answer(question: Question, pairs: Pairs, *, deepen: bool = False) -> Outcome
     question : Question
     pairs : Pairs
     deepen : bool
-        Whether a row that is in its target already moves on into the contracted cell.
+        If True, a row that is in its target already moves into the contracted cell.
     """
     answers, targets = solve_pairs(question, pairs, deepen=deepen)
     return verified(question, pairs.row, targets, answers)
@@ -37,84 +38,102 @@ def solve_pairs(
 ) -> tuple[Answers, Ints]:
     """Solve pairs of row and target, and return the answers and their targets.
 
-    Rows that are in their target already stay where they are, unless they are to go deeper.
+    Rows that are in their target already do not change, unless `deepen` is True.
     """
     if pairs.target is None:
         return solve_nearest(question, solver)
     rows, targets = pairs.row, pairs.target
-    points, there = question.points[rows], question.source[rows] == targets
-    if deepen or not there.any():
+    points, already = question.points[rows], question.source[rows] == targets
+    if deepen or not already.any():
         answers = solver(question, rows, targets)
     else:
-        away = np.flatnonzero(~there)
+        away = np.flatnonzero(~already)
         answers = Answers.blank(*points.shape)
         answers.put(away, solver(question, rows[away], targets[away]))
-        answers.points[there] = points[there]
-        answers.gap[there] = 0.0
-    if there.any():
-        still = there & (answers.points == points).all(axis=1)
-        answers.status[still] = Status.ALREADY
-        answers.rho[still] = np.inf
-        answers.cardinality[still] = 0
+        answers.points[already] = points[already]
+        answers.gap[already] = 0.0
+    if already.any():
+        unchanged = already & (answers.points == points).all(axis=1)
+        answers.status[unchanged] = Status.ALREADY
+        answers.rho[unchanged] = np.inf
+        answers.cardinality[unchanged] = 0
     return answers, targets
 
 
 def verified(question: Question, rows: Ints, targets: Ints, answers: Answers) -> Outcome:
-    """Write answers in the user's columns, take the model's word for them, and measure them.
+    """Convert answers to the user's columns, verify them there, and measure them.
 
-    What the model sees outside its target is answered again, with more slack.
+    A wrong answer, one that the model assigns to another cluster or that violates a rule, is solved
+    again with a larger rounding guard. What is wrong with the largest guard remains unresolved.
     """
     space, allowed = question.learned.space, question.allowed
     if space.steps is None and allowed.choices is None and not allowed.constraints:
         return measured(question, rows, targets, answers, None)
-    wanted = answers.points.copy()
-    for caution in CAUTION:
-        output, lost = _astray(question, rows, targets, wanted, answers)
-        if lost.size == 0:
+    solutions = answers.points.copy()
+    for factor in GUARD_FACTORS:
+        output, wrong = _round_trip(question, rows, targets, solutions, answers)
+        if wrong.size == 0:
             return measured(question, rows, targets, answers, output)
-        again = solve(question, rows[lost], targets[lost], caution=caution)
-        answers.put(lost, again)
-        wanted[lost] = again.points
-    output, lost = _astray(question, rows, targets, wanted, answers)
-    if lost.size:
-        blank = Answers.blank(len(lost), wanted.shape[1])
-        blank.cardinality[:] = answers.cardinality[lost]
-        answers.put(lost, blank)
-        wanted[lost] = np.nan
-        output = _written(question, rows, wanted)
+        again = solve(question, rows[wrong], targets[wrong], guard_factor=factor)
+        answers.put(wrong, again)
+        solutions[wrong] = again.points
+    output, wrong = _round_trip(question, rows, targets, solutions, answers)
+    if wrong.size:
+        blank = Answers.blank(len(wrong), solutions.shape[1])
+        blank.cardinality[:] = answers.cardinality[wrong]
+        answers.put(wrong, blank)
+        solutions[wrong] = np.nan
+        output = _in_user_columns(question, rows, solutions)
     return measured(question, rows, targets, answers, output)
 
 
-def _written(question: Question, rows: Ints, points: Array) -> Rows | None:
-    """Write answers in the user's columns; None where these are the coordinates themselves."""
+def _in_user_columns(question: Question, rows: Ints, points: Array) -> Rows | None:
+    """Return answers in the user's columns; None if these are the coordinates themselves."""
     space, allowed = question.learned.space, question.allowed
     if space.steps is None:
         return None
     return space.write(points, question.rows, rows, *allowed.sides, allowed.grids)
 
 
-def _astray(
-    question: Question, rows: Ints, targets: Ints, wanted: Array, answers: Answers
+def _round_trip(
+    question: Question, rows: Ints, targets: Ints, solutions: Array, answers: Answers
 ) -> tuple[Rows | None, Ints]:
-    """Write answers, read them again; keep what was read, and tell which went astray."""
+    """Convert solutions to the user's columns and back to coordinates, and verify the result.
+
+    Parameters
+    ----------
+    question : Question
+    rows, targets : array of shape (n,)
+    solutions : array of shape (n, d)
+        Points as the solver returned them; NaN where there is none.
+    answers : Answers
+        Its points become those after the round trip.
+
+    Returns
+    -------
+    output : Rows or None
+        The answers in the user's columns; None if these are the coordinates themselves.
+    wrong : array of int
+        Indices of answers outside their target or against a rule.
+    """
     learned = question.learned
-    output = _written(question, rows, wanted)
-    found = np.flatnonzero(~np.isnan(wanted).any(axis=1))
+    output = _in_user_columns(question, rows, solutions)
+    solved = np.flatnonzero(~np.isnan(solutions).any(axis=1))
     if output is None:
-        points = _on_grids(question, rows[found], wanted[found])
-        again = Rows(None, points, points)
+        points = _on_grids(question, rows[solved], solutions[solved])
+        back = Rows(None, points, points)
     else:
-        again = learned.space.read_again(output.take(found))
-    still = wanted[found] == question.points[rows[found]]
-    answers.points[found] = np.where(still, wanted[found], again.points)
-    astray = learned.labels(again) != targets[found]
+        back = learned.space.read_again(output.take(solved))
+    unchanged = solutions[solved] == question.points[rows[solved]]
+    answers.points[solved] = np.where(unchanged, solutions[solved], back.points)
+    wrong = learned.labels(back) != targets[solved]
     for constraint in question.allowed.constraints:
-        astray |= ~constraint.holds(learned.space.user_numbers(again))
-    return output, found[astray & answers.found[found]]
+        wrong |= ~constraint.holds(learned.space.user_numbers(back))
+    return output, solved[wrong & answers.answered[solved]]
 
 
 def _on_grids(question: Question, rows: Ints, points: Array) -> Array:
-    """Put columns that keep to a grid, and moved, on its values, as the user writes them."""
+    """Round the changed values of columns with a grid to the values of that grid."""
     space = question.learned.space
     points = points.astype(space.dtype).astype(np.float64)
     for c, grid in enumerate(question.allowed.grids or ()):
@@ -128,7 +147,7 @@ def _on_grids(question: Question, rows: Ints, points: Array) -> Array:
 def measured(
     question: Question, rows: Ints, targets: Ints, answers: Answers, output: Rows | None
 ) -> Outcome:
-    """Return answers with their cost, relative gap and number of changes."""
+    """Return the outcome of answers: with cost, relative gap and number of changed columns."""
     space = question.learned.space
     single = space.steps is None and space.dtype != np.float64
     points = answers.points.astype(space.dtype) if single else answers.points
@@ -149,7 +168,7 @@ def outcome_of(
     measures: tuple[Array, Ints],
     output: Rows | None = None,
 ) -> Outcome:
-    """Return an outcome whose cost and number of changes are known."""
+    """Return the outcome of answers whose cost and number of changes have been computed."""
     cost, changed = measures
     return Outcome(
         question, rows, targets, answers.points, answers.status, cost, changed,
@@ -158,5 +177,5 @@ def outcome_of(
 
 
 def relative(gap: Array, energy: Array) -> Array:
-    """Return a duality gap relative to half the energy, where there is any."""
+    """Return a duality gap relative to half the energy, or to 1/2 where that is 0."""
     return np.asarray(2.0 * gap / np.where(energy > 0, energy, 1.0))

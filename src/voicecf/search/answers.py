@@ -1,4 +1,4 @@
-"""Answers to a batch of problems, a problem being a row and a target."""
+"""Answers to a batch of problems; a problem is a row and its target."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ class Answers:
     points : array of shape (n, d)
         Coordinates; NaN where there is no answer.
     gap : array of shape (n,)
-        Duality gap of half the squared move in the metric.
+        Duality gap of the objective, half the squared length of the move in the metric.
     rho : array of shape (n,)
-        How many times as far the same move may go.
+        The largest multiple of the move that is still an answer.
     status : array of shape (n,)
     cardinality : array of shape (n,)
-        Number of columns that were allowed to move.
+        Number of columns that were allowed to change.
     """
 
     points: Array
@@ -38,7 +38,7 @@ class Answers:
 
     @classmethod
     def blank(cls, n: int, d: int) -> Answers:
-        """Return room for n answers, all unresolved."""
+        """Return n answers that are all unresolved, to be filled in."""
         return cls(
             np.full((n, d), np.nan),
             np.full(n, np.nan),
@@ -48,36 +48,36 @@ class Answers:
         )
 
     @classmethod
-    def of(cls, found: Projection | Answers, cardinality: Ints) -> Answers:
-        """Return answers that one projection gives."""
-        return cls(found.points, found.gap, found.rho, found.status, cardinality)
+    def of(cls, results: Projection | Answers, cardinality: Ints) -> Answers:
+        """Return the results of a projection or a search with another cardinality."""
+        return cls(results.points, results.gap, results.rho, results.status, cardinality)
 
     @classmethod
     def joined(cls, parts: list[Answers]) -> Answers:
-        """Return several answers as one."""
+        """Return the answers of all parts, one part after the other."""
         names = cls.__dataclass_fields__
         return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
 
     @property
-    def found(self) -> Mask:
-        """Which problems have an answer."""
-        return is_found(self.status)
+    def answered(self) -> Mask:
+        """Mask of the problems that have an answer."""
+        return has_answer(self.status)
 
     def __getitem__(self, which: Any) -> Answers:
-        """Return some of them."""
+        """Return the answers at a mask, slice or indices."""
         return Answers(*(getattr(self, name)[which] for name in self.__dataclass_fields__))
 
     def put(self, at: Any, others: Answers, which: Any = slice(None)) -> None:
-        """Copy `others[which]` into place."""
+        """Overwrite the answers `at` these positions by `others[which]`."""
         put(self, at, others, which)
 
 
-def is_found(status: NDArray[np.int8]) -> Mask:
-    """Tell which outcomes are an answer that was found."""
+def has_answer(status: NDArray[np.int8]) -> Mask:
+    """Return a mask of the statuses that come with an answer: optimal, or cut short."""
     return np.asarray((status == Status.OPTIMAL) | (status == Status.STOPPED))
 
 
 def put(into: Any, at: Any, others: Any, which: Any = slice(None)) -> None:
-    """Copy some of a record's arrays into places of another one."""
+    """Overwrite entries `at` of all arrays of a record by entries `which` of another record's."""
     for name in into.__dataclass_fields__:
         getattr(into, name)[at] = getattr(others, name)[which]

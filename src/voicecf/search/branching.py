@@ -1,4 +1,4 @@
-"""Search the choices of a batch of rows: arrays laid out for the compiled core."""
+"""Branch and bound over the choices of a batch of rows, in the compiled core."""
 
 from __future__ import annotations
 
@@ -11,27 +11,28 @@ import voicecf._core as _core
 from voicecf.geometry.arrays import Array, Ints
 from voicecf.parallel import in_parallel
 from voicecf.rules.choices import Choices, Freedom
-from voicecf.search.answers import is_found
+from voicecf.search.answers import has_answer
 from voicecf.solver.projection import UnitConstraints
 
 
 @dataclass(frozen=True)
-class Found:
-    """Best choices of n problems.
+class SearchResult:
+    """Best choices for n problems.
 
     Attributes
     ----------
     points : array of shape (n, d)
         NaN where there is no answer.
     energy, bound : array of shape (n,)
-        Half the squared move in the metric, and what no answer is below.
+        Half the squared length of the move in the metric, and a lower bound for it.
     rho : array of shape (n,)
-        How many times as far its numbers may move, its levels held.
+        The largest multiple of the move of the numbers, with categories as in the answer, that is
+        still an answer.
     status : array of shape (n,)
     changes : array of shape (n,)
-        Columns that were allowed to change.
+        Number of columns that were allowed to change.
     nodes : array of shape (n,)
-        Boxes that were looked at.
+        Number of nodes of the search.
     """
 
     points: Array
@@ -52,48 +53,50 @@ def branch(
     limit: int,
     fewest: bool = False,
     locked: NDArray[np.bool_] | None = None,
-) -> Found:
-    """Find the best choice of every row, proven or, after `limit` nodes, as good as it is known.
+) -> SearchResult:
+    """Find the best choice for every row; after `limit` nodes, the best one found so far.
 
     Parameters
     ----------
     points : array of shape (n, d)
     rows : array of int
-        Which points, in this order; `choices` has a row each, or one for all.
-    unit : UnitInts
+        Indices of the points to answer, in this order; `choices` has a row for each point, or one
+        for all.
+    unit : UnitConstraints
         The constraints that an answer has to satisfy.
     choices : Choices
     limit : int
-        Most nodes to look at for a row.
+        Largest number of nodes for a row.
     fewest : bool
-        Whether as few columns as possible are to change, and only then at least cost.
+        If True, change as few columns as possible, and only then at least cost.
     locked : array of shape (len(rows) or 1, C), optional
-        Columns that a problem may not change.
+        Columns that may not change.
     """
     order, n = choices.member, len(rows)
-    found = Found(
+    result = SearchResult(
         np.full((n, points.shape[1]), np.nan), np.full(n, np.inf), np.zeros(n), np.full(n, np.nan),
         np.empty(n, dtype=np.int8), np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64),
     )  # fmt: skip
     locks = np.zeros((1, len(choices.freedom)), dtype=np.uint8) if locked is None else locked
     answers = np.empty((n, points.shape[1]))
-    side_by_side = unit.in_order(order)
+    constraints = unit.in_order(order)
     rules = _rules(choices, locks.astype(np.uint8))
     rules.limit(int(choices.changes), bool(fewest), int(limit))
-    anywhere = np.zeros((1, points.shape[1]))  # the box is in the rules
-    picked = np.ascontiguousarray(points[rows][:, order])
-    batch = _core.Batch(picked, anywhere, anywhere, rows=np.asarray(rows, dtype=np.int64))
+    no_box = np.zeros((1, points.shape[1]))  # not read: the rules contain the box
+    reordered = np.ascontiguousarray(points[rows][:, order])
+    batch = _core.Batch(reordered, no_box, no_box, rows=np.asarray(rows, dtype=np.int64))
     out = _core.Found(
-        answers, found.energy, found.bound, found.rho, found.status, found.changes, found.nodes
-    )
-    in_parallel(lambda a, b: side_by_side.branch(batch, rules, out, a, b), n, chunk=4)
-    hit = is_found(found.status)
-    found.points[np.ix_(hit, order)] = answers[hit]
-    return found
+        answers, result.energy, result.bound, result.rho, result.status, result.changes,
+        result.nodes,
+    )  # fmt: skip
+    in_parallel(lambda a, b: constraints.branch(batch, rules, out, a, b), n, chunk=4)
+    answered = has_answer(result.status)
+    result.points[np.ix_(answered, order)] = answers[answered]
+    return result
 
 
 def _rules(choices: Choices, locks: NDArray[np.uint8]) -> _core.Rules:
-    """Lay choices out as the compiled core wants them, coordinates of a column side by side."""
+    """Return choices in the layout of the compiled core: coordinates of a column are adjacent."""
     listed = np.where(choices.freedom == Freedom.LEVELS, choices.count, 0)
     columns = np.column_stack([
         choices.first[:-1], np.diff(choices.first), choices.freedom, choices.start[:-1],

@@ -1,7 +1,8 @@
-"""The plainest question in one pass over memory: numbers, a target a row, the box as learned.
+"""Answer a question without rules in one pass over memory.
 
-Rows are copied, assigned, answered and measured while they are in the cache. That is for many rows
-at once what `read`, `solve` and `measure` do one after the other.
+It is for tables of numbers, one target per row, least cost and the learned bounds. Each row is
+copied, assigned, projected and measured while it is in the cache. The result is the same as that of
+`read`, `solve` and `measure`, which take a pass each.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from voicecf.table.rows import Rows
 
 
 def answer_in_one_pass(learned: Learned, X: Any, target: Any) -> Outcome:
-    """Answer rows that may become anything within the learned bounds, at least cost."""
+    """Find the cheapest answer for each row within the learned bounds."""
     space, cells = learned.space, learned.cells
     assert cells is not None
     rows = None
@@ -42,8 +43,8 @@ def answer_in_one_pass(learned: Learned, X: Any, target: Any) -> Outcome:
     allowed = Allowed.of(space, NO_RULES, rows, learned.bounds)
     question = Question(learned, rows, done.source, allowed)
     cardinality = np.full(len(values), space.n_coordinates)
-    cardinality[done.found.status == Status.ALREADY] = 0
-    answers = Answers.of(done.found, cardinality)
+    cardinality[done.projection.status == Status.ALREADY] = 0
+    answers = Answers.of(done.projection, cardinality)
     left = np.flatnonzero(answers.status == Status.UNRESOLVED)
     if left.size:
         answers.put(left, solve(question, left, targets[left]))
@@ -55,11 +56,11 @@ def answer_in_one_pass(learned: Learned, X: Any, target: Any) -> Outcome:
 
 
 def _ask_the_model(learned: Learned, done: Pass, targets: Ints) -> None:
-    """Let the model tell the clusters that rounding leaves in doubt."""
-    asked = np.flatnonzero(done.source < 0)
-    if asked.size == 0:
+    """Call the model's `predict` for rows whose cluster could depend on rounding."""
+    doubtful = np.flatnonzero(done.source < 0)
+    if doubtful.size == 0:
         return
-    if not np.isfinite(done.points[asked]).all():
+    if not np.isfinite(done.points[doubtful]).all():
         learned.space._check_finite(done.points)
-    done.source[asked] = learned.clustering.labels(done.points[asked])
-    done.stay(asked[done.source[asked] == targets[asked]])
+    done.source[doubtful] = learned.clustering.labels(done.points[doubtful])
+    done.stay(doubtful[done.source[doubtful] == targets[doubtful]])

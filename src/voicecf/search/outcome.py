@@ -1,4 +1,4 @@
-"""What was found for pairs of row and target, in coordinates and in the user's columns."""
+"""The answers for pairs of row and target, in coordinates and in the user's columns."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from voicecf.status import Status
 from voicecf.table.rows import Rows
 from voicecf.table.space import Space
 
-# What there is one of for every answer.
+# Attributes that are arrays with one entry per answer.
 ARRAYS = (
     "row", "target", "points", "status", "cost", "n_changed", "cardinality", "rho", "gap", "rank",
 )  # fmt: skip
@@ -23,7 +23,7 @@ ARRAYS = (
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """Answers to a question, one a pair of row and target; see `Counterfactuals`.
+    """Answers to a question, at least one per pair of row and target; see `Counterfactuals`.
 
     Attributes
     ----------
@@ -32,9 +32,10 @@ class Outcome:
     points : array of shape (n, d)
     status, cost, n_changed, cardinality, rho, gap, rank : array of shape (n,)
     output : Rows or None
-        The changed rows in the user's columns; None where these are the coordinates.
+        The answers in the user's columns; None if these are the coordinates themselves.
     smallest : array of shape (d,) or None
-        Moves of a coordinate up to this count as none; as was learned, if None.
+        For each coordinate, the largest move that does not count as a change; None for the learned
+        one.
     """
 
     question: Question
@@ -55,18 +56,21 @@ class Outcome:
         return len(self.row)
 
     def __getitem__(self, which: Any) -> Outcome:
-        """Return some of the answers: a slice, a mask or positions."""
+        """Return the answers at a slice, mask or indices."""
         which = np.arange(len(self))[which]
         output = None if self.output is None else self.output.take(which)
         arrays = {name: getattr(self, name)[which] for name in ARRAYS}
         return replace(self, output=output, **arrays)
 
     def followed_by(self, others: Outcome, after: Ints) -> Outcome:
-        """Return these answers, each followed by those of `others` that come after it."""
+        """Return these answers, each followed by its alternatives.
+
+        `after` has for each of `others` the index of the answer that it is an alternative to.
+        """
         both: dict[str, Any] = {
             n: np.concatenate([getattr(self, n), getattr(others, n)]) for n in ARRAYS
         }
-        both["rank"] = np.concatenate([np.zeros(len(self), dtype=np.int64), _turns(after)])
+        both["rank"] = np.concatenate([np.zeros(len(self), dtype=np.int64), _ranks(after)])
         output = self.output
         if output is not None and others.output is not None:
             output = output.followed_by(others.output)
@@ -75,54 +79,54 @@ class Outcome:
 
     @property
     def space(self) -> Space:
-        """The columns, and where they are among the coordinates."""
+        """The user's columns, and their conversion to coordinates."""
         return self.question.learned.space
 
     @property
     def rows(self) -> Rows:
-        """All rows of the question, as they came."""
+        """All rows of the question, before any change."""
         return self.question.rows
 
     @property
     def source(self) -> Ints:
-        """Cluster before the change."""
+        """Cluster of the row of each answer, before the change."""
         return self.question.source[self.row]
 
     @property
     def feasible(self) -> Mask:
-        """Whether there is an answer, in the target, for each pair."""
+        """Mask of the pairs with an answer in the target."""
         answered = (Status.OPTIMAL, Status.ALREADY, Status.STOPPED)
         return np.isin(self.status, np.array(answered, dtype=np.int8))
 
     @property
     def missing(self) -> Mask:
-        """Which pairs have no changed row to show."""
+        """Mask of the pairs without an answer."""
         return np.asarray(np.isnan(self.points).any(axis=1))
 
     @cached_property
     def moves(self) -> Array:
-        """Change of each coordinate, shape (n, d)."""
+        """Difference of each answer to its row, in coordinates, shape (n, d)."""
         return np.asarray(self.points - self.question.points[self.row])
 
     @cached_property
     def changes(self) -> Mask:
-        """Which columns change, shape (n, C)."""
-        known = self.question.learned.smallest_change
-        return self.space.changed(self.moves, known if self.smallest is None else self.smallest)
+        """Mask of the columns that change, shape (n, C)."""
+        learned = self.question.learned.smallest_change
+        return self.space.changed(self.moves, learned if self.smallest is None else self.smallest)
 
     def changed(self, i: int) -> Ints:
         """Return the columns that answer i changes, the costliest first."""
-        moved = np.flatnonzero(self.changes[i])
-        price = self.question.weights * self.moves[i] ** 2
-        costs = [price[self.space.columns[c].places].sum() for c in moved]
-        return moved[np.argsort(-np.asarray(costs), kind="stable")]
+        columns = np.flatnonzero(self.changes[i])
+        cost = self.question.weights * self.moves[i] ** 2
+        costs = [cost[self.space.columns[c].places].sum() for c in columns]
+        return columns[np.argsort(-np.asarray(costs), kind="stable")]
 
     def before(self, c: int) -> NDArray[Any]:
-        """Return the values of a column, as its user knows them, before the change."""
+        """Return the values of a column before the change, in the user's units."""
         return self.space.table_values(c, self.rows, self.row)
 
     def after(self, c: int) -> NDArray[Any]:
-        """Return the values of a column, as its user knows them, after the change."""
+        """Return the values of a column after the change, in the user's units."""
         column = self.space.columns[c]
         if column.declared:
             return self.space.levels_at(c, self.points)
@@ -134,23 +138,23 @@ class Outcome:
 
     @cached_property
     def values(self) -> tuple[list[NDArray[Any]], list[NDArray[Any]]]:
-        """Before and after of all columns."""
+        """Values of all columns before and after the change, in the user's units."""
         columns = range(len(self.space.columns))
         return [self.before(c) for c in columns], [self.after(c) for c in columns]
 
     @cached_property
     def deltas(self) -> Array:
-        """Change of each column in its own units, shape (n, C); NaN for a category."""
+        """Change of each column in the user's units, shape (n, C); NaN for categories."""
         if self.space.is_plain:
             return self.moves
-        made = np.full((len(self), len(self.space.columns)), np.nan)
+        deltas = np.full((len(self), len(self.space.columns)), np.nan)
         for c, column in enumerate(self.space.columns):
             if column.kind == "number":
-                made[:, c] = self.values[1][c] - self.values[0][c]
-        return made
+                deltas[:, c] = self.values[1][c] - self.values[0][c]
+        return deltas
 
 
-def _turns(after: Ints) -> Ints:
-    """Count 1, 2, ... along runs of equal numbers."""
+def _ranks(after: Ints) -> Ints:
+    """Return the position, from 1 on, of each element in its run of equal integers."""
     starts = np.concatenate([[0], np.flatnonzero(np.diff(after)) + 1, [len(after)]])
     return np.concatenate([np.arange(1, n + 1) for n in np.diff(starts)])

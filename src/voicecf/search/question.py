@@ -1,4 +1,4 @@
-"""A question: rows, what they may become, which row is to go where, and what is best."""
+"""A question: rows, the changes that are allowed, the targets, and the objective."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from voicecf.learned.learned import Learned
 from voicecf.rules.allowed import Allowed
 from voicecf.table.rows import Rows
 
-# Boxes that a search looks at for a row and target before it is cut short.
+# Default for the largest number of nodes of branch and bound for a row and target.
 LIMIT = 20_000
 
 
 @dataclass(frozen=True, eq=False)
 class Question:
-    """Rows to explain, and what is asked of them.
+    """Rows to explain, the changes that are allowed, and the objective.
 
     Attributes
     ----------
     learned : Learned
     rows : Rows
-        As they came.
+        The rows, before any change.
     source : array of shape (n,)
-        The cluster that each row is in.
+        The cluster of each row.
     allowed : Allowed
-        What each row may become.
+        The changes that are allowed for each row.
     objective : "cost", "prefix" or "fewest"
     limit : int
-        Most boxes that a search looks at for a row and target.
+        Largest number of nodes of branch and bound for a row and target.
     """
 
     learned: Learned
@@ -49,16 +49,16 @@ class Question:
 
     @property
     def weights(self) -> Array:
-        """Weights of the coordinates, with the user's costs."""
+        """Weights of the coordinates in the cost, times the user's cost factors."""
         return self.learned.weights * self.allowed.factors
 
     @property
     def metric(self) -> Array:
-        """What the solver minimises the squared move in."""
+        """Diagonal metric in which the solver minimises the move: weights + delta."""
         return self.weights + self.learned.delta
 
     def with_changes(self, most: int) -> Question:
-        """Return the question with at most so many changed columns."""
+        """Return the question with at most `most` changed columns."""
         choices = self.allowed.choices
         assert choices is not None
         few = replace(choices, changes=min(most, choices.changes))
@@ -67,13 +67,13 @@ class Question:
 
 @dataclass(frozen=True)
 class Pairs:
-    """Which row is to go where.
+    """Pairs of row and target.
 
     Attributes
     ----------
     row : array of shape (n,)
     target : array of shape (n,) or None
-        None: the cheapest of all other clusters.
+        None means the cheapest of all other clusters.
     """
 
     row: Ints
@@ -81,7 +81,7 @@ class Pairs:
 
     @classmethod
     def of(cls, target: Any, source: Ints, k: int) -> Pairs:
-        """Read what the user calls a target: a cluster, one a row, "nearest" or "each"."""
+        """Return the pairs of a user's target: a cluster, one per row, "nearest" or "each"."""
         every = np.arange(len(source))
         if isinstance(target, str) and target == "nearest":
             return cls(every, None)
@@ -98,21 +98,22 @@ class Pairs:
 
 
 def read_target(target: Any, n: int, k: int) -> Ints:
-    """Return one cluster a row, or raise with the clusters there are."""
+    """Return the target of each row, or raise an error that names the clusters."""
     try:
-        given = np.asarray(target)
+        targets = np.asarray(target)
     except ValueError:
-        given = np.empty(0)
-    if n == 0 and given.size == 0 and given.ndim == 1:
+        targets = np.empty(0)
+    if n == 0 and targets.size == 0 and targets.ndim == 1:
         return np.empty(0, dtype=np.int64)
-    if given.dtype.kind not in "iu" or given.shape not in ((), (n,)):
+    if targets.dtype.kind not in "iu" or targets.shape not in ((), (n,)):
         raise TargetError(
             f"target={str(target)[:60]!r} is not known; use a cluster (0 to {k - 1}), an array of "
             f'{n} of them, "nearest" or "each".'
         )
-    if given.size and not (given.min() >= 0 and given.max() < k):
-        wrong = given[(given < 0) | (given >= k)][0]
+    if targets.size and not (targets.min() >= 0 and targets.max() < k):
+        unknown = targets[(targets < 0) | (targets >= k)]
         raise TargetError(
-            f"target={wrong} names no cluster: this model has 0 to {k - 1}. See voice.predict(X)."
+            f"target={unknown[0]} names no cluster: this model has 0 to {k - 1}. "
+            "See voice.predict(X)."
         )
-    return np.array(np.broadcast_to(given, (n,)), dtype=np.int64, order="C")
+    return np.array(np.broadcast_to(targets, (n,)), dtype=np.int64, order="C")

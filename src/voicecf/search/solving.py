@@ -1,4 +1,4 @@
-"""Solve a question: pairs of row and target become aims, aims become answers."""
+"""Solve a question: build the region of each target, and find the answers of its rows there."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from voicecf.geometry.tolerance import TOLERANCE
 from voicecf.learned.learned import Learned
 from voicecf.parallel import in_parallel
 from voicecf.rules.allowed import Allowed
-from voicecf.search.aims import Aim, Choosing, fewest_changes, least_cost, shortest_prefix
+from voicecf.search.aims import Aim, ChoiceAim, fewest_changes, least_cost, shortest_prefix
 from voicecf.search.answers import Answers
 from voicecf.search.question import Pairs, Question
 from voicecf.solver.projection import UnitConstraints, project_into_cells
@@ -31,66 +31,69 @@ OBJECTIVES: dict[str, Callable[[Array, Ints, Aim], Answers]] = {
     "prefix": shortest_prefix,
     "fewest": fewest_changes,
 }
-# The objective of CFCLUST, which is solved there.
+# The objective of CFCLUST, which has its own solver in voicecf.cfclust.
 PAIRWISE = "pairwise"
-# Targets from which on each is answered by one core alone.
-GROUPS = 16
-# Numbers in the tables of distances that are made at once.
+# From this number of targets on, cores share out the targets and not the rows of each target.
+PARALLEL_TARGETS = 16
+# Entries in a table of distances; it limits the memory.
 TABLE = 1 << 25
 
 
 def solve(
-    question: Question, rows: Ints, targets: Ints, *, caution: float = 1.0, locked: Any = None
+    question: Question, rows: Ints, targets: Ints, *, guard_factor: float = 1.0, locked: Any = None
 ) -> Answers:
-    """Answer pairs of row and target.
+    """Find the answers for pairs of row and target.
 
     Parameters
     ----------
     question : Question
     rows, targets : array of int
-    caution : float
-        Factor on the rounding guard, for pairs whose answer the model saw outside its target.
+    guard_factor : float
+        Factor on the rounding guard. It is larger than 1 for pairs whose first answer the model
+        assigned to another cluster.
     locked : array of shape (pairs, C), optional
-        Columns that a problem may not change, all problems having one target.
+        Columns that may not change; all pairs must then have the same target.
     """
     if locked is not None:
-        aim = aim_at(question, int(targets[0]), caution)
-        assert isinstance(aim, Choosing)
+        aim = aim_at(question, int(targets[0]), guard_factor)
+        assert isinstance(aim, ChoiceAim)
         fewest = question.objective == "fewest"
         return aim.choose(question.points, rows, fewest=fewest, locked=locked)
-    cells = question.learned.cells
-    if cells is not None and question.objective == "cost" and _in_plain_cells(question, caution):
+    cells = question.learned.cells if _in_plain_cells(question, guard_factor) else None
+    if cells is not None and question.objective == "cost":
         return _solve_in_cells(question, rows, targets, cells)
-    return _solve_by_target(question, rows, targets, caution)
+    return _solve_by_target(question, rows, targets, guard_factor)
 
 
-def _in_plain_cells(question: Question, caution: float) -> bool:
-    return caution == 1.0 and question.allowed.is_box
+def _in_plain_cells(question: Question, guard_factor: float) -> bool:
+    """Return True if the region of an answer is the cell and a box, with the ordinary guard."""
+    return guard_factor == 1.0 and question.allowed.is_box
 
 
 def _solve_in_cells(question: Question, rows: Ints, targets: Ints, cells: _core.Rows) -> Answers:
-    """Answer problems of any targets at once; by target what the rounding guard leaves open."""
+    """Solve the pairs of all targets at once, then what is unresolved target by target."""
     allowed = question.allowed
-    found = project_into_cells(question.points, rows, targets, allowed.box, cells)
-    answers = Answers.of(found, np.full(len(rows), int((~allowed.fixed).sum())))
-    left = np.flatnonzero(found.status == Status.UNRESOLVED)
+    projection = project_into_cells(question.points, rows, targets, allowed.box, cells)
+    answers = Answers.of(projection, np.full(len(rows), int((~allowed.fixed).sum())))
+    left = np.flatnonzero(projection.status == Status.UNRESOLVED)
     if left.size:
         answers.put(left, _solve_by_target(question, rows[left], targets[left], 1.0))
     return answers
 
 
-def _solve_by_target(question: Question, rows: Ints, targets: Ints, caution: float) -> Answers:
-    best_of = OBJECTIVES[question.objective]
+def _solve_by_target(question: Question, rows: Ints, targets: Ints, guard_factor: float) -> Answers:
+    """Solve the pairs of one target after the other, or of many targets in parallel."""
+    best_answers = OBJECTIVES[question.objective]
     groups = list(_by_target(targets))
     answers = Answers.blank(len(rows), question.points.shape[1])
 
     def solve_group(at: int, _: int) -> None:
         which, target = groups[at]
-        aim = aim_at(question, target, caution)
-        answers.put(which, best_of(question.points, rows[which], aim))
+        aim = aim_at(question, target, guard_factor)
+        answers.put(which, best_answers(question.points, rows[which], aim))
 
-    # Few groups are divided among the cores within, many are divided themselves.
-    if len(groups) < GROUPS:
+    # A target's rows are shared out among the cores, unless the targets themselves are.
+    if len(groups) < PARALLEL_TARGETS:
         for at in range(len(groups)):
             solve_group(at, at + 1)
     else:
@@ -99,11 +102,11 @@ def _solve_by_target(question: Question, rows: Ints, targets: Ints, caution: flo
 
 
 def _by_target(targets: Ints) -> Iterator[tuple[Ints, int]]:
-    """Group problems by target: which problems, and their target."""
+    """Yield, for each target, the indices of its pairs and the target."""
     if len(targets) and (targets == targets[0]).all():
         yield np.arange(len(targets)), int(targets[0])
         return
-    # Short integers are sorted by radix, which takes a fraction of the time.
+    # numpy sorts 16-bit integers by radix sort, which is several times faster.
     short = targets.astype(np.uint16) if targets.max(initial=0) < 1 << 16 else targets
     order = np.argsort(short, kind="stable")
     borders = np.flatnonzero(np.diff(targets[order])) + 1
@@ -111,17 +114,17 @@ def _by_target(targets: Ints) -> Iterator[tuple[Ints, int]]:
         yield which, int(targets[which[0]])
 
 
-def aim_at(question: Question, target: int, caution: float = 1.0) -> Aim:
-    """Return where answers for a target have to lie, and what may move to get there."""
+def aim_at(question: Question, target: int, guard_factor: float = 1.0) -> Aim:
+    """Return the region of the answers for a target, and the coordinates that may change."""
     learned, allowed = question.learned, question.allowed
     region, unit = learned.prepared(target)
     if len(allowed.normals) or (allowed.factors != 1.0).any():
-        region = with_rules(learned, region, allowed, question.points, caution)
+        region = with_rules(learned, region, allowed, question.points, guard_factor)
         unit = UnitConstraints.of(region, question.metric)
-    if allowed.box is not learned.bounds.box:  # which is in the region already, checked
+    if allowed.box is not learned.bounds.box:  # the region has the learned box already
         region = region.within(*learned.box(target, *allowed.box))
-    cells = learned.cells if _in_plain_cells(question, caution) else None
-    return _aim(question, target, region, unit.guarded(caution), cells)
+    cells = learned.cells if _in_plain_cells(question, guard_factor) else None
+    return _aim(question, target, region, unit.guarded(guard_factor), cells)
 
 
 def _aim(
@@ -131,35 +134,38 @@ def _aim(
     unit: UnitConstraints,
     cells: _core.Rows | None,
 ) -> Aim:
+    """Return an aim with the question's ranking, and its choices if it has any."""
     learned, allowed = question.learned, question.allowed
-    agrees, doubted = partial(learned.agrees, target), not learned.clustering.trusted
+    agrees, verify_all = partial(learned.agrees, target), not learned.clustering.trusted
     ranked = learned.ranking[~allowed.fixed[learned.ranking]]
     if allowed.choices is not None:
-        return Choosing(
-            region, unit, ranked, agrees, doubted, choices=allowed.choices, limit=question.limit
+        return ChoiceAim(
+            region, unit, ranked, agrees, verify_all, choices=allowed.choices, limit=question.limit
         )
     places = [learned.space.columns[c].places for c in ranked]
     order = np.concatenate([np.empty(0, dtype=np.int64), *places])
-    return Aim(region, unit, order, agrees, doubted, cells, target)
+    return Aim(region, unit, order, agrees, verify_all, cells, target)
 
 
 def with_rules(
-    learned: Learned, region: Region, allowed: Allowed, points: Array, caution: float = 1.0
+    learned: Learned, region: Region, allowed: Allowed, points: Array, guard_factor: float = 1.0
 ) -> Region:
-    """Add rules between columns to a region.
+    """Return a region with the constraints of linear rules between columns added.
 
-    Whole numbers often meet such a rule exactly, so it holds to rounding at first; the user's own
-    units have the last word, and where they see it broken it gets a guard.
+    Whole numbers often satisfy such a rule with equality. With the ordinary guard (factor 1) the
+    rule is therefore loosened by rounding errors. Whether an answer satisfies it is then checked in
+    the user's units, and if not, it is solved again with a larger factor: then the rule is not
+    loosened and has a guard of its own.
     """
     normals, guard = allowed.normals, Guard.none(len(allowed.normals))
     largest = np.abs(points).max(axis=0, initial=1.0)
     rounding = TOLERANCE.rule * (np.abs(allowed.offsets) + np.abs(normals) @ largest)
     offsets = allowed.offsets - normals @ region.origin
-    if caution == 1.0:
+    if guard_factor == 1.0:
         offsets = offsets + rounding
     else:
-        lost = np.abs(normals) @ learned.space.round_trip_error + rounding
-        guard = replace(guard, constant=lost)
+        errors = np.abs(normals) @ learned.space.round_trip_error + rounding
+        guard = replace(guard, constant=errors)
     assert region.guard is not None
     return Region(
         np.vstack([region.normals, normals]),
@@ -172,7 +178,10 @@ def with_rules(
 
 
 def multipliers(question: Question, rows: Ints, targets: Ints, cardinality: Ints) -> Array:
-    """Solve again for the certificates, a column a cluster; a pairwise answer has none."""
+    """Return the multipliers of the answers, one column per cluster; NaN for pairwise answers.
+
+    They are not stored with the answers, so the pairs are solved once more.
+    """
     table = np.zeros((len(rows), question.learned.n_clusters))
     if question.objective == PAIRWISE:
         return np.full_like(table, np.nan)
@@ -181,37 +190,38 @@ def multipliers(question: Question, rows: Ints, targets: Ints, cardinality: Ints
         aim = aim_at(question, target)
         if prefix and len(aim.order):
             counts = np.where(cardinality[which] > 0, cardinality[which], len(aim.order))
-            found = aim.allow(question.points, rows[which], counts, certify=True)
+            result = aim.project_prefix(question.points, rows[which], counts, certify=True)
         else:
-            found = aim.project(question.points, rows[which], certify=True)
+            result = aim.project(question.points, rows[which], certify=True)
         rivals = question.learned.cell(target).rivals
-        table[np.ix_(which, rivals)] = found.multipliers[:, : len(rivals)]
+        table[np.ix_(which, rivals)] = result.multipliers[:, : len(rivals)]
     return table
 
 
 def measure(question: Question, rows: Ints, answers: Array) -> tuple[Array, Array, Ints]:
-    """Return cost in the weights, energy in the metric, and the number of changed coordinates."""
+    """Return cost, energy and number of changed coordinates of each answer.
+
+    With z - a the move, the cost is sum w (z - a)^2, and the energy sum (w + delta) (z - a)^2.
+    """
     n = len(rows)
     cost, energy, changed = np.empty(n), np.empty(n), np.empty(n, dtype=np.int64)
     smallest = question.learned.smallest_change
-    of = _core.Measure(rows, question.points, answers, question.weights, question.metric, smallest)
-    in_parallel(lambda a, b: of.run(cost, energy, changed, a, b), n)
+    weights, metric = question.weights, question.metric
+    measures = _core.Measure(rows, question.points, answers, weights, metric, smallest)
+    in_parallel(lambda a, b: measures.run(cost, energy, changed, a, b), n)
     return cost, energy, changed
 
 
-# The cheapest of all targets.
-
-
 def solve_nearest(question: Question, solver: Solver = solve) -> tuple[Answers, Ints]:
-    """Find the best other cluster of every row, and the answer there."""
-    cheaper = (question.allowed.factors < 1.0).any()
-    if question.objective != "cost" or cheaper or question.learned.n_clusters == 2:
+    """Return the best answer of every row in any other cluster, and the target it is in."""
+    discounted = (question.allowed.factors < 1.0).any()  # then the lower bounds do not hold
+    if question.objective != "cost" or discounted or question.learned.n_clusters == 2:
         return _best_of_all(question, solver)
     return _best_by_lower_bounds(question)
 
 
 def _best_of_all(question: Question, solver: Solver) -> tuple[Answers, Ints]:
-    """Answer every pair and keep the best of each row; ties go to the lower cluster."""
+    """Solve every pair and return the best answer of each row; ties go to the lower cluster."""
     k = question.learned.n_clusters
     pairs = Pairs.each(question.source, k)
     assert pairs.target is not None
@@ -219,16 +229,17 @@ def _best_of_all(question: Question, solver: Solver) -> tuple[Answers, Ints]:
     _, energy, _ = measure(question, pairs.row, answers.points)
     few = question.objective in ("prefix", "fewest")
     length = answers.cardinality if few else np.zeros(len(pairs.row))
-    order = np.lexsort((pairs.target, energy, length, ~answers.found, pairs.row))
+    order = np.lexsort((pairs.target, energy, length, ~answers.answered, pairs.row))
     best = order[:: k - 1]
     return answers[best], pairs.target[best]
 
 
 def _best_by_lower_bounds(question: Question) -> tuple[Answers, Ints]:
-    """Try targets in the order of a lower bound.
+    """Try the targets of each row in the order of a lower bound for their cost.
 
-    The constraint of target against source alone costs at least its distance; once that exceeds
-    the best answer, no further target can win.
+    An answer in a target has to satisfy the constraint of target against source, so it costs at
+    least the distance to that half-space. Once this exceeds the best answer so far, no further
+    target can be better.
     """
     n, k = len(question.points), question.learned.n_clusters
     best = _Best.blank(*question.points.shape)
@@ -260,32 +271,36 @@ class _Best:
         return cls(Answers.blank(n, d), np.zeros(n, dtype=np.int64), np.full(n, np.inf))
 
     def improve(self, question: Question, rows: Ints, tried: Ints) -> None:
-        """Answer one more target for some rows, and keep it where it is better."""
-        found = solve(question, rows, tried)
-        _, energy, _ = measure(question, rows, found.points)
-        energy[~found.found] = np.inf
-        known = self.energy[rows]
-        first = self.answers.status[rows] == Status.UNRESOLVED
-        tie = (energy == known) & np.isfinite(energy) & (tried < self.target[rows])
-        better = (energy < known) | tie | (first & ~np.isfinite(known))
-        self.answers.put(rows[better], found, better)
+        """Solve one more target for some rows, and replace the best answer where it is better."""
+        answers = solve(question, rows, tried)
+        _, energy, _ = measure(question, rows, answers.points)
+        energy[~answers.answered] = np.inf
+        best = self.energy[rows]
+        unresolved = self.answers.status[rows] == Status.UNRESOLVED
+        tie = (energy == best) & np.isfinite(energy) & (tried < self.target[rows])
+        better = (energy < best) | tie | (unresolved & ~np.isfinite(best))
+        self.answers.put(rows[better], answers, better)
         self.target[rows[better]] = tried[better]
-        self.energy[rows] = np.minimum(known, energy)
+        self.energy[rows] = np.minimum(best, energy)
 
 
 @np.errstate(all="ignore")
 def _lower_bounds(question: Question, rows: Ints) -> Array:
-    """Least energy of each target by its constraint against the source; inf for the source."""
+    """Return lower bounds for the energy of an answer in each cluster; infinite for the source.
+
+    The bound of a target is the energy of the projection onto its constraint against the source.
+    """
     learned, own = question.learned, np.arange(len(rows))
     clustering, source = learned.clustering, question.source[rows]
-    table = clustering.distances(question.rows.seen[rows])
+    distances = clustering.distances(question.rows.seen[rows])
     sources, place = np.unique(source, return_inverse=True)
-    spread = clustering.distances(clustering.centers[sources])[place]
+    between = clustering.distances(clustering.centers[sources])[place]
     lengths = _pair_lengths(learned, sources)[place]
-    here = table[own, source][:, None]
-    alpha = np.minimum(learned.alpha, 1.0 - learned.margin)
-    excess = 0.5 * (table - here) + 0.5 * (1.0 - alpha) * spread
-    excess -= clustering.arithmetic.growth(table.shape[1]) * (table + here + spread)
+    to_source = distances[own, source][:, None]
+    # By how much each row violates the constraint of target against source, less rounding errors.
+    excess = 0.5 * (distances - to_source) + 0.5 * (1.0 - learned.contractions) * between
+    growth = clustering.arithmetic.growth(distances.shape[1])
+    excess -= growth * (distances + to_source + between)
     bound = np.maximum(excess, 0.0) ** 2 / lengths * (1 - TOLERANCE.cheaper)
     bound[~np.isfinite(bound)] = 0.0
     bound[own, source] = np.inf
@@ -293,12 +308,12 @@ def _lower_bounds(question: Question, rows: Ints) -> Array:
 
 
 def _pair_lengths(learned: Learned, sources: Ints) -> Array:
-    """Squared lengths, in the metric, of the normals of every target against some sources."""
+    """Return the squared lengths, in the metric, of the normals of all targets against sources."""
     clustering, mixing = learned.clustering, learned.space.mixing
     if mixing is not None:
-        ends = clustering.weights * clustering.centers @ mixing.matrix
-        ends /= np.sqrt(learned.metric)
-        return np.asarray(cdist(ends[sources], ends, "sqeuclidean"))
-    stretch = clustering.weights**2 / (clustering.weights + learned.delta)
-    unit = Clustering.from_centers(clustering.centers, stretch)
-    return np.asarray(unit.distances(clustering.centers[sources]) * stretch.sum())
+        pulled = clustering.weights * clustering.centers @ mixing.matrix
+        pulled /= np.sqrt(learned.metric)
+        return np.asarray(cdist(pulled[sources], pulled, "sqeuclidean"))
+    weights = clustering.weights**2 / (clustering.weights + learned.delta)
+    reweighted = Clustering.from_centers(clustering.centers, weights)
+    return np.asarray(reweighted.distances(clustering.centers[sources]) * weights.sum())

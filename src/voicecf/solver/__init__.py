@@ -1,1 +1,1 @@
-"""Projections and passes over rows, on the compiled core."""
+"""Projections onto regions, neighbours of cells, and k-means over batches of rows."""

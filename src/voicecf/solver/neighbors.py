@@ -1,11 +1,14 @@
-"""Which clusters share a facet with a cell, found around the cell and not by a full diagram.
+"""Find the clusters whose Voronoi cells share a facet with a cell, without the full diagram.
 
-Seen from its centroid, a cell is the set of y with ``polar @ y <= 1``, one row a rival: the rival's
-difference to the centroid (in the weighted metric) over half its squared length. A rival is a
-neighbour where the other rows alone would let ``polar[r] @ y`` pass 1. Few rows are ever asked at
-once [Clarkson 1994]: a rival is judged by the neighbours that are known so far. Where these let it
-pass, the ray through the point of the passing meets a neighbour that was not known; where they do
-not, no further row has to be looked at. The judge is the projection that answers are made with.
+Relative to its centroid, a cell is the set of y with ``polar @ y <= 1``, one constraint per rival:
+the difference of the two centroids (in the weighted metric) over half its squared length. A rival r
+is a neighbour if the other constraints alone allow ``polar[r] @ y > 1`` for some y.
+
+The search keeps the set of neighbours known so far and tests one rival after the other against
+their constraints alone [Clarkson 1994]. It maximises ``polar[r] @ y`` subject to them. If the
+maximum is at most 1, rival r is no neighbour, whatever the other constraints are. If it is larger,
+the ray from the centroid through the maximiser leaves the cell through a facet of a neighbour that
+was not known. The maximum is computed by projections, with the solver that computes answers.
 """
 
 from __future__ import annotations
@@ -21,34 +24,35 @@ from scipy.optimize import linprog
 from voicecf.geometry.arrays import Array, Ints
 from voicecf.geometry.cell import Cell
 from voicecf.geometry.region import Region
+from voicecf.geometry.tolerance import TOLERANCE
 from voicecf.solver.projection import UnitConstraints, project
 from voicecf.status import Status
 
-# A row is passed if by more than this share of the way from the centroid to it.
-TIE = 1e-9
-# Rays towards the nearest rivals, and in no particular direction, for each coordinate.
-AIMED, SCATTERED = 64, 64
-# Rivals that are judged at a time, nearest first; what they find helps to judge the next.
+FACET = TOLERANCE.facet
+# Rays that find the first neighbours, per coordinate: towards the nearest rivals, and random ones.
+RAYS_TO_RIVALS, RANDOM_RAYS = 64, 64
+# Rivals that are tested at a time, nearest first; the neighbours they reveal help to test the next.
 ROUND = 256
-# Steps of a climb, and what counts as standing still.
-STRIDES, STILL = (2.0, 16.0, 256.0, 4096.0, 65536.0), 1e-10
-# Rows for each coordinate that a box is made from, and the most coordinates for which it pays.
-NEAR, BOXED = 32, 8
-# Numbers in a table of rays and rows.
+# Lengths of the moves by which a linear function is maximised, one after the other.
+MOVES = (2.0, 16.0, 256.0, 4096.0, 65536.0)
+# Constraints per coordinate from which a bounding box of the cell is computed, and the largest
+# number of coordinates for which that saves time.
+BOX_CONSTRAINTS, BOX_COORDINATES = 32, 8
+# Entries in a table of rays and constraints; it limits the memory.
 TABLE = 1 << 22
 
 
 @dataclass(frozen=True)
 class Neighborhood:
-    """What surrounds a cell.
+    """The clusters around a cell.
 
     Attributes
     ----------
     facets : array of int
-        Clusters whose cell shares a facet with it, ascending.
+        Clusters whose cell shares a facet with this one, ascending.
     touching : array of int
-        Clusters whose row the cell touches without having a facet there, or might by rounding.
-        No other row can ever matter to the cell.
+        Clusters whose constraint touches the cell, up to rounding, but in less than a facet. The
+        constraints of all other clusters are implied by these two sets.
     """
 
     facets: Ints
@@ -56,17 +60,18 @@ class Neighborhood:
 
     @cached_property
     def rivals(self) -> Ints:
-        """All whose rows make up the cell, ascending."""
+        """Clusters whose constraints together define the cell, ascending."""
         return np.sort(np.concatenate([self.facets, self.touching]))
 
 
 def neighborhood(cell: Cell) -> Neighborhood:
-    """Find what surrounds a cell.
+    """Find the clusters around a cell.
 
-    A rival is a neighbour if the cell without its row would reach past it, along some ray from the
-    centroid, by more than 1e-9 of the way. Rows that meet the cell in less than a facet, as those
-    of diagonal centroids of a grid do, are therefore none. Of clusters that coincide only the first
-    has a cell, as ties go to the lowest index: the others have no neighbours and are none.
+    A rival is a neighbour if the cell without its constraint would extend beyond that constraint,
+    along a ray from the centroid, by more than 1e-9 of the distance. Constraints that touch the
+    cell in less than a facet, as those of diagonal centroids of a grid, therefore do not count. Of
+    clusters whose centroids coincide only the first has a cell, as ties go to the lowest index. The
+    others have no neighbours and are nobody's neighbour.
 
     Examples
     --------
@@ -77,156 +82,190 @@ def neighborhood(cell: Cell) -> Neighborhood:
     >>> neighborhood(Cell(in_line, np.array([1.0]), target=1)).facets
     array([0, 2])
     """
-    rivals, shifts, away = _apart(cell)
+    rivals, shifts, distances = _distinct_rivals(cell)
     if not len(rivals):
         return Neighborhood(rivals, rivals)
-    normals, offsets = shifts / away[:, None], away / away[0]
-    near = _Search(normals, offsets).in_sight()
-    facets, touching = _Search(normals[near], offsets[near]).run()
+    normals, offsets = shifts / distances[:, None], distances / distances[0]
+    near = _FacetSearch(normals, offsets).not_outside_box()
+    facets, touching = _FacetSearch(normals[near], offsets[near]).run()
     return Neighborhood(np.sort(rivals[near[facets]]), np.sort(rivals[near[touching]]))
 
 
-def _apart(cell: Cell) -> tuple[Ints, Array, Array]:
-    """Rivals that do not coincide, nearest first; their differences to the centroid; how far.
+def _distinct_rivals(cell: Cell) -> tuple[Ints, Array, Array]:
+    """Return the rivals with a cell of their own, nearest first.
 
-    None, where the cell itself is another's.
+    Also the differences of their centroids to that of the cell, and the lengths of these. If the
+    cell's own centroid coincides with that of a cluster with a lower index, the cell is empty and
+    no rivals are returned.
     """
-    counted = cell.weights > 0
-    scale = np.sqrt(cell.weights[counted])
-    shifts = scale * (cell.centers[cell.rivals][:, counted] - cell.center[counted])
-    away = np.sqrt(np.einsum("ij,ij->i", shifts, shifts))
-    order = np.argsort(away, kind="stable")
-    rivals, shifts, away = cell.rivals[order], shifts[order], away[order]
-    kept = away > 0
-    if (rivals[~kept] < cell.target).any():
-        kept[:] = False
-    same = np.diff(away, prepend=-1.0) == 0
-    alike = np.flatnonzero(kept & (same | np.append(same[1:], False)))
-    if alike.size:  # as far as another; the first of equal ones is of the lowest index
-        _, first = np.unique(shifts[alike] + 0.0, axis=0, return_index=True)
-        kept[np.delete(alike, first)] = False
-    return rivals[kept], shifts[kept], away[kept]
+    weighted = cell.weights > 0
+    scale = np.sqrt(cell.weights[weighted])
+    shifts = scale * (cell.centers[cell.rivals][:, weighted] - cell.center[weighted])
+    distances = np.sqrt(np.einsum("ij,ij->i", shifts, shifts))
+    order = np.argsort(distances, kind="stable")
+    rivals, shifts, distances = cell.rivals[order], shifts[order], distances[order]
+    distinct = distances > 0
+    if (rivals[~distinct] < cell.target).any():
+        distinct[:] = False
+    # Only rivals at equal distances can coincide. The sort is stable, so that `unique` returns the
+    # one with the lowest index.
+    same = np.diff(distances, prepend=-1.0) == 0
+    tied = np.flatnonzero(distinct & (same | np.append(same[1:], False)))
+    if tied.size:
+        _, first = np.unique(shifts[tied] + 0.0, axis=0, return_index=True)
+        distinct[np.delete(tied, first)] = False
+    return rivals[distinct], shifts[distinct], distances[distinct]
 
 
-class _Search:
-    """One cell's search; rows are unit normals at offsets that ascend, the first is 1."""
+class _FacetSearch:
+    """Find which constraints of a cell have a facet.
+
+    Constraints are ``normals @ y <= offsets`` with unit normals and ascending offsets, the first of
+    which is 1. `known` is a mask of the constraints that are known to have a facet.
+    """
 
     def __init__(self, normals: Array, offsets: Array) -> None:
         self.normals, self.offsets = normals, offsets
         self.polar = normals / offsets[:, None]
         self.known = np.zeros(len(offsets), dtype=np.bool_)
-        self.draw = np.random.default_rng(0)
+        self.random = np.random.default_rng(0)
 
-    def in_sight(self) -> Ints:
-        """Rows that a box around the cell does not rule out; in many dimensions it rules out none.
+    def not_outside_box(self) -> Ints:
+        """Return the constraints that a bounding box of the cell does not rule out.
 
-        The box is that of rows close by, whether they are facets or not.
+        The box is computed from the nearest constraints, whether they have a facet or not. In many
+        dimensions it would rule out none, so all constraints are returned.
         """
         m, d = self.normals.shape
-        if d > BOXED or m <= NEAR * d:
+        nearest = BOX_CONSTRAINTS * d
+        if d > BOX_COORDINATES or m <= nearest:
             return np.arange(m)
-        near = _Search(self.normals[: NEAR * d], self.offsets[: NEAR * d])
-        near.shoot_around()
+        near = _FacetSearch(self.normals[:nearest], self.offsets[:nearest])
+        near.shoot_rays()
         lo, hi = near.box()
         with np.errstate(invalid="ignore"):
             ends = np.where(self.polar > 0, self.polar * hi, self.polar * lo)
-        reach = np.where(self.polar == 0, 0.0, ends).sum(axis=1)
-        return np.flatnonzero(reach >= 1.0 - 1e-6)
+        highest = np.where(self.polar == 0, 0.0, ends).sum(axis=1)
+        return np.flatnonzero(highest >= 1.0 - TOLERANCE.outside_box)
 
     def run(self) -> tuple[Ints, Ints]:
-        """Return the rows of facets, and those that touch."""
-        self.shoot_around()
-        open_ = np.flatnonzero(~self.known)
+        """Return the constraints that have a facet, and those that touch the cell without one."""
+        self.shoot_rays()
+        candidates = np.flatnonzero(~self.known)
         touching = []
-        while open_.size:
-            now, later = open_[:ROUND], open_[ROUND:]
-            value, points = self._highest(self.normals[now], self.offsets[now], 1.0 + TIE)
-            passed = value > 1.0 + TIE
-            touching.append(now[~passed & (value >= 1.0 - TIE)])
-            self._meet(points[passed])
-            rest = now[passed]
-            open_ = np.concatenate([rest[~self.known[rest]], later[~self.known[later]]])
+        while candidates.size:
+            now, later = candidates[:ROUND], candidates[ROUND:]
+            value, points = self._maximise(self.normals[now], self.offsets[now], 1.0 + FACET)
+            exceeded = value > 1.0 + FACET
+            touching.append(now[~exceeded & (value >= 1.0 - FACET)])
+            self._add_facets_towards(points[exceeded])
+            again = now[exceeded]
+            candidates = np.concatenate([again[~self.known[again]], later[~self.known[later]]])
         return np.flatnonzero(self.known), np.concatenate([[], *touching]).astype(np.int64)
 
-    def shoot_around(self) -> None:
-        """Learn facets from rays whose first row is clear."""
+    def shoot_rays(self) -> None:
+        """Add the facets that rays from the centroid hit first, where no other one is as near."""
         d = self.normals.shape[1]
-        scattered = self.draw.normal(size=(SCATTERED * d, d))
-        rays = np.concatenate([self.normals[: AIMED * d], scattered])
-        for values in self._along(rays):
+        scattered = self.random.normal(size=(RANDOM_RAYS * d, d))
+        rays = np.concatenate([self.normals[: RAYS_TO_RIVALS * d], scattered])
+        for values in self._inverse_distances(rays):
             first = values.argmax(axis=1)
             top = values[np.arange(len(values)), first]
-            alone = (values >= (top * (1.0 - 4.0 * TIE))[:, None]).sum(axis=1) == 1
+            alone = (values >= (top * (1.0 - 4.0 * FACET))[:, None]).sum(axis=1) == 1
             self.known[first[(top > 0) & alone]] = True
 
-    def _along(self, rays: Array) -> Iterator[Array]:
-        """How soon each ray meets each row, by blocks: the larger, the sooner."""
+    def _inverse_distances(self, rays: Array) -> Iterator[Array]:
+        """Yield, for blocks of rays, the inverse distance at which each constraint is hit.
+
+        The largest value of a ray belongs to the constraint that it hits first; a constraint with a
+        value of at most 0 is never hit.
+        """
         block = max(1, TABLE // len(self.polar))
         return (rays[i : i + block] @ self.polar.T for i in range(0, len(rays), block))
 
     def box(self) -> tuple[Array, Array]:
-        """Return a box around the known rows, infinite where no side was found."""
+        """Return a bounding box of the known constraints, infinite where they have no bound."""
         d = self.normals.shape[1]
         axes = np.concatenate([np.eye(d), -np.eye(d)])
-        highest, _ = self._highest(axes, np.ones(2 * d), np.inf)
+        highest, _ = self._maximise(axes, np.ones(2 * d), np.inf)
         return -highest[d:], highest[:d]
 
-    def _highest(self, upwards: Array, unit: Array, enough: float) -> tuple[Array, Array]:
-        """How high the known rows let directions rise, in units of their own, and where.
+    def _maximise(self, directions: Array, units: Array, enough: float) -> tuple[Array, Array]:
+        """Maximise linear functions subject to the known constraints.
 
-        From `enough` on it does not matter how high. A climb goes a step upwards and back to the
-        nearest point of the cell. Where that leads nowhere new, no point is higher; for a linear
-        function this takes finitely many steps [Rockafellar 1976].
+        Each iteration moves along the direction and projects back onto the known constraints. If
+        the point does not change, it is a maximiser; this takes finitely many iterations
+        [Rockafellar 1976]. What is left after the last is maximised by a linear program.
+
+        Parameters
+        ----------
+        directions : array of shape (n, d)
+        units : array of shape (n,)
+            The functions are ``directions @ y / units``.
+        enough : float
+            A function that exceeds this value is not maximised any further.
+
+        Returns
+        -------
+        values : array of shape (n,)
+        points : array of shape (n, d)
+            Where the values are attained.
         """
-        points, value = np.zeros_like(upwards), np.zeros(len(upwards))
+        points, value = np.zeros_like(directions), np.zeros(len(directions))
         region = Region(self.normals[self.known], self.offsets[self.known])
-        rows, open_ = UnitConstraints.of(region, 1.0), np.arange(len(upwards))
-        for step in STRIDES if len(rows.normals) else ():
-            ahead = points[open_] + (step * unit[open_])[:, None] * upwards[open_]
-            found = project(ahead, region, unit=rows, certify=False)
-            sure = found.status == Status.OPTIMAL
-            still = sure & _as_before(found.points, points[open_])
-            at = open_[sure]
-            points[at] = found.points[sure]
-            value[at] = np.einsum("ij,ij->i", points[at], upwards[at]) / unit[at]
+        constraints, open_ = UnitConstraints.of(region, 1.0), np.arange(len(directions))
+        for length in MOVES if len(constraints.normals) else ():
+            ahead = points[open_] + (length * units[open_])[:, None] * directions[open_]
+            projected = project(ahead, region, unit=constraints, certify=False)
+            optimal = projected.status == Status.OPTIMAL
+            still = optimal & _unchanged(projected.points, points[open_])
+            at = open_[optimal]
+            points[at] = projected.points[optimal]
+            value[at] = np.einsum("ij,ij->i", points[at], directions[at]) / units[at]
             open_ = open_[~still & (value[open_] <= enough)]
             if not open_.size:
                 break
         for i in open_:
-            value[i], points[i] = self._programmed(upwards[i], unit[i], enough)
+            value[i], points[i] = self._linear_program(directions[i], units[i], enough)
         return value, points
 
-    def _programmed(self, upwards: Array, unit: float, enough: float) -> tuple[float, Array]:
-        """Judge one direction by a linear program, where the climb has not ended."""
+    def _linear_program(self, direction: Array, unit: float, enough: float) -> tuple[float, Array]:
+        """Maximise one function, up to twice `enough`, by a linear program.
+
+        Without a limit, or if the program fails, the value is infinite and the point is the
+        direction itself.
+        """
         if enough == np.inf:
-            return np.inf, upwards
+            return np.inf, direction
         most = 2.0 * enough * unit
-        rows = np.concatenate([self.polar[self.known], upwards[None] / most])
-        found = linprog(-upwards, rows, np.ones(len(rows)), bounds=(None, None), method="highs")
-        if found.status != 0:  # not judged: as if it passed, and its own ray tells
-            return np.inf, upwards
-        return float(upwards @ found.x) / unit, np.asarray(found.x)
+        normals = np.concatenate([self.polar[self.known], direction[None] / most])
+        offsets = np.ones(len(normals))
+        result = linprog(-direction, normals, offsets, bounds=(None, None), method="highs")
+        if result.status != 0:
+            return np.inf, direction
+        return float(direction @ result.x) / unit, np.asarray(result.x)
 
-    def _meet(self, points: Array) -> None:
-        """Learn the facets that rays through points outside of the known rows meet first."""
-        for block in self._along(points):
+    def _add_facets_towards(self, points: Array) -> None:
+        """Add the facets that the rays from the centroid through points hit first."""
+        for block in self._inverse_distances(points):
             for values in block:
-                self.known[self._foremost(values)] = True
+                self.known[self._first_hit(values)] = True
 
-    def _foremost(self, values: Array) -> int:
-        """Return the row that a ray meets first; of several met at once, by tilting the ray."""
-        tied = np.flatnonzero(values >= values.max() * (1.0 - 0.25 * TIE))
+    def _first_hit(self, values: Array) -> int:
+        """Return the constraint that a ray hits first; ties are resolved by tilting the ray."""
+        tied = np.flatnonzero(values >= values.max() * (1.0 - 0.25 * FACET))
         for _ in range(8):
             if len(tied) == 1:
                 break
             polar = self.polar[tied]
-            tilted = polar @ self.draw.normal(size=polar.shape[1])
-            tied = tied[tilted >= tilted.max() - TIE * np.abs(polar).max()]
+            tilted = polar @ self.random.normal(size=polar.shape[1])
+            tied = tied[tilted >= tilted.max() - FACET * np.abs(polar).max()]
         return int(tied[0])
 
 
-def _as_before(points: Array, before: Array) -> NDArray[np.bool_]:
-    """Tell which points are where they were."""
+def _unchanged(points: Array, before: Array) -> NDArray[np.bool_]:
+    """Return a mask of the points that have not moved, up to rounding."""
     with np.errstate(invalid="ignore"):
-        gone = np.abs(points - before).max(axis=1)
-    return np.asarray(gone <= STILL * np.maximum(1.0, np.abs(before).max(axis=1)))
+        moved = np.abs(points - before).max(axis=1)
+    smallest = TOLERANCE.standstill * np.maximum(1.0, np.abs(before).max(axis=1))
+    return np.asarray(moved <= smallest)

@@ -1,9 +1,9 @@
-"""Passes over the rows: what k-means, weighted or not, has to know of all of them.
+"""Passes over the rows of a table: the sums that k-means, weighted or not, needs of all rows.
 
-A restart is a generator. It yields a wish, something to be summed over every row, and goes on when
-the wish has seen them all; `together` lets any number of restarts go on in the same passes. Rows
-come in batches of whole chunks, in order, and every sum is taken chunk by chunk in that order. So
-it does not matter whether the rows are one array, come from a file or lie on other machines.
+A restart of k-means is a generator. It yields an accumulator, such as the sums of all clusters, and
+is resumed when every row has been added to it. `together` runs several restarts in the same passes.
+Rows come in batches of whole chunks, in order, and sums are taken chunk by chunk in that order. So
+the result has the same bits whether the rows are one array, a file, or on several machines.
 """
 
 from __future__ import annotations
@@ -24,42 +24,43 @@ from voicecf.solver.summing import Pairwise
 Floats = npt.NDArray[np.float64]
 Labels = npt.NDArray[np.int32]
 
-# Rows in a job. Part of the result beyond this many rows, for squares are added job by job.
+# Rows per job. For more rows than this it affects the last bits of the result, as squares are added
+# up job by job.
 CHUNK = 32_768
-# Rows whose labels are held for all restarts at once; whole chunks.
+# Rows per batch, a multiple of CHUNK. The labels of a batch are in memory for all restarts at once.
 BATCH = 8 * CHUNK
 
 
 @dataclass(frozen=True)
 class Rows:
-    """Rows to cluster, and the mass of each; all of them, or a batch."""
+    """Rows to cluster, and the mass (sample weight) of each; all of them, or a batch."""
 
     X: Floats
     mass: Floats
 
     def present(self) -> Rows:
-        """Leave out the rows without mass."""
-        there = self.mass > 0
-        return self if there.all() else Rows(self.X[there], self.mass[there])
+        """Return the rows with a positive mass."""
+        positive = self.mass > 0
+        return self if positive.all() else Rows(self.X[positive], self.mass[positive])
 
     def parts(self, size: int = BATCH) -> Iterator[Rows]:
-        """Divide the rows."""
+        """Yield the rows in batches of a size."""
         for start in range(0, len(self.X), size):
             span = slice(start, start + size)
             yield Rows(self.X[span], self.mass[span])
 
     def distinct(self) -> Rows:
-        """Sort and deduplicate the rows, adding up their mass: numpy.unique(X, axis=0), faster.
+        """Sort and deduplicate the rows and add up their mass; faster than numpy.unique(X, axis=0).
 
-        Each column becomes the ranks of its values. A row is then one integer, its ranks being
-        the digits, as long as that fits; when it no longer does, the integers are ranked too.
+        Each value is replaced by its rank in the column. A row then becomes one integer, whose
+        digits are its ranks. Where that integer would overflow, it is itself replaced by its rank.
         """
         key, n_keys = np.zeros(len(self.X), np.int64), 1
         for column in self.X.T:
             values = np.unique(column)
             if n_keys * len(values) >= 2**63:
-                known = np.unique(key)
-                key, n_keys = np.searchsorted(known, key), len(known)
+                distinct = np.unique(key)
+                key, n_keys = np.searchsorted(distinct, key), len(distinct)
             key = key * len(values) + np.searchsorted(values, column)
             n_keys *= len(values)
         _, first, of_row = np.unique(key, return_index=True, return_inverse=True)
@@ -68,12 +69,13 @@ class Rows:
 
     @cached_property
     def _assigned(self) -> tuple[Labels, Floats]:
+        """Buffers for the label of each row and its squared distance to the nearest center."""
         return np.empty(len(self.X), np.int32), np.empty(len(self.X))
 
     def assign(self, centers: Floats, weights: Floats) -> tuple[Labels, Floats]:
         """Return the nearest center of each row and its weighted squared distance.
 
-        They lie in buffers that the next assignment of these rows overwrites.
+        The arrays are buffers, which the next assignment of these rows overwrites.
         """
         labels, closest = self._assigned
         table = self.table(centers, weights)
@@ -85,99 +87,99 @@ class Rows:
         return labels, closest
 
     def table(self, centers: Floats, weights: Floats) -> _core.Table:
-        """Return rows, metric and centers as the compiled core reads them."""
+        """Return rows, metric and centers in the layout of the compiled core."""
         return _core.Table(self.X, self.mass, centers, weights)
 
 
-class Wish(Protocol):
-    """Something to be summed over all rows."""
+class Accumulator(Protocol):
+    """A statistic of all rows, computed batch by batch."""
 
     def add(self, rows: Rows) -> None:
-        """Take the next batch of rows."""
+        """Add the next batch of rows."""
 
 
 class Data(Protocol):
-    """Rows that can be passed over as often as wanted."""
+    """Rows that can be passed over any number of times."""
 
-    def answer(self, wishes: Sequence[Wish]) -> Sequence[Any]:
-        """Let wishes see every row, in order; return them, or what became of them."""
+    def accumulate(self, accumulators: Sequence[Accumulator]) -> Sequence[Any]:
+        """Add every row, in order, to each accumulator; return them, or changed copies of them."""
 
 
 @dataclass(frozen=True)
 class Batches:
-    """Rows in batches of whole chunks, the last one excepted.
+    """Rows in batches of whole chunks; only the last batch may end within a chunk.
 
     Attributes
     ----------
     batches : iterable of Rows
-        As often as wanted.
+        Can be iterated over any number of times.
     """
 
     batches: Iterable[Rows]
 
-    def answer(self, wishes: Sequence[Wish]) -> Sequence[Any]:
-        """Let wishes see every row, in order."""
+    def accumulate(self, accumulators: Sequence[Accumulator]) -> Sequence[Any]:
+        """Add every row, in order, to each accumulator; return them."""
         for rows in self.batches:
-            for wish in wishes:
-                wish.add(rows)
-        return wishes
+            for accumulator in accumulators:
+                accumulator.add(rows)
+        return accumulators
 
 
-Ended = TypeVar("Ended")
+Result = TypeVar("Result")
 
 
-def together(restarts: Sequence[Generator[Any, Any, Ended]], data: Data) -> list[Ended]:
+def together(restarts: Sequence[Generator[Any, Any, Result]], data: Data) -> list[Result]:
     """Run restarts to their ends, all of them in the same passes over the data."""
-    ended: dict[int, Ended] = {}
-    answers: dict[int, Any] = dict.fromkeys(range(len(restarts)))
-    while answers:
-        wishes = {}
-        for at, answer in answers.items():
+    results: dict[int, Result] = {}
+    filled: dict[int, Any] = dict.fromkeys(range(len(restarts)))
+    while filled:
+        requested = {}
+        for at, accumulator in filled.items():
             try:
-                wishes[at] = restarts[at].send(answer)
+                requested[at] = restarts[at].send(accumulator)
             except StopIteration as end:
-                ended[at] = end.value
-        answers = dict(zip(wishes, data.answer(list(wishes.values())), strict=True))
-    return [ended[at] for at in range(len(restarts))]
+                results[at] = end.value
+        filled = dict(zip(requested, data.accumulate(list(requested.values())), strict=True))
+    return [results[at] for at in range(len(restarts))]
 
 
 class _Queue:
-    """Makes jobs take their turn in order, and lets everyone through if one of them fails."""
+    """Let n jobs pass one after the other, in order; if one fails, all others may pass at once."""
 
     def __init__(self, n: int) -> None:
-        self._left = [Event() for _ in range(n)]
+        self._passed = [Event() for _ in range(n)]
 
     def __enter__(self) -> None: ...
 
     def __exit__(self, failure: type[BaseException] | None, *_: object) -> None:
         if failure is not None:
-            for event in self._left:
+            for event in self._passed:
                 event.set()
 
     def wait_for_turn(self, place: int) -> None:
         if place > 0:
-            self._left[place - 1].wait()
+            self._passed[place - 1].wait()
 
     def leave(self, place: int) -> None:
-        self._left[place].set()
+        self._passed[place].set()
 
 
 @dataclass
 class Sweep:
-    """Assign every row to the nearest center, and sum up the clusters.
+    """Assign every row to the nearest center, and add up the rows of each cluster.
 
     Attributes
     ----------
     centers, weights : array
         The metric is sum_v w_v (x_v - m_v)^2.
     sums : array of shape (k, d)
-        Rows of each cluster, times their mass, added one by one.
+        Sum of the rows of each cluster times their mass, added one by one.
     totals : array of shape (k,)
         Mass of each cluster.
     around : array of shape (k, d)
-        Squared deviations from the centers.
+        Sum of the squared deviations of the rows of each cluster from its center.
     n_rows : int
-        Rows seen.
+        Number of rows that were added.
     """
 
     centers: Floats
@@ -192,7 +194,7 @@ class Sweep:
         self.totals = np.zeros(len(self.centers))
 
     def add(self, rows: Rows) -> None:
-        """Take the next batch of rows."""
+        """Add the next batch of rows."""
         X, table = rows.X, rows.table(self.centers, self.weights)
         labels, closest = rows._assigned
         queue = _Queue(-(-len(X) // CHUNK))
@@ -201,8 +203,8 @@ class Sweep:
             around = np.zeros_like(self.centers)
             with queue:
                 table.sweep(labels, closest, around, start, stop)
-                # Rows are added one by one in their order, as numpy adds them: where weights
-                # collapse, the rounding of these sums is all that tells one restart from another.
+                # Rows are added one by one, in their order, as numpy does. Where weights collapse,
+                # the inertias of restarts differ by the rounding of these sums only.
                 queue.wait_for_turn(start // CHUNK)
                 table.add_up(labels, self.sums, self.totals, start, stop)
                 queue.leave(start // CHUNK)
@@ -212,7 +214,7 @@ class Sweep:
         self.n_rows += len(X)
 
     def means(self) -> Floats:
-        """Return the mean of each cluster; an empty one stays where it is."""
+        """Return the mean of each cluster; for an empty cluster, its center."""
         filled = self.totals > 0
         means = self.centers.copy()
         means[filled] = self.sums[filled] / self.totals[filled, None]
@@ -221,15 +223,15 @@ class Sweep:
 
 @dataclass
 class Spread:
-    """Sum squared deviations of every row from the mean of the cluster that it is in.
+    """Add up the squared deviations of the rows of each cluster from its mean.
 
     Attributes
     ----------
     centers, weights : array
-        What tells the clusters.
+        They determine the cluster of each row.
     means : array of shape (k, d)
     total : array of shape (k, d)
-        The sums.
+        The sums of squared deviations.
     """
 
     centers: Floats
@@ -238,7 +240,7 @@ class Spread:
     total: Floats | None = field(init=False, default=None)
 
     def add(self, rows: Rows) -> None:
-        """Take the next batch of rows."""
+        """Add the next batch of rows."""
         labels, _ = rows.assign(self.centers, self.weights)
         table = rows.table(self.means, self.weights)
 
@@ -251,7 +253,7 @@ class Spread:
 
 
 def _added(total: Floats | None, parts: Sequence[Floats]) -> Floats | None:
-    """Add what the jobs returned to a total, from first to last, whoever ran them."""
+    """Add the results of all jobs to a total, in the order of the jobs."""
     for part in parts:
         if total is None:
             total = part
@@ -262,13 +264,14 @@ def _added(total: Floats | None, parts: Sequence[Floats]) -> Floats | None:
 
 @dataclass
 class Contest:
-    """Compare where restarts ended: inertia, empty clusters, and which are the same partition.
+    """Compare the final models of restarts: inertia, empty clusters, and equal partitions.
 
     Attributes
     ----------
     ends : list of (centers, weights)
+        One per restart.
     n_rows : int
-        How many rows there are to come; numpy's sum of so many is what inertias are.
+        How many rows will be added in all. An inertia has the bits of numpy's sum of so many.
     filled : array of shape (restarts, k)
         Which clusters have rows.
     """
@@ -286,7 +289,7 @@ class Contest:
         self._matches = {(a, b): np.full(k, -1, np.int32) for a in range(n) for b in range(a)}
 
     def add(self, rows: Rows) -> None:
-        """Take the next batch of rows."""
+        """Add the next batch of rows."""
         for part in rows.parts():
             labels = []
             for at, end in enumerate(self.ends):
@@ -297,7 +300,10 @@ class Contest:
             self._match(labels)
 
     def _match(self, labels: list[Labels]) -> None:
-        """Follow each pair of partitions as long as the one's clusters tell the other's."""
+        """Drop the pairs of restarts whose partitions differ.
+
+        `_matches[a, b]` maps clusters of restart a to those of restart b, -1 where not yet known.
+        """
         for (a, b), match in list(self._matches.items()):
             new = match[labels[a]] < 0
             match[labels[a][new]] = labels[b][new]
@@ -313,10 +319,11 @@ class Contest:
         return int(np.count_nonzero(~self.filled[at]))
 
     def winner(self, *, full: bool) -> int:
-        """Return the restart with the lowest inertia; with `full`, of those with fewest empty ones.
+        """Return the restart with the lowest inertia.
 
-        The same partition again is no improvement: its inertia differs in the last bits only, and
-        these should not decide how the clusters are numbered.
+        With `full`, only restarts with the fewest empty clusters are compared. Of restarts with the
+        same partition the first wins: their inertias differ by rounding only, which should not
+        decide how the clusters are numbered.
         """
         best = 0
         for at in range(1, len(self.ends)):
@@ -330,7 +337,15 @@ class Contest:
 
 @dataclass
 class Varying:
-    """Tell for each feature whether some cluster holds two values of it."""
+    """Find the features that vary within a cluster.
+
+    Attributes
+    ----------
+    centers, weights : array
+        They determine the cluster of each row.
+    varies : array of shape (d,)
+        True where two rows of one cluster have different values.
+    """
 
     centers: Floats
     weights: Floats
@@ -344,7 +359,7 @@ class Varying:
         self._sample, self._sampled = np.empty((k, d)), np.zeros(k, np.bool_)
 
     def add(self, rows: Rows) -> None:
-        """Take the next batch of rows."""
+        """Add the next batch of rows."""
         labels, _ = rows.assign(self.centers, self.weights)
         present, first = np.unique(labels, return_index=True)
         new = ~self._sampled[present]

@@ -1,4 +1,4 @@
-"""Project points onto a region in a diagonal metric: batches in, answers with certificates out."""
+"""Project a batch of points onto a region in a diagonal metric, with certificates."""
 
 from __future__ import annotations
 
@@ -13,30 +13,29 @@ import voicecf._core as _core
 from voicecf.geometry.arrays import Array, Ints
 from voicecf.geometry.guard import Guard
 from voicecf.geometry.region import Region
+from voicecf.geometry.tolerance import SHORT_NORMAL
 from voicecf.parallel import even_chunk, in_parallel
 from voicecf.status import Status
-
-# More constraints than this are priced in single precision.
-FEW_ROWS = _core.FEW_ROWS
 
 
 @dataclass(frozen=True)
 class Projection:
-    """Answers to a batch of n projections onto a region of m constraints.
+    """Results of n projections onto a region with m constraints.
 
     Attributes
     ----------
     points : array of shape (n, d)
-        The nearest points; NaN where there is none.
+        The nearest points of the region; NaN where none was found.
     multipliers : array of shape (n, m)
-        Of the constraints, for 1/2 sum q (z - a)^2. Where a point is infeasible: the Farkas vector,
-        whose sum of constraints, each of which is to be at most 0, is positive all over the box.
+        Lagrange multipliers of the constraints for the objective 1/2 sum q (z - a)^2. Where the
+        region is empty, a Farkas vector: the sum of ``normals @ (z - origin) - offsets`` with these
+        weights is positive for all z in the box.
     gap : array of shape (n,)
-        Duality gap of 1/2 sum q (z - a)^2.
+        Duality gap of that objective.
     rho : array of shape (n,)
         The largest multiple of the move that stays in the region, at least 1.
     status : array of shape (n,)
-        A `Status` a point.
+        A `Status` per point.
     """
 
     points: Array
@@ -47,7 +46,7 @@ class Projection:
 
     @classmethod
     def blank(cls, n: int, d: int, m: int = 0) -> Projection:
-        """Room for n answers, with m multipliers each; nothing in it means anything yet."""
+        """Return arrays for n results with m multipliers each, which are not filled in yet."""
         return cls(
             np.empty((n, d)), np.zeros((n, m)), np.empty(n), np.empty(n), np.empty(n, np.int8)
         )
@@ -55,37 +54,42 @@ class Projection:
 
 @dataclass(frozen=True)
 class Prefixes:
-    """Which coordinates of each of n problems may move: those whose rank is below its count.
+    """The coordinates that may change in each of n problems: those whose rank is below its count.
 
     Attributes
     ----------
     ranks : array of shape (d,)
+        Position of each coordinate in the order of importance; from 0 on.
     counts : array of shape (n,)
+        Number of coordinates that may change in each problem.
     """
 
     ranks: Ints
     counts: Ints
 
     def of(self, which: Ints) -> Prefixes:
-        """Return those of some of the problems."""
+        """Return the prefixes of the problems at these indices."""
         return Prefixes(self.ranks, self.counts[which])
 
 
 @dataclass(frozen=True)
 class UnitConstraints:
-    """A region's constraints, scaled so that a slack is a distance in the metric.
+    """A region's constraints, scaled to unit normals so that a slack is a distance in the metric.
 
     Attributes
     ----------
     normals : array of shape (m, d)
-        Unit normals.
+        Unit normals; zero for normals that were zero.
     scale : array of shape (d,)
         Square root of the metric.
     lengths : array of shape (m,)
-        Lengths that the normals had.
+        Lengths of the normals before scaling; 1 for normals of zero.
     offsets : array of shape (m,)
+        Right-hand sides, divided by the lengths.
     origin : array of shape (d,)
+        The region's.
     guard : Guard
+        The region's, divided by the lengths.
     """
 
     normals: Array
@@ -98,22 +102,17 @@ class UnitConstraints:
     @classmethod
     def of(cls, region: Region, metric: Any) -> UnitConstraints:
         """Scale the constraints of a region; normals of zero stay zero."""
-        given = np.asarray(metric, dtype=np.float64)
-        fits = given.shape in ((), region.origin.shape)
-        if not (fits and np.isfinite(given).all() and (given > 0).all()):
+        q = np.asarray(metric, dtype=np.float64)
+        fits = q.shape in ((), region.origin.shape)
+        if not (fits and np.isfinite(q).all() and (q > 0).all()):
             raise ValueError("the metric must be positive and finite in every coordinate.")
-        scale = np.sqrt(np.broadcast_to(given, region.origin.shape))
-        u = region.normals / scale
-        lengths = np.sqrt(np.einsum("ij,ij->i", u, u))
-        if not (lengths > 1e-140).all():  # zeros, and normals whose squares underflow
-            largest = np.abs(u).max(axis=1, initial=0.0)
-            largest[largest == 0.0] = 1.0
-            lengths = largest * np.linalg.norm(u / largest[:, None], axis=1)
-            lengths[lengths == 0.0] = 1.0
-        u /= lengths[:, None]
-        guard = Guard.none(len(u)) if region.guard is None else region.guard
+        scale = np.sqrt(np.broadcast_to(q, region.origin.shape))
+        normals = region.normals / scale
+        lengths = _lengths(normals)
+        normals /= lengths[:, None]
+        guard = Guard.none(len(normals)) if region.guard is None else region.guard
         return cls(
-            normals=u,
+            normals=normals,
             scale=np.ascontiguousarray(scale),
             lengths=lengths,
             offsets=region.offsets / lengths,
@@ -122,23 +121,36 @@ class UnitConstraints:
         )
 
     def guarded(self, factor: float) -> UnitConstraints:
-        """Return the constraints with a factor on all rounding errors of the guard."""
+        """Return the constraints with all rounding errors of the guard multiplied by a factor."""
         return self if factor == 1.0 else replace(self, guard=self.guard.times(factor))
 
     @cached_property
     def compiled(self) -> _core.Rows:
-        """The constraints as the compiled core reads them."""
+        """The constraints in the layout of the compiled core."""
         return self.in_order(slice(None))
 
     def in_order(self, order: Any) -> _core.Rows:
-        """Return the constraints for the compiled core, coordinates in another order."""
+        """Return the constraints for the compiled core, with the coordinates in another order."""
         normals, guard = np.ascontiguousarray(self.normals[:, order]), self.guard.table()
         return _core.Rows.listed(
             normals, self.offsets, self.origin[order], self.scale[order], guard
         )
 
     def __getstate__(self) -> dict[str, Any]:
+        # The cached `compiled` is left out; it is computed again when needed.
         return {name: getattr(self, name) for name in self.__dataclass_fields__}
+
+
+def _lengths(normals: Array) -> Array:
+    """Return the lengths of normals, also of those whose squares underflow; 1 for zero normals."""
+    lengths = np.sqrt(np.einsum("ij,ij->i", normals, normals))
+    if (lengths > SHORT_NORMAL).all():
+        return np.asarray(lengths)
+    largest = np.abs(normals).max(axis=1, initial=0.0)
+    largest[largest == 0.0] = 1.0
+    lengths = largest * np.linalg.norm(normals / largest[:, None], axis=1)
+    lengths[lengths == 0.0] = 1.0
+    return np.asarray(lengths)
 
 
 def project(
@@ -157,18 +169,18 @@ def project(
     ----------
     points : array of shape (n, d)
     region : Region
-        Constraints and box; the box may be one a point.
+        Constraints and box; there may be one box per point.
     metric : array of shape (d,) or a number
         Positive weights q of the squared distance.
     rows : array of int, optional
-        Which points to project, in this order; a point may come several times. All by default.
+        Indices of the points to project, in this order; an index may occur several times. All
+        points by default.
     unit : UnitConstraints, optional
-        ``UnitConstraints.of(region, metric)``, where it is known already.
+        ``UnitConstraints.of(region, metric)``, if it has been computed already.
     prefixes : Prefixes, optional
-        Which coordinates may move, where these are not all.
+        The coordinates that may change; all by default.
     certify : bool
-        Whether to return the multipliers, a number a constraint and point. Without, they have no
-        columns.
+        If False, no multipliers are returned: the array has no columns.
 
     Returns
     -------
@@ -186,9 +198,9 @@ def project(
     rows = np.arange(len(points)) if rows is None else np.asarray(rows, dtype=np.int64)
     m, d = unit.normals.shape
     _check(points, rows, region, d)
-    found = Projection.blank(len(rows), d, m if certify else 0)
+    projection = Projection.blank(len(rows), d, m if certify else 0)
     lo, hi = np.atleast_2d(region.lo), np.atleast_2d(region.hi)
-    batch, results = _batch(points, (lo, hi), rows, prefixes), _results(found)
+    batch, results = _batch(points, (lo, hi), rows, prefixes), _results(projection)
     compiled = unit.compiled
     in_parallel(
         lambda a, b: compiled.project(batch, results, a, b),
@@ -197,8 +209,8 @@ def project(
     )
     if certify:
         with np.errstate(over="ignore"):
-            found.multipliers[:] /= unit.lengths
-    return found
+            projection.multipliers[:] /= unit.lengths
+    return projection
 
 
 def project_into_cells(
@@ -211,52 +223,54 @@ def project_into_cells(
     prefixes: Prefixes | None = None,
     n_clusters: int = 0,
 ) -> Projection:
-    """Project points onto the cells of clusters, each onto that of its own target.
+    """Project points onto the cells of clusters, each point onto the cell of its own target.
 
     Parameters
     ----------
     points : array of shape (n, d)
     rows : array of int
-        Which points, in this order.
+        Indices of the points to project, in this order.
     targets : array of int
-        A cluster for each of these.
+        The target cluster for each of `rows`.
     box : pair of arrays of shape (d,) or (n, d)
+        Lower and upper bounds.
     clusters : voicecf._core.Rows
-        All cells, contracted.
+        Constraints of all cells, contracted.
     prefixes : Prefixes, optional
-        Which coordinates may move, where these are not all.
+        The coordinates that may change; all by default.
     n_clusters : int
-        How many there are, if multipliers are asked for: these have a column a cluster.
+        Number of columns of the multipliers: k, one per cluster, or 0 to leave them out.
     """
-    found = Projection.blank(len(rows), points.shape[1], n_clusters)
+    projection = Projection.blank(len(rows), points.shape[1], n_clusters)
     lo, hi = map(np.atleast_2d, box)
-    batch, results = _batch(points, (lo, hi), rows, prefixes, targets), _results(found)
+    batch, results = _batch(points, (lo, hi), rows, prefixes, targets), _results(projection)
     in_parallel(
         lambda a, b: clusters.project(batch, results, a, b),
         len(rows),
         chunk=even_chunk(len(rows)),
     )
-    return found
+    return projection
 
 
 @dataclass(frozen=True)
 class Pass:
-    """Rows that were copied, assigned, answered and measured in one pass over memory.
+    """Rows that were copied, assigned, projected and measured in one pass over memory.
 
     Attributes
     ----------
     points : array of shape (n, d)
-        The rows themselves, copied.
+        The rows, as coordinates.
     source : array of shape (n,)
-        The cluster of each; -1 where the model has to be asked.
-    found : Projection
+        The cluster of each row; -1 where rounding could decide and the model has to be asked.
+    projection : Projection
         Answers, without multipliers. The gap is relative to half the energy.
     cost, n_changed : array of shape (n,)
+        Cost of each answer, and the number of coordinates that it changes.
     """
 
     points: Array
     source: Ints
-    found: Projection
+    projection: Projection
     cost: Array
     n_changed: Ints
 
@@ -268,31 +282,43 @@ class Pass:
         targets: Ints,
         box: tuple[Array, Array],
         clusters: _core.Rows,
-        least: Array,
+        smallest_change: Array,
     ) -> Pass:
-        """Answer rows, each for its own target; the user's own array is to be `copied`.
+        """Project rows, each onto the cell of its own target.
 
-        A column that moves by no more than its entry in `least` has not changed.
+        Parameters
+        ----------
+        values : array of shape (n, d)
+            The rows.
+        copied : bool
+            True if `values` is the user's own array, so that the result needs a copy of it.
+        targets : array of shape (n,)
+        box : pair of arrays
+            Lower and upper bounds.
+        clusters : voicecf._core.Rows
+            Constraints of all cells, contracted.
+        smallest_change : array of shape (d,)
+            Largest move of each coordinate that does not count as a change.
         """
         n, d = values.shape
-        # Two pieces of memory instead of eight: the allocator gives many back to the system and has
-        # to fetch them anew for the next batch, which costs as much as the answers.
-        own, points = np.empty((2, n, d)) if copied else (values, np.empty((n, d)))
+        # Two large arrays instead of eight: the allocator would return many of them to the system
+        # and fetch them again for the next batch, which takes as long as the projections.
+        rows, points = np.empty((2, n, d)) if copied else (values, np.empty((n, d)))
         gap, rho, cost, source, changed = np.empty((5, n))
-        found = Projection(points, np.empty((n, 0)), gap, rho, np.empty(n, np.int8))
-        done = cls(own, source.view(np.int64), found, cost, changed.view(np.int64))
+        projection = Projection(points, np.empty((n, 0)), gap, rho, np.empty(n, np.int8))
+        done = cls(rows, source.view(np.int64), projection, cost, changed.view(np.int64))
         lo, hi = map(np.atleast_2d, box)
         batch = _core.Batch(values, lo, hi, targets=targets)
-        results = _results(done.found)
-        results.tell(done.source, done.cost, done.n_changed, least, own if copied else None)
+        results, copies = _results(projection), rows if copied else None
+        results.tell(done.source, done.cost, done.n_changed, smallest_change, copies)
         in_parallel(lambda a, b: clusters.project(batch, results, a, b), n, chunk=even_chunk(n))
         return done
 
     def stay(self, rows: Ints) -> None:
-        """Leave rows where they are: they are in their target already."""
-        found = self.found
-        found.points[rows], found.status[rows] = self.points[rows], Status.ALREADY
-        found.gap[rows], found.rho[rows] = 0.0, np.inf
+        """Leave rows unchanged because they are in their target already."""
+        answers = self.projection
+        answers.points[rows], answers.status[rows] = self.points[rows], Status.ALREADY
+        answers.gap[rows], answers.rho[rows] = 0.0, np.inf
         self.cost[rows], self.n_changed[rows] = 0.0, 0
 
 
@@ -303,21 +329,24 @@ def _batch(
     prefixes: Prefixes | None,
     targets: Ints | None = None,
 ) -> _core.Batch:
+    """Return points, box and targets in the layout of the compiled core."""
     batch = _core.Batch(points, *box, rows=rows, targets=targets)
     if prefixes is not None:
         batch.limit(prefixes.ranks, prefixes.counts)
     return batch
 
 
-def _results(into: Projection) -> _core.Results:
-    return _core.Results(into.points, into.multipliers, into.gap, into.rho, into.status)
+def _results(p: Projection) -> _core.Results:
+    """Return the arrays of a projection for the compiled core to fill in."""
+    return _core.Results(p.points, p.multipliers, p.gap, p.rho, p.status)
 
 
 def _check(points: Array, rows: Ints, region: Region, d: int) -> None:
+    """Raise ValueError if points, rows and box do not fit together."""
     if points.shape[1] != d:
         raise ValueError(f"points have {points.shape[1]} coordinates, the region has {d}.")
     if len(rows) and not (rows.min() >= 0 and rows.max() < len(points)):
-        raise ValueError(f"rows must be positions of the {len(points)} points.")
+        raise ValueError(f"rows must be indices into the {len(points)} points.")
     for side in (region.lo, region.hi):
         if side.ndim == 2 and len(side) not in (1, len(points)):
             raise ValueError(f"the region has {len(side)} boxes for {len(points)} points.")

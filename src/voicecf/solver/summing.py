@@ -1,4 +1,4 @@
-"""Sums of what comes in pieces, to the last bit what numpy makes of the whole."""
+"""Sum numbers that come in pieces, with the same bits as numpy's sum of the whole array."""
 
 from __future__ import annotations
 
@@ -10,17 +10,20 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
-# Most numbers that are held until they are added up; no part of the result.
+# Most numbers that are buffered before they are added up. It does not affect the result.
 SPAN = 8_192
 
 
 class Pairwise:
-    """Sum numbers as numpy adds up contiguous ones: in pairs of halves, of halves of halves.
+    """Sum numbers by pairwise summation, as numpy does for a contiguous array.
+
+    The sum of an array is the sum of its first half plus the sum of its second half, and so on
+    recursively.
 
     Parameters
     ----------
     n : int
-        How many there are to come. Where the halves end depends on it.
+        How many numbers will be added in all; it determines where the halves end.
 
     Examples
     --------
@@ -38,41 +41,42 @@ class Pairwise:
         self._n = n
         self._lengths = list(_spans(n))
         self._sums: list[Any] = []
-        self._held: list[Floats] = []
+        self._buffer: list[Floats] = []
 
     def add(self, numbers: Floats) -> None:
-        """Take the next numbers; of a table, each column by itself."""
-        self._held.append(np.asarray(numbers))
-        ready = sum(map(len, self._held))
+        """Add the next numbers; those of a table by columns, each to a sum of its own."""
+        self._buffer.append(np.asarray(numbers))
+        ready = sum(map(len, self._buffer))
         if ready < self._next_length():
             return
-        held, start = np.concatenate(self._held), 0
+        buffered, start = np.concatenate(self._buffer), 0
         while len(self._sums) < len(self._lengths) and start + self._next_length() <= ready:
             stop = start + self._next_length()
-            self._sums.append(_contiguous(held[start:stop]))
+            self._sums.append(_contiguous_sum(buffered[start:stop]))
             start = stop
-        self._held = [held[start:].copy()]
+        self._buffer = [buffered[start:].copy()]
 
     def _next_length(self) -> int:
+        """Return the length of the next span; 1 if all spans are complete."""
         done = len(self._sums)
         return self._lengths[done] if done < len(self._lengths) else 1
 
     def total(self) -> Any:
-        """Return the sum of all."""
+        """Return the sum of all numbers."""
         if len(self._sums) != len(self._lengths):
-            raise RuntimeError(f"{self._n} numbers were announced, and fewer came.")
-        return _folded(iter(self._sums), self._n)
+            raise RuntimeError(f"fewer numbers were added than the {self._n} that were announced.")
+        return _sum_of_halves(iter(self._sums), self._n)
 
 
-class InTurn:
-    """Sum rows one after the other, as numpy adds up the rows of a table.
+class Sequential:
+    """Sum the rows of a table one after the other, as numpy does for a C-contiguous table.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from voicecf.solver.summing import InTurn
+    >>> from voicecf.solver.summing import Sequential
     >>> table = np.random.default_rng(0).normal(size=(1000, 3))
-    >>> piecemeal = InTurn()
+    >>> piecemeal = Sequential()
     >>> for piece in np.array_split(table, 7):
     ...     piecemeal.add(piece)
     >>> bool((piecemeal.total() == table.sum(axis=0)).all())
@@ -83,35 +87,36 @@ class InTurn:
         self._total: Any = None
 
     def add(self, rows: Floats) -> None:
-        """Take the next rows."""
+        """Add the next rows."""
         rows = np.ascontiguousarray(rows)
         if self._total is not None:
             rows = np.vstack([self._total, rows])
         self._total = rows.sum(axis=0)
 
     def total(self) -> Any:
-        """Return the sum of all."""
+        """Return the sum of all rows."""
         return self._total
 
 
-def like(table: NDArray[Any], n: int) -> Pairwise | InTurn:
-    """Return the sum that numpy would take down the columns of n rows that lie as these do.
+def summation_like(table: NDArray[Any], n: int) -> Pairwise | Sequential:
+    """Return the summation that numpy uses for the columns of n rows with this memory layout.
 
-    It goes along what is closest in memory: down a column where these are contiguous, else from
-    row to row.
+    numpy adds up neighbours in memory first: pairwise down a column if columns are contiguous, else
+    row after row.
     """
     down, along = (abs(stride) for stride in table.strides)
-    return Pairwise(n) if table.shape[1] == 1 or down < along else InTurn()
+    return Pairwise(n) if table.shape[1] == 1 or down < along else Sequential()
 
 
 def _halves(n: int) -> tuple[int, int]:
-    """Divide n numbers as numpy does: the first half in whole groups of eight."""
+    """Split n numbers as numpy does: the length of the first half is a multiple of eight."""
     half = n // 2
     half -= half % 8
     return half, n - half
 
 
 def _spans(n: int) -> Iterator[int]:
+    """Yield the lengths of the spans that n numbers are split into, each of at most SPAN."""
     if n <= SPAN:
         yield n
         return
@@ -119,15 +124,16 @@ def _spans(n: int) -> Iterator[int]:
         yield from _spans(half)
 
 
-def _folded(sums: Iterator[Any], n: int) -> Any:
+def _sum_of_halves(sums: Iterator[Any], n: int) -> Any:
+    """Add up the sums of the spans of n numbers, half by half."""
     if n <= SPAN:
         return next(sums)
     first, second = _halves(n)
-    return _folded(sums, first) + _folded(sums, second)
+    return _sum_of_halves(sums, first) + _sum_of_halves(sums, second)
 
 
-def _contiguous(span: Floats) -> Any:
-    """Sum a span of numbers, or each column of a table as if it stood alone."""
+def _contiguous_sum(span: Floats) -> Any:
+    """Sum numbers, or each column of a table, as numpy sums a contiguous array."""
     if span.ndim == 1:
         return span.sum()
     return np.asfortranarray(span).sum(axis=0)

@@ -71,7 +71,7 @@ def fit_kmeans(kmeans: KMeans, stream: Stream) -> None:
     data, equal = Numbers(kmeans, stream, kinds).data(), np.ones(d)
     tol = kmeans.tol * float(np.mean(_variances(data, n, d))) if kmeans.tol else 0.0
     ends = together([_lloyd(s, kmeans.max_iter, tol) for s in _starts(kmeans, data, n)], data)
-    (contest,) = data.answer([Contest([(centers, equal) for centers, _ in ends], n)])
+    (contest,) = data.accumulate([Contest([(centers, equal) for centers, _ in ends], n)])
     best = contest.winner(full=False)
     _finish(kmeans, ends[best][0].astype(dtype), n_iter=ends[best][1])
     kmeans.inertia_ = contest.inertia(best)
@@ -86,8 +86,8 @@ def fit_kmeans(kmeans: KMeans, stream: Stream) -> None:
 
 def _variances(data: Data, n: int, d: int) -> Floats:
     """Return the variance of each column."""
-    (sweep,) = data.answer([Sweep(np.zeros((1, d)), np.ones(d))])
-    (sweep,) = data.answer([Sweep(sweep.means(), np.ones(d))])
+    (sweep,) = data.accumulate([Sweep(np.zeros((1, d)), np.ones(d))])
+    (sweep,) = data.accumulate([Sweep(sweep.means(), np.ones(d))])
     return np.asarray(sweep.around[0] / n)
 
 
@@ -105,7 +105,7 @@ def _starts(kmeans: KMeans, data: Data, n: int) -> list[Floats]:
         return spread_out(data, float(n), k, [random] * n_init)
     share = np.full(n, 1.0) / float(n)
     drawn = [random.choice(n, size=k, replace=False, p=share) for _ in range(n_init)]
-    (fetch,) = data.answer([Fetch(np.concatenate(drawn))])
+    (fetch,) = data.accumulate([Fetch(np.concatenate(drawn))])
     return list(fetch.rows().reshape(n_init, k, -1))
 
 

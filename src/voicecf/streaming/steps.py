@@ -29,7 +29,7 @@ from sklearn.preprocessing import (
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from voicecf.errors import DataError, ModelError
-from voicecf.solver.summing import InTurn, Pairwise, like
+from voicecf.solver.summing import Pairwise, Sequential, summation_like
 from voicecf.table.frames import as_frame
 from voicecf.table.pipeline import chosen_columns
 from voicecf.table.stream import Stream, joined
@@ -130,9 +130,9 @@ def _sums(
     tables: Stream, n: int, of: list[Callable[[NDArray[Any]], NDArray[Any]]]
 ) -> list[NDArray[Any]]:
     """Sum functions of a table's columns in one pass, gaps left out."""
-    sums: list[Pairwise | InTurn] = []
+    sums: list[Pairwise | Sequential] = []
     for X in tables:
-        sums = sums or [like(X, n) for _ in of]
+        sums = sums or [summation_like(X, n) for _ in of]
         for total, function in zip(sums, of, strict=True):
             made = function(X)
             total.add(np.where(np.isnan(made), 0.0, made))
@@ -217,7 +217,7 @@ def _means(tables: Stream, n: int) -> list[Any]:
     for values, gone in tables:
         values = values.astype(np.float64, copy=False)
         if total is None:
-            total, count = like(values, n), np.zeros(values.shape[1])
+            total, count = summation_like(values, n), np.zeros(values.shape[1])
         total.add(np.where(gone, 0.0, values))
         count += (~gone).sum(axis=0)
     return [s / c if c else None for s, c in zip(total.total(), count, strict=True)]
