@@ -71,7 +71,7 @@ class Space:
             return forward(np.asarray(values, dtype=np.float64))[:, None]
 
         with np.errstate(all="ignore"):
-            low, high = one([0.0, 1.0])[:, 0]
+            low, high = one(observed)[:, 0]
         facts = {"rising": bool(high >= low), **facts}
         return self._add(name, (name,), 1, one, kind="number", observed=observed, **facts)
 

@@ -111,6 +111,7 @@ def choices_of(case: Case) -> Choices:
     freedom = {"any": Freedom.ANY, "levels": Freedom.LEVELS}
     n = len(case.points)
     return Choices(
+        fixed=np.zeros(len(parts), dtype=np.bool_),
         first=starts,
         member=case.order,
         freedom=np.array([freedom.get(c.kind, Freedom.GRID) for c in parts], dtype=np.int8),

@@ -115,7 +115,7 @@ class Allowed:
         return cls(
             rules,
             choices.box(),
-            np.array([rule.fixed for rule in rules.of_columns(space)], dtype=np.bool_),
+            choices.fixed,
             choices if searched or choices.discrete else None,
             constraints,
             *pull_back(constraints, space),

@@ -31,6 +31,8 @@ class Choices:
 
     Attributes
     ----------
+    fixed : bool of shape (C,)
+        Columns that keep their values.
     first, member : int64 of shape (C + 1,) and (d,)
         The coordinates of column c are ``member[first[c]:first[c + 1]]``.
     freedom : int8 of shape (C,)
@@ -81,6 +83,7 @@ class Choices:
     [4.0, 5.0, 6.0]
     """
 
+    fixed: NDArray[np.bool_]
     first: Ints
     member: Ints
     freedom: NDArray[np.int8]
@@ -122,13 +125,15 @@ class Choices:
         box : pair of arrays of shape (d,), optional
             The same bounds in coordinates, widened by rounding so that all data are inside.
         """
+        column_rules = rules.of_columns(space)
         parts = [
             part_of(ColumnRows(space, rows, c), rule, float(lo[c]), float(hi[c]), box)
-            for c, rule in enumerate(rules.of_columns(space))
+            for c, rule in enumerate(column_rules)
         ]
         limit = len(parts) if rules.max_changes is None else rules.max_changes
         places = [np.asarray(c.places, dtype=np.int64) for c in space.columns]
         return cls(
+            fixed=np.array([rule.fixed for rule in column_rules], dtype=np.bool_),
             first=_starts(places),
             member=np.concatenate(places),
             freedom=np.array([p.freedom for p in parts], dtype=np.int8),
@@ -166,10 +171,12 @@ class Choices:
         lo, hi : array of shape (n or 1, d)
             ``lo > hi`` in a column without options.
         """
-        columns = range(len(self.freedom))
-        hulls = [self._hull(c) for c in columns]
-        places = [self._places(c) for c in columns]
-        lo, hi = (_in_place([hull[side] for hull in hulls], places) for side in (0, 1))
+        lo, hi = self._hull_of_destinations()
+        stay = np.empty((len(self.stay), len(self.member)), dtype=np.bool_)
+        stay[:, self.member] = np.repeat(self.stay == 1, np.diff(self.first), axis=1)
+        if (stay & ((self.points < lo) | (self.points > hi))).any():
+            lo = np.where(stay, np.minimum(lo, self.points), lo)
+            hi = np.where(stay, np.maximum(hi, self.points), hi)
         return lo, hi
 
     def options(self, row: int, column: int) -> list[Array]:
@@ -219,19 +226,22 @@ class Choices:
             return np.asarray(self.base[c] + indices * self.pitch[c])
         return self._table(c)[:, 0][indices]
 
-    def _hull(self, c: int) -> tuple[Array, Array]:
-        """Return lower and upper ends of the options of a column, (n or 1, width) each."""
-        lo, hi = self._hull_of_destinations(c)
-        present, stay = self.points[:, self._places(c)], self.stay[:, c, None] == 1
-        if (stay & ((present < lo) | (present > hi))).any():
-            lo = np.where(stay, np.minimum(lo, present), lo)
-            hi = np.where(stay, np.maximum(hi, present), hi)
+    def _hull_of_destinations(self) -> tuple[Array, Array]:
+        """Return the ends of what rows may move to, (n or 1, d); inf and -inf for nothing."""
+        chosen = np.flatnonzero(self.freedom != Freedom.ANY)
+        if not len(chosen):
+            return self.lo, self.hi
+        columns = range(len(self.freedom))
+        places = [self._places(c) for c in columns]
+        hulls = [
+            self._hull_of_options(c) if c in chosen else (self.lo[:, at], self.hi[:, at])
+            for c, at in zip(columns, places, strict=True)
+        ]
+        lo, hi = (_in_place([hull[side] for hull in hulls], places) for side in (0, 1))
         return lo, hi
 
-    def _hull_of_destinations(self, c: int) -> tuple[Array, Array]:
-        """Return the ends of what rows may move to, (n or 1, width); inf and -inf for nothing."""
-        if self.freedom[c] == Freedom.ANY:
-            return self.lo[:, self._places(c)], self.hi[:, self._places(c)]
+    def _hull_of_options(self, c: int) -> tuple[Array, Array]:
+        """Return the ends of the options of a column that may not be any number."""
         if self.freedom[c] == Freedom.LEVELS:
             return _hull_of_levels(self._table(c), self._allowed(c))
         least, most = self.least[:, c], self.most[:, c]
@@ -262,7 +272,9 @@ def _starts(parts: Sequence[Any]) -> Ints:
 def _side_by_side(parts: Sequence[Any]) -> Any:
     """Join arrays of shape (n or 1, width): the result has n rows if one of them has."""
     n = max((len(p) for p in parts if len(p) != 1), default=1)
-    return np.concatenate([np.broadcast_to(p, (n, p.shape[1])) for p in parts], axis=1)
+    if n > 1:
+        parts = [np.broadcast_to(p, (n, p.shape[1])) for p in parts]
+    return np.concatenate(parts, axis=1)
 
 
 def _in_place(parts: Sequence[Array], places: Sequence[Ints]) -> Array:

@@ -278,11 +278,15 @@ def _any_number(
     data: ColumnRows, rule: ColumnRule, limits: Limits, box: tuple[Array, Array] | None
 ) -> Part:
     """Return an interval of coordinates for each row."""
-    lo, hi = data.interval(*limits.destinations())
     rising, at = data.column.rising, data.column.places
-    if box is not None and not data.boolean:
+    low, high = (rule.low, rule.high) if rising else (rule.high, rule.low)
+    if box is None or data.boolean:
+        lo, hi = data.interval(*limits.destinations())
+    elif low is None and high is None:
+        lo, hi = box[0][at], box[1][at]
+    else:
         # A side without a rule is that of the explainer's box, which has all data inside.
-        low, high = (rule.low, rule.high) if rising else (rule.high, rule.low)
+        lo, hi = data.interval(*limits.destinations())
         lo, hi = box[0][at] if low is None else lo, box[1][at] if high is None else hi
     if rule.direction:
         # The coordinate itself: computed from the row's value, it might differ by rounding.
@@ -397,14 +401,17 @@ def _multiples_between(
     factor = 1
     while not (end - begin) / (factor * multiples.increment) < MOST_OPTIONS:
         factor *= 10
-    ks = []
+    ks = np.empty(0, dtype=np.int64)
     while True:
         around = AROUND * factor * multiples.increment
         first, last = max(low, begin - around), min(high, end + around)
         begin_k, end_k = (int(k) for k in multiples.inside(first, last))
-        ks.append(np.arange(-(-begin_k // factor) * factor, end_k + 1, factor))
+        wider = np.arange(-(-begin_k // factor) * factor, end_k + 1, factor)
+        if len(ks):
+            wider = np.concatenate([wider[wider < ks[0]], ks, wider[wider > ks[-1]]])
+        ks = wider
         if first == low and last == high:
-            return multiples.at(ks[0] if len(ks) == 1 else np.unique(np.concatenate(ks)))
+            return multiples.at(ks)
         factor *= 10
 
 
