@@ -62,8 +62,8 @@ def _candidates(answers: Outcome) -> Iterator[Any]:
     continuous = np.array([is_continuous(answers, c) for c in range(after.shape[1])])
 
     def candidate(rows: Ints, finer: int, outward: bool) -> Array:
-        way = np.sign(after[rows] - before[rows]) if outward else None
-        values = decimal(after[rows], first[rows] - finer, way)
+        direction = np.sign(after[rows] - before[rows]) if outward else None
+        values = decimal(after[rows], first[rows] - finer, direction)
         return np.where(continuous, _inside(answers, rows, values), after[rows])
 
     for finer in range(PLACES):
@@ -71,15 +71,15 @@ def _candidates(answers: Outcome) -> Iterator[Any]:
             yield lambda rows, finer=finer, outward=outward: candidate(rows, finer, outward)
 
 
-def decimal(values: Any, places: Any, way: Any = None) -> Any:
-    """Round values to a decimal place: to the nearest, or up or down by the sign of `way`.
+def decimal(values: Any, places: Any, direction: Any = None) -> Any:
+    """Round values to a decimal place: to the nearest, or up or down by the sign of `direction`.
 
     Place 0 is that of the ones, -1 that of the tenths.
 
     Examples
     --------
     >>> from voicecf.output.digits import decimal
-    >>> decimal(949.97, 0), decimal(0.12341, -3, way=1.0)
+    >>> decimal(949.97, 0), decimal(0.12341, -3, direction=1.0)
     (np.float64(950.0), np.float64(0.124))
     """
     places = np.asarray(places)
@@ -87,10 +87,10 @@ def decimal(values: Any, places: Any, way: Any = None) -> Any:
     # One of the two is 1. Dividing by a power of ten gives the double nearest to the decimal;
     # multiplying by a negative power would not.
     scaled = np.asarray(values) * up / down
-    if way is None:
+    if direction is None:
         whole = np.rint(scaled)
     else:
-        whole = np.where(np.asarray(way) > 0, np.ceil(scaled), np.floor(scaled))
+        whole = np.where(np.asarray(direction) > 0, np.ceil(scaled), np.floor(scaled))
     return np.where(np.isfinite(scaled), whole * down / up, values)[()]
 
 

@@ -120,13 +120,13 @@ def _range_text(case: Case, c: int) -> str:
     )
     observed = values == case.space.columns[c].observed
     if low and high:
-        whose = "the range of the data" if observed else "the explainer's bounds"
-        return f"between {low} and {high} ({whose})"
+        origin = "the range of the data" if observed else "the explainer's bounds"
+        return f"between {low} and {high} ({origin})"
     if low:
-        whose = "the smallest value in the data" if observed else "the explainer's lower bound"
-        return f"at least {low} ({whose})"
-    whose = "the largest value in the data" if observed else "the explainer's upper bound"
-    return f"at most {high} ({whose})" if high else ""
+        origin = "the smallest value in the data" if observed else "the explainer's lower bound"
+        return f"at least {low} ({origin})"
+    origin = "the largest value in the data" if observed else "the explainer's upper bound"
+    return f"at most {high} ({origin})" if high else ""
 
 
 def _category_members(case: Case, c: int) -> Iterator[Member]:

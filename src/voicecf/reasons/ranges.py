@@ -61,17 +61,17 @@ def short_ranges(outcome: Outcome, i: int) -> dict[str, list[Any]]:
     for at, c in enumerate(outcome.changed(i).tolist()):
         if is_continuous(outcome, c):
             value = float(outcome.values[1][c][i])
-            for name, way in (("low", 1.0), ("high", -1.0)):
-                lines[name][at] = _inwards(lines[name][at], value, way)
+            for name, direction in (("low", 1.0), ("high", -1.0)):
+                lines[name][at] = _inwards(lines[name][at], value, direction)
     return lines
 
 
-def _inwards(end: float, value: float, way: float) -> float:
+def _inwards(end: float, value: float, direction: float) -> float:
     """Round the end of a range towards a value in it."""
     if not np.isfinite(end) or end == value:
         return end
     place = int(np.floor(np.log10(abs(end - value)))) - BELOW
-    return float(decimal(end, place, way))
+    return float(decimal(end, place, direction))
 
 
 class _Answer:
@@ -203,18 +203,17 @@ class _Answer:
     def _listed(self, c: int) -> tuple[End, End]:
         """Return the ends of the run of valid listed values around the answer's."""
         value, listed = self._value(c), np.array(self.space.columns[c].listed)
-        sides = [self._side(c, way) for way in (-1, 1)]
+        sides = [self._side(c, direction) for direction in (-1, 1)]
         inside = (listed >= sides[0].value) & (listed <= sides[1].value)
         valid = inside.copy()
         valid[inside] = self._valid(c, listed[inside])
         ends = []
-        for way, run in ((-1, listed < value), (1, listed > value)):
-            at, end = np.flatnonzero(run)[::way], End(value, "step")
+        for direction, run in ((-1, listed < value), (1, listed > value)):
+            at, end = np.flatnonzero(run)[::direction], End(value, "step")
             for k in at:
                 if not valid[k]:
-                    end = End(
-                        end.value, sides[way > 0].binds if not inside[k] else self._rival(c, k)
-                    )
+                    binds = self._rival(c, k) if inside[k] else sides[direction > 0].binds
+                    end = End(end.value, binds)
                     break
                 end = End(float(listed[k]), "step")
             ends.append(end)
@@ -230,12 +229,16 @@ class _Answer:
 
     # Numbers.
 
-    def _end(self, c: int, way: int) -> End:
-        """Return how far a number may fall (way -1) or rise (way 1)."""
+    def _end(self, c: int, direction: int) -> End:
+        """Return how far a number may fall (direction -1) or rise (direction 1)."""
         value = self._value(c)
-        ends = [self._side(c, way), *self._cell_ends(c, way), *self._constraint_ends(c, way)]
-        end = min(ends, key=lambda end: end.value * way)
-        end = End(max(end.value * way, value * way) * way, end.binds)
+        ends = [
+            self._side(c, direction),
+            *self._cell_ends(c, direction),
+            *self._constraint_ends(c, direction),
+        ]
+        end = min(ends, key=lambda end: end.value * direction)
+        end = End(max(end.value * direction, value * direction) * direction, end.binds)
         if np.isinf(end.value):
             return end
         multiples = self.case.multiples(c)
@@ -243,21 +246,21 @@ class _Answer:
             return End(self._agreed(c, value, end.value), end.binds)
         return End(self._agreed_multiple(c, value, end.value, multiples), end.binds)
 
-    def _side(self, c: int, way: int) -> End:
+    def _side(self, c: int, direction: int) -> End:
         """Return the tightest bound of a column: the user's, the explainer's, or a direction."""
-        case, rule, at = self.case, self.case.column_rules[c], int(way > 0)
+        case, rule, at = self.case, self.case.column_rules[c], int(direction > 0)
         bound, side = case.bounds(c, case.original)[at], rule.sides[at]
         ends = [
             End(bound, "open" if np.isinf(bound) else "data range" if side is None else "bound")
         ]
         ends.append(End(self._shrunk(c, at), ends[0].binds))
-        if rule.direction == -way:
+        if rule.direction == -direction:
             ends.append(End(case.own_number(c), "rule"))
         limit = self.space.columns[c].limits[at]
         ends.append(End(limit, "data range" if np.isfinite(limit) else "open"))
         if self.space.is_truth(c, case.rows):
             ends.append(End(float(at), "step"))
-        return min(ends, key=lambda end: end.value * way)
+        return min(ends, key=lambda end: end.value * direction)
 
     def _shrunk(self, c: int, at: int) -> float:
         """Return the bound that was contracted along with the cell; infinite if it was not."""
@@ -272,11 +275,11 @@ class _Answer:
         side = rows[row if len(rows) > 1 else 0, column.places[0]]
         return float(self.space.values(c, [[side]])[0]) if np.isfinite(side) else infinite
 
-    def _cell_ends(self, c: int, way: int) -> Iterator[End]:
+    def _cell_ends(self, c: int, direction: int) -> Iterator[End]:
         """Yield the value at which each rival becomes as near as the target."""
         column, region = self.space.columns[c], self._region
         at = column.places[0]
-        along = way if column.rising else -way
+        along = direction if column.rising else -direction
         slope = region.normals[:, at] * along
         room = np.maximum(region.offsets - region.normals @ (self.point - region.origin), 0.0)
         met = np.flatnonzero(slope > 0)
@@ -288,7 +291,7 @@ class _Answer:
         values = self.space.values(c, places[:, None]) if met.size else ()
         for rival, value in zip(self.learned.cell(self.target).rivals[met], values, strict=True):
             # NaN: the pipeline maps no value of the column to that coordinate, so none reaches it.
-            yield End(way * np.inf if np.isnan(value) else float(value), f"cluster {rival}")
+            yield End(direction * np.inf if np.isnan(value) else float(value), f"cluster {rival}")
 
     def _guard(self, j: int, at: int, step: float) -> float:
         """Return the slack that rounding needs at constraint j, one coordinate moved by `step`."""
@@ -300,25 +303,29 @@ class _Answer:
         assert self._region.guard is not None
         return float(self._region.guard.slack(size, distance, length)[j])
 
-    def _constraint_ends(self, c: int, way: int) -> Iterator[End]:
+    def _constraint_ends(self, c: int, direction: int) -> Iterator[End]:
         name, value = self.space.names[c], self._value(c)
         for constraint in self._constraints:
-            factor = constraint.coefficients.get(name, 0.0) * way
+            factor = constraint.coefficients.get(name, 0.0) * direction
             if factor > 0:
                 used = sum(f * self._values[n] for n, f in constraint.coefficients.items())
-                yield End(value + way * max(constraint.limit - used, 0.0) / factor, "rule")
+                yield End(value + direction * max(constraint.limit - used, 0.0) / factor, "rule")
 
     def _agreed(self, c: int, value: float, end: float) -> float:
         """Return the furthest number, from an end back to the answer's value, that is valid."""
-        tried = end + (value - end) * INWARD
+        candidates = end + (value - end) * INWARD
         size = max(abs(end), abs(value)) * np.finfo(np.float64).eps
-        tried = np.where(end > value, np.maximum(tried - size * (INWARD > 0), value), tried)
-        tried = np.where(end < value, np.minimum(tried + size * (INWARD > 0), value), tried)
+        candidates = np.where(
+            end > value, np.maximum(candidates - size * (INWARD > 0), value), candidates
+        )
+        candidates = np.where(
+            end < value, np.minimum(candidates + size * (INWARD > 0), value), candidates
+        )
         if self.space.steps is None and self.space.dtype != np.float64:
-            tried = tried.astype(self.space.dtype).astype(np.float64)
-            tried = np.clip(tried, min(end, value), max(end, value))
-        valid = np.flatnonzero(self._valid(c, tried))
-        return float(tried[valid[0]]) if valid.size else value
+            candidates = candidates.astype(self.space.dtype).astype(np.float64)
+            candidates = np.clip(candidates, min(end, value), max(end, value))
+        valid = np.flatnonzero(self._valid(c, candidates))
+        return float(candidates[valid[0]]) if valid.size else value
 
     def _agreed_multiple(self, c: int, value: float, end: float, multiples: Multiples) -> float:
         """Return the furthest multiple, from an end back to the answer's value, that is valid."""
@@ -326,8 +333,8 @@ class _Answer:
         first, last = int(begin[0]), int(past[0])
         steps = np.arange(TRIED)
         places = last - steps if end > value else first + steps
-        tried = multiples.at(places[(places >= first) & (places <= last)])
-        if not len(tried):
+        candidates = multiples.at(places[(places >= first) & (places <= last)])
+        if not len(candidates):
             return value
-        valid = np.flatnonzero(self._valid(c, tried))
-        return float(tried[valid[0]]) if valid.size else value
+        valid = np.flatnonzero(self._valid(c, candidates))
+        return float(candidates[valid[0]]) if valid.size else value

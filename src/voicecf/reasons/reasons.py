@@ -76,7 +76,7 @@ class Reason:
             if all(m.kind == "cluster" for m in self.conflict):
                 return "No rule causes this: without any rules, other clusters are still nearer."
             return "No plausible change of one or two of these rules was found to be enough."
-        ways = joined([str(way) for way in self.relaxations], "or")
+        ways = joined([str(relaxation) for relaxation in self.relaxations], "or")
         if len(self.relaxations[0].members) > 1:
             return f"No single change was found to be enough, but it can if you {ways}."
         return f"It can if you {ways}."
@@ -87,7 +87,7 @@ class Reason:
         parts = [f"<p>{escape(self._conflict_text())}</p>"]
         for head, lines in (
             ("Conflict", phrases(self.conflict)),
-            ("What would make it possible", [str(way) for way in self.relaxations]),
+            ("What would make it possible", [str(relaxation) for relaxation in self.relaxations]),
         ):
             items = "".join(f"<li>{escape(line)}</li>" for line in lines)
             items = items or "<li>no plausible change was found</li>"
