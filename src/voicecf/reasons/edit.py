@@ -67,14 +67,18 @@ def _removal_text(case: Case, member: Member) -> str:
             return "allow any number of columns to change"
         case "contraction":
             return f"do not contract the cell: {_contraction_text(case, 1.0)}"
+    return _bounds_removal_text(case, member)
+
+
+def _bounds_removal_text(case: Case, member: Member) -> str:
+    name = member.column
     low, high = case.bounds(case.place(name), relaxed(case, case.original, member))
-    if np.isinf(low) and np.isinf(high):
-        return f"remove the bounds of {name}"
-    if np.isinf(low):
-        return f"allow {name} up to {number(high)}"
-    if np.isinf(high):
-        return f"allow {name} down to {number(low)}"
-    return f"allow {name} from {number(low)} to {number(high)}"
+    lower = f"down to {number(low)}" if np.isfinite(low) and member.kind != "high" else ""
+    upper = f"up to {number(high)}" if np.isfinite(high) and member.kind != "low" else ""
+    if lower or upper:
+        return f"allow {name} {lower}{' and ' if lower and upper else ''}{upper}"
+    side = {"low": "lower bound", "high": "upper bound"}.get(member.kind, "bounds")
+    return f"remove the {side} of {name}"
 
 
 # Edits of one kind of member each, the smallest change first. `answer` is the answer without it.
