@@ -202,12 +202,12 @@ def test_quiet_says_nothing(table, tmp_path, capsys):
         (["--ignore", "id", "--target", "near"], '--target near: use the number of a segment'),
         (["--objective", "cheap"], "--objective='cheap' is not known; use one of 'cost'"),
         (["--weights", "sharc"], "use one of 'none', 'shark'"),
-        (["--bounds", "income"], "say COLUMN=..., such as --bounds income=0:90000"),
-        (["--bounds", "income=5"], "give LO:HI"),
-        (["--bounds", "income=a:b"], "'a' is no number"),
+        (["--bounds", "income"], "use COLUMN=..., such as --bounds income=0:90000"),
+        (["--bounds", "income=5"], "use COLUMN=LO:HI"),
+        (["--bounds", "income=a:b"], "'a' is not a number"),
         (["--ignore", "id", "--bounds", "income=9:5"], "is upside down"),
-        (["--costs", "income=much"], "'much' is no number"),
-        (["--forbidden", "job=student"], "say FROM>TO"),
+        (["--costs", "income=much"], "'much' is not a number"),
+        (["--forbidden", "job=student"], "use COLUMN=FROM>TO"),
         (["--ignore", "id", "--levels", "job=clark"], "did you mean 'clerk'?"),
         (["--ignore", "id", "--constraint", "income >> 3"], "income >> 3"),
         (["--rules", "none.toml"], "none.toml"),
@@ -230,7 +230,7 @@ def test_after_a_mistake_the_right_words_are_taken(table, tmp_path, capsys):
 
 
 def test_files_that_are_not_there_get_a_sentence(table, tmp_path, capsys):
-    assert "where to?" in refused(capsys, table)
+    assert "OUTPUT is missing; use -o" in refused(capsys, table)
     assert "there is no file" in refused(capsys, tmp_path / "no.csv", "-o", tmp_path / "o.csv")
     said = refused(capsys, table, "-o", tmp_path / "no" / "o.csv")
     assert "there is no folder" in said
@@ -247,14 +247,14 @@ def test_an_interruption_says_how_to_go_on(table, tmp_path, capsys, monkeypatch)
     assert "run the same command again" in capsys.readouterr().err
 
 
-def test_an_unknown_word_in_a_file_of_rules_gets_the_likely_one(table, tmp_path, capsys):
+def test_an_unknown_option_in_a_file_of_rules_gets_the_likely_one(table, tmp_path, capsys):
     rules = tmp_path / "rules.toml"
     rules.write_text('imutable = "age"\n')
     said = refused(capsys, table, "-o", tmp_path / "o.csv", "--rules", rules)
-    assert "unknown word 'imutable'; did you mean 'immutable'?" in said
+    assert "unknown option 'imutable'; did you mean 'immutable'?" in said
     rules.write_text("k = \n")
     said = refused(capsys, table, "-o", tmp_path / "o.csv", "--rules", rules)
-    assert "is no TOML file" in said
+    assert "is not a valid TOML file" in said
 
 
 def test_names_are_not_taken_for_a_category(tmp_path, capsys):
@@ -268,7 +268,7 @@ def test_a_column_that_counts_rows_is_doubted(tmp_path, capsys):
     rows = [{"n": i, **row} for i, row in enumerate(people())]
     path = written(tmp_path / "in.csv", rows)
     assert explain(path, "-o", tmp_path / "o.csv", "--ignore", "id") == 0
-    assert "note: column 'n' just counts rows" in capsys.readouterr().err
+    assert "note: column 'n' just counts the rows" in capsys.readouterr().err
 
 
 HOSTILE = {
@@ -445,7 +445,7 @@ def test_dates_are_set_aside_and_carried(tmp_path, capsys):
                    tmp_path / "in.parquet")  # fmt: skip
     output = tmp_path / "o.parquet"
     assert explain(tmp_path / "in.parquet", "-o", output, "--ignore", "id") == 0
-    assert "set aside, being neither numbers nor text: 'since'" in capsys.readouterr().err
+    assert "not used, as neither numbers nor text: 'since'" in capsys.readouterr().err
     found = pq.read_table(output)
     assert found["since"].combine_chunks().equals(dates)
     assert found.schema.field("flag").type == pa.bool_()

@@ -291,22 +291,43 @@ def test_two_changes_are_joined_by_and():
 def test_many_changes_are_all_named_but_not_in_a_printout():
     cf = VoICE.from_centers([np.zeros(9), np.ones(9)]).explain([np.zeros(9)])
     assert cf.text(0).count("rises") == 9
-    assert "Row 0 moves from cluster 0 to 1 by 9 changes: see .text(0)" in repr(cf)
+    assert "Row 0 moves from cluster 0 to 1 with 9 changes; see .text(0)" in repr(cf)
 
 
 def test_a_row_that_stays_and_a_row_that_is_stuck_say_so(mixed, stuck):
     assert mixed.text(1) == "Row 1 is in cluster 1 already; nothing has to change."
-    assert stuck.text(0).startswith("Row 0 cannot move from cluster 0 to 1: No allowed change")
-    assert "widen its bounds" in stuck.text(0)
+    assert stuck.text(0).startswith("Row 0 cannot move from cluster 0 to 1. No allowed change")
+    assert "widen their bounds" in stuck.text(0)
 
 
-def test_a_change_that_is_at_its_limit_may_not_be_larger():
+@pytest.mark.parametrize(
+    ("status", "start"),
+    [
+        (Status.INFEASIBLE, "Row 0 cannot move from cluster 0 to 1. "),
+        (Status.UNRESOLVED, "It is not known whether row 0 can move from cluster 0 to 1. "),
+        (Status.MISSED, "Row 0 does not move from cluster 0 to 1. "),
+    ],
+)
+def test_only_what_is_proven_impossible_is_called_so(stuck, status, start):
+    codes = np.full(len(stuck), status, dtype=np.int8)
+    text = Counterfactuals(replace(stuck.outcome, status=codes)).text(0)
+    assert text == f"{start}{status.diagnosis}"
+
+
+def test_a_change_has_no_limit_only_if_every_multiple_lands():
+    voice = VoICE.from_centers([[0.0], [4.0]], feature_names=["age"])
+    text = voice.explain([[1.0]], target=1, bounds={"age": (0, 1e8)}).text(0)
+    assert text.endswith("; up to 1000000 times this change still lands in cluster 1.")
+
+
+def test_a_change_that_is_at_its_limit_may_hardly_be_larger():
     voice = VoICE.from_centers([[0.0], [4.0]], feature_names=["age"])
     cf = voice.explain([[9.0]], target=0, bounds={"age": (1.0, 1.0)})
     assert cf.rho[0] == 1
     assert (
         cf.text(0)
-        == "Row 0 moves from cluster 1 to 0 if age falls from 9 to 1; it may not be larger."
+        == "Row 0 moves from cluster 1 to 0 if age falls from 9 to 1; this change may hardly be "
+        "larger."
     )
 
 

@@ -408,7 +408,7 @@ def test_a_missing_value_is_read_as_what_the_imputer_fills_in_and_stays_missing_
     assert cf.to_frame()["age"].isna()[gaps].all()
     free = voice.explain(frame, target="each")
     assert_in_target(pipeline, free)
-    moved = [i for i in range(len(free)) if "which is missing, is" in free.text(i)]
+    moved = [i for i in range(len(free)) if "which is missing, becomes" in free.text(i)]
     assert moved
     assert not np.isnan(free.to_frame()[["age", "income"]].iloc[moved].to_numpy()).all()
 

@@ -18,7 +18,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from tables import NAMES, frame_of
 from voicecf import CFCLUST, Status, VoICE
-from voicecf.reasons.reasons import readable
+from voicecf.reasons.edit import readable
 
 FOUND = (Status.OPTIMAL, Status.STOPPED, Status.ALREADY)
 
@@ -131,7 +131,7 @@ class Judge:
                 for p, level in zip(places, levels, strict=True):
                     listed = self.words["levels"].get(name)
                     out = ("levels", name, None) in has and level not in listed
-                    out |= f"{name} may not go from {own} to {level}" in forbidden
+                    out |= f"{name} may not change from {own} to {level}" in forbidden
                     if level != own and out:
                         hi[p] = 0
             else:
@@ -259,10 +259,13 @@ CASES = {
         },
         None,
     ),
-    "max_changes": ({"max_changes": 1}, "allow 3 changes"),
+    "max_changes": ({"max_changes": 1}, "allow 3 columns to change"),
     "constraint": ({"constraints": "income + 100*age <= 20000"}, "loosen"),
     "equality": ({"constraints": "income == 5000", "immutable": ["age", "job"]}, None),
-    "step": ({"steps": {"age": 100}, "immutable": ["income", "job"]}, "up to 100, beyond the"),
+    "step": (
+        {"steps": {"age": 100}, "immutable": ["income", "job"]},
+        "up to 100, outside the observed range of",
+    ),
 }
 
 
@@ -292,7 +295,7 @@ def test_a_bound_is_widened_hardly_more_than_it_has_to_be():
         if w.members[0].kind == "high"
     )  # fmt: skip
     side = way.words["bounds"]["income"][1]
-    assert way.text.startswith(f"allow income up to {side:,.0f}, beyond the ")
+    assert way.text.startswith(f"allow income up to {side:,.0f}, outside the observed range ")
     less = {**words, "bounds": {"income": (0, 20_000 + 0.85 * (side - 20_000))}}
     assert voice.explain(row, target, **less).status[0] == Status.INFEASIBLE
 
@@ -329,8 +332,8 @@ def test_where_one_change_is_not_enough_a_pair_is_offered():
         assert voice.explain(row, target, **way.words).status[0] in FOUND
         assert len(way.members) == 2
     if reason.relaxations:
-        assert "No single change" in reason.text
-    assert reason.relaxations or "No believable change of one or two" in reason.text
+        assert "No single change was found to be enough" in reason.text
+    assert reason.relaxations or "No plausible change of one or two" in reason.text
 
 
 def test_contracted_bounds_are_relaxed_with_plain_words():
@@ -380,13 +383,37 @@ def test_a_reason_is_read_printed_escaped_and_pickled():
     assert pickle.loads(pickle.dumps(reason)) == reason
 
 
+def test_of_several_rivals_none_is_said_to_be_always_nearer():
+    voice = VoICE.from_centers(
+        [[0.0, 0.0], [2.0, 0.0], [1.0, 3.0]], feature_names=["age", "income"]
+    )
+    reason = voice.explain([[0.0, 0.0]], target=2, immutable="income").reason(0)
+    assert [member.text for member in reason.conflict] == [
+        "income may not change",
+        "cluster 0 is nearer wherever cluster 1 is not",
+        "cluster 1 is nearer wherever cluster 0 is not",
+    ]
+    assert "income may not change and one of clusters 0 and 1 is always nearer." in reason.text
+
+
+def test_a_rival_of_a_contracted_cell_is_called_too_near():
+    voice = VoICE.from_centers([[0.0], [4.0]], feature_names=["age"], contraction=0.5)
+    reason = voice.explain([[1.0]], target=1, bounds={"age": (0, 2.5)}).reason(0)
+    assert [member.text for member in reason.conflict] == [
+        "age must be at most 2.5",
+        "cluster 0 is always too near",
+        "the answer must lie well inside cluster 1 (contraction 0.5)",
+    ]
+
+
 def test_a_row_that_has_an_answer_says_so():
     voice, row, target = young_and_old()
     for goal in (target, int(voice.predict(row)[0])):
-        reason = voice.explain(row, goal).reason(0)
+        cf = voice.explain(row, goal)
+        reason = cf.reason(0)
         assert reason.conflict == []
         assert reason.relaxations == []
-        assert reason.text.startswith("Row 0 is not infeasible: Row 0 ")
+        assert reason.text == cf.text(0)
         assert "Row 0" in reason._repr_html_()
 
 
@@ -398,7 +425,7 @@ def test_what_is_not_there_has_no_reason():
     pairwise = CFCLUST(KMeans(3, n_init=2, random_state=0)).fit(X)
     cf = pairwise.explain(X[:3], target=0, immutable=range(13))
     assert cf.status[0] == Status.INFEASIBLE
-    assert "Only VoICE" in cf.reason(0).text
+    assert "answers of VoICE only" in cf.reason(0).text
 
 
 @pytest.mark.parametrize(

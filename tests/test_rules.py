@@ -92,7 +92,7 @@ def test_what_is_said_of_a_column_reaches_it(space, column, words, said):
         ({"bounds": {"incme": (0, 1)}}, ColumnError, "did you mean 'income'"),
         ({"costs": {"hom": 2}}, ColumnError, "did you mean 'home'"),
         ({"levels": {"job": ["clark"]}}, OptionError, "unknown level 'clark'.*'clerk'"),
-        ({"order": {"job": ["x9", "clerk"]}}, OptionError, "there are 'student', 'clerk'"),
+        ({"order": {"job": ["x9", "clerk"]}}, OptionError, "choose from 'student', 'clerk'"),
         ({"forbidden": {"job": [("studnt", "clerk")]}}, OptionError, "mean 'student'"),
         ({"forbidden": {"code": [(1, None)]}}, OptionError, "not a level that a row may move to"),
         ({"levels": {"code": [np.nan]}}, OptionError, "not a level that a row may move to"),

@@ -27,7 +27,7 @@ from voicecf.plots import ChangeCard
 
 pytestmark = pytest.mark.filterwarnings("ignore::voicecf.shark.WeightCollapseWarning")
 EACH = 40  # sentences that each case types in at least
-END = r"; up to |; however much|; it may not|\.$"  # what follows the changes in a sentence
+END = r"; up to |; however much|; this change|\.$"  # what follows the changes in a sentence
 MAPS = {
     "scaled": StandardScaler,
     "logs": lambda: make_pipeline(
@@ -84,7 +84,7 @@ def phrases(text: str, names: list[str]) -> list[tuple[str, str | None, str]]:
     either = "|".join(re.escape(name) for name in sorted(names, key=len, reverse=True))
     verb = "(?:rises|falls|changes) from (?P<before>.+?) to "
     last = rf"(?=(?:, | and )(?:{either})(?:, which| rises| falls| changes)|{END})"
-    one = rf"(?:if |, | and )(?P<name>{either})(?: {verb}|, which is missing, is )"
+    one = rf"(?:if |, | and )(?P<name>{either})(?: {verb}|, which is missing, becomes )"
     found = re.finditer(rf"{one}(?P<after>.+?){last}", text)
     return [(m["name"], m["before"], m["after"]) for m in found]
 
@@ -256,7 +256,7 @@ def test_a_missing_truth_value_is_said_to_be_missing():
     moved = [i for i in range(len(cf)) if "vip" in cf.text(i)]
     assert moved
     for i in moved:
-        assert "vip, which is missing, is " in cf.text(i)
+        assert "vip, which is missing, becomes " in cf.text(i)
         (change,) = (c for c in ChangeCard.from_counterfactuals(cf, i).changes if c.column == "vip")
         assert change.texts[0] == "missing"
 

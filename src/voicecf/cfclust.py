@@ -26,17 +26,18 @@ from voicecf.table.space import Space
 class CFCLUST(Explainer):
     """Pairwise counterfactuals for k-means (Vardakas, Karra, Pitoura and Likas, 2025).
 
-    A row is projected onto the bisector of its own and the target's centroid, moved towards the
-    target by `epsilon`; other clusters are not looked at. So with more than two clusters the answer
-    may lie in a third: its status is then `Status.MISSED`.
+    A row is projected onto the bisector of its own and the target's centroid, shifted towards the
+    target by `epsilon`. Other clusters are ignored, so that with more than two clusters the answer
+    may lie in a third one; its status is then `Status.MISSED`. Answers have no certificate.
 
     Parameters
     ----------
     model : estimator
-        An unweighted nearest-centroid model; fitted, or `fit` fits a copy of it.
+        An unweighted nearest-centroid model, or a Pipeline that ends in one. If it is not fitted,
+        `fit` fits a copy of it.
     epsilon : float in [0, 1]
-        How far beyond the bisector the answer lies: 0 on it, 1 on the parallel plane through the
-        target's centroid.
+        How far beyond the bisector the answer lies: 0 is on the bisector, 1 on the parallel plane
+        through the target's centroid.
 
     Examples
     --------
@@ -54,31 +55,72 @@ class CFCLUST(Explainer):
         self.epsilon = epsilon
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Read the model and the columns; fits a copy of the model unless it is fitted."""
+        """Learn the columns and the centroids; fit a copy of the model if it is not fitted.
+
+        Parameters
+        ----------
+        X : array or frame of shape (n, d)
+            The data that was clustered.
+        y : ignored
+
+        Returns
+        -------
+        self
+
+        Examples
+        --------
+        >>> from sklearn.cluster import KMeans
+        >>> from voicecf import CFCLUST
+        >>> X = [[0.0], [1.0], [8.0], [9.0]]
+        >>> cfclust = CFCLUST(KMeans(2, n_init=1, random_state=0)).fit(X)
+        >>> len(cfclust.explain(X))
+        4
+        """
         if not (isinstance(self.epsilon, (int, float)) and 0 <= self.epsilon <= 1):
-            raise OptionError(f"epsilon={self.epsilon!r} must be a number in [0, 1].")
+            raise OptionError(f"epsilon={self.epsilon!r} is not allowed; use a number in [0, 1].")
         learned = learn(X, self._own_model(X), Options())
         if learned.space.mixing is not None:
             raise ModelError(
-                "CFCLUST projects what the model itself sees; a step that mixes columns (PCA, a "
-                "selector) comes between that and the columns. Use VoICE."
+                "CFCLUST does not work with a step that mixes columns (PCA, a feature selector); "
+                "use VoICE for this pipeline."
             )
         weights = learned.clustering.weights
         if not np.allclose(weights, weights[0], rtol=1e-12, atol=0):
-            raise ModelError("CFCLUST knows no feature weights; use VoICE for a weighted model.")
+            raise ModelError(
+                "CFCLUST does not work with feature weights; use VoICE for a weighted model."
+            )
         self.learned_ = learned
         return self
 
     def explain(self, X: Any, target: Any = "nearest", *, immutable: Any = ()) -> Counterfactuals:
         """Project every row onto the bisector of its own and the target's centroid.
 
-        Parameters and result as for `VoICE.explain`.
+        Parameters
+        ----------
+        X : array or frame of shape (n, d)
+        target : int, array of int, "nearest" or "each"
+            See `VoICE.explain`.
+        immutable : column or list of columns
+            Columns that may not change. Categories never change.
+
+        Returns
+        -------
+        Counterfactuals
+
+        Examples
+        --------
+        >>> from sklearn.cluster import KMeans
+        >>> from voicecf import CFCLUST
+        >>> X = [[0.0], [1.0], [8.0], [9.0]]
+        >>> cfclust = CFCLUST(KMeans(2, n_init=1, random_state=0)).fit(X)
+        >>> cfclust.explain([[0.0]]).points
+        array([[4.5]])
         """
         learned = self.learned_
-        fixed = _fixed(learned.space, immutable)
+        fixed = _fixed_coordinates(learned.space, immutable)
         rows, source = learned.read(X)
-        anything = Allowed.within(learned.space, learned.bounds)
-        question = Question(learned, rows, source, anything, PAIRWISE)
+        no_rules = Allowed.within(learned.space, learned.bounds)
+        question = Question(learned, rows, source, no_rules, PAIRWISE)
         pairs = Pairs.of(target, source, learned.n_clusters)
 
         def project(question: Question, rows: Ints, targets: Ints) -> Answers:
@@ -92,29 +134,29 @@ class CFCLUST(Explainer):
         return Counterfactuals(measured(question, pairs.row, targets, answers, output))
 
     def _projected(self, points: Array, sources: Ints, targets: Ints, fixed: Mask) -> Answers:
-        """Project points onto bisectors; coordinates that are fixed stay."""
+        """Project points onto shifted bisectors; fixed coordinates keep their values."""
         clustering = self.learned_.clustering
         centers = clustering.centers
         normal = centers[targets] - centers[sources]
-        free = np.where(fixed, 0.0, normal)
-        # On the bisector the target is half the normal away; epsilon takes off its share of that.
-        short = np.einsum("ij,ij->i", normal, centers[targets] - points)
-        short -= 0.5 * (1.0 - self.epsilon) * np.einsum("ij,ij->i", normal, normal)
-        square = np.einsum("ij,ij->i", free, free)
+        direction = np.where(fixed, 0.0, normal)
+        # The answer z satisfies normal . (target - z) = (1 - epsilon) / 2 * |normal|^2.
+        excess = np.einsum("ij,ij->i", normal, centers[targets] - points)
+        excess -= 0.5 * (1.0 - self.epsilon) * np.einsum("ij,ij->i", normal, normal)
+        square = np.einsum("ij,ij->i", direction, direction)
         answers = Answers.blank(*points.shape)
         with np.errstate(divide="ignore", invalid="ignore"):
-            answers.points[:] = points + (short / square)[:, None] * free
+            answers.points[:] = points + (excess / square)[:, None] * direction
         answers.points[:, fixed] = points[:, fixed]
         answers.points[square == 0] = np.nan
-        answers.status[:] = _judged(clustering, answers.points, targets)
+        answers.status[:] = _statuses(clustering, answers.points, targets)
         answers.rho[:] = _rho(clustering, points, answers.points, targets)
         answers.cardinality[:] = (~fixed).sum()
         answers.gap[:] = 0.0
         return answers
 
 
-def _fixed(space: Space, immutable: Any) -> Mask:
-    """Tell which coordinates keep their values: those that are asked to, and all but numbers."""
+def _fixed_coordinates(space: Space, immutable: Any) -> Mask:
+    """Tell which coordinates keep their values: immutable columns and all that take no number."""
     columns = columns_of(space, immutable, "immutable")
     fixed = np.zeros(space.n_coordinates, dtype=np.bool_)
     for c, column in enumerate(space.columns):
@@ -122,18 +164,18 @@ def _fixed(space: Space, immutable: Any) -> Mask:
     return fixed
 
 
-def _judged(clustering: Clustering, points: Array, targets: Ints) -> Any:
-    """Tell which points lie in their target's closed cell."""
-    table = clustering.distances(points)
-    own = table[np.arange(len(points)), targets]
+def _statuses(clustering: Clustering, points: Array, targets: Ints) -> Any:
+    """Return the status of each point: in its target's closed cell, outside it, or none (NaN)."""
+    distances = clustering.distances(points)
+    own = distances[np.arange(len(points)), targets]
     slack = TOLERANCE.pairwise * clustering.distances(clustering.centers).max()
-    inside = own <= table.min(axis=1, initial=np.inf) + slack
-    outcome = np.where(inside, Status.OPTIMAL, Status.MISSED)
-    return np.where(np.isnan(own), Status.INFEASIBLE, outcome)
+    inside = own <= distances.min(axis=1, initial=np.inf) + slack
+    status = np.where(inside, Status.OPTIMAL, Status.MISSED)
+    return np.where(np.isnan(own), Status.INFEASIBLE, status)
 
 
 def _rho(clustering: Clustering, points: Array, answers: Array, targets: Ints) -> Array:
-    """Return how many times as far each move may go before it leaves the target's cell."""
+    """Return the largest multiple of each move that stays in the target's cell."""
     rho = np.full(len(points), np.inf)
     for t in np.unique(targets):
         which = targets == t

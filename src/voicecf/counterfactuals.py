@@ -21,28 +21,32 @@ from voicecf.table.frames import Kind
 
 
 class Counterfactuals:
-    """One answer a row, or a pair of row and target.
+    """Counterfactuals: an answer for each row, or for each pair of row and target.
+
+    `VoICE.explain` returns them. Rows without an answer have a `status` that says why. A slice, a
+    mask or a list of positions gives some of the answers: ``cf[cf.feasible]``.
 
     Attributes
     ----------
     points : array of shape (n, d)
-        The changed rows in coordinates: what a pipeline makes of them just before it mixes columns,
-        the rows themselves for a bare model. NaN where there is no answer. `to_frame` has them in
-        the user's columns.
+        The changed rows in coordinates: after the scalers and encoders of a pipeline, but before a
+        step that mixes columns; for a model without a pipeline, the columns themselves. NaN where
+        there is no answer. `to_frame` returns them in the user's columns.
     row : array of shape (n,)
         Which row of the input each answer belongs to.
     source, target : array of shape (n,)
         Cluster before and after.
     status : array of shape (n,)
-        A `Status` each; ``Status(code).diagnosis`` says it in words.
+        `Status` codes; ``Status(code).diagnosis`` explains one.
     cost : array of shape (n,)
         The paper's D_w: weighted squared distance of the move, weights summing to 1.
     n_changed : array of shape (n,)
-        Columns that move by more than 1e-9 of their observed range; a category counts as one.
+        Number of columns that change by more than 1e-9 of their observed range; a category counts
+        as one.
     cardinality : array of shape (n,)
-        Columns that were allowed to move: r* for ``objective="prefix"``.
+        Number of columns that were allowed to change: r* for ``objective="prefix"``.
     rho, tau : array of shape (n,)
-        The largest multiple of the move that stays in the region, and that less 1.
+        rho is the largest multiple of the move that stays in the region, tau is rho - 1.
     alpha : array of shape (n,)
         Contraction of the target's cell.
     gap : array of shape (n,)
@@ -50,9 +54,21 @@ class Counterfactuals:
     rank : array of shape (n,)
         0 for the best answer of a row and target, 1, 2, ... for its alternatives.
     multipliers : array of shape (n, k)
-        The certificate; see the property.
+        Certificates of optimality or infeasibility; see the property.
     outcome : Outcome
-        The record that all of this is read from, for plots and other views.
+        The record behind these attributes, which plots read.
+
+    Examples
+    --------
+    >>> from voicecf import VoICE
+    >>> voice = VoICE.from_centers([[0.0, 0.0], [4.0, 0.0]], feature_names=["age", "income"])
+    >>> cf = voice.explain([[1.0, 5.0], [3.0, 5.0]], target=1)
+    >>> cf
+    2 counterfactuals: 1 optimal, 1 already
+    median cost 0.25, median number of changes 0.5
+      Row 0 moves from cluster 0 to 1 if age rises from 1 to 2.01; however much larger, the same \
+change still lands in cluster 1.
+      Row 1 is in cluster 1 already; nothing has to change.
     """
 
     def __init__(self, outcome: Outcome) -> None:
@@ -74,12 +90,12 @@ class Counterfactuals:
 
     @property
     def kind(self) -> Kind | None:
-        """What the rows came as."""
+        """The kind of frame that the rows came in; None for an array."""
         return self.outcome.rows.kind
 
     @property
     def factual(self) -> Any:
-        """The rows as they came, all of them: as the model's numbers, or as given to a pipeline."""
+        """All rows that were explained, unchanged: an array for a bare model, else as they came."""
         space, rows = self.outcome.space, self.outcome.rows
         if space.steps is None:
             return rows.points.astype(space.dtype, copy=False)
@@ -87,7 +103,7 @@ class Counterfactuals:
 
     @property
     def feasible(self) -> Mask:
-        """Whether there is an answer, in the target, for each row."""
+        """Whether each answer exists and lies in its target."""
         return self.outcome.feasible
 
     @property
@@ -97,12 +113,12 @@ class Counterfactuals:
 
     @cached_property
     def multipliers(self) -> Array:
-        """Certificates, shape (n, k): how hard each rival cluster presses on the answer.
+        """Lagrange multipliers of the rival clusters, shape (n, k): certificates of the answers.
 
-        They are Lagrange multipliers of the constraints of ``voice.region(target)``, for half the
-        squared move in the metric w + delta. Where a row is infeasible they are the Farkas vector:
-        this sum of constraints, each of which is to be at most 0, is positive all over the allowed
-        box. Solved again on first access, which gives the same digits. NaN for `CFCLUST`, whose
+        They belong to the constraints of ``voice.region(target)``, for half the
+        squared move in the metric w + delta. For an infeasible row they are the Farkas vector: the
+        sum of the constraints with these weights, which an answer would make at most 0, is positive
+        everywhere in the allowed box. They are computed on first access. NaN for `CFCLUST`, whose
         answers have no certificate.
         """
         stays = (self.status == Status.ALREADY) | (self.status == Status.MISSED)
@@ -112,14 +128,14 @@ class Counterfactuals:
 
     @property
     def deltas(self) -> Array:
-        """Change of each column in its own units, shape (n, C); NaN for a category."""
+        """Change of each column in its own units, shape (n, columns); NaN for a category."""
         return self.outcome.deltas
 
     def __len__(self) -> int:
         return len(self.row)
 
     def __getitem__(self, which: Any) -> Counterfactuals:
-        """Return some of the answers: a slice, a mask, positions, or one position."""
+        """Return some of the answers: by a slice, a mask, positions, or one position."""
         if isinstance(which, (int, np.integer)):
             which = [self._at(which)]
         return Counterfactuals(self.outcome[which])
@@ -133,27 +149,59 @@ class Counterfactuals:
         return int(i) % len(self)
 
     def to_frame(self) -> Any:
-        """Return the changed rows in the columns, and the kind of frame, that came in.
+        """Return the changed rows, in the columns and the kind of frame that were explained.
 
-        A row without an answer holds nothing.
+        Values have all of their digits; `rounded` gives short ones. A row without an answer has
+        missing values.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from voicecf import VoICE
+        >>> voice = VoICE.from_centers([[0.0, 0.0], [4.0, 0.0]], feature_names=["age", "income"])
+        >>> people = pd.DataFrame({"age": [1.0], "income": [5.0]})
+        >>> voice.explain(people, target=1).rounded().to_frame()
+            age  income
+        0  2.01     5.0
         """
         return tables.changed_rows(self.outcome)
 
     def to_json(self, indent: int | None = None) -> str:
-        """Write the answers as strict JSON, as `voicecf.output.schema.JSON_SCHEMA` has it.
+        """Return the answers as strict JSON that follows `voicecf.output.schema.JSON_SCHEMA`.
 
-        Values are in the user's columns, units and types, and as short as `rounded` makes them;
-        what is missing is null.
+        Values are in the user's columns, units and types, with the digits of `rounded`; a missing
+        value is null.
 
         Parameters
         ----------
         indent : int, optional
             Spaces for each level; everything in one line if left out.
+
+        Examples
+        --------
+        >>> import json
+        >>> from voicecf import VoICE
+        >>> voice = VoICE.from_centers([[0.0, 0.0], [4.0, 0.0]], feature_names=["age", "income"])
+        >>> answer = json.loads(voice.explain([[1.0, 5.0]], target=1).to_json())["answers"][0]
+        >>> answer["status"], answer["values"]
+        ('optimal', {'age': 2.01, 'income': 5.0})
         """
         return schema.as_json(self.outcome, indent=indent)
 
     def summary(self) -> Any:
-        """Return a table with a line an answer: clusters, status, cost, tolerance."""
+        """Return a table with one line for each answer: clusters, status, cost, tolerance.
+
+        It is of the kind of frame that was explained; pandas for an array.
+
+        Examples
+        --------
+        >>> from voicecf import VoICE
+        >>> voice = VoICE.from_centers([[0.0, 0.0], [4.0, 0.0]], feature_names=["age", "income"])
+        >>> table = voice.explain([[1.0, 5.0]], target=1).summary()
+        >>> table[["row", "source", "target", "status", "n_changed"]]
+           row  source  target   status  n_changed
+        0    0       0       1  optimal          1
+        """
         columns = ("row", "source", "target", "feasible", "cost", "n_changed", "cardinality",
                    "rho", "tau", "alpha", "gap", "rank")  # fmt: skip
         found = {name: getattr(self, name) for name in columns}
@@ -161,16 +209,28 @@ class Counterfactuals:
         return tables.table(found, self.kind)
 
     def changes(self) -> Any:
-        """Return a long table, a line a changed column: row, target, feature, from, to, delta."""
+        """Return a table with one line for each changed column of each answer.
+
+        Its columns are row, target, feature, from, to and delta. The costliest change of an answer
+        comes first.
+
+        Examples
+        --------
+        >>> from voicecf import VoICE
+        >>> voice = VoICE.from_centers([[0.0, 0.0], [4.0, 0.0]], feature_names=["age", "income"])
+        >>> voice.explain([[1.0, 5.0]], target=1).rounded().changes()
+           row  target feature  from    to  delta
+        0    0       1     age   1.0  2.01   1.01
+        """
         return tables.changes(self.outcome)
 
     def rounded(self) -> Counterfactuals:
-        """Return the same answers in few digits, rounded so that each still lands.
+        """Return the same answers in few digits, rounded such that each still lands in its target.
 
-        A changed number gets as few digits as it can have while the row with all of its changes
-        typed in is in the target by the model's own predict, and within bounds and rules; where no
-        short number lands, it keeps all of its digits. Sentences, cards, JSON and the app print
-        these. Cost, rho and gap are those of the exact answers.
+        A changed number gets as few digits as possible: with all changes typed in, the model's own
+        predict still puts the row into the target, and bounds and rules hold. If no short number
+        does that, it keeps all of its digits. Sentences, cards, JSON and the app print these
+        values. Cost, rho and gap are still those of the exact answers.
 
         Examples
         --------
@@ -182,22 +242,23 @@ class Counterfactuals:
         return Counterfactuals(rounded(self.outcome))
 
     def text(self, i: int) -> str:
-        """Say answer i in plain words.
+        """Describe answer i in a sentence, with the values of `rounded`.
 
         Examples
         --------
         >>> from voicecf import VoICE
         >>> voice = VoICE.from_centers([[0.0, 0.0], [4.0, 0.0]], feature_names=["age", "income"])
         >>> print(voice.explain([[1.0, 5.0]], target=1, bounds={"age": (0, 2.01)}).text(0))
-        Row 0 moves from cluster 0 to 1 if age rises from 1 to 2.01; it may not be larger.
+        Row 0 moves from cluster 0 to 1 if age rises from 1 to 2.01; this change may hardly be \
+larger.
         """
         return sentences.sentence(rounded(self.outcome[[self._at(i)]]), 0)
 
     def reason(self, i: int) -> Reason:
-        """Tell why answer i is infeasible, and what would make one possible.
+        """Find out why a row has no answer, and which changes of the rules would make one possible.
 
-        Solves again, many times, for a minimal conflict of rules and rivals; see
-        `voicecf.reasons.Reason`. Where the row has an answer, it says so.
+        This solves the question many times, for a minimal conflict of rules and rival clusters; see
+        `voicecf.reasons.Reason`. If answer i is not infeasible, the reason is its `text`.
 
         Examples
         --------
@@ -214,11 +275,11 @@ class Counterfactuals:
     def ranges(self, i: int) -> Any:
         """Return a table of how far each changed column of answer i may go, the others held.
 
-        A line a changed column, the costliest first: column, from, to; low and high, between which
-        it may lie in the user's units while the answer stays in its target (contracted, if it is)
-        and within the rules; binds_low and binds_high, what is in the way there ("cluster 3",
-        "bound", "rule", "step", "data range", or "open"); for a category other_levels, those that
-        would do as well.
+        There is one line for each changed column, the costliest first. The answer stays in its
+        target's cell (contracted, if the explainer contracts) and within the rules as long as the
+        column lies between low and high, in the user's units. What limits it there is in binds_low
+        and binds_high: "cluster 3", "bound", "rule", "step" or "data range", or "open" if nothing
+        does. For a category, other_levels lists the other levels that are valid as well.
 
         Examples
         --------
@@ -251,9 +312,9 @@ class Counterfactuals:
         kind : "card" or "map"
             See `voicecf.plots.ChangeCard` and `voicecf.plots.SegmentMap`.
         data : frame or array, optional
-            Rows to draw on a map; without it there are the cells, the row and its answer.
+            Rows to draw on a map, in addition to the cells, the row and its answer.
         plane : Plane or pair of columns, optional
-            What a map is a map of; ``Plane.most_telling(cf, i)`` if left out.
+            The plane that a map shows; ``Plane.most_telling(cf, i)`` if left out.
         ax : matplotlib Axes, optional
         theme : "light" or "dark"
 
@@ -269,13 +330,12 @@ class Counterfactuals:
     def __repr__(self) -> str:
         names = [Status(s).name.lower() for s in self.status]
         counts = {name: names.count(name) for name in dict.fromkeys(names)}
-        told = ", ".join(f"{count} {name}" for name, count in counts.items()) or "none"
-        lines = [f"{len(self)} counterfactual{'s' * (len(self) != 1)}: {told}"]
+        statuses = ", ".join(f"{count} {name}" for name, count in counts.items()) or "none"
+        lines = [f"{len(self)} counterfactual{'s' * (len(self) != 1)}: {statuses}"]
         if self.feasible.any():
             cost, changed = self.cost[self.feasible], self.n_changed[self.feasible]
-            lines.append(
-                f"median cost {np.median(cost):.4g}, median changes {np.median(changed):g}"
-            )
+            medians = np.median(cost), np.median(changed)
+            lines.append("median cost {:.4g}, median number of changes {:g}".format(*medians))
         lines += [f"  {line}" for line in sentences.lines(rounded(self.outcome[:3]))]
         if len(self) > 3:
             lines.append(f"  ... and {len(self) - 3} more; see .summary(), .changes(), .to_frame()")

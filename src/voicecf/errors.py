@@ -1,4 +1,4 @@
-"""What can go wrong at the door. Each message says what was given, what is allowed, what to do."""
+"""Errors about the user's input. A message says what was given, what is allowed, what to do."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import Any
 
 
 class VoiceError(ValueError):
-    """Base of this library's errors; a ValueError, so that old habits catch it."""
+    """Base class of this library's errors; ``except ValueError`` catches it, too."""
 
 
 class ModelError(VoiceError):
-    """The model cannot be explained: not fitted, no centres, one cluster, not nearest-centre."""
+    """The model cannot be explained: not fitted, no centroids, or only one cluster."""
 
 
 class DataError(VoiceError):
-    """The data cannot be used: missing or infinite values, text, wrong width, no rows."""
+    """The data cannot be used: missing or infinite values, text, too few columns, no rows."""
 
 
 class ColumnError(VoiceError):
@@ -28,11 +28,11 @@ class TargetError(VoiceError):
 
 
 class BoundsError(VoiceError):
-    """Bounds are upside down, of the wrong shape, or not numbers."""
+    """A lower bound is above its upper bound, or bounds have the wrong shape or are no numbers."""
 
 
 class OptionError(VoiceError):
-    """An option has a value that it does not take."""
+    """An option has a value that is not allowed."""
 
 
 class SavingError(VoiceError):
@@ -57,7 +57,9 @@ def known_column(name: Any, names: list[Any], where: str) -> int:
     if isinstance(name, int) and not any(isinstance(n, int) for n in names):
         if -len(names) <= name < len(names):
             return name % len(names)
-        raise ColumnError(f"column {name} in {where}: positions go from 0 to {len(names) - 1}.")
+        raise ColumnError(
+            f"there is no column {name} in {where}: positions go from 0 to {len(names) - 1}."
+        )
     spelt = [at for at, known in enumerate(names) if str(known) == name]
     if len(spelt) == 1:
         return spelt[0]
@@ -65,21 +67,21 @@ def known_column(name: Any, names: list[Any], where: str) -> int:
 
 
 def likely(given: Any, known: Iterable[Any]) -> str:
-    """Hint at what was probably meant: the closest of the known names, else all of them."""
+    """Suggest the known name that is closest; list the known names if none is close."""
     known = list(known)
     close = get_close_matches(str(given), [str(name) for name in known], 1, cutoff=0.5)
-    return f"did you mean {close[0]!r}?" if close else f"there are {listed(known)}."
+    return f"did you mean {close[0]!r}?" if close else f"choose from {listed(known)}."
 
 
 def known_option(value: Any, allowed: Iterable[str], where: str) -> None:
-    """Raise unless `value` is one of the allowed words."""
+    """Raise unless `value` is one of the allowed texts."""
     allowed = list(allowed)
     if not (isinstance(value, str) and value in allowed):
         raise OptionError(f"{where}={value!r} is not known; use one of {listed(allowed)}.")
 
 
 def listed(names: Iterable[Any], most: int = 8) -> str:
-    """Name the first few of a list: 'a', 'b' and 3 more."""
+    """Write the first few of a list: 'a', 'b' and 3 more."""
     names = list(names)
     shown = ", ".join(repr(n) for n in names[:most])
     return shown if len(names) <= most else f"{shown} and {len(names) - most} more"

@@ -1,4 +1,4 @@
-"""How an answer ended: data, with a diagnosis and a remedy."""
+"""Status of an answer, with a diagnosis and a remedy."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import IntEnum
 
 
 class Status(IntEnum):
-    """Outcome of one projection or one counterfactual.
+    """Status of one projection or one counterfactual.
 
     Examples
     --------
@@ -24,25 +24,28 @@ class Status(IntEnum):
 
     @property
     def diagnosis(self) -> str:
-        """What happened, and what to do about it, in a sentence or two."""
+        """What the status means and what to do about it, in a sentence or two."""
         return _DIAGNOSES[self]
 
 
 _DIAGNOSES = {
-    Status.OPTIMAL: "The cheapest change that lands in the target was found and certified.",
+    Status.OPTIMAL: "The change lands in the target, and is optimal for the question asked.",
     Status.INFEASIBLE: (
-        "No allowed change lands in the target; `reason(i)` tells what stands in the way. Unlock a "
-        "column, widen its bounds, or contract less."
+        "No allowed change lands in the target; see reason(i). Let more columns change, widen "
+        "their bounds, or contract less."
     ),
     Status.UNRESOLVED: (
-        "The allowed part of the target is thinner than rounding can tell from empty, or the "
-        "search was cut short before it found anything. Rescale the columns, widen bounds, "
-        "contract less, or allow a larger limit."
+        "Either the allowed part of the target is too thin to be told from empty, or the search "
+        "reached its limit before it found an answer. Rescale the columns, widen bounds, contract "
+        "less, or raise `limit`."
     ),
     Status.ALREADY: "The row is in its target already; nothing has to change.",
     Status.STOPPED: (
-        "The search was cut short: the answer is valid, and its gap says how much cheaper another "
-        "could be. Allow a larger limit."
+        "The search reached its limit. The change lands in the target, and `gap` tells how much "
+        "better another could be. Raise `limit` to search on."
     ),
-    Status.MISSED: "The pairwise answer lies outside the target's cell. VoICE finds one inside.",
+    Status.MISSED: (
+        "The pairwise projection ends in another cluster. Use VoICE, which takes all clusters into "
+        "account."
+    ),
 }

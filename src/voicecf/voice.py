@@ -26,44 +26,50 @@ from voicecf.table.stream import Stream
 
 
 class VoICE(Explainer):
-    """Counterfactuals for a nearest-centroid clustering, exact and certified.
+    """Counterfactual explanations of a nearest-centroid clustering.
+
+    For a row of a table and a target cluster, `explain` finds the cheapest change that the model's
+    own predict puts into the target, with a certificate that no allowed change is cheaper.
 
     Parameters
     ----------
     model : estimator
-        Anything with `cluster_centers_` and, if weighted, `feature_weights_`, or a Pipeline that
-        ends in one; fitted, or `fit` fits a copy of it. A pipeline is explained in the columns that
-        go into it. Cost is measured in what comes out of its scalers and encoders, with the model's
-        weights; where a later step mixes columns (PCA, a selector), every coordinate before it
-        weighs the same.
-        A missing value is read as what the imputer fills in, and stays missing unless its column
-        changes. Categories, and numbers whose map cannot be undone, stay as they are.
+        An estimator with `cluster_centers_` and, if it is weighted, `feature_weights_`, or a
+        Pipeline that ends in one. If it is not fitted, `fit` fits a copy of it. A pipeline is
+        explained in the columns that go into it. The cost is measured in the output of its scalers
+        and encoders, with the model's weights; if a later step mixes columns (PCA, a selector), all
+        coordinates before that step have equal weights.
+        A missing value is read as the value that the imputer fills in, and stays missing unless its
+        column changes. A number whose transformer cannot be inverted between the observed values
+        takes one of these values.
     contraction : "retain" or float in (0, 1]
-        How far each cell shrinks towards its centroid: to the smallest share that still holds
-        `retain` of its members, or by a fixed factor.
+        How far the cell of each cluster is contracted towards its centroid, so that answers lie
+        well inside: by the smallest factor with which it still holds a share `retain` of its
+        members, or by a fixed factor. 1 is no contraction.
     retain : float in (0, 1]
-        Share of the members that a contracted cell keeps.
+        Share of a cluster's members that its contracted cell still holds.
     contract_bounds : bool
-        Whether the bounds shrink along with the cell (as the paper's text has it) or stay (as its
-        numbers have it).
+        Whether the bounds are contracted along with the cell. The paper's text does so; its
+        printed numbers do not.
     bounds : "data", None or (lo, hi)
-        Box for all answers: the observed range, none, or given.
+        Bounds of the columns for all answers: the observed range, none, or the given ones.
     ranking : "weights", "columns" or array of shape (columns,)
-        Order of columns for `objective="prefix"`: highest weight (through the mixing, if there is
-        one), column order, highest score.
+        Order of the columns for ``objective="prefix"``: by weight, highest first; as in the table;
+        or by the given scores, highest first. If a step mixes columns, weights are taken through
+        it.
     delta : float
-        Small weight added to every feature in the metric, so that the answer is unique.
+        Small weight that is added to every feature in the metric, so that the answer is unique.
     margin : float in [0, 1)
-        Least share of the way from a rival's boundary to the centroid that answers keep. The
-        default 0 keeps what rounding in the model's own predict needs, and no more.
+        Least distance of an answer from the boundary with a rival, as a share of the way from the
+        boundary to the centroid. With 0 it is what rounding in the model's own predict needs.
     categories : dict, optional
-        Columns of zeros and ones that code one category, by its name:
-        ``{"job": ["job_admin", "job_clerk"]}``. What an encoder of the pipeline makes is known.
+        Columns of zeros and ones that together encode a category, by the name of the category:
+        ``{"job": ["job_admin", "job_clerk"]}``. Encoders in the pipeline need no entry.
 
     Attributes
     ----------
     model_ : estimator
-        The explainer's own fitted copy of the model, which answers are put to.
+        The explainer's own fitted copy of the model.
     alpha_ : array of shape (k,)
         Contraction of each cell.
     lo_, hi_ : array of shape (columns,)
@@ -71,7 +77,7 @@ class VoICE(Explainer):
     weights_ : array of shape (d,)
         Weights of the coordinates in the cost.
     learned_ : Learned
-        All that was learned, in one value.
+        Everything that `fit` learned.
 
     Examples
     --------
@@ -109,16 +115,29 @@ class VoICE(Explainer):
         self.categories = categories
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Learn the box and the contraction of each cell; fits the model unless it is fitted.
+        """Learn the bounds and the contraction of each cell; fit the model if it is not fitted.
 
-        The model that was given is left as it is: `model_` is a copy of it, fitted on X if it came
-        unfitted. What becomes of the original later changes no answer.
+        The estimator `model` itself does not change: `model_` is a copy of it, fitted on X if it
+        was not fitted yet. Later changes of the original have no effect on answers.
 
         Parameters
         ----------
         X : array or frame of shape (n, d)
-            The data that was clustered; a Dask DataFrame is learned from partition by partition.
+            The data that was clustered. A Dask DataFrame is read partition by partition.
         y : ignored
+
+        Returns
+        -------
+        self
+
+        Examples
+        --------
+        >>> from sklearn.cluster import KMeans
+        >>> from voicecf import VoICE
+        >>> X = [[0.0], [1.0], [8.0], [9.0]]
+        >>> voice = VoICE(KMeans(2, n_init=1, random_state=0)).fit(X)
+        >>> voice.lo_, voice.hi_, voice.alpha_
+        (array([0.]), array([9.]), array([0.125, 0.125]))
         """
         options = self._options()
         if in_partitions(X):
@@ -129,7 +148,7 @@ class VoICE(Explainer):
         return self
 
     def _fit_stream(self, stream: Stream) -> Self:
-        """Learn from rows that come in blocks, as often as wanted."""
+        """Learn from rows that come in blocks and can be read several times."""
         from voicecf.streaming.fitting import fit_model
 
         options = self._options()
@@ -147,7 +166,7 @@ class VoICE(Explainer):
         feature_names: Any = None,
         **options: Any,
     ) -> VoICE:
-        """Explain a clustering of which only the centroids are known; no data is needed.
+        """Return an explainer for given centroids; no data and no model are needed.
 
         Parameters
         ----------
@@ -157,7 +176,12 @@ class VoICE(Explainer):
         bounds : None or (lo, hi)
         feature_names : list, optional
         **options
-            As of the constructor. The contraction is 1 unless given.
+            Other options of the constructor. The contraction is 1 if left out.
+
+        Returns
+        -------
+        VoICE
+            Ready to explain.
 
         Examples
         --------
@@ -170,7 +194,8 @@ class VoICE(Explainer):
         chosen = voice._options()
         if isinstance(bounds, str) or voice.contraction == "retain":
             raise OptionError(
-                "from_centers has no data: give bounds as (lo, hi), contraction as a number."
+                "from_centers has no data to learn from: give bounds as (lo, hi) or None, and "
+                "contraction as a number."
             )
         if voice.categories is not None:
             raise OptionError("from_centers has no data to read categories from; use fit.")
@@ -218,51 +243,55 @@ class VoICE(Explainer):
         limit: int = LIMIT,
         **unknown: Any,
     ) -> Counterfactuals:
-        """Find, for every row, the cheapest allowed change that lands in the target.
+        """Find, for every row, the cheapest allowed change that moves it to the target cluster.
 
         Parameters
         ----------
         X : array or frame of shape (n, d)
-            A Dask DataFrame is answered by one: see `voicecf.dask.explain`.
+            Rows to explain. For a Dask DataFrame the result is one, too: see
+            `voicecf.dask.explain`.
         target : int, array of int, "nearest" or "each"
-            A cluster for all rows, one for each row, the cheapest other cluster, or every other
-            cluster (an answer a pair, targets ascending).
+            One cluster for all rows; a cluster for each row; for each row the other cluster that is
+            cheapest to move to; or all other clusters, which gives an answer for each pair of row
+            and target, targets ascending.
         objective : "cost", "prefix" or "fewest"
-            Least cost, the shortest prefix of the ranked columns that suffices, or as few changed
-            columns as possible and then least cost. With "nearest", the target with the shortest
-            prefix or the fewest changes, then the least cost.
+            "cost" minimises the cost. "prefix" lets only the first columns of the ranking change,
+            as few of them as suffice. "fewest" minimises the number of changed columns, then the
+            cost. With ``target="nearest"`` the target is chosen by the same criterion, then by
+            cost.
         deepen : bool
-            Whether a row that is in its target already moves on into the contracted cell.
+            Whether a row that is in its target already moves into the contracted cell.
         alternatives : int
-            How many further answers to give for each row, best first (`rank` 1, 2, ...): each
-            leaves alone at least one column that each answer before it changes.
+            Number of further answers for each row, best first (`rank` 1, 2, ...). Each leaves at
+            least one column unchanged that each answer before it changes.
         immutable : column or list of columns, optional
-            They keep their values, whatever these are.
+            Columns that may not change.
         increase_only, decrease_only : column or list of columns, optional
-            Numbers, and categories that have an order.
+            Columns that may only rise, or only fall: numbers, and categories with an order.
         bounds : dict of column to (lo, hi), optional
-            A side is a number; None for open; ``...``, the explainer's own; or text relative to
-            the row's own value, ``"+500"`` or ``"-10%"``.
+            Each side is a number, None if it is open, ``...`` for the explainer's own bound, or a
+            text relative to the row's own value: ``"+500"``, ``"-10%"``.
         steps : dict of column to number or None, optional
-            Values are multiples of it; None allows any number. Columns of whole numbers stay whole
-            unless this says otherwise.
+            New values are multiples of the step; None allows any number. Columns of whole numbers
+            have step 1 if left out.
         levels : dict of column to list, optional
-            The levels of a category that may be moved to.
+            The levels that a category may change to.
         order : dict of column to list, optional
             Levels of a category, lowest first.
         forbidden : dict of column to list of (from, to), optional
-            Transitions of a category that may not be made.
+            Changes of a category that are not allowed.
         costs : dict of column to number, optional
-            Factor on the column's squared change.
+            Factors that multiply the squared change of a column in the cost.
         max_changes : int, optional
-            Most columns that may change.
+            Largest number of columns that may change.
         constraints : str or list of str, optional
             Linear rules between number columns, such as ``"fresh + 2*frozen <= 60000"``.
         rules : Rules or dict, optional
-            All of these in one value, in place of them; see `voicecf.Rules`.
+            The keywords from `immutable` to `constraints` as one value; see `voicecf.Rules`.
         limit : int
-            Most boxes that the search over whole numbers, categories and few columns looks at for
-            a row and target. An answer that it cut short has ``Status.STOPPED`` and tells its gap.
+            Largest number of boxes that the search over whole numbers, categories and subsets of
+            columns examines for one row and target. If the search reaches it, the answer has
+            ``Status.STOPPED``, and its `gap` tells how much better another could be.
 
         Returns
         -------
@@ -275,7 +304,7 @@ class VoICE(Explainer):
         >>> voice.explain([[1.0, 1.0]], target=1, immutable="age").points.round(6)
         array([[1., 3.]])
         """
-        said = as_rules(
+        rules = as_rules(
             rules,
             immutable=immutable,
             increase_only=increase_only,
@@ -296,15 +325,16 @@ class VoICE(Explainer):
         if in_partitions(X):
             from voicecf import dask
 
-            asked = {"objective": objective, "deepen": deepen, "limit": limit, "rules": said}
-            asked |= {"target": target, "alternatives": alternatives}
-            return dask.explain(self, X, **asked)  # type: ignore[no-any-return]
+            return dask.explain(  # type: ignore[no-any-return]
+                self, X, target=target, objective=objective, deepen=deepen,
+                alternatives=alternatives, rules=rules, limit=limit,
+            )  # fmt: skip
         learned = self.learned_
-        plain = objective == "cost" and said is NO_RULES and not (deepen or alternatives)
+        plain = objective == "cost" and rules is NO_RULES and not (deepen or alternatives)
         if plain and not isinstance(target, str) and learned.cells is not None:
             return Counterfactuals(answer_in_one_pass(learned, X, target))
         searched = objective == "fewest" or alternatives > 0
-        question = self._question(X, said, objective, int(limit), searched)
+        question = self._question(X, rules, objective, int(limit), searched)
         pairs = Pairs.of(target, question.source, learned.n_clusters)
         found = answer(question, pairs, deepen=deepen)
         if alternatives:
@@ -314,14 +344,14 @@ class VoICE(Explainer):
     def _question(
         self, X: Any, rules: Rules, objective: str, limit: int, searched: bool
     ) -> Question:
-        """Read rows and rules: the user's table and words become coordinates."""
+        """Read rows and rules into coordinates."""
         learned = self.learned_
         rows, source = learned.read(X)
         allowed = Allowed.of(learned.space, rules, rows, learned.bounds, searched=searched)
         if learned.contract_bounds and not allowed.contractible:
             raise OptionError(
-                "contract_bounds shrinks a box, and there is none for whole numbers, categories or "
-                "rules beyond immutable and bounds; use contract_bounds=False."
+                "contract_bounds=True excludes whole numbers, categories, bounds relative to the "
+                "row, and rules other than immutable and bounds; use contract_bounds=False."
             )
         return Question(learned, rows, source, allowed, objective, limit)
 
@@ -347,10 +377,14 @@ class VoICE(Explainer):
     ) -> Counterfactuals:
         """Find the least cost with at most 1, 2, 3, ... changed columns.
 
-        Parameters as for `explain`; with "nearest", the target is the one of least cost. For each
-        row there is an answer for every number of changes (`cardinality`) from the fewest that
-        suffice up to the number from which on more changes save nothing; rows that are in their
-        target already are left out.
+        The parameters are those of `explain`; ``target="nearest"`` is the target of least cost. For
+        each row there are several answers, one for each number of columns that may change
+        (`cardinality`): from the fewest that suffice to the number beyond which the cost no longer
+        falls. Rows that are in their target already have no answer.
+
+        Returns
+        -------
+        Counterfactuals
 
         Examples
         --------
@@ -359,7 +393,7 @@ class VoICE(Explainer):
         >>> voice.tradeoff([[0.0, 0.0]], target=1).cost.round(3).tolist()
         [2.258, 2.125]
         """
-        said = as_rules(
+        rules = as_rules(
             rules,
             immutable=immutable,
             increase_only=increase_only,
@@ -375,29 +409,46 @@ class VoICE(Explainer):
             **unknown,
         )
         _check_count(limit, "limit", 1)
-        question = self._question(X, said, "cost", int(limit), searched=True)
+        question = self._question(X, rules, "cost", int(limit), searched=True)
         pairs = Pairs.of(target, question.source, self.learned_.n_clusters)
         return Counterfactuals(tradeoff(question, answer(question, pairs)))
 
     def cell(self, target: int) -> Cell:
-        """Return the weighted Voronoi cell of a cluster."""
+        """Return the weighted Voronoi cell of a cluster.
+
+        Examples
+        --------
+        >>> from voicecf import VoICE
+        >>> voice = VoICE.from_centers([[0.0, 0.0], [2.0, 0.0], [4.0, 0.0]])
+        >>> voice.cell(1).rivals
+        array([0, 2])
+        """
         return self.learned_.cell(self._cluster(target))
 
     def region(self, target: int) -> Region:
-        """Return what an answer has to lie in: cell, contraction and box together."""
+        """Return the region that answers lie in: the contracted cell of a cluster, within bounds.
+
+        Examples
+        --------
+        >>> from voicecf import VoICE
+        >>> voice = VoICE.from_centers([[0.0, 0.0], [4.0, 0.0]], bounds=(0, 9))
+        >>> region = voice.region(1)
+        >>> region.normals.shape, region.lo, region.hi
+        ((1, 2), array([0., 0.]), array([9., 9.]))
+        """
         return self.learned_.region(self._cluster(target))
 
     def neighbors(self, target: int) -> Ints:
         """Return the clusters whose cells share a facet with a cluster's cell, ascending.
 
-        Cells are those of the model, in its weighted metric and in the space that it sees: behind
-        a scaler, a PCA. Bounds and contraction play no part.
+        The cells are those of the model, in its weighted metric and in the space that it clusters,
+        after a scaler or a PCA. Bounds and contraction have no effect.
 
-        A rival is a neighbour if the cell without it would reach past their boundary, along some
-        ray from the centroid, by more than 1e-9 of the way. Cells that meet in less than a facet,
-        as diagonal ones of a grid do, are no neighbours. Of clusters whose centroids coincide only
-        the first has a cell, as ties go to the lowest index: the others have no neighbours and are
-        nobody's.
+        A cluster is a neighbour if the cell would extend beyond their common boundary without it,
+        along some ray from the centroid, by more than 1e-9 of the distance. Cells that touch in
+        less than a facet, such as diagonal cells of a grid, are no neighbours. Of clusters with the
+        same centroid only the first has a cell, as ties go to the lowest index; the others have no
+        neighbours.
 
         In few dimensions a cell has few neighbours, whatever the number of clusters: about 6 in
         two, 15 in three. In 20 dimensions nearly all clusters are neighbours, and finding them
@@ -419,4 +470,4 @@ class VoICE(Explainer):
 def _check_count(value: Any, where: str, least: int) -> None:
     whole = type(value) is int or (isinstance(value, Integral) and not isinstance(value, bool))
     if not whole or value < least:
-        raise OptionError(f"{where}={value!r} must be a whole number, {least} or more.")
+        raise OptionError(f"{where}={value!r} is not allowed; use a whole number, {least} or more.")

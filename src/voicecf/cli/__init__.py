@@ -1,4 +1,4 @@
-"""The command line."""
+"""The command ``voicecf``."""
 
 from voicecf.cli.command import main
 

@@ -1,4 +1,4 @@
-"""The command line: ``voicecf explain | app | reproduce``. Thin: it reads words, calls, prints."""
+"""The command line: ``voicecf explain``, ``voicecf app`` and ``voicecf reproduce``."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Parameters
     ----------
     arguments : sequence of str, optional
-        Words after the command; those of the process if left out.
+        Arguments after ``voicecf``; those of the process if left out.
 
     Returns
     -------
     int
-        0 if all went well, 1 if a check failed, 2 if something was asked for that cannot be done.
+        0 if all went well, 1 if a check failed, 2 if the arguments or the data cannot be used.
     """
     parser = _parser()
     chosen = parser.parse_args(arguments)
@@ -38,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("\ninterrupted.", file=sys.stderr)
         return 130
-    except BrokenPipeError:  # the reader has seen enough; what is still buffered goes nowhere
+    except BrokenPipeError:  # `voicecf ... | head` has closed the pipe: discard the rest
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     return status
@@ -65,7 +65,7 @@ def _add_app(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         description="Open the app in a browser. It listens on this machine only.",
     )
     parser.add_argument(
-        "--port", type=int, metavar="N", help="where to listen (default: a free one)"
+        "--port", type=int, metavar="N", help="port to listen on (default: a free one)"
     )
     parser.add_argument("--no-browser", action="store_true", help="do not open a browser window")
     parser.set_defaults(run=_app, parser=parser)
@@ -75,32 +75,40 @@ def _app(chosen: argparse.Namespace) -> int:
     from voicecf.app.launch import launch
 
     if chosen.port is not None and not 1 <= chosen.port <= 65_535:
-        chosen.parser.error(f"--port {chosen.port}: ports are 1 to 65535.")
+        chosen.parser.error(f"--port {chosen.port} is not a port; use a number from 1 to 65535.")
     return launch(chosen.port, browser=not chosen.no_browser)
 
 
 def _add_reproduce(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser(
         "reproduce",
-        help="recompute the tables of the paper beside what was printed",
-        description="Recompute the tables of the paper, each cell beside what was printed.",
+        help="recompute the tables of the paper and compare them with the printed ones",
+        description="Recompute the tables of the paper and compare each cell with the printed one.",
     )
     add, (names, _) = parser.add_argument, _dataset_names()
-    tables = f"only these of {', '.join(TABLES)}"
+    tables = f"only these tables, of {', '.join(TABLES)}"
     add("--table", nargs="+", action="extend", metavar="T", help=tables)
     add(
         "--dataset",
         nargs="+",
         action="extend",
         metavar="D",
-        help=f"only these of {', '.join(names)}",
+        help=f"only these datasets, of {', '.join(names)}",
     )
-    add("--check", action="store_true", help="exit with 1 if a comparable cell differs")
-    add("--extended", action="store_true", help="exact answers for all datasets, mode by mode")
-    add("--paired", action="store_true", help="the same with one draw for all modes")
-    add("--json", type=Path, metavar="F", help="write every cell, in full, as JSON")
-    add("--csv", type=Path, metavar="F", help="write a line a cell")
-    add("--markdown", type=Path, metavar="F", help="write the page of the documentation")
+    add("--check", action="store_true", help="exit with 1 if a cell differs from the printed one")
+    add(
+        "--extended",
+        action="store_true",
+        help="also compute exact answers for all datasets and modes",
+    )
+    add(
+        "--paired",
+        action="store_true",
+        help="also compute them with the same random rows for all modes",
+    )
+    add("--json", type=Path, metavar="F", help="write all cells with all digits as JSON")
+    add("--csv", type=Path, metavar="F", help="write one line for each cell as CSV")
+    add("--markdown", type=Path, metavar="F", help="write the report as Markdown")
     parser.set_defaults(run=_reproduce, parser=parser)
 
 
@@ -128,34 +136,37 @@ def _reproduce(chosen: argparse.Namespace) -> int:
     if not chosen.check:
         return 0
     if not result.compared:
-        print("nothing was checked: none of these cells is printed.", file=sys.stderr)
+        print("nothing was checked: the paper prints none of these cells.", file=sys.stderr)
         return 2
     return 1 if result.differing else 0
 
 
 def _dataset_names() -> tuple[list[str], dict[str, str]]:
-    """Name the datasets, and the name by what the paper calls each."""
+    """Return the names of the datasets, and a dict from the paper's titles to these names."""
     return list(CATALOGUE), {source.title.lower(): name for name, source in CATALOGUE.items()}
 
 
 def _known(
-    chosen: argparse.Namespace, what: str, names: Sequence[str], other: dict[str, str] | None = None
+    chosen: argparse.Namespace,
+    what: str,
+    names: Sequence[str],
+    titles: dict[str, str] | None = None,
 ) -> list[str]:
-    """Return what was asked for, without repeats, or end with the likely name."""
+    """Return the names that an option holds, without repeats; exit if one is unknown."""
     found = []
-    for given in getattr(chosen, what) or []:
-        name = (other or {}).get(given.lower(), given)
+    for text in getattr(chosen, what) or []:
+        name = (titles or {}).get(text.lower(), text)
         if name not in names:
-            spelt = given.strip().lower().replace(" ", "_").replace("-", "_")
-            close = get_close_matches(spelt, names, 1, cutoff=0.5)
-            hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(names)}."
-            chosen.parser.error(f"unknown {what} {given!r}; {hint}")
+            spelling = text.strip().lower().replace(" ", "_").replace("-", "_")
+            close = get_close_matches(spelling, names, 1, cutoff=0.5)
+            hint = f"did you mean {close[0]}?" if close else f"choose from {', '.join(names)}."
+            chosen.parser.error(f"unknown {what} {text!r}; {hint}")
         found.append(name)
     return list(dict.fromkeys(found))
 
 
 def _check_folders(chosen: argparse.Namespace) -> None:
-    """Refuse a file in a folder that does not exist before minutes of work, not after."""
+    """Exit if the folder of an output file does not exist, before minutes of work."""
     for option in ("json", "csv", "markdown"):
         path = getattr(chosen, option)
         if path is not None and not path.absolute().parent.is_dir():

@@ -1,4 +1,4 @@
-"""``voicecf explain``: the words of the command line and of rule files, and what they ask for."""
+"""``voicecf explain``: its options, and how they are carried out."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from voicecf.cli.words import number, read_words
+from voicecf.cli.options import number, read_options
 from voicecf.errors import OptionError, VoiceError
 from voicecf.rules.rules import Rules
 
@@ -24,106 +24,154 @@ if TYPE_CHECKING:
 
 __all__ = ["add_explain"]
 
-# Options of CSV files.
+# Options for reading CSV files.
 READING = ("delimiter", "decimal", "encoding")
-WHAT_TO_TYPE = """\
+EXAMPLES = """\
 voicecf explain customers.csv -o answers.parquet --k 4 --ignore id     (your own table)
-voicecf explain --example                                              (a table that comes along)
-voicecf explain --help                                                 (all that can be asked)
+voicecf explain --example                                              (an example table)
+voicecf explain --help                                                 (all options)
 """
 
 
 def add_explain(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the command."""
+    """Add the command to a parser."""
     parser = commands.add_parser(
         "explain",
-        help="what would have to change, for every row of a file",
-        description="Answer every row of CSV or Parquet files: what would have to change for it to "
-        "be in another segment. A run that is cut off goes on when it is started again.",
+        help="find what would have to change, for every row of a file",
+        description="Find, for every row of CSV or Parquet files, the cheapest change that moves "
+        "it to another segment. If a run is interrupted, the same command continues it.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        epilog=f"such as:\n{WHAT_TO_TYPE}",
+        epilog=f"examples:\n{EXAMPLES}",
         argument_default=None,
     )
     _add_files(parser)
     _add_model(parser.add_argument_group("segments"))
-    _add_question(parser.add_argument_group("what is asked"))
-    _add_rules(parser.add_argument_group("what may change"))
+    _add_question(parser.add_argument_group("question"))
+    _add_rules(parser.add_argument_group("rules"))
     parser.set_defaults(run=run_explain, parser=parser)
 
 
 def _add_files(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("input", nargs="?", type=Path, metavar="INPUT", help="a CSV or Parquet file, or a folder")
-    add("-o", "--output", type=Path, help="ends in .parquet or .csv, or is a folder")
-    add("--example", action="store_true", help="explain a table of wines that comes along")
-    add("--overwrite", action="store_true", help="replace OUTPUT, once the new one is whole")
-    add("--restart", action="store_true", help="drop what a run that was cut off left")
-    add("--quiet", action="store_true", help="no progress, no summary")
+    add("-o", "--output", type=Path, help="file for the answers, .parquet or .csv, or a folder")
+    add("--example", action="store_true", help="explain an example table of wines")
+    add("--overwrite", action="store_true", help="replace OUTPUT once the new one is complete")
+    add(
+        "--restart",
+        action="store_true",
+        help="start again instead of continuing an interrupted run",
+    )
+    add("--quiet", action="store_true", help="print neither progress nor summary")
     group = parser.add_argument_group("files")
     add = group.add_argument
-    add("--format", help="of the parts, if OUTPUT is a folder: parquet (default) or csv")
-    add("--delimiter", help="of CSV files; told from the first line if left out")
-    add("--decimal", help='of CSV files: "." (default) or ","')
-    add("--encoding", help="of CSV files: utf-8 (default), latin-1, ...")
-    add("--bad-rows", help="a row that cannot be read: stop (default), or skip and list it")
-    add("--missing", help="a missing value: stop (default), drop the row, or fill it in")
-    add("--ignore", nargs="+", action="extend", metavar="COLUMN", help="carry along unchanged")
-    add("--category", nargs="+", action="extend", metavar="COLUMN", help="text, or codes")
+    add("--format", help="format of the files if OUTPUT is a folder: parquet (default) or csv")
+    add("--delimiter", help="delimiter of CSV files (default: detected from the first line)")
+    add("--decimal", help='decimal mark of CSV files: "." (default) or ","')
+    add("--encoding", help="encoding of CSV files: utf-8 (default), latin-1, ...")
+    add("--bad-rows", help="rows that cannot be read: stop (default), or skip and list them")
+    add("--missing", help="missing values: stop (default), drop the row, or fill them in")
+    add("--ignore", nargs="+", action="extend", metavar="COLUMN",
+        help="copy to the output, but do not use for the segments")  # fmt: skip
+    add("--category", nargs="+", action="extend", metavar="COLUMN",
+        help="treat as categories, even if they look like numbers or names")  # fmt: skip
 
 
 def _add_model(group: Any) -> None:
     add = group.add_argument
     add("--k", type=int, help="number of segments (default 3)")
-    add("--weights", help="none (default): k-means; shark: with learned feature weights")
-    add("--scale", help="numbers: standard (default), minmax or none")
-    add("--seed", type=int, help="of k-means (default 0)")
-    add("--model", type=Path, help="use an explainer that was saved; nothing is fitted")
-    add("--save-model", type=Path, help="save the explainer there")
-    add("--contraction", help="retain (default), or a share of the cells such as 0.9")
-    add("--retain", type=float, help="share of its members that a contracted cell keeps (1)")
-    add("--box", help="data (default): stay within the observed range; none")
-    add("--margin", type=float, help="least share of the way to the centroid (0)")
+    add("--weights", help="none (default) is plain k-means; shark learns feature weights")
+    add("--scale", help="scaling of numbers: standard (default), minmax or none")
+    add("--seed", type=int, help="random seed of the clustering (default 0)")
+    add("--model", type=Path, help="use a saved explainer instead of fitting one")
+    add("--save-model", type=Path, help="save the explainer to this file")
+    add(
+        "--contraction",
+        help="how far cells shrink towards their centroids, so that answers lie well inside: "
+        "retain (default, by --retain), or a factor such as 0.9; 1 is not at all",
+    )  # fmt: skip)
+    add(
+        "--retain",
+        type=float,
+        help="share of its members that a contracted cell still holds (default 1)",
+    )
+    add("--box", help="data (default) keeps answers within the observed range; none does not")
+    add(
+        "--margin",
+        type=float,
+        help="least distance of answers from a boundary, as a share of the way from there to "
+        "the centroid (default 0)",
+    )  # fmt: skip)
 
 
 def _add_question(group: Any) -> None:
     add = group.add_argument
-    add("--target", help="a segment, nearest (default) or each")
-    add("--objective", help="cost (default), prefix or fewest")
-    add("--deepen", action="store_true", default=None, help="also move rows that are there")
-    add("--alternatives", type=int, help="further answers for each row (0)")
-    add("--limit", type=int, help="most boxes that a search looks at")
+    add(
+        "--target",
+        help="number of a segment, nearest (default: the cheapest other one) or each (all others)",
+    )  # fmt: skip)
+    add(
+        "--objective",
+        help="cost (default: least cost), prefix (fewest columns of the ranking) or fewest "
+        "(fewest changed columns)",
+    )  # fmt: skip)
+    add(
+        "--deepen",
+        action="store_true",
+        default=None,
+        help="also move rows of the target itself deeper into it",
+    )
+    add("--alternatives", type=int, help="number of further answers for each row (default 0)")
+    add("--limit", type=int, help="largest number of boxes that the search for one answer examines")
 
 
 def _add_rules(group: Any) -> None:
     add = group.add_argument
-    add("--rules", type=Path, metavar="F", help="a TOML file with these words, and those above")
+    add(
+        "--rules",
+        type=Path,
+        metavar="F",
+        help="a TOML file with these rules, and options of the groups above except --model and "
+        "--save-model",
+    )
     column = {"nargs": "+", "action": "extend", "metavar": "COLUMN"}
-    add("--immutable", **column, help="may not change")
-    add("--increase-only", **column, help="may only rise")
-    add("--decrease-only", **column, help="may only fall")
+    add("--immutable", **column, help="columns that may not change")
+    add("--increase-only", **column, help="columns that may only rise")
+    add("--decrease-only", **column, help="columns that may only fall")
     several = {"nargs": "+", "action": "extend"}
     add(
         "--bounds",
         **several,
         metavar="C=LO:HI",
-        help="numbers; nothing is open, ... as observed; +500, -10%%, row-500 relative to the row",
+        help="a side is a number, empty if it is open, or ... for the observed one; +500, -10%% "
+        "and row-500 are relative to the row",
     )
-    add("--steps", **several, metavar="C=STEP", help="multiples of it; any")
-    add("--levels", **several, metavar="C=A,B", help="levels that may be moved to")
-    add("--order", **several, metavar="C=A,B", help="levels, lowest first")
-    add("--forbidden", **several, metavar="C=A>B", help="a transition that may not be made")
-    add("--costs", **several, metavar="C=FACTOR", help="factor on the squared change")
-    add("--max-changes", type=int, help="most columns that may change")
+    add(
+        "--steps",
+        **several,
+        metavar="C=STEP",
+        help="new values are multiples of STEP; any allows all numbers",
+    )
+    add("--levels", **several, metavar="C=A,B", help="the levels that a category may change to")
+    add("--order", **several, metavar="C=A,B", help="the levels of a category, lowest first")
+    add("--forbidden", **several, metavar="C=A>B", help="a category may not change from A to B")
+    add(
+        "--costs",
+        **several,
+        metavar="C=FACTOR",
+        help="multiply the squared change of a column in the cost",
+    )
+    add("--max-changes", type=int, help="largest number of columns that may change")
     add("--constraint", action="append", dest="constraints", metavar="TEXT",
-        help='such as "income >= 100 * age"')  # fmt: skip
+        help='a linear rule such as "income >= 100 * age"')  # fmt: skip
 
 
 def run_explain(chosen: argparse.Namespace) -> int:
-    """Run the command; errors of the user's are sentences, and 2."""
+    """Run the command; an error in the user's input is printed as a sentence, and returns 2."""
     if chosen.input is None and not chosen.example:
-        taken = " Options that take several words take INPUT, too, if it comes after them."
-        more = taken if chosen.output else ""
-        print(f"INPUT is missing.{more} What to type:\n{WHAT_TO_TYPE}", end="", file=sys.stderr)
+        swallowed = " Options that take several values take INPUT, too, if it comes after them."
+        hint = swallowed if chosen.output else ""
+        print(f"INPUT is missing.{hint} Examples:\n{EXAMPLES}", end="", file=sys.stderr)
         return 2
     try:
         with _notes(chosen.quiet):
@@ -131,11 +179,11 @@ def run_explain(chosen: argparse.Namespace) -> int:
                 return _run_example(chosen)
             if chosen.output is None:
                 raise OptionError(
-                    f"where to? Give an output: -o {chosen.input.stem}-answers.parquet"
+                    f"OUTPUT is missing; use -o {chosen.input.stem}-answers.parquet, for example."
                 )
             _explain(chosen)
     except KeyboardInterrupt:
-        print("\ninterrupted; run the same command again to go on.", file=sys.stderr)
+        print("\ninterrupted; run the same command again to continue.", file=sys.stderr)
         return 130
     except (VoiceError, ImportError, OSError) as error:
         print(f"voicecf explain: {_sentence(error)}", file=sys.stderr)
@@ -151,7 +199,7 @@ def _sentence(error: Exception) -> str:
 
 @contextmanager
 def _notes(quiet: bool) -> Iterator[None]:
-    """Say warnings as notes, a line each."""
+    """Print warnings as notes, one line each."""
     with warnings.catch_warnings():
         warnings.simplefilter("default")
         if quiet:
@@ -165,7 +213,7 @@ def _note(text: str) -> None:
 
 
 def _run_example(chosen: argparse.Namespace) -> int:
-    """Explain the wines; without an output, only show what comes out."""
+    """Explain the wines; without an output, only print a summary and the first answers."""
     from sklearn.datasets import load_wine
 
     wines = load_wine()
@@ -175,138 +223,140 @@ def _run_example(chosen: argparse.Namespace) -> int:
             writer = csv.writer(file)
             writer.writerow(wines.feature_names)
             writer.writerows(wines.data.tolist())
-        kept = chosen.output is not None
+        temporary = chosen.output is None
         chosen.output = chosen.output or Path(folder) / "answers.parquet"
-        work = _explain(chosen, kept)
-        if not (kept or chosen.quiet):
-            _show_some(work)
+        work = _explain(chosen, temporary=temporary)
+        if temporary and not chosen.quiet:
+            _print_first(work)
     return 0
 
 
-def _show_some(work: Work) -> None:
-    """Say the first answers in words."""
+def _print_first(work: Work) -> None:
+    """Print the first answers as sentences."""
     assert work.voice is not None
     rows = next(iter(work.request.source)).slice(0, 3)
     answers = work.voice.explain(rows, **work.request.question)
-    print("\nthe first of them (-o FILE keeps them all):")
+    print("\nthe first answers (-o FILE writes all of them):")
     for i in range(min(len(answers), 3)):
         print(f"  {answers.text(i)}")
 
 
-def _explain(chosen: argparse.Namespace, kept: bool = True) -> Work:
+def _explain(chosen: argparse.Namespace, *, temporary: bool = False) -> Work:
     from voicecf.files.opening import check_apart
     from voicecf.files.progress import Bar
     from voicecf.files.run import Work
 
-    asked = Asked(chosen, *read_words(chosen))
-    check_apart(asked.source.files, chosen.output)
-    kept_at = chosen.save_model
-    if kept_at is not None and not kept_at.absolute().parent.is_dir():
-        raise OptionError(f"--save-model {kept_at}: there is no folder {kept_at.parent}.")
+    job = Job(chosen, *read_options(chosen))
+    check_apart(job.source.files, chosen.output)
+    model_path = chosen.save_model
+    if model_path is not None and not model_path.absolute().parent.is_dir():
+        raise OptionError(f"--save-model {model_path}: there is no folder {model_path.parent}.")
     bar = Bar(quiet=chosen.quiet)
-    work = Work(asked.request(), chosen.overwrite, chosen.restart, bar)
+    work = Work(job.request(), chosen.overwrite, chosen.restart, bar)
     try:
-        tally = work.done(lambda: asked.explainer(bar))
+        tally = work.done(lambda: job.explainer(bar))
     finally:
         bar.end()
-    _save_model(chosen, asked, work)
+    _save_model(chosen, job, work)
     if not chosen.quiet:
-        _tell(work, tally.text(), kept)
+        _print_summary(work, tally.text(), temporary)
     return work
 
 
-def _tell(work: Work, text: str, kept: bool) -> None:
+def _print_summary(work: Work, text: str, temporary: bool) -> None:
     if work.nothing_to_do:
-        print(f"{work.request.output} is complete already; nothing was to be done.")
+        print(f"{work.request.output} is complete already; there was nothing to do.")
     elif work.went_on:
-        print(f"went on at row {work.went_on:,}.")
+        print(f"continued at row {work.went_on:,}.")
     print(text, end="")
-    if kept:
+    if not temporary:
         print(f"answers: {work.request.output}")
     if work.bad.exists():
         print(f"rows that were left out: {work.bad}")
 
 
-def _save_model(chosen: argparse.Namespace, asked: Asked, work: Work) -> None:
+def _save_model(chosen: argparse.Namespace, job: Job, work: Work) -> None:
     if chosen.save_model is None:
         return
     from voicecf.saving import save
 
-    voice = work.voice or asked.explainer(work.bar)
+    voice = work.voice or job.explainer(work.bar)
     save(voice, chosen.save_model)
 
 
-class Asked:
-    """A command line, as the library takes it."""
+class Job:
+    """The options and rules of a command line as arguments of the library."""
 
     def __init__(
-        self, chosen: argparse.Namespace, words: dict[str, Any], rules: dict[str, Any]
+        self, chosen: argparse.Namespace, options: dict[str, Any], rules: dict[str, Any]
     ) -> None:
-        self.chosen, self.words, self.rules = chosen, words, rules
+        self.chosen, self.options, self.rules = chosen, options, rules
         self.model = _loaded(chosen.model) if chosen.model else None
         self.source = self._source()
 
     def _source(self) -> Source:
         from voicecf.files.opening import input_files, open_source
 
-        options: dict[str, Any] = {}
+        reading: dict[str, Any] = {}
         if input_files(self.chosen.input)[1] == "csv":
-            options = {word: self.words[word] for word in READING}
-            options["categories"] = [*self.words["ignore"], *self.words["category"]]
+            reading = {name: self.options[name] for name in READING}
+            reading["categories"] = [*self.options["ignore"], *self.options["category"]]
             if self.model is not None:
-                options["kinds"] = _kinds(self.model)
-        return open_source(self.chosen.input, **options)
+                reading["kinds"] = _column_types(self.model)
+        return open_source(self.chosen.input, **reading)
 
     def request(self) -> Any:
-        """Return what is to be done."""
+        """Return the request that the run answers, and by which a later run recognises it."""
         from voicecf.files.request import Request
 
         question = self._question()
-        told = {**self.words, "rules": Rules.from_dict(self.rules).to_dict()}
-        del told["bad_rows"]
+        options = {**self.options, "rules": Rules.from_dict(self.rules).to_dict()}
+        del options["bad_rows"]
         if self.chosen.model:
-            told["model"] = hashlib.sha256(self.chosen.model.read_bytes()).hexdigest()
-        drops = self.words["missing"] == "drop"
-        bad_rows = self.words["bad_rows"]
-        return Request(self.source, self.chosen.output, told, question, bad_rows, None, drops)
+            options["model"] = hashlib.sha256(self.chosen.model.read_bytes()).hexdigest()
+        drop = self.options["missing"] == "drop"
+        bad_rows = self.options["bad_rows"]
+        return Request(self.source, self.chosen.output, options, question, bad_rows, None, drop)
 
     def _question(self) -> dict[str, Any]:
-        question = {"target": _target(self.words["target"]), "objective": self.words["objective"]}
-        for word in ("deepen", "alternatives", "limit"):
-            if self.words[word]:
-                question[word] = self.words[word]
+        options = self.options
+        question = {"target": _target(options["target"]), "objective": options["objective"]}
+        for name in ("deepen", "alternatives", "limit"):
+            if options[name]:
+                question[name] = options[name]
         if set(self.rules) <= {"immutable", "bounds"}:
-            return {**question, **self.rules}  # which may be a box, and quick
+            return {**question, **self.rules}
         return {**question, "rules": Rules.from_dict(self.rules)}
 
     def explainer(self, bar: Any) -> Explainer:
-        """Return the explainer: the saved one, or one that is fitted to the rows."""
+        """Return the saved explainer, or fit one to the rows."""
         from voicecf.cli import fitting
 
         if self.model is not None:
             return self.model
-        words = self.words
+        options = self.options
         choice = fitting.Choice(
-            words["k"], words["weights"], words["scale"], words["missing"],
-            tuple(words["ignore"]), tuple(words["category"]), words["seed"], self._options(),
+            options["k"], options["weights"], options["scale"], options["missing"],
+            tuple(options["ignore"]), tuple(options["category"]), options["seed"],
+            self._voice_options(),
         )  # fmt: skip
         columns = fitting.Columns.of(self.source.schema, choice)
-        rows = fitting.Selected(self.source, columns, words["missing"], words["bad_rows"])
+        rows = fitting.Selected(self.source, columns, options["missing"], options["bad_rows"])
         if not self.chosen.quiet:
             for note in (*columns.notes, *fitting.doubts(self.source, columns, choice)):
                 _note(note)
         return fitting.fitted(fitting.unfitted(columns, choice), rows, bar.say)
 
-    def _options(self) -> dict[str, Any]:
-        """Return the options of VoICE."""
-        contraction = self.words["contraction"]
+    def _voice_options(self) -> dict[str, Any]:
+        """Return the options of the constructor of VoICE."""
+        contraction = self.options["contraction"]
         if contraction != "retain":
             contraction = number(contraction, "--contraction")
         return {
             "contraction": contraction,
-            "retain": self.words["retain"],
-            "bounds": "data" if self.words["box"] == "data" else None,
-            "margin": self.words["margin"],
+            "retain": self.options["retain"],
+            "bounds": "data" if self.options["box"] == "data" else None,
+            "margin": self.options["margin"],
         }
 
 
@@ -316,21 +366,21 @@ def _loaded(path: Path) -> Explainer:
     return load_explainer(path)  # type: ignore[no-any-return]
 
 
-def _kinds(voice: Explainer) -> dict[str, str]:
-    """Return the types that the columns of an explainer have in a CSV file."""
-    kinds: dict[str, str] = {}
+def _column_types(voice: Explainer) -> dict[str, str]:
+    """Return the types with which the number columns of an explainer are read from a CSV file."""
+    types: dict[str, str] = {}
     for column in voice.space_.columns:
         if column.kind == "number" or column.declared:
-            kinds |= dict.fromkeys(map(str, column.sources), "int64" if column.whole else "double")
-    return kinds
+            types |= dict.fromkeys(map(str, column.sources), "int64" if column.whole else "double")
+    return types
 
 
-def _target(given: Any) -> Any:
-    if given in ("nearest", "each") or isinstance(given, int):
-        return given
+def _target(target: Any) -> Any:
+    if target in ("nearest", "each") or isinstance(target, int):
+        return target
     try:
-        return int(given)
+        return int(target)
     except ValueError:
         raise OptionError(
-            f'--target {given}: use the number of a segment, "nearest" or "each".'
+            f'--target {target}: use the number of a segment, "nearest" or "each".'
         ) from None

@@ -1,4 +1,4 @@
-"""From the columns of files to a fitted explainer: which columns, which steps, which model."""
+"""Fit an explainer to files: choose the columns, build the pipeline, learn in passes."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from voicecf.voice import VoICE
 __all__ = ["Choice", "Columns", "Selected", "fitted", "unfitted"]
 
 SCALERS = {"standard": StandardScaler, "minmax": MinMaxScaler}
-# Different texts in the first rows from which on a column is taken for names, not for a category.
+# A text column with more distinct values than this in the first rows is no category, but names.
 NAMES = 100
 
 
 @dataclass(frozen=True)
 class Choice:
-    """How files are segmented.
+    """Options of the clustering.
 
     Attributes
     ----------
@@ -41,13 +41,13 @@ class Choice:
         Plain k-means, or with learned feature weights.
     scale : "standard", "minmax" or "none"
     missing : "stop", "drop" or "fill"
-        What to do about missing values: a bad row, a row to leave out, or one to fill in: numbers
-        with the median; of a category, missing is a level of its own.
+        Missing values make a bad row, drop the row, or are filled in: numbers by the median, while
+        for a category missing is a level of its own.
     ignore, category : tuple of str
-        Columns to carry along; columns that are categories, whatever they look like.
+        Columns that are copied but not clustered; columns that are categories, whatever their type.
     seed : int
     options : dict
-        Of `VoICE`: contraction, retain, bounds, margin.
+        Options of `VoICE`: contraction, retain, bounds, margin.
     """
 
     k: int = 3
@@ -62,7 +62,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class Columns:
-    """Which columns are clustered, as what, and why others are not."""
+    """The columns that are clustered, as numbers or as categories; notes say why others are not."""
 
     numbers: list[str]
     categories: list[str]
@@ -72,13 +72,15 @@ class Columns:
     def of(cls, schema: pa.Schema, choice: Choice) -> Columns:
         """Sort the columns of files by their types."""
         names = schema.names
-        for word in ("ignore", "category"):
-            for name in getattr(choice, word):
-                known_column(name, names, f"--{word}")
+        for option in ("ignore", "category"):
+            for name in getattr(choice, option):
+                known_column(name, names, f"--{option}")
         both = set(choice.ignore) & set(choice.category)
         if both:
-            raise OptionError(f"{listed(both)} cannot be in both --ignore and --category.")
-        numbers, categories, aside = [], [], []
+            raise OptionError(
+                f"{listed(both)} cannot be in both --ignore and --category; drop it from one."
+            )
+        numbers, categories, others = [], [], []
         for field in schema:
             if field.name in choice.ignore:
                 continue
@@ -87,12 +89,13 @@ class Columns:
             elif pa.types.is_integer(field.type) or pa.types.is_floating(field.type):
                 numbers.append(field.name)
             else:
-                aside.append(f"{field.name!r} ({field.type})")
+                others.append(f"{field.name!r} ({field.type})")
         if not numbers and not categories:
             raise DataError(
-                "no column is left to cluster; the files hold neither numbers nor text."
+                "no column is left to cluster: segments need at least one column of numbers or "
+                "text that is not in --ignore."
             )
-        notes = [f"set aside, being neither numbers nor text: {', '.join(aside)}"] if aside else []
+        notes = [f"not used, as neither numbers nor text: {', '.join(others)}"] if others else []
         return cls(numbers, categories, notes)
 
     @property
@@ -110,7 +113,7 @@ def _is_category(kind: Any) -> bool:
 
 
 def unfitted(columns: Columns, choice: Choice) -> VoICE:
-    """Return the explainer of the pipeline that some columns need.
+    """Return an unfitted explainer of a pipeline for the given columns.
 
     Examples
     --------
@@ -123,26 +126,28 @@ def unfitted(columns: Columns, choice: Choice) -> VoICE:
         model: Any = SHARK(choice.k, random_state=choice.seed)
     else:
         model = KMeans(choice.k, n_init=10, random_state=choice.seed)
-    numbers: list[Any] = []
+    steps: list[Any] = []
     if choice.missing == "fill" and columns.numbers:
-        numbers.append(SimpleImputer(strategy="median"))
+        steps.append(SimpleImputer(strategy="median"))
     if choice.scale != "none" and columns.numbers:
-        numbers.append(SCALERS[choice.scale]())
+        steps.append(SCALERS[choice.scale]())
     options = choice.options or {}
     if not columns.categories:
-        return VoICE(make_pipeline(*numbers, model) if numbers else model, **options)
-    ways: list[Any] = [("text", OneHotEncoder(), columns.categories)]
+        return VoICE(make_pipeline(*steps, model) if steps else model, **options)
+    transformers: list[Any] = [("text", OneHotEncoder(), columns.categories)]
     if columns.numbers:
-        ways.insert(0, ("numbers", _one(numbers), columns.numbers))
-    return VoICE(make_pipeline(ColumnTransformer(ways), model), **options)
+        transformers.insert(0, ("numbers", _one_step(steps), columns.numbers))
+    return VoICE(make_pipeline(ColumnTransformer(transformers), model), **options)
 
 
-def _one(steps: list[Any]) -> Any:
-    return "passthrough" if not steps else steps[0] if len(steps) == 1 else make_pipeline(*steps)
+def _one_step(steps: list[Any]) -> Any:
+    if not steps:
+        return "passthrough"
+    return steps[0] if len(steps) == 1 else make_pipeline(*steps)
 
 
 class Selected:
-    """The clustered columns of files, without the rows that cannot be used; read at will.
+    """The clustered columns of files, without unusable rows; can be iterated several times.
 
     Parameters
     ----------
@@ -159,37 +164,37 @@ class Selected:
         self.check = Check(columns.numbers, levels, lambda row: False)
 
     def __iter__(self) -> Iterator[pa.Table]:
-        """Read tables."""
+        """Yield tables of usable rows."""
         for chunk in self.source.chunks():
             cells = self.check.cells(chunk.table)
-            sound = chunk.without({i: c for i, c in cells.items() if not self._filled(c)})
-            for bad in sound.bad:
+            usable = chunk.without({i: c for i, c in cells.items() if not self._filled(c)})
+            for bad in usable.bad:
                 if self.bad_rows == "stop" and not (bad.missing and self.missing == "drop"):
                     raise BadRowError(bad)
-            if len(sound.rows):
-                yield sound.table.select(self.columns.every)
+            if len(usable.rows):
+                yield usable.table.select(self.columns.every)
 
     def _filled(self, cell: tuple[str, str, str]) -> bool:
         return self.missing == "fill" and cell[2] == MISSING
 
 
 def fitted(voice: VoICE, rows: Selected, say: Callable[[str], Any] = str) -> VoICE:
-    """Fit an explainer to the rows of files, pass by pass; `say` is told about each."""
+    """Fit an explainer to the rows of files; `say` is called with a text for each pass."""
     if next(iter(rows), None) is None:
-        raise DataError("there are no rows to learn clusters from.")
+        raise DataError("there are no rows to learn segments from.")
     try:
         if rows.missing == "fill":
-            # Passes turn Arrow's gaps into those of pandas, which an encoder takes for others.
+            # Streaming would turn None into NaN, which OneHotEncoder treats as another level.
             return voice.fit(pa.concat_tables(rows).combine_chunks())
         return fit(voice, rows, progress=lambda turn, n: say(f"learning: pass {turn}, {n:,} rows"))
     except VoiceError:
         raise
-    except ValueError as error:  # in scikit-learn's words
-        raise DataError(f"the clusters cannot be learned: {str(error).splitlines()[0]}") from None
+    except ValueError as error:  # raised by scikit-learn
+        raise DataError(f"the segments cannot be learned: {str(error).splitlines()[0]}") from None
 
 
 def doubts(source: Source, columns: Columns, choice: Choice) -> list[str]:
-    """Look at the first rows: refuse names taken for categories, doubt numbers that count rows."""
+    """Check the first rows: refuse names as a category, return notes on numbers that count rows."""
     head = next(iter(source), None)
     if head is None or head.num_rows < 3:
         return []
@@ -198,13 +203,13 @@ def doubts(source: Source, columns: Columns, choice: Choice) -> list[str]:
         if count > NAMES and name not in choice.category:
             raise DataError(
                 f"column {name!r} has {count:,} different texts in the first {head.num_rows:,} "
-                f"rows: names, not a category? Carry it along with --ignore {name!r}, or keep it "
-                f"with --category {name!r}."
+                "rows, as a column of names has. Leave it out of the segments with "
+                f"--ignore {name!r}, or use it as a category with --category {name!r}."
             )
     counting = [name for name in columns.numbers if _counts_rows(head[name])]
     return [
-        f"column {name!r} just counts rows; if it is no measurement, carry it along with "
-        f"--ignore {name!r}"
+        f"column {name!r} just counts the rows; unless it is a measurement, leave it out of the "
+        f"segments with --ignore {name!r}"
         for name in counting
     ]
 

@@ -1,4 +1,4 @@
-"""Measures of answers and of models: the paper's, for anybody's model and data."""
+"""The paper's measures of counterfactuals and of clusterings."""
 
 from voicecf.diagnostics.measures import (
     ContractionSummary,

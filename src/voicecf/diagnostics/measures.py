@@ -1,7 +1,7 @@
-"""Measures of answers and of models: the paper's, for anybody's model and data.
+"""The paper's measures of counterfactuals and of clusterings.
 
-Answers: validity, feasibility, cost, changed features, r*, tau. Models: contraction, weight
-concentration, agreement with known classes.
+Of counterfactuals: validity, feasibility, cost, changed features, r*, tau. Of clusterings:
+contraction, weight concentration, agreement with known classes.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from voicecf.geometry.clustering import Clustering
 if TYPE_CHECKING:
     from voicecf.counterfactuals import Counterfactuals
 
-# A move of a coordinate that is no larger than this is no change: the paper's, in the units of X.
+# The paper's threshold, in the units of X: a smaller move of a feature does not count as a change.
 CHANGED = 1e-9
-# Within a one-hot block: fewer effective features than this are one dummy, more are the block.
+# A one-hot block with fewer effective features than this is dominated by a single dummy.
 SEVERAL = 1.5
 
 
 def adjusted_rand_index(labels: Any, reference: Any) -> float:
-    """Agreement of a clustering with known classes: 1 if they are the same, 0 as good as chance.
+    """Return the adjusted Rand index of clusters and known classes: 1 if equal, 0 by chance.
 
     Parameters
     ----------
@@ -56,11 +56,11 @@ def validity(points: Any, model: Any, target: Any) -> float:
     Parameters
     ----------
     points : array of shape (n, d)
-        Counterfactuals; a row of NaN is no answer, and not valid.
+        Counterfactuals. A row with NaN has no answer and counts as not valid.
     model : estimator
         Fitted, with `cluster_centers_`.
     target : int or array of shape (n,)
-        The cluster of all points, or one each.
+        Target cluster of all points, or of each point.
 
     Returns
     -------
@@ -118,7 +118,7 @@ def changed_features(factual: Any, points: Any, tolerance: Any = CHANGED) -> NDA
     factual, points : array of shape (n, d)
         Rows before and after.
     tolerance : float or array of shape (d,)
-        A move no larger than this is no change.
+        A move no larger than this does not count as a change.
 
     Returns
     -------
@@ -139,28 +139,28 @@ def _rows(points: Any) -> Array:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What n answers are worth. Means are over those that are feasible; NaN if none is.
+    """Averages over n counterfactuals. Means are over the feasible ones; NaN if there are none.
 
     Attributes
     ----------
     n : int
-        Answers asked for.
+        Number of answers that were asked for.
     n_feasible : int
-        Answers found.
+        Number of answers that were found.
     cost : float
         Mean of D_w.
     changed : float
         Mean number of changed features.
     changed_share : float
-        That, of all features.
+        `changed` as a share of all features.
     r_star : float
         Mean number of features that were allowed to change: r* for shortest prefixes.
     r_star_over_d : float
-        That, of all features.
+        `r_star` as a share of all features.
     single_feature : float
-        Share of all n that one feature suffices for.
+        Share of all n answers for which one feature suffices.
     tau : float
-        Mean directional tolerance; infinite if one answer can go any distance.
+        Mean directional tolerance; infinite if that of some answer is.
     """
 
     n: int
@@ -180,7 +180,7 @@ class Evaluation:
 
     @classmethod
     def of(cls, cf: Counterfactuals) -> Evaluation:
-        """Evaluate what an explainer returned.
+        """Evaluate the answers of an explainer.
 
         Examples
         --------
@@ -241,20 +241,20 @@ def evaluate(
     """
     factual, points = _rows(factual), _rows(points)
     n, d = points.shape
-    kept = np.isfinite(points).all(axis=1)
-    kept = kept if feasible is None else kept & np.asarray(feasible, dtype=np.bool_)
-    changed = changed_features(factual[kept], points[kept])
-    allowed = changed if cardinality is None else np.asarray(cardinality)[kept]
+    found = np.isfinite(points).all(axis=1)
+    found = found if feasible is None else found & np.asarray(feasible, dtype=np.bool_)
+    changed = changed_features(factual[found], points[found])
+    allowed = changed if cardinality is None else np.asarray(cardinality)[found]
     return Evaluation(
         n=n,
-        n_feasible=int(kept.sum()),
-        cost=_mean(intervention_cost(factual[kept], points[kept], weights)),
+        n_feasible=int(found.sum()),
+        cost=_mean(intervention_cost(factual[found], points[found], weights)),
         changed=_mean(changed),
         changed_share=_mean(changed) / d,
         r_star=_mean(allowed),
         r_star_over_d=_mean(allowed) / d,
         single_feature=float((allowed == 1).sum() / n) if n else float("nan"),
-        tau=_mean([] if tau is None else np.asarray(tau)[kept]),
+        tau=_mean([] if tau is None else np.asarray(tau)[found]),
     )
 
 
@@ -264,7 +264,7 @@ def _mean(values: Any) -> float:
 
 @dataclass(frozen=True)
 class ContractionSummary:
-    """How far each cell can shrink towards its centroid without losing a member.
+    """How far each cell can be contracted towards its centroid without losing a member.
 
     Attributes
     ----------
@@ -294,7 +294,7 @@ class ContractionSummary:
 
     @property
     def score(self) -> float:
-        """Median over the clusters of their median scores: small if members sit centrally."""
+        """Median over the clusters of `median_score`: small if members lie near their centroids."""
         return float(np.nanmedian(self.median_score))
 
 
@@ -317,10 +317,10 @@ def contraction_summary(
     labels : array of shape (n,), optional
         Clusters of the rows; what the model predicts if left out.
     bounds : (lo, hi), optional
-        A box that is contracted along with the cell. With the observed range as box, alpha is
-        1 wherever a member sits on its face.
+        Bounds that are contracted along with the cell. With the observed range as bounds, alpha is
+        1 wherever a member has the smallest or largest value of a column.
     floor : float
-        Rows of the cell with an offset at most this are left out. 0 leaves out coinciding
+        Constraints of the cell with an offset of at most this are left out. 0 leaves out coinciding
         centroids only, and does not depend on the scale of the weights.
 
     Returns
@@ -354,20 +354,21 @@ def _sides(bounds: tuple[Any, Any], d: int) -> tuple[Array, Array]:
 
 @dataclass(frozen=True)
 class WeightConcentration:
-    """How few features a weighted clustering really uses.
+    """How strongly the weights of a clustering are concentrated on few features.
 
     Attributes
     ----------
     max_weight : float
         Largest weight; weights sum to 1.
     effective : float
-        Effective number of features, 1 / sum w^2: d if they are equal, 1 if one has it all.
+        Effective number of features, 1 / sum w^2: d for equal weights, 1 if one feature has
+        all the weight.
     top2_mass : float
-        The two largest weights together.
+        Sum of the two largest weights.
     dominant : str
-        The column with the most weight, its one-hot features taken together.
+        The column with the most weight; the weights of its one-hot features are added up.
     kind : "feature", "dummy" or "block"
-        Whether that is a feature of its own, one dummy of a category, or several of them.
+        Whether its weight lies on a feature of its own, on one dummy of a category, or on several.
     """
 
     max_weight: float
@@ -378,7 +379,7 @@ class WeightConcentration:
 
     @property
     def label(self) -> str:
-        """The dominant column in words: "age", "job dummy" or "job block"."""
+        """The dominant column with its kind: "age", "job dummy" or "job block"."""
         return self.dominant if self.kind == "feature" else f"{self.dominant} {self.kind}"
 
 
@@ -387,7 +388,7 @@ def weight_concentration(
     names: Sequence[str] | None = None,
     blocks: Mapping[str, Iterable[int]] | None = None,
 ) -> WeightConcentration:
-    """Measure how concentrated feature weights are, and on what.
+    """Measure how concentrated feature weights are, and on which column.
 
     Parameters
     ----------
@@ -411,7 +412,9 @@ def weight_concentration(
     """
     w = np.asarray(weights, dtype=np.float64)
     if w.ndim != 1 or (w < 0).any() or not w.sum() > 0:
-        raise DataError("weights must be numbers, none negative and not all zero: one a feature.")
+        raise DataError(
+            "weights must be one number for each feature, none negative and not all zero."
+        )
     w = w / w.sum()
     names = [f"x{i}" for i in range(len(w))] if names is None else [str(name) for name in names]
     dominant, members = _dominant(w, names, blocks or {})
@@ -430,7 +433,7 @@ def weight_concentration(
 def _dominant(
     weights: Array, names: list[str], blocks: Mapping[str, Iterable[int]]
 ) -> tuple[str, list[int]]:
-    """Name the column with the most weight, and its features; the first of equals."""
+    """Return the column with the most weight (the first of equals), and its features."""
     columns = {name: list(positions) for name, positions in blocks.items()}
     taken = {i for positions in columns.values() for i in positions}
     columns |= {name: [i] for i, name in enumerate(names) if i not in taken}

@@ -1,8 +1,8 @@
-"""What a projection onto the bisector of two centroids misses when there are more than two.
+"""How often pairwise projections miss their target, and by how much.
 
-The pairwise projection (CFCLUST's) looks at a row's own and the target's centroid only, so it may
-end in a third cluster. Here that is counted and priced: one compiled pass over all pairs of row and
-target, then a projection onto the whole cell for those that missed it.
+The pairwise projection (CFCLUST's) takes only the row's own and the target's centroid into account,
+so it may end in a third cluster. One compiled pass over all pairs of row and target finds these
+cases; a projection onto the whole cell gives the cost of repairing them.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from voicecf.geometry.clustering import Clustering
 from voicecf.parallel import in_parallel
 from voicecf.solver.projection import project
 
-# How much closer a third centroid may be, in squared distance, to a point that counts as valid.
+# A point is still valid if another centroid is nearer by at most this, in squared distance.
 SLACK = 1e-8
-# Rows whose pairs are in memory at once.
+# Number of rows whose pairs are in memory at once.
 BLOCK = 1 << 16
 
 
@@ -47,7 +47,7 @@ def repair_cost(pairwise: Any, valid: Any) -> Array:
 
 
 def relative_underestimation(pairwise_cost: Any, full_cost: Any) -> Array:
-    """Share of the true cost that a pairwise answer leaves out; 0 where nothing had to change.
+    """Share of the true cost by which a pairwise answer underestimates it; 0 if that cost is 0.
 
     Parameters
     ----------
@@ -65,28 +65,28 @@ def relative_underestimation(pairwise_cost: Any, full_cost: Any) -> Array:
     array([0.25, 0.  ])
     """
     pairwise, full = (np.asarray(c, dtype=np.float64) for c in (pairwise_cost, full_cost))
-    left_out = full - pairwise
-    return np.divide(left_out, full, out=np.zeros_like(left_out), where=full > 0)
+    missing = full - pairwise
+    return np.divide(missing, full, out=np.zeros_like(missing), where=full > 0)
 
 
 @dataclass(frozen=True)
 class PairwiseComparison:
-    """How often pairwise projections end in their target, and what it takes to get there.
+    """How often pairwise projections end in their target, and the cost of repairing the others.
 
-    Two comparisons add up, so that several models or datasets can be pooled.
+    Comparisons can be added, to pool several models or datasets.
 
     Attributes
     ----------
     comparisons : int
-        Pairs of row and other cluster.
+        Number of pairs of a row and another cluster.
     valid : int
-        Pairwise points that lie in their target.
+        Number of pairwise points that lie in their target.
     repaired : int
-        Invalid ones whose projection onto the whole cell lies in the target.
+        Number of invalid ones whose projection onto the whole cell lies in the target.
     repair : float
-        Squared distances from the invalid pairwise points to that projection, summed.
+        Sum of the squared distances from the invalid pairwise points to that projection.
     underestimation : float
-        Shares of the true cost that the invalid pairwise points leave out, summed.
+        Sum of the shares of the true cost that the invalid pairwise points underestimate.
     """
 
     comparisons: int = 0
@@ -106,7 +106,7 @@ class PairwiseComparison:
 
     @property
     def invalid(self) -> int:
-        """Pairwise points that lie in a third cluster."""
+        """Number of pairwise points that lie in a third cluster."""
         return self.comparisons - self.valid
 
     @property
@@ -127,7 +127,7 @@ class PairwiseComparison:
 
     @property
     def relative_underestimation(self) -> float:
-        """Mean share of the true cost that the invalid points leave out; 0 if there are none."""
+        """Mean share of the true cost that invalid points underestimate; 0 if there are none."""
         return self.underestimation / self.invalid if self.invalid else 0.0
 
 
@@ -137,13 +137,13 @@ def compare_pairwise(
     """Compare the pairwise projection of every row to every other cluster with the full one.
 
     The pairwise projection (CFCLUST's) goes to the bisector of the row's own and the target's
-    centroid. With more than two clusters it may lie in a third. One compiled pass tells which do,
-    and only these are projected onto the whole cell.
+    centroid. With more than two clusters it may end in a third one. One compiled pass finds these
+    cases, and only they are projected onto the whole cell.
 
     Parameters
     ----------
     model : estimator
-        Fitted, with `cluster_centers_`; feature weights are not looked at.
+        Fitted, with `cluster_centers_`; feature weights are ignored.
     X : array of shape (n, d)
         Rows in the model's coordinates.
     labels : array of shape (n,), optional
@@ -152,7 +152,7 @@ def compare_pairwise(
         A point is valid if its squared distance to the target's centroid is at most every other
         one plus this.
     block : int
-        Rows whose pairs are held in memory at once; the result does not depend on it beyond
+        Number of rows whose pairs are in memory at once; the result does not depend on it, up to
         rounding.
 
     Returns
@@ -182,7 +182,7 @@ def compare_pairwise(
 
 @dataclass(frozen=True)
 class _Pairs:
-    """Rows, their clusters, and unweighted centroids measured from an origin amid them."""
+    """Rows, their clusters, and unweighted centroids relative to the mean of all centroids."""
 
     X: Array
     labels: NDArray[np.int64]
@@ -207,7 +207,7 @@ class _Pairs:
         )
 
     def compare(self, first: int, last: int) -> PairwiseComparison:
-        """Compare all pairs of some rows."""
+        """Compare all pairs of the rows from `first` to before `last`."""
         k = len(self.centers)
         missed = self._missed(first, last)
         found = PairwiseComparison((last - first) * (k - 1), (last - first) * (k - 1))

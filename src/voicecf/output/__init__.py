@@ -1,1 +1,1 @@
-"""What is printed: sentences, short numbers, JSON."""
+"""Answers as sentences, tables and JSON, in few digits."""

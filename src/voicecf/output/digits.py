@@ -1,4 +1,4 @@
-"""Answers in few digits that still land: what sentences, cards and JSON print."""
+"""Answers rounded to few digits such that they still land in their target."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from voicecf.status import Status
 from voicecf.table.frames import Cells
 from voicecf.table.rows import Rows, side_of
 
-# The coarsest decimal place is this many below the first digit of a change, so that rounding adds
-# or takes at most a hundredth of it; then so many finer ones are tried.
-BELOW, FINER = 2, 13
+# Rounding starts BELOW decimal places after the first digit of a change, so that it alters the
+# change by at most a hundredth; PLACES decimal places are tried.
+BELOW, PLACES = 2, 13
 
 
 def rounded(answers: Outcome) -> Outcome:
-    """Return the answers with as few digits as still land; see `Counterfactuals.rounded`."""
+    """Return the answers in as few digits as still land; see `Counterfactuals.rounded`."""
     space, n = answers.space, len(answers)
     if n == 0:
         return answers
@@ -30,10 +30,10 @@ def rounded(answers: Outcome) -> Outcome:
     points = answers.points.astype(np.float64)
     rows = np.flatnonzero(answers.feasible & (answers.status != Status.ALREADY))
     rows = rows[answers.changes[rows].any(axis=1)]
-    for tried in _candidates(answers):
+    for candidate_of in _candidates(answers):
         if not len(rows):
             break
-        candidate, changed = tried(rows), answers.changes[rows]
+        candidate, changed = candidate_of(rows), answers.changes[rows]
         typed_in = _typed_in(answers, rows, candidate, changed)
         read = space.read_again(typed_in)
         lands = _lands(answers, rows, read)
@@ -50,10 +50,10 @@ def rounded(answers: Outcome) -> Outcome:
 
 
 def _candidates(answers: Outcome) -> Iterator[Any]:
-    """Yield functions from rows to values, (rows, columns): fewest digits first.
+    """Yield functions from rows to rounded values, shape (rows, columns), fewest digits first.
 
-    Of each number of digits first the nearest values; then those a little further than the answer
-    goes, which is where a cell is wider.
+    For each number of digits the values are rounded to the nearest, then away from the row: a
+    slightly larger change lies deeper in the target's cell.
     """
     before, after = (np.column_stack([_floats(v) for v in side]) for side in answers.values)
     size = np.where(np.isnan(before), np.abs(after), np.abs(after - before))
@@ -61,54 +61,57 @@ def _candidates(answers: Outcome) -> Iterator[Any]:
         first = np.nan_to_num(np.floor(np.log10(size)), neginf=0.0).astype(np.int64) - BELOW
     continuous = np.array([is_continuous(answers, c) for c in range(after.shape[1])])
 
-    def tried(rows: Ints, finer: int, outward: bool) -> Array:
-        way = np.sign(after[rows] - before[rows]) if outward else None
-        made = decimal(after[rows], first[rows] - finer, way)
-        return np.where(continuous, _inside(answers, rows, made), after[rows])
+    def candidate(rows: Ints, finer: int, outward: bool) -> Array:
+        direction = np.sign(after[rows] - before[rows]) if outward else None
+        values = decimal(after[rows], first[rows] - finer, direction)
+        return np.where(continuous, _inside(answers, rows, values), after[rows])
 
-    for finer in range(FINER):
+    for finer in range(PLACES):
         for outward in (False, True):
-            yield lambda rows, finer=finer, outward=outward: tried(rows, finer, outward)
+            yield lambda rows, finer=finer, outward=outward: candidate(rows, finer, outward)
 
 
-def decimal(values: Any, places: Any, way: Any = None) -> Any:
-    """Round values to a decimal place: to the nearest, or up or down by the sign of `way`.
+def decimal(values: Any, places: Any, direction: Any = None) -> Any:
+    """Round values to a decimal place: to the nearest, or up or down by the sign of `direction`.
+
+    Place 0 is that of the ones, -1 that of the tenths.
 
     Examples
     --------
     >>> from voicecf.output.digits import decimal
-    >>> decimal(949.97, 0), decimal(0.12341, -3, way=1.0)
+    >>> decimal(949.97, 0), decimal(0.12341, -3, direction=1.0)
     (np.float64(950.0), np.float64(0.124))
     """
     places = np.asarray(places)
     down, up = 10.0 ** np.maximum(places, 0), 10.0 ** np.maximum(-places, 0)
-    # One of both is 1, and dividing by a power of ten gives the double nearest to the decimal.
+    # One of the two is 1. Dividing by a power of ten gives the double nearest to the decimal;
+    # multiplying by a negative power would not.
     scaled = np.asarray(values) * up / down
-    if way is None:
+    if direction is None:
         whole = np.rint(scaled)
     else:
-        whole = np.where(np.asarray(way) > 0, np.ceil(scaled), np.floor(scaled))
+        whole = np.where(np.asarray(direction) > 0, np.ceil(scaled), np.floor(scaled))
     return np.where(np.isfinite(scaled), whole * down / up, values)[()]
 
 
 def is_continuous(answers: Outcome, c: int) -> bool:
-    """Tell whether a column may take any number, so that it can be rounded."""
+    """Tell whether a column may take any number in its bounds, so that it can be rounded."""
     grids = answers.question.allowed.grids
     return answers.space.columns[c].free and (grids is None or grids[c] is None)
 
 
 def _inside(answers: Outcome, rows: Ints, values: Array) -> Array:
-    """Return values within the bounds of their columns."""
-    of, columns = answers.row[rows], range(values.shape[1])
+    """Return values clipped to the bounds of their columns."""
+    at, columns = answers.row[rows], range(values.shape[1])
     sides = [
-        np.column_stack([np.broadcast_to(side_of(side, of, c), len(of)) for c in columns])
+        np.column_stack([np.broadcast_to(side_of(side, at, c), len(at)) for c in columns])
         for side in answers.question.allowed.sides
     ]
     return np.asarray(np.fmin(np.fmax(values, sides[0]), sides[1]))
 
 
 def _typed_in(answers: Outcome, rows: Ints, values: Array, touched: Mask) -> Rows:
-    """Return the user's rows with values typed into the touched columns."""
+    """Return the user's rows with new values in the touched columns."""
     space, cells = answers.space, {}
     for c, column in enumerate(space.columns):
         which = np.flatnonzero(touched[:, c])
@@ -120,7 +123,7 @@ def _typed_in(answers: Outcome, rows: Ints, values: Array, touched: Mask) -> Row
 
 
 def _lands(answers: Outcome, rows: Ints, read: Rows) -> Mask:
-    """Tell which typed-in rows the model puts into their target, beyond doubt, within the rules."""
+    """Tell which rows, read again, are in their target by a safe margin and satisfy the rules."""
     learned = answers.question.learned
     _, doubtful = learned.clustering.nearest(read.seen)
     lands = (learned.labels(read) == answers.target[rows]) & ~doubtful
@@ -131,13 +134,13 @@ def _lands(answers: Outcome, rows: Ints, read: Rows) -> Mask:
 
 def _coordinates(answers: Outcome, rows: Ints, read: Array, touched: Mask) -> Array:
     """Return coordinates as read where a column was touched, bit for bit the row's elsewhere."""
-    made = answers.rows.points[answers.row[rows]]
+    points = answers.rows.points[answers.row[rows]]
     for c, column in enumerate(answers.space.columns):
         cells = np.ix_(touched[:, c], column.places)
-        made[cells] = read[cells]
-    return made
+        points[cells] = read[cells]
+    return points
 
 
 def _floats(values: NDArray[Any]) -> Array:
-    """Return numbers as they are, and NaN for levels."""
+    """Return numbers as doubles, and NaN for the levels of a category."""
     return np.full(len(values), np.nan) if values.dtype == object else values.astype(np.float64)

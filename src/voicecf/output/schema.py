@@ -1,4 +1,4 @@
-"""Answers as strict JSON, and the schema that it keeps to."""
+"""Answers as strict JSON, and the schema of that JSON."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from voicecf.status import Status
 __all__ = ["JSON_SCHEMA", "as_json"]
 
 FORMAT, VERSION = "voicecf/counterfactuals", 1
-# Outcomes without a changed row.
-NOTHING = ("infeasible", "unresolved")
+# Statuses without a changed row.
+WITHOUT_ROW = (Status.INFEASIBLE, Status.UNRESOLVED)
 
 _INTEGER = {"type": "integer"}
 _COUNT = {"type": "integer", "minimum": 0}
-_NUMBER = {"type": ["number", "null"], "description": "null where there is none."}
-_REACH = {
+_NUMBER = {"type": ["number", "null"], "description": "null if there is no such number."}
+_NUMBER_OR_INFINITY = {
     "anyOf": [{"type": ["number", "null"]}, {"const": "Infinity"}],
-    "description": 'null where there is none; the string "Infinity" where nothing is in the way.',
+    "description": 'null if there is no answer; the string "Infinity" if there is no limit.',
 }
 _VALUE = {
     "type": ["number", "string", "boolean", "null"],
@@ -42,7 +42,7 @@ _CHANGE = {
         "column": {"type": "string"},
         "from": _VALUE,
         "to": _VALUE,
-        "delta": {"type": ["number", "null"], "description": "null where no number says it."},
+        "delta": {"type": ["number", "null"], "description": "null for a category."},
     },
     "required": ["column", "from", "to", "delta"],
     "additionalProperties": False,
@@ -52,13 +52,16 @@ _ANSWER = {
     "source": {**_INTEGER, "description": "Cluster of the row."},
     "target": {**_INTEGER, "description": "Cluster of the answer."},
     "status": {"enum": [status.name.lower() for status in Status]},
-    "diagnosis": {"type": "string", "description": "The status in words, with a remedy."},
+    "diagnosis": {
+        "type": "string",
+        "description": "What the status means, and what to do about it.",
+    },
     "feasible": {"type": "boolean"},
     "cost": _NUMBER,
     "n_changed": _COUNT,
-    "cardinality": {**_INTEGER, "description": "Columns that were allowed to change."},
-    "rho": _REACH,
-    "tau": _REACH,
+    "cardinality": {**_INTEGER, "description": "Number of columns that were allowed to change."},
+    "rho": _NUMBER_OR_INFINITY,
+    "tau": _NUMBER_OR_INFINITY,
     "alpha": _NUMBER,
     "gap": _NUMBER,
     "text": {"type": "string", "description": "The answer in a sentence."},
@@ -102,7 +105,7 @@ JSON_SCHEMA: dict[str, Any] = {
 
 
 def as_json(outcome: Outcome, *, indent: int | None = None) -> str:
-    """Write answers as strict JSON, as `JSON_SCHEMA` has it, in few digits that still land.
+    """Return answers as strict JSON that follows `JSON_SCHEMA`, rounded to few digits.
 
     Parameters
     ----------
@@ -135,7 +138,7 @@ def as_json(outcome: Outcome, *, indent: int | None = None) -> str:
 
 
 def _texts(names: list[Any]) -> dict[Any, str]:
-    """Return a text for each column's name; a name that only looks like another tells its type."""
+    """Return a distinct text for each column name: ``1`` beside ``"1"`` becomes ``"1 (int)"``."""
     texts: dict[Any, str] = {name: name for name in names if isinstance(name, str)}
     for name in names:
         text = str(name)
@@ -146,25 +149,26 @@ def _texts(names: list[Any]) -> dict[Any, str]:
 
 
 def _answer(found: Outcome, i: int, row: dict[str, Any], texts: dict[Any, str]) -> dict[str, Any]:
+    """Return answer i; `row` has its values by column, `texts` the columns' names as text."""
     status = Status(int(found.status[i]))
-    name = status.name.lower()
+    has_row = status not in WITHOUT_ROW
     counts = ("row", "source", "target", "n_changed", "cardinality")
     alpha = found.question.learned.alpha[found.target[i]]
-    told = {
-        "status": name,
+    answer = {
+        "status": status.name.lower(),
         "diagnosis": status.diagnosis,
         "feasible": bool(found.feasible[i]),
         **{key: int(getattr(found, key)[i]) for key in counts},
         "cost": _number(found.cost[i]),
         "alpha": _number(alpha),
         "gap": _number(found.gap[i]),
-        "rho": _reach(found.rho[i]),
-        "tau": _reach(found.rho[i] - 1.0),
+        "rho": _number_or_infinity(found.rho[i]),
+        "tau": _number_or_infinity(found.rho[i] - 1.0),
         "text": sentence(found, i),
-        "values": None if name in NOTHING else row,
-        "changes": [] if name in NOTHING else _changes(found, i, row, texts),
+        "values": row if has_row else None,
+        "changes": _changes(found, i, row, texts) if has_row else [],
     }
-    return {key: told[key] for key in _ANSWER}
+    return {key: answer[key] for key in _ANSWER}
 
 
 def _changes(outcome: Outcome, i: int, row: dict[str, Any], texts: dict[Any, str]) -> list[Any]:
@@ -182,7 +186,7 @@ def _changes(outcome: Outcome, i: int, row: dict[str, Any], texts: dict[Any, str
 
 
 def _typed(value: Any, whole: bool, like: Any) -> Any:
-    """Return a value as JSON has it: of a whole column no float, of truth values one of these."""
+    """Return a JSON value; whole columns give integers, or truth values if `like` is one."""
     value = _value(value)
     if whole and isinstance(value, float) and value.is_integer():
         return bool(value) if isinstance(like, bool) else int(value)
@@ -195,13 +199,13 @@ def _number(value: Any) -> float | None:
     return float(value) if finite else None
 
 
-def _reach(value: Any) -> float | str | None:
-    """Return a number, which may be without limit."""
+def _number_or_infinity(value: Any) -> float | str | None:
+    """Return a finite number, the text "Infinity", or None."""
     return "Infinity" if float(value) == math.inf else _number(value)
 
 
 def _value(value: Any) -> Any:
-    """Return a value of a column as JSON has it."""
+    """Return a value of a column as a JSON value."""
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, (str, bool)) or value is None:
@@ -217,7 +221,7 @@ def _value(value: Any) -> Any:
 
 
 def _is_missing(value: Any) -> bool:
-    """Tell NaN and its like: what differs from itself, or (as pandas.NA) does not say."""
+    """Tell whether a value is NaN, NaT or pandas.NA (whose comparison with itself has no truth)."""
     try:
         return bool(value != value)
     except (TypeError, ValueError):

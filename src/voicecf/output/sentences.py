@@ -1,4 +1,4 @@
-"""Answers in plain words."""
+"""Answers as sentences."""
 
 from __future__ import annotations
 
@@ -13,43 +13,55 @@ from voicecf.search.outcome import Outcome
 from voicecf.search.solving import aim_at
 from voicecf.status import Status
 
-# How many changes a line of a printout names; `sentence` names all of them.
+# A line of a printout names at most this many changes; `sentence` names all of them.
 NAMED = 6
-# Multiples of a change beyond which it may be as large as one likes.
+# Largest multiple of a change that a sentence prints.
 FAR = 1e6
-# Share of a multiple that is left out, so that it lands in spite of rounding.
+# Relative amount by which a multiple is reduced, so that rounding does not move it out of the cell.
 CAREFUL = 1e-6
+# How a sentence about a row without an answer starts.
+FAILURES = {
+    Status.INFEASIBLE: "Row {row} cannot {move}.",
+    Status.UNRESOLVED: "It is not known whether row {row} can {move}.",
+    Status.MISSED: "Row {row} does not {move}.",
+}
 
 
 def sentence(outcome: Outcome, i: int) -> str:
-    """Say answer i with the digits that it has."""
-    row, source, target = outcome.row[i], outcome.source[i], outcome.target[i]
+    """Describe answer i, its values with all the digits that they have in `outcome`."""
+    row, target = outcome.row[i], outcome.target[i]
     status = Status(outcome.status[i])
     if status == Status.ALREADY:
         return f"Row {row} is in cluster {target} already; nothing has to change."
     if not outcome.feasible[i]:
-        return f"Row {row} cannot move from cluster {source} to {target}: {status.diagnosis}"
+        start = FAILURES[status].format(row=row, move=_move(outcome, i, "move"))
+        return f"{start} {status.diagnosis}"
     if outcome.n_changed[i] == 0:
-        border = f"lies on the border of clusters {source} and {target}"
-        return f"Row {row} {border}: the slightest change moves it."
-    verb = "stays in" if source == target else f"moves from cluster {source} to"
-    where = f"cluster {target}, deeper" if source == target else f"{target}"
-    moved = joined([_phrase(outcome, i, c) for c in outcome.changed(i)])
-    return f"Row {row} {verb} {where} if {moved}{_limit(outcome, i)}."
+        return f"Row {row} {_move(outcome, i)} with a change that is too small to count."
+    changes = joined([_phrase(outcome, i, c) for c in outcome.changed(i)])
+    return f"Row {row} {_move(outcome, i)} if {changes}{_limit(outcome, i)}."
 
 
 def lines(outcome: Outcome) -> Iterator[str]:
-    """Yield a sentence for each answer; of one with many changes, how many they are."""
+    """Yield a sentence for each answer; one with many changes only counts them."""
     for i in range(len(outcome)):
         if outcome.feasible[i] and outcome.n_changed[i] > NAMED:
-            move = f"moves from cluster {outcome.source[i]} to {outcome.target[i]}"
-            yield f"Row {outcome.row[i]} {move} by {outcome.n_changed[i]} changes: see .text({i})"
+            move = f"Row {outcome.row[i]} {_move(outcome, i)}"
+            yield f"{move} with {outcome.n_changed[i]} changes; see .text({i})"
         else:
             yield sentence(outcome, i)
 
 
+def _move(outcome: Outcome, i: int, verb: str = "moves") -> str:
+    """Say where the row of an answer goes."""
+    source, target = outcome.source[i], outcome.target[i]
+    if source == target:
+        return f"{verb} deeper into cluster {target}"
+    return f"{verb} from cluster {source} to {target}"
+
+
 def _phrase(outcome: Outcome, i: int, c: int) -> str:
-    """Say the change of one column."""
+    """Describe the change of one column."""
     space = outcome.space
     name = legible(space.names[c])
     before, after = (values[c][i] for values in outcome.values)
@@ -57,7 +69,7 @@ def _phrase(outcome: Outcome, i: int, c: int) -> str:
         return f"{name} changes from {_level_text(before)} to {_level_text(after)}"
     truth = space.is_boolean(c, outcome.rows)
     if np.isnan(before):
-        return f"{name}, which is missing, is {bool(after) if truth else exact(after)}"
+        return f"{name}, which is missing, becomes {bool(after) if truth else exact(after)}"
     if truth:
         return f"{name} changes from {bool(before)} to {bool(after)}"
     verb = "rises" if after > before else "falls"
@@ -65,26 +77,26 @@ def _phrase(outcome: Outcome, i: int, c: int) -> str:
 
 
 def _limit(outcome: Outcome, i: int) -> str:
-    """Say how much larger the same change may be; nothing where it has no multiples."""
+    """Say how much larger the same change may be; an empty text if it has no multiples."""
     times = largest_multiple(outcome, i)
     if times is None:
         return ""
-    if times > FAR:
-        return f"; however much larger, the same change still lands in cluster {outcome.target[i]}"
+    lands = f"still lands in cluster {outcome.target[i]}"
+    if np.isinf(times):
+        return f"; however much larger, the same change {lands}"
     if times < 1.05:
-        return "; it may not be larger"
-    return f"; up to {times:g} times this change still lands in cluster {outcome.target[i]}"
+        return "; this change may hardly be larger"
+    return f"; up to {min(times, FAR):.7g} times this change {lands}"
 
 
 def largest_multiple(outcome: Outcome, i: int) -> float | None:
     """Return the largest multiple of change i that stays in its region, rounded down to two digits.
 
-    None where a change has no multiples in the user's units: categories, and numbers behind a
-    curve.
+    None if a change has no multiples in the user's units: it is one of a category, of a missing
+    value, or of a number that the pipeline transforms nonlinearly.
     """
     question, row, target = outcome.question, int(outcome.row[i]), int(outcome.target[i])
-    columns = [outcome.space.columns[c] for c in outcome.changed(i)]
-    if not all(column.kind == "number" and column.affine for column in columns):
+    if not all(_has_multiples(outcome, i, c) for c in outcome.changed(i)):
         return None
     region = aim_at(question, target).region
     lo, hi = (side if side.ndim == 1 else side[row % len(side)] for side in (region.lo, region.hi))
@@ -95,8 +107,13 @@ def largest_multiple(outcome: Outcome, i: int) -> float | None:
     return float(decimal(rho, np.floor(np.log10(rho)) - 1, -1.0))
 
 
+def _has_multiples(outcome: Outcome, i: int, c: int) -> bool:
+    column = outcome.space.columns[c]
+    return column.kind == "number" and column.affine and not np.isnan(outcome.before(c)[i])
+
+
 def legible(name: Any) -> str:
-    """Write a column's name so that it is seen to be one."""
+    """Return a column's name, quoted if it is blank or has characters that do not print."""
     text = str(name)
     return text if text.strip() and text.isprintable() else repr(text)
 

@@ -1,4 +1,4 @@
-"""Answers as tables: the changed rows, and a line a changed column."""
+"""Answers as tables: the changed rows, and one line for each changed column."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _FLOATS = {np.dtype(np.float64): nw.Float64, np.dtype(np.float32): nw.Float32}
 
 
 def changed_rows(outcome: Outcome) -> Any:
-    """Return the changed rows in the columns, and the kind of frame, that came in."""
+    """Return the changed rows; see `Counterfactuals.to_frame`."""
     space, rows = outcome.space, outcome.rows
     if rows.array is rows.points and space.steps is None:
         return space.table(outcome.points)
@@ -36,10 +36,10 @@ def changed_rows(outcome: Outcome) -> Any:
 
 
 def changes(outcome: Outcome) -> Any:
-    """Return a long table, a line a changed column: row, target, feature, from, to, delta."""
-    moved = [outcome.changed(i) for i in range(len(outcome))]
-    answer = np.repeat(np.arange(len(outcome)), [len(m) for m in moved])
-    feature = np.concatenate([*moved, np.empty(0, dtype=np.int64)]).astype(np.int64)
+    """Return a table with one line for each changed column; see `Counterfactuals.changes`."""
+    changed = [outcome.changed(i) for i in range(len(outcome))]
+    answer = np.repeat(np.arange(len(outcome)), [len(columns) for columns in changed])
+    feature = np.concatenate([*changed, np.empty(0, dtype=np.int64)]).astype(np.int64)
     names = [outcome.space.names[f] for f in feature]
     textual = all(isinstance(name, str) for name in outcome.space.names)
     columns = {
@@ -56,7 +56,7 @@ def changes(outcome: Outcome) -> Any:
 
 
 def cells(outcome: Outcome, answer: Ints, feature: Ints) -> dict[str, NDArray[Any]]:
-    """Return values before and after of cells; as text if some column is a category."""
+    """Return the values before and after of some cells; as text if some column is a category."""
     if outcome.space.is_plain:
         before = outcome.rows.points.astype(outcome.points.dtype, copy=False)
         return {
@@ -66,26 +66,27 @@ def cells(outcome: Outcome, answer: Ints, feature: Ints) -> dict[str, NDArray[An
     numeric = all(column.kind == "number" for column in outcome.space.columns)
     found = {}
     for name, values in zip(("from", "to"), outcome.values, strict=True):
-        picked = [values[f][a] for a, f in zip(answer, feature, strict=True)]
-        written = picked if numeric else [_as_text(value) for value in picked]
-        found[name] = np.array(written, dtype=np.float64 if numeric else object)
+        column = [values[f][a] for a, f in zip(answer, feature, strict=True)]
+        if numeric:
+            found[name] = np.array(column, dtype=np.float64)
+        else:
+            found[name] = np.array([_as_text(value) for value in column], dtype=object)
     return found
 
 
 def _objects(values: list[Any]) -> NDArray[Any]:
-    """Return values as an array, each as it is; numpy would look into tuples."""
-    made = np.empty(len(values), dtype=object)
+    """Return an array of objects; np.array would split tuples into columns."""
+    array = np.empty(len(values), dtype=object)
     for i, value in enumerate(values):
-        made[i] = value
-    return made
+        array[i] = value
+    return array
 
 
 def _as_text(value: Any) -> str | None:
-    """Write a value for a table of text; None where it is missing."""
+    """Return a value as text; None where it is missing."""
     if value is None or value != value:
         return None
     if isinstance(value, float):
-        return (
-            f"{value:.0f}" if value == np.rint(value) and abs(value) < 1e15 else repr(float(value))
-        )
+        whole = value == np.rint(value) and abs(value) < 1e15
+        return f"{value:.0f}" if whole else repr(float(value))
     return str(value)

@@ -1,4 +1,4 @@
-"""Numbers as sentences print them: every digit that counts, and none that does not."""
+"""Numbers and lists as sentences print them."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-# Sizes between which a number is written without an exponent.
+# Magnitudes between which a number is written without an exponent.
 SMALL, LARGE = 1e-6, 1e16
 
 
 def exact(value: Any, thousands: bool = False) -> str:
-    """Write a number with all of its digits and no more: typed in, it is the same number.
+    """Format a number with the fewest digits from which the same number is read again.
 
     Examples
     --------
@@ -35,7 +35,14 @@ def exact(value: Any, thousands: bool = False) -> str:
 
 
 def joined(phrases: Sequence[str], last: str = "and") -> str:
-    """Write phrases as one: a, b and c."""
+    """Join phrases into a list: a, b and c.
+
+    Examples
+    --------
+    >>> from voicecf.output.wording import joined
+    >>> joined(["a", "b", "c"], "or")
+    'a, b or c'
+    """
     if len(phrases) < 2:
         return "".join(phrases)
     return f"{', '.join(phrases[:-1])} {last} {phrases[-1]}"

@@ -1,6 +1,7 @@
-"""Why there is no answer and what would make one possible; how far an answer may go."""
+"""Why there is no answer, what would make one possible, and how far an answer may go."""
 
-from voicecf.reasons.case import Member
-from voicecf.reasons.reasons import Reason, Relaxation
+from voicecf.reasons.member import Member
+from voicecf.reasons.reasons import Reason
+from voicecf.reasons.relaxation import Relaxation
 
 __all__ = ["Member", "Reason", "Relaxation"]

@@ -1,4 +1,4 @@
-"""How far each changed column of an answer may go while the others stay, and what is in the way."""
+"""How far each changed column of an answer may go, the others held, and what limits it."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ from voicecf.table.space import Space
 
 __all__ = ["ranges_of", "short_ranges"]
 
-# Ever larger shares of the way back from an end to the answer, tried until the model agrees.
+# Shares of the way from the end of a range back to the answer, tried until the model agrees.
 INWARD = np.concatenate([[0.0], 2.0 ** np.arange(-52.0, 1.0, 2.0)])
-# Steps back from an end that are put to the model at once.
+# Number of multiples, from the end of a range inwards, that the model is asked about at once.
 TRIED = 64
 
 
 @dataclass(frozen=True)
 class End:
-    """One end of a range, in the user's units, and what binds there."""
+    """One end of a range, in the user's units, and what limits it."""
 
     value: float
     binds: str
@@ -45,7 +45,7 @@ class End:
 def ranges_of(outcome: Outcome, i: int) -> Any:
     """Return the table of `Counterfactuals.ranges`."""
     if outcome.question.objective == PAIRWISE:
-        raise OptionError("ranges are known of VoICE only, not of CFCLUST.")
+        raise OptionError("ranges are available for answers of VoICE only, not of CFCLUST.")
     status = Status(int(outcome.status[i]))
     if not outcome.feasible[i]:
         raise OptionError(
@@ -61,17 +61,17 @@ def short_ranges(outcome: Outcome, i: int) -> dict[str, list[Any]]:
     for at, c in enumerate(outcome.changed(i).tolist()):
         if is_continuous(outcome, c):
             value = float(outcome.values[1][c][i])
-            for name, way in (("low", 1.0), ("high", -1.0)):
-                lines[name][at] = _inwards(lines[name][at], value, way)
+            for name, direction in (("low", 1.0), ("high", -1.0)):
+                lines[name][at] = _inwards(lines[name][at], value, direction)
     return lines
 
 
-def _inwards(end: float, value: float, way: float) -> float:
+def _inwards(end: float, value: float, direction: float) -> float:
     """Round the end of a range towards a value in it."""
     if not np.isfinite(end) or end == value:
         return end
     place = int(np.floor(np.log10(abs(end - value)))) - BELOW
-    return float(decimal(end, place, way))
+    return float(decimal(end, place, direction))
 
 
 class _Answer:
@@ -86,14 +86,14 @@ class _Answer:
         self.point = outcome.points[i].astype(np.float64)
 
     @cached_property
-    def written(self) -> Rows:
-        """The answer as its user has it, one row."""
+    def changed_row(self) -> Rows:
+        """The answer in the user's columns, one row."""
         if self.outcome.output is not None:
             return self.outcome.output.take(np.array([self.i]))
         return self.space.write(self.point[None], self.outcome.rows, self.outcome.row[[self.i]])
 
     def table(self) -> Any:
-        """Return a line a changed column."""
+        """Return a table with one line for each changed column."""
         outcome, i = self.outcome, self.i
         changed = outcome.changed(i)
         lines = [self._line(int(c)) for c in changed]
@@ -128,29 +128,34 @@ class _Answer:
 
     def _valid(self, c: int, values: Any) -> Mask:
         """Tell which values of a column keep the answer in its target and within the rules."""
-        given = self._read(c, values)
-        inside = self.learned.labels(given) == self.target
-        room = (given.points - self._region.origin) @ self._region.normals.T - self._region.offsets
-        inside &= (room <= self._rounding).all(axis=1)
+        rows = self._read(c, values)
+        valid = self.learned.labels(rows) == self.target
+        valid &= (self._excess(rows) <= self._rounding).all(axis=1)
         for constraint in self._constraints:
-            inside &= constraint.holds(self.space.user_numbers(given))
-        return np.asarray(inside)
+            valid &= constraint.holds(self.space.user_numbers(rows))
+        return np.asarray(valid)
+
+    def _excess(self, rows: Rows) -> Array:
+        """Return G z - h, positive where a constraint of the region is violated, shape (n, m)."""
+        region = self._region
+        return (rows.points - region.origin) @ region.normals.T - region.offsets
 
     def _read(self, c: int, values: Any) -> Rows:
         """Read the answer again with other values in one column."""
         column, n = self.space.columns[c], len(values)
         every = np.arange(n)
+        new_cells: dict[Any, Cells]
         if column.declared:
-            news = {
+            new_cells = {
                 source: Cells(every, np.array([float(v == source) for v in values]))
                 for source in column.sources
             }
         elif column.kind == "category":
-            news = {column.sources[0]: Cells(every, list(values))}
+            new_cells = {column.sources[0]: Cells(every, list(values))}
         else:
-            news = {column.sources[0]: Cells(every, np.asarray(values, dtype=np.float64))}
+            new_cells = {column.sources[0]: Cells(every, np.asarray(values, dtype=np.float64))}
         return self.space.read_again(
-            self.space.with_cells(self.written, np.zeros(n, dtype=np.int64), news)
+            self.space.with_cells(self.changed_row, np.zeros(n, dtype=np.int64), new_cells)
         )
 
     @cached_property
@@ -159,10 +164,10 @@ class _Answer:
 
     @cached_property
     def _rounding(self) -> Array:
-        """By how much rounding may break a constraint: a share of its terms, and the guard."""
-        sizes, lost = np.abs(self._region.normals), self.space.round_trip_error
-        terms = sizes @ (np.abs(self.point) + np.abs(self._region.origin) + lost)
-        return np.asarray(TOLERANCE.range_end * terms + sizes @ lost)
+        """Violation of each constraint that rounding alone may cause."""
+        sizes, error = np.abs(self._region.normals), self.space.round_trip_error
+        terms = sizes @ (np.abs(self.point) + np.abs(self._region.origin) + error)
+        return np.asarray(TOLERANCE.range_end * terms + sizes @ error)
 
     @property
     def _constraints(self) -> tuple[Any, ...]:
@@ -171,16 +176,16 @@ class _Answer:
     @cached_property
     def _values(self) -> dict[Any, float]:
         """The answer's numbers, in the user's units, by column."""
-        names = enumerate(self.space.columns)
-        return {o.name: float(self._value(c)) for c, o in names if o.kind == "number"}
+        columns = enumerate(self.space.columns)
+        return {column.name: self._value(c) for c, column in columns if column.kind == "number"}
 
     def _value(self, c: int) -> float:
         return float(self.outcome.values[1][c][self.i])
 
-    # Categories, and numbers that come as a list.
+    # Categories, and numbers that are restricted to a list of values.
 
     def _levels(self, c: int) -> list[Any]:
-        """Return the other levels that would do."""
+        """Return the other levels of a category that keep the answer valid."""
         column, now = self.space.columns[c], self.outcome.values[1][c][self.i]
         choices, row = self.outcome.question.allowed.choices, int(self.outcome.row[self.i])
         assert choices is not None
@@ -196,42 +201,44 @@ class _Answer:
         return [level for level, fits in zip(known, valid, strict=True) if fits]
 
     def _listed(self, c: int) -> tuple[End, End]:
-        """Return the run of listed values around the answer's that would do."""
+        """Return the ends of the run of valid listed values around the answer's."""
         value, listed = self._value(c), np.array(self.space.columns[c].listed)
-        sides = [self._side(c, way) for way in (-1, 1)]
+        sides = [self._side(c, direction) for direction in (-1, 1)]
         inside = (listed >= sides[0].value) & (listed <= sides[1].value)
         valid = inside.copy()
         valid[inside] = self._valid(c, listed[inside])
         ends = []
-        for way, run in ((-1, listed < value), (1, listed > value)):
-            at, end = np.flatnonzero(run)[::way], End(value, "step")
+        for direction, run in ((-1, listed < value), (1, listed > value)):
+            at, end = np.flatnonzero(run)[::direction], End(value, "step")
             for k in at:
                 if not valid[k]:
-                    end = End(
-                        end.value, sides[way > 0].binds if not inside[k] else self._rival(c, k)
-                    )
+                    binds = self._rival(c, k) if inside[k] else sides[direction > 0].binds
+                    end = End(end.value, binds)
                     break
                 end = End(float(listed[k]), "step")
             ends.append(end)
         return ends[0], ends[1]
 
     def _rival(self, c: int, k: int) -> str:
-        """Name what a listed value breaks first."""
-        given = self._read(c, [self.space.columns[c].listed[k]])
-        room = (given.points - self._region.origin) @ self._region.normals.T - self._region.offsets
-        worst = int(np.argmax(room[0] - self._rounding))
-        if room[0, worst] <= self._rounding[worst] and self._constraints:
+        """Name the constraint that a listed value violates most: a cluster, or a rule."""
+        excess = self._excess(self._read(c, [self.space.columns[c].listed[k]]))[0]
+        worst = int(np.argmax(excess - self._rounding))
+        if excess[worst] <= self._rounding[worst] and self._constraints:
             return "rule"
         return f"cluster {self.learned.cell(self.target).rivals[worst]}"
 
     # Numbers.
 
-    def _end(self, c: int, way: int) -> End:
-        """Return how far a number may go down (way -1) or up (1)."""
+    def _end(self, c: int, direction: int) -> End:
+        """Return how far a number may fall (direction -1) or rise (direction 1)."""
         value = self._value(c)
-        ends = [self._side(c, way), *self._cell_ends(c, way), *self._constraint_ends(c, way)]
-        end = min(ends, key=lambda end: end.value * way)
-        end = End(max(end.value * way, value * way) * way, end.binds)
+        ends = [
+            self._side(c, direction),
+            *self._cell_ends(c, direction),
+            *self._constraint_ends(c, direction),
+        ]
+        end = min(ends, key=lambda end: end.value * direction)
+        end = End(max(end.value * direction, value * direction) * direction, end.binds)
         if np.isinf(end.value):
             return end
         multiples = self.case.multiples(c)
@@ -239,40 +246,40 @@ class _Answer:
             return End(self._agreed(c, value, end.value), end.binds)
         return End(self._agreed_multiple(c, value, end.value, multiples), end.binds)
 
-    def _side(self, c: int, way: int) -> End:
-        """Return the bound of a column: the row's own value, the user's, the data's, none."""
-        case, rule, at = self.case, self.case.rules[c], int(way > 0)
-        bound, side = case.bounds(c, case.draft)[at], rule.sides[at]
+    def _side(self, c: int, direction: int) -> End:
+        """Return the tightest bound of a column: the user's, the explainer's, or a direction."""
+        case, rule, at = self.case, self.case.column_rules[c], int(direction > 0)
+        bound, side = case.bounds(c, case.original)[at], rule.sides[at]
         ends = [
             End(bound, "open" if np.isinf(bound) else "data range" if side is None else "bound")
         ]
         ends.append(End(self._shrunk(c, at), ends[0].binds))
-        if rule.direction == -way:
-            ends.append(End(case.own(c), "rule"))
+        if rule.direction == -direction:
+            ends.append(End(case.own_number(c), "rule"))
         limit = self.space.columns[c].limits[at]
         ends.append(End(limit, "data range" if np.isfinite(limit) else "open"))
         if self.space.is_boolean(c, case.rows):
             ends.append(End(float(at), "step"))
-        return min(ends, key=lambda end: end.value * way)
+        return min(ends, key=lambda end: end.value * direction)
 
     def _shrunk(self, c: int, at: int) -> float:
-        """Return a bound that was contracted along with the cell."""
-        open_ = (-np.inf, np.inf)[at]
+        """Return the bound that was contracted along with the cell; infinite if it was not."""
+        infinite = (-np.inf, np.inf)[at]
         if not self.learned.contract_bounds:
-            return open_
+            return infinite
         box = self.outcome.question.allowed.box
         row = int(self.outcome.row[self.i])
         sides = self.learned.box(self.target, *(np.atleast_2d(side) for side in box))
         column = self.space.columns[c]
-        many = sides[at if column.rising else 1 - at]
-        side = many[row if len(many) > 1 else 0, column.places[0]]
-        return float(self.space.values(c, [[side]])[0]) if np.isfinite(side) else open_
+        rows = sides[at if column.rising else 1 - at]
+        side = rows[row if len(rows) > 1 else 0, column.places[0]]
+        return float(self.space.values(c, [[side]])[0]) if np.isfinite(side) else infinite
 
-    def _cell_ends(self, c: int, way: int) -> Iterator[End]:
-        """Yield where each rival's row is met, the other columns held."""
+    def _cell_ends(self, c: int, direction: int) -> Iterator[End]:
+        """Yield the value at which each rival becomes as near as the target."""
         column, region = self.space.columns[c], self._region
         at = column.places[0]
-        along = way if column.rising else -way
+        along = direction if column.rising else -direction
         slope = region.normals[:, at] * along
         room = np.maximum(region.offsets - region.normals @ (self.point - region.origin), 0.0)
         met = np.flatnonzero(slope > 0)
@@ -283,11 +290,11 @@ class _Answer:
         places = self.point[at] + along * np.array(steps)
         values = self.space.values(c, places[:, None]) if met.size else ()
         for rival, value in zip(self.learned.cell(self.target).rivals[met], values, strict=True):
-            # Where there is no way back from a coordinate, the map ends before it.
-            yield End(way * np.inf if np.isnan(value) else float(value), f"cluster {rival}")
+            # NaN: the pipeline maps no value of the column to that coordinate, so none reaches it.
+            yield End(direction * np.inf if np.isnan(value) else float(value), f"cluster {rival}")
 
     def _guard(self, j: int, at: int, step: float) -> float:
-        """Return the slack that constraint j needs with one coordinate a step further."""
+        """Return the slack that rounding needs at constraint j, one coordinate moved by `step`."""
         scale = np.sqrt(self.learned.metric)
         end = self.point.copy()
         end[at] += step
@@ -296,25 +303,29 @@ class _Answer:
         assert self._region.guard is not None
         return float(self._region.guard.slack(size, distance, length)[j])
 
-    def _constraint_ends(self, c: int, way: int) -> Iterator[End]:
+    def _constraint_ends(self, c: int, direction: int) -> Iterator[End]:
         name, value = self.space.names[c], self._value(c)
         for constraint in self._constraints:
-            factor = constraint.coefficients.get(name, 0.0) * way
+            factor = constraint.coefficients.get(name, 0.0) * direction
             if factor > 0:
                 used = sum(f * self._values[n] for n, f in constraint.coefficients.items())
-                yield End(value + way * max(constraint.limit - used, 0.0) / factor, "rule")
+                yield End(value + direction * max(constraint.limit - used, 0.0) / factor, "rule")
 
     def _agreed(self, c: int, value: float, end: float) -> float:
         """Return the furthest number, from an end back to the answer's value, that is valid."""
-        tried = end + (value - end) * INWARD
+        candidates = end + (value - end) * INWARD
         size = max(abs(end), abs(value)) * np.finfo(np.float64).eps
-        tried = np.where(end > value, np.maximum(tried - size * (INWARD > 0), value), tried)
-        tried = np.where(end < value, np.minimum(tried + size * (INWARD > 0), value), tried)
+        candidates = np.where(
+            end > value, np.maximum(candidates - size * (INWARD > 0), value), candidates
+        )
+        candidates = np.where(
+            end < value, np.minimum(candidates + size * (INWARD > 0), value), candidates
+        )
         if self.space.steps is None and self.space.dtype != np.float64:
-            tried = tried.astype(self.space.dtype).astype(np.float64)
-            tried = np.clip(tried, min(end, value), max(end, value))
-        valid = np.flatnonzero(self._valid(c, tried))
-        return float(tried[valid[0]]) if valid.size else value
+            candidates = candidates.astype(self.space.dtype).astype(np.float64)
+            candidates = np.clip(candidates, min(end, value), max(end, value))
+        valid = np.flatnonzero(self._valid(c, candidates))
+        return float(candidates[valid[0]]) if valid.size else value
 
     def _agreed_multiple(self, c: int, value: float, end: float, multiples: Multiples) -> float:
         """Return the furthest multiple, from an end back to the answer's value, that is valid."""
@@ -322,8 +333,8 @@ class _Answer:
         first, last = int(begin[0]), int(past[0])
         steps = np.arange(TRIED)
         places = last - steps if end > value else first + steps
-        tried = multiples.at(places[(places >= first) & (places <= last)])
-        if not len(tried):
+        candidates = multiples.at(places[(places >= first) & (places <= last)])
+        if not len(candidates):
             return value
-        valid = np.flatnonzero(self._valid(c, tried))
-        return float(tried[valid[0]]) if valid.size else value
+        valid = np.flatnonzero(self._valid(c, candidates))
+        return float(candidates[valid[0]]) if valid.size else value

@@ -1,0 +1,172 @@
+"""A minimal conflict: members that cannot all be satisfied, though all but any one of them can."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial, reduce
+from typing import Any
+
+import numpy as np
+
+from voicecf.output.wording import joined
+from voicecf.reasons.case import Case
+from voicecf.reasons.member import Kind, Member, members_of
+from voicecf.reasons.variant import Variant
+from voicecf.rules.rules import Rules
+
+# The order in which members are left out: first what the user did not ask for, then clusters, then
+# the user's rules. So a conflict names the user's own rules wherever these suffice.
+ORDER: tuple[tuple[Kind, ...], ...] = (
+    ("contraction",), ("range",), ("cluster",), ("step",),
+    ("low", "high", "direction", "levels", "forbidden", "max_changes", "constraint"),
+    ("immutable",),
+)  # fmt: skip
+
+
+def minimal_conflict(case: Case, variant: Variant) -> list[Member]:
+    """Find members that cannot be satisfied together, though without any one of them they can.
+
+    A group that can be left out is left out at once; one that cannot is halved.
+    """
+    conflict: list[Member] = []
+    groups = _groups(case, variant)
+    while groups:
+        group = groups.pop(0)
+        less = reduce(partial(without, case), group, variant)
+        if case.impossible(less):
+            variant = less
+        elif len(group) == 1:
+            conflict += group
+        else:
+            half = len(group) // 2
+            groups[:0] = [group[:half], group[half:]]
+    # The user's rules first.
+    return _with_rival_texts([m for kinds in ORDER[::-1] for m in conflict if m.kind in kinds])
+
+
+def _with_rival_texts(conflict: list[Member]) -> list[Member]:
+    """Return the members of a conflict with texts of the rivals that hold within it.
+
+    Where several rivals are in a conflict, none of them is nearer at all allowed points.
+    """
+    rivals = [m.cluster for m in conflict if m.kind == "cluster"]
+    if len(rivals) < 2 and not any(m.kind == "contraction" for m in conflict):
+        return conflict
+    return [
+        replace(m, text=_rival_text(m.cluster, rivals, nearer(conflict)))
+        if m.kind == "cluster"
+        else m
+        for m in conflict
+    ]
+
+
+def _rival_text(rival: int | None, rivals: list[int | None], near: str) -> str:
+    others = [str(other) for other in rivals if other != rival]
+    if not others:
+        return f"cluster {rival} is always {near}"
+    verb = f"s {joined(others)} are" if len(others) > 1 else f" {others[0]} is"
+    return f"cluster {rival} is {near} wherever cluster{verb} not"
+
+
+def nearer(conflict: list[Member]) -> str:
+    """Return what the rivals of a conflict are: nearer, or just too near for a contracted cell."""
+    return "too near" if any(m.kind == "contraction" for m in conflict) else "nearer"
+
+
+def _groups(case: Case, variant: Variant) -> list[list[Member]]:
+    """Return the members of a variant in the order in which they are left out."""
+    members = [m for m in members_of(case) if without(case, variant, m) != variant]
+    groups = [[m for m in members if m.kind in kinds] for kinds in ORDER]
+    return [group for group in groups if group]
+
+
+def without(case: Case, variant: Variant, member: Member) -> Variant:
+    """Return the variant without one of its members."""
+    name = member.column
+    match member.kind:
+        case "cluster":
+            assert member.cluster is not None
+            ignored = variant.ignored_rivals | {member.cluster}
+            return replace(variant, ignored_rivals=ignored)
+        case "contraction":
+            return replace(variant, alpha=1.0)
+        case "immutable":
+            return variant.without_column("immutable", name)
+        case "direction":
+            upward = variant.without_column("increase_only", name)
+            return upward.without_column("decrease_only", name)
+        case "range":
+            return _without_range(case, variant, name)
+        case "low":
+            return _without_side(variant, name, 0)
+        case "high":
+            return _without_side(variant, name, 1)
+        case "step":
+            return variant.with_rules(steps={**variant.rules["steps"], name: None})
+        case "levels":
+            return variant.with_column_rule("levels", name, None)
+        case "forbidden":
+            pairs = variant.rules["forbidden"].get(name, ())
+            left = tuple(pair for pair in pairs if pair != member.detail)
+            return variant.with_column_rule("forbidden", name, left or None)
+        case "max_changes":
+            return variant.with_rules(max_changes=None)
+        case "constraint":
+            texts = variant.rules["constraints"]
+            return variant.with_rules(constraints=[t for t in texts if t != member.detail])
+
+
+def _without_side(variant: Variant, name: Any, at: int) -> Variant:
+    """Remove one side of the user's bounds; a relative side leaves the explainer's own bound."""
+    sides = list(variant.sides(name))
+    sides[at] = ... if isinstance(sides[at], str) else None
+    return variant.with_column_rule("bounds", name, tuple(sides))
+
+
+def _without_range(case: Case, variant: Variant, name: Any) -> Variant:
+    """Remove the explainer's own bounds; bounds relative to the row become numbers."""
+    c = case.place(name)
+    rule = Rules(bounds=variant.rules["bounds"]).of_columns(case.space)[c]
+    own, sides = np.array([case.own_number(c)]), list(variant.sides(name))
+    for at, side in enumerate(rule.sides):
+        if side is None:
+            sides[at] = None
+        elif side.relative and np.isfinite(own[0]):
+            sides[at] = float(side.at(own)[0])
+    return variant.with_column_rule("bounds", name, tuple(sides))
+
+
+def relaxed(case: Case, variant: Variant, member: Member) -> Variant:
+    """Return the variant without a member, open bounds closed again at plausible values."""
+    less = without(case, variant, member)
+    if member.kind not in ("range", "low", "high"):
+        return less
+    c = case.place(member.column)
+    sides, after = list(less.sides(member.column)), case.bounds(c, less)
+    for at, before in enumerate(case.bounds(c, variant)):
+        if np.isinf(after[at]) and np.isfinite(before):
+            sides[at] = _plausible_side(case, c, at, before)
+    return less.with_column_rule("bounds", member.column, tuple(sides))
+
+
+def _plausible_side(case: Case, c: int, at: int, bound: float) -> float | None:
+    """Return the widest plausible bound, or the present one if that is wider."""
+    widest = _plausible_bounds(case, c)[at]
+    if widest is None:
+        return None
+    return max(widest, bound) if at else min(widest, bound)
+
+
+def _plausible_bounds(case: Case, c: int) -> tuple[float | None, float | None]:
+    """Return the observed range, widened on either side by its width; None if nothing was observed.
+
+    A range of one sign is not widened past zero, and the row's own value is always inside.
+    """
+    low, high = case.space.columns[c].observed
+    if not np.isfinite(high - low):
+        return None, None
+    width = high - low or max(abs(low), 1.0)
+    least = max(low - width, 0.0) if low >= 0 else low - width
+    most = min(high + width, 0.0) if high <= 0 else high + width
+    own = case.own_number(c)
+    return float(np.fmin(least, own)), float(np.fmax(most, own))

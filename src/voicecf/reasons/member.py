@@ -1,0 +1,159 @@
+"""The rules, bounds and rivals that an answer has to respect, each with a text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+
+from voicecf.reasons.case import Case
+from voicecf.rules.rules import is_missing
+
+Kind = Literal[
+    "contraction", "range", "step", "cluster", "low", "high", "direction", "levels", "forbidden",
+    "max_changes", "constraint", "immutable",
+]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Member:
+    """One rule, bound or rival that an answer has to respect.
+
+    Attributes
+    ----------
+    text : str
+        A phrase such as ``"age may not change"``.
+    kind : str
+        "immutable", "direction", "low" and "high" (the user's bounds), "range" (the explainer's
+        own), "step", "levels", "forbidden", "max_changes", "constraint", "contraction", or
+        "cluster": a rival that is always nearer.
+    column : object
+        The column that it is about; None if it is not about one column.
+    cluster : int or None
+        The rival, for kind "cluster".
+    detail : object
+        The text of a constraint, or the pair (from, to) of a forbidden transition.
+    """
+
+    text: str
+    kind: Kind
+    column: Any = None
+    cluster: int | None = None
+    detail: Any = field(default=None, repr=False)
+
+
+def members_of(case: Case) -> list[Member]:
+    """Return everything that an answer to the original question has to respect."""
+    found = [m for c in range(len(case.space.columns)) for m in _column_members(case, c)]
+    rules = case.original.rules
+    if rules["max_changes"] is not None:
+        most = rules["max_changes"]
+        columns = "column" if most == 1 else "columns"
+        found.append(Member(f"at most {most} {columns} may change", "max_changes"))
+    for text in dict.fromkeys(rules["constraints"]):
+        found.append(Member(text.strip(), "constraint", detail=text))
+    if case.alpha < 1.0:
+        where = f"the answer must lie well inside cluster {case.target}"
+        found.append(Member(f"{where} (contraction {case.alpha:.3g})", "contraction"))
+    for rival in case.learned.cell(case.target).rivals.tolist():
+        found.append(Member(f"cluster {rival} is always nearer", "cluster", cluster=rival))
+    return found
+
+
+def _column_members(case: Case, c: int) -> Iterator[Member]:
+    rule, name = case.column_rules[c], case.space.names[c]
+    if rule.fixed:
+        # Its other rules are no members: they still hold once it is unlocked, as in `explain`.
+        yield Member(f"{name} may not change", "immutable", name)
+        return
+    if rule.direction:
+        verb = "rise" if rule.direction > 0 else "fall"
+        yield Member(f"{name} may only {verb}", "direction", name)
+    if case.space.columns[c].kind == "category":
+        yield from _category_members(case, c)
+    else:
+        yield from _number_members(case, c)
+
+
+def _number_members(case: Case, c: int) -> Iterator[Member]:
+    name = case.space.names[c]
+    yield from _bound_members(case, c)
+    range_text = _range_text(case, c)
+    if range_text:
+        yield Member(f"{name} must be {range_text}", "range", name)
+    multiples = case.multiples(c)
+    if multiples is not None:
+        whole = multiples.increment == 1
+        text = "a whole number" if whole else f"a multiple of {number(multiples.increment)}"
+        yield Member(f"{name} must be {text}", "step", name)
+
+
+def _bound_members(case: Case, c: int) -> Iterator[Member]:
+    """Yield the bounds that the user set, lower first."""
+    name, sides = case.space.names[c], case.column_rules[c].sides
+    values, own_bounds = case.bounds(c, case.original), _own_bounds(case, c)
+    kinds: tuple[Kind, Kind] = ("low", "high")
+    for at, (kind, phrase) in enumerate(zip(kinds, ("at least", "at most"), strict=True)):
+        side, value = sides[at], values[at]
+        if side is None or not np.isfinite(value):
+            continue
+        if side.relative and value == own_bounds[at]:
+            continue  # the explainer's own bound is tighter
+        relative = case.original.sides(name)[at]
+        shift = f" ({relative})" if isinstance(relative, str) else ""
+        yield Member(f"{name} must be {phrase} {number(value)}{shift}", kind, name)
+
+
+def _own_bounds(case: Case, c: int) -> tuple[float, float]:
+    """Return the explainer's own bounds of a column."""
+    return float(case.learned.bounds.lo[c]), float(case.learned.bounds.hi[c])
+
+
+def _range_text(case: Case, c: int) -> str:
+    """Describe the explainer's own bounds where they hold; an empty text where none does."""
+    values = _own_bounds(case, c)
+    low, high = (
+        number(value) if (side is None or side.relative) and np.isfinite(value) else ""
+        for side, value in zip(case.column_rules[c].sides, values, strict=True)
+    )
+    observed = values == case.space.columns[c].observed
+    if low and high:
+        origin = "the range of the data" if observed else "the explainer's bounds"
+        return f"between {low} and {high} ({origin})"
+    if low:
+        origin = "the smallest value in the data" if observed else "the explainer's lower bound"
+        return f"at least {low} ({origin})"
+    origin = "the largest value in the data" if observed else "the explainer's upper bound"
+    return f"at most {high} ({origin})" if high else ""
+
+
+def _category_members(case: Case, c: int) -> Iterator[Member]:
+    rule, column = case.column_rules[c], case.space.columns[c]
+    if rule.levels is not None:
+        levels = " or ".join(str(column.levels[i]) for i in rule.levels)
+        yield Member(f"{column.name} may only become {levels}", "levels", column.name)
+    own = case.own_level(c)
+    pairs = case.original.rules["forbidden"].get(column.name, ())
+    for pair, (start, end) in zip(pairs, rule.forbidden, strict=True):
+        before, after = column.levels[start], column.levels[end]
+        if before == own or (is_missing(before) and is_missing(own)):
+            change = f"from {'missing' if is_missing(before) else before} to {after}"
+            text = f"{column.name} may not change {change}"
+            yield Member(text, "forbidden", column.name, detail=pair)
+
+
+def number(value: float) -> str:
+    """Format a number for reading: six digits at most, unless it is whole.
+
+    Examples
+    --------
+    >>> from voicecf.reasons.member import number
+    >>> number(61200.0), number(0.1234567)
+    ('61,200', '0.123457')
+    """
+    if value == np.rint(value) and abs(value) < 1e15:
+        return f"{value:,.0f}"
+    short = float(f"{value:.6g}")
+    return f"{short:,.12g}" if 1e-4 <= abs(short) < 1e12 else f"{short:g}"
