@@ -13,8 +13,9 @@ from voicecf import Counterfactuals, Status
 from voicecf.app.question import ALTERNATIVES, LIMIT, Allowed, Objective, Question
 from voicecf.app.segments import Segments, blocks_of
 from voicecf.app.words import counted, figure, percent
-from voicecf.output.sentences import largest_multiple
+from voicecf.output.sentences import limit
 from voicecf.output.wording import exact, joined
+from voicecf.reasons.conflict import nearer
 from voicecf.reasons.ranges import short_ranges
 from voicecf.reasons.reasons import Member, Reason, Relaxation
 
@@ -132,18 +133,12 @@ class Answer:
         """How sure it is, and how far it can be overdone."""
         if not self.possible or self.status is Status.ALREADY:
             return ""
-        times = largest_multiple(self.found.rounded().outcome, 0)
-        reach = "" if times is None else "However much larger, the same change still lands there."
-        if times is not None and times < 1.05:
-            reach = "It may not be larger."
-        elif times is not None and times < 1e3:
-            reach = f"Up to {times:g} times this change still lands there."
+        certainty = f"no allowed change is {self._better}"
         if self.status is Status.STOPPED:
             gap = percent(min(max(float(self.found.gap[0]), 0.0), 1.0))
-            told = f"The search was cut short: another answer may be up to {gap} cheaper. {reach}"
-        else:
-            told = f"No allowed change is {self._better}. {reach}"
-        return told.strip()
+            certainty = f"the search reached its limit: another answer may be up to {gap} cheaper"
+        parts = [certainty, limit(self.found.rounded().outcome, 0)]
+        return " ".join(f"{part[0].upper()}{part[1:]}." for part in parts if part)
 
     @property
     def _better(self) -> str:
@@ -341,7 +336,8 @@ def _phrases(conflict: list[Member], given: Answer) -> list[str]:
         said.append(f"{joined(shown)} may not change")
     said += [_text(m, given) for m in conflict if m.kind not in ("immutable", "cluster")]
     if close:
-        said.append(f"{joined(close)} {'are' if len(close) > 1 else 'is'} always nearer")
+        which = "one of " if len(close) > 1 else ""
+        said.append(f"{which}{joined(close)} is always {nearer(conflict)}")
     return said
 
 

@@ -39,7 +39,8 @@ def sentence(outcome: Outcome, i: int) -> str:
     if outcome.n_changed[i] == 0:
         return f"Row {row} {_move(outcome, i)} with a change that is too small to count."
     changes = joined([_phrase(outcome, i, c) for c in outcome.changed(i)])
-    return f"Row {row} {_move(outcome, i)} if {changes}{_limit(outcome, i)}."
+    larger = limit(outcome, i, f"in cluster {target}")
+    return f"Row {row} {_move(outcome, i)} if {changes}{'; ' * bool(larger)}{larger}."
 
 
 def lines(outcome: Outcome) -> Iterator[str]:
@@ -76,17 +77,16 @@ def _phrase(outcome: Outcome, i: int, c: int) -> str:
     return f"{name} {verb} from {exact(before)} to {exact(after)}"
 
 
-def _limit(outcome: Outcome, i: int) -> str:
-    """Say how much larger the same change may be; an empty text if it has no multiples."""
+def limit(outcome: Outcome, i: int, where: str = "there") -> str:
+    """Say how much larger change i may be; an empty text if it has no multiples."""
     times = largest_multiple(outcome, i)
     if times is None:
         return ""
-    lands = f"still lands in cluster {outcome.target[i]}"
     if np.isinf(times):
-        return f"; however much larger, the same change {lands}"
+        return f"however much larger, the same change still lands {where}"
     if times < 1.05:
-        return "; this change may hardly be larger"
-    return f"; up to {min(times, FAR):.7g} times this change {lands}"
+        return "this change may hardly be larger"
+    return f"up to {min(times, FAR):.7g} times this change still lands {where}"
 
 
 def largest_multiple(outcome: Outcome, i: int) -> float | None:
@@ -109,7 +109,7 @@ def largest_multiple(outcome: Outcome, i: int) -> float | None:
 
 def _has_multiples(outcome: Outcome, i: int, c: int) -> bool:
     column = outcome.space.columns[c]
-    return column.kind == "number" and column.affine and not np.isnan(outcome.before(c)[i])
+    return column.kind == "number" and column.affine and not np.isnan(outcome.values[0][c][i])
 
 
 def legible(name: Any) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import narwhals.stable.v2 as nw
 import numpy as np
 
-from voicecf.output.sentences import FAR, largest_multiple
+from voicecf.output.sentences import limit
 from voicecf.output.wording import exact
 from voicecf.plots.display import Display, canvas
 from voicecf.plots.sheet import FOOTER, HEADER, ROW, WIDTH, Sheet
@@ -203,8 +203,7 @@ def _title(cf: Counterfactuals, i: int, n: int) -> str:
     if not cf.feasible[i]:
         return f"{who} cannot move from cluster {source} to cluster {target}."
     if n == 0:
-        border = f"lies on the border of clusters {source} and {target}"
-        return f"{who} {border}: the slightest change moves it."
+        return f"{who} moves to cluster {target} with a change that is too small to count."
     moves = f"moves from cluster {source} to cluster {target}"
     if source == target:
         moves = f"moves deeper into cluster {target}"
@@ -214,19 +213,10 @@ def _title(cf: Counterfactuals, i: int, n: int) -> str:
 def _subtitle(cf: Counterfactuals, i: int, changes: list[Change]) -> str:
     if not changes:
         return ""
-    told = f"Cost {compact(float(cf.cost[i]))}.{_multiple(cf, i)}"
+    parts = [f"cost {compact(float(cf.cost[i]))}", limit(cf.outcome, i)]
     if Status(cf.status[i]) == Status.STOPPED:
-        told += " The search was cut short: a cheaper answer may exist."
-    return told
-
-
-def _multiple(cf: Counterfactuals, i: int) -> str:
-    times = largest_multiple(cf.outcome, i)
-    if times is None:
-        return ""
-    if times > FAR:
-        return " However much larger, the same change still lands."
-    return f" Up to {times:g} times this change still lands." if times >= 1.05 else ""
+        parts.append("the search reached its limit, and a cheaper answer may exist")
+    return " ".join(f"{part[0].upper()}{part[1:]}." for part in parts if part)
 
 
 def _reason(cf: Counterfactuals, i: int) -> str:

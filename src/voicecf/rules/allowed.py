@@ -28,7 +28,8 @@ def as_rules(rules: Rules | Mapping[str, Any] | None, **keywords: Any) -> Rules:
         raise OptionError(
             f"give rules=... or single rules such as {next(iter(words))}=..., not both."
         )
-    return rules if isinstance(rules, Rules) else Rules.from_dict(rules)
+    rules = rules if isinstance(rules, Rules) else Rules.from_dict(rules)
+    return NO_RULES if rules == NO_RULES else rules
 
 
 @dataclass(frozen=True)
