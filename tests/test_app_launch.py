@@ -44,4 +44,4 @@ def test_a_port_that_is_taken_is_named(capsys) -> None:
 def test_a_port_that_is_none_is_refused(capsys) -> None:
     with pytest.raises(SystemExit):
         main(["app", "--port", "70000"])
-    assert "ports are 1 to 65535" in capsys.readouterr().err
+    assert "use a number from 1 to 65535" in capsys.readouterr().err

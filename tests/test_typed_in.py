@@ -212,7 +212,7 @@ def test_many_changes_are_all_named_by_text_and_counted_by_the_printout():
     _, some, cf = answers("breast_cancer", "scaled", 1.0, "cost", 3)
     assert (cf.n_changed > 20).all()
     assert len(phrases(cf.text(1), list(some))) == cf.n_changed[1]
-    assert f"by {cf.n_changed[1]} changes: see .text(1)" in repr(cf)
+    assert f"with {cf.n_changed[1]} changes; see .text(1)" in repr(cf)
 
 
 def test_a_tie_is_no_landing():

@@ -272,7 +272,7 @@ def _starts(parts: Sequence[Any]) -> Ints:
 def _side_by_side(parts: Sequence[Any]) -> Any:
     """Join arrays of shape (n or 1, width): the result has n rows if one of them has."""
     n = max((len(p) for p in parts if len(p) != 1), default=1)
-    if n > 1:
+    if n != 1:
         parts = [np.broadcast_to(p, (n, p.shape[1])) for p in parts]
     return np.concatenate(parts, axis=1)
 
