@@ -22,8 +22,9 @@ from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from voicecf import Status, VoICE, datasets, search
+from voicecf import Status, VoICE, datasets
 from voicecf.parallel import cores
+from voicecf.search import aims
 
 Row = tuple[str, float, float, str]
 TABLES = {"student": "Student, 39 coordinates", "german_credit": "German Credit, 48 coordinates"}
@@ -62,7 +63,7 @@ class Watched:
     """`branch` as it is, with its nodes and its time kept."""
 
     def __init__(self) -> None:
-        self.plain = search.branch
+        self.plain = aims.branch
         self.nodes: list[np.ndarray] = []
         self.seconds = 0.0
 
@@ -75,11 +76,11 @@ class Watched:
         return found
 
     def __enter__(self) -> Watched:
-        search.branch = self
+        aims.branch = self
         return self
 
     def __exit__(self, *_: object) -> None:
-        search.branch = self.plain
+        aims.branch = self.plain
 
 
 def fitted(name: str) -> tuple[VoICE, pd.DataFrame, np.ndarray]:
