@@ -242,15 +242,16 @@ def shortest_prefix(points: Array, rows: Ints, aim: Aim) -> Answers:
     above = np.full(len(rows), longest + 1)  # shortest prefix known to be feasible
     probe = np.where(infeasible, longest, floor)
     stride = np.ones(len(rows), dtype=np.int64)
-    answers = Answers.blank(len(rows), points.shape[1])
-    answers.cardinality[:] = longest
-    open_ = np.arange(len(rows))
+    open_, answers = np.arange(len(rows)), None
     while open_.size:
         results = aim.project_prefix(points, rows[open_], probe[open_])
         feasible = has_answer(results.status)
-        # The result of the longest prefix is the answer even if that is "infeasible".
-        final = feasible | (probe[open_] == longest)
-        answers.put(open_[final], Answers.of(results, probe[open_]), final)
+        if answers is None:  # all problems are open in the first turn, and no copy is needed
+            answers = Answers.of(results, probe.copy())
+        else:
+            # The result of the longest prefix is the answer even if that is "infeasible".
+            final = feasible | (probe[open_] == longest)
+            answers.put(open_[final], Answers.of(results, probe[open_]), final)
         above[open_[feasible]] = probe[open_[feasible]]
         below[open_[~feasible]] = probe[open_[~feasible]]
         stride[open_[~feasible]] *= 2
@@ -258,4 +259,4 @@ def shortest_prefix(points: Array, rows: Ints, aim: Aim) -> Answers:
         bounded = above[open_] <= longest
         ahead = np.minimum(below[open_] + stride[open_], longest)
         probe[open_] = np.where(bounded, (below[open_] + above[open_]) // 2, ahead)
-    return answers
+    return Answers.blank(0, points.shape[1]) if answers is None else answers

@@ -85,6 +85,8 @@ def _solve_by_target(question: Question, rows: Ints, targets: Ints, guard_factor
     """Solve the pairs of one target after the other, or of many targets in parallel."""
     best_answers = OBJECTIVES[question.objective]
     groups = list(_by_target(targets))
+    if len(groups) == 1:
+        return best_answers(question.points, rows, aim_at(question, groups[0][1], guard_factor))
     answers = Answers.blank(len(rows), question.points.shape[1])
 
     def solve_group(at: int, _: int) -> None:
