@@ -4,8 +4,8 @@
 //
 //     w (m_j - m_t) . (z - m_t)  <=  alpha / 2 sum w (m_j - m_t)^2,
 //
-// and the rounding guard is that of voicecf.cell: D_j(z) - D_t(z) is twice the slack, so half the error of
-// that difference is needed.
+// and the rounding guard is that of geometry/cell.py: D_j(z) - D_t(z) is twice the slack, so half the error
+// of that difference is needed.
 #pragma once
 
 #include "problem.hpp"

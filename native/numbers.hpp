@@ -1,7 +1,7 @@
 // Tolerances, status codes, and sums over padded coordinates.
 //
 // Coordinates stand in arrays of a multiple of 8 numbers, the last ones zero, so that a loop over
-// packs has no rest. All tolerances are relative; voicecf.tolerance says what each is for.
+// packs has no rest. All tolerances are relative.
 #pragma once
 
 #include <cmath>

@@ -63,8 +63,8 @@ def test_scaling_constraints_scales_the_slack_that_they_need():
     )
 
 
-def test_parts_are_taken_joined_and_left_out():
+def test_parts_are_joined_and_left_out():
     guard, other = Guard(*np.ones((5, 3))), Guard(*np.full((5, 1), 2.0))
     assert guard.followed_by(other).constant.tolist() == [1, 1, 1, 2]
-    assert guard.followed_by(other).of([3]).of_move.tolist() == [2]
+    assert guard.followed_by(other).of_move.tolist() == [1, 1, 1, 2]
     assert guard.only_where([True, False, True]).of_size.tolist() == [1, 0, 1]

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from voicecf.errors import ColumnError, DataError
-from voicecf.table.frames import as_frame, kind_of
+from voicecf.table.frames import Kind, as_frame
 from voicecf.table.learning import learn_space
 from voicecf.table.space import Space
 
@@ -34,7 +34,7 @@ def test_a_frame_is_read_and_given_back_in_its_own_kind(kind):
     assert as_frame(frame) is not None
     assert space.names == ["age", "income"]
     np.testing.assert_array_equal(space.read(frame).points, VALUES)
-    back = space.table(VALUES, kind_of(frame), np.arange(len(VALUES)))
+    back = space.table(VALUES, Kind.of(as_frame(frame)), np.arange(len(VALUES)))
     assert type(back) is type(frame)
     assert columns_of(back) == COLUMNS
 
@@ -153,7 +153,9 @@ def test_names_need_not_be_text():
     space = learn_space(None, frame)
     assert space.names == [10, 20]
     np.testing.assert_array_equal(space.read(frame[[20, 10]]).points, VALUES)
-    assert space.table(VALUES, kind_of(frame), np.arange(len(VALUES))).columns.tolist() == [10, 20]
+    assert space.table(
+        VALUES, Kind.of(as_frame(frame)), np.arange(len(VALUES))
+    ).columns.tolist() == [10, 20]
 
 
 def test_the_model_decides_the_precision():
@@ -175,7 +177,7 @@ def test_an_array_is_no_frame():
 def test_a_table_does_not_hand_out_the_points_themselves():
     points = VALUES.copy()
     table = learn_space(None, pd.DataFrame(COLUMNS)).table(
-        points, kind_of(pd.DataFrame(COLUMNS)), np.arange(len(points))
+        points, Kind.of(as_frame(pd.DataFrame(COLUMNS))), np.arange(len(points))
     )
     table.loc[0, "age"] = -1.0
     np.testing.assert_array_equal(points, VALUES)

@@ -61,10 +61,6 @@ class Guard:
         """Return the guard of the same constraints, each divided by a length."""
         return Guard(*(part / lengths for part in self.table()))
 
-    def of(self, which: Any) -> Guard:
-        """Return the guard of the constraints at these indices."""
-        return Guard(*self.table()[:, which])
-
     def only_where(self, mask: Any) -> Guard:
         """Return the guard with no slack for constraints where the mask is False."""
         return Guard(*np.where(mask, self.table(), 0.0))

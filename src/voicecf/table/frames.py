@@ -64,11 +64,6 @@ def as_frame(X: Any) -> Any:
     return frame
 
 
-def kind_of(X: Any) -> Kind | None:
-    """Return the kind of a frame; None for an array."""
-    return Kind.of(as_frame(X))
-
-
 def table(columns: Mapping[Any, Any], kind: Kind | None = None, schema: Any = None) -> Any:
     """Build a frame of the given kind; without a kind, of a library that is installed."""
     plain = {name: np.ascontiguousarray(values) for name, values in columns.items()}
