@@ -32,6 +32,9 @@ struct Rules {
     int changes;
     bool fewest;
     Whole limit;
+    // Rows of each problem of its own, in place of the last ones of all: a unit row, then its offset.
+    const double* own_rows;
+    int own_count;
 };
 
 // Answers of a batch of rows.
@@ -64,6 +67,7 @@ struct Search {
     Stack stack;
     Node root, node, other;
     double *y, *best_y, *mu, *trial;
+    double *own_u, *own_offsets;  // copies of all rows, where problems have rows of their own
     Whole *near, *best_pick;
     double best, unsure;
     int changes;
@@ -273,6 +277,8 @@ inline Looked look(Search& f, double bound, int steps) {
     Looked at = {true, OPTIMAL, bound, {0.0, 0.0}};
     at.status = relax(f, f.mu, false);
     for (int i = 0; i < f.s.wide; ++i) f.y[i] = f.s.y[i];
+    // Outside its hull by rounding, a step could not be divided from the options.
+    for (int i = 0; i < f.s.d; ++i) f.y[i] = clip(f.y[i], f.s.low[i], f.s.high[i]);
     int moved = 0;
     if (at.status == OPTIMAL) {
         at.bound = most(at.bound, half_square(f.y, f.s.wide));
@@ -516,8 +522,14 @@ void read_row(const Rows<Real>& rows, const Rules& r, Whole at, Whole q, const P
         f.s.placed[i] = rows.scale[i] * p.at[i];
         f.s.x[i] = rows.scale[i] * (p.at[i] - rows.origin[i]);
     }
-    f.hard.u = rows.u;
-    f.hard.offsets = rows.offsets;
+    for (int j = 0; j < r.own_count; ++j) {
+        const double* own = r.own_rows + (q * r.own_count + j) * (rows.d + 1);
+        const int place = rows.count - r.own_count + j;
+        copy_line(own, f.own_u + std::size_t(place) * rows.wide, rows.d);
+        f.own_offsets[place] = own[rows.d];
+    }
+    f.hard.u = f.slacks.u;
+    f.hard.offsets = r.own_count ? f.own_offsets : rows.offsets;
     f.hard.guards = rows.guards;
     read_slacks(f.hard, f.s);
     keep_off(f.hard, f.s);
@@ -543,9 +555,16 @@ void lay_out(Arena& arena, const Rows<Real>& rows, const Rules& r, Search& f) {
     f.trial = arena.take<double>(m);
     f.near = arena.take<Whole>(many);
     f.best_pick = arena.take<Whole>(many);
-    f.slacks = {m, rows.d, wide, rows.u, f.hard.b};
+    f.own_u = arena.take<double>(r.own_count ? m * wide : 0);
+    f.own_offsets = arena.take<double>(r.own_count ? m : 0);
+    if (arena.base && r.own_count) {
+        std::memcpy(f.own_u, rows.u, std::size_t(m) * wide * sizeof(double));
+        std::memcpy(f.own_offsets, rows.offsets, std::size_t(m) * sizeof(double));
+    }
+    const double* u = r.own_count ? f.own_u : rows.u;
+    f.slacks = {m, rows.d, wide, u, f.hard.b};
     f.choice.count = m;
-    for (int j = 0; arena.base && j < m; ++j) f.choice.rows[j] = rows.u + std::size_t(j) * wide;
+    for (int j = 0; arena.base && j < m; ++j) f.choice.rows[j] = u + std::size_t(j) * wide;
     f.choice.b = f.hard.b;
 }
 

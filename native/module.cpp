@@ -187,6 +187,7 @@ struct RuleArrays {
     std::optional<Array<const std::uint8_t, 2>> stay, allowed, locked;
     std::optional<Array<const std::int64_t, 2>> least, most;
     std::optional<Matrix> lo, hi;
+    std::optional<Array<const double, 3>> rows;
     Rules view{};
 
     RuleArrays(Array<const std::int64_t, 2> columns_, Line listed_, Matrix pitches_)
@@ -226,6 +227,13 @@ struct RuleArrays {
         view.own_hi = hi->shape(0) > 1;
         view.locked = locked->data();
         view.own_locked = locked->shape(0) > 1;
+    }
+
+    // Rows of every problem of its own, in place of the last ones of all: (problems, rows, d + 1).
+    void own_rows(Array<const double, 3> rows_) {
+        rows = rows_;
+        view.own_rows = rows->data();
+        view.own_count = int(rows->shape(1));
     }
 
     void limit(int changes, bool fewest, std::int64_t nodes) {
@@ -344,6 +352,7 @@ void bind_search(nb::module_& m) {
     nb::class_<RuleArrays>(m, "Rules")
         .def(nb::init<Array<const std::int64_t, 2>, Line, Matrix>())
         .def("allow", &RuleArrays::allow)
+        .def("own_rows", &RuleArrays::own_rows)
         .def("limit", &RuleArrays::limit);
     nb::class_<FoundArrays>(m, "Found")
         .def("__init__",

@@ -237,8 +237,10 @@ class VoICE(Explainer):
         order: Any = None,
         forbidden: Any = None,
         costs: Any = None,
+        least: Any = None,
         max_changes: int | None = None,
         constraints: Any = None,
+        together: Any = None,
         rules: Rules | dict[str, Any] | None = None,
         limit: int = LIMIT,
         **unknown: Any,
@@ -282,12 +284,19 @@ class VoICE(Explainer):
             Changes of a category that are not allowed.
         costs : dict of column to number, optional
             Factors that multiply the squared change of a column in the cost.
+        least : dict of column to number, optional
+            A number changes by at least this amount or not at all: ``{"recency": 1}``.
         max_changes : int, optional
             Largest number of columns that may change.
         constraints : str or list of str, optional
-            Linear rules between number columns, such as ``"fresh + 2*frozen <= 60000"``.
+            Linear rules between number columns, such as ``"fresh + 2*frozen <= 60000"``, in the
+            user's units, whatever the pipeline does to the columns.
+        together : list, str or frame, optional
+            Columns that belong together: ``"if visits == 0 then money == 0"``, a list of boxes
+            such as ``[{"visits": 0, "money": 0}, {"visits": (1, None)}]``, or a frame whose rows
+            are the only combinations allowed, ``df[["town", "region"]]``; or a list of these.
         rules : Rules or dict, optional
-            The keywords from `immutable` to `constraints` as one value; see `voicecf.Rules`.
+            The keywords from `immutable` to `together` as one value; see `voicecf.Rules`.
         limit : int
             Largest number of boxes that the search over whole numbers, categories and subsets of
             columns examines for one row and target. If the search reaches it, the answer has
@@ -315,8 +324,10 @@ class VoICE(Explainer):
             order=order,
             forbidden=forbidden,
             costs=costs,
+            least=least,
             max_changes=max_changes,
             constraints=constraints,
+            together=together,
             **unknown,
         )
         known_option(objective, OBJECTIVES, "objective")
@@ -369,8 +380,10 @@ class VoICE(Explainer):
         order: Any = None,
         forbidden: Any = None,
         costs: Any = None,
+        least: Any = None,
         max_changes: int | None = None,
         constraints: Any = None,
+        together: Any = None,
         rules: Rules | dict[str, Any] | None = None,
         limit: int = LIMIT,
         **unknown: Any,
@@ -404,8 +417,10 @@ class VoICE(Explainer):
             order=order,
             forbidden=forbidden,
             costs=costs,
+            least=least,
             max_changes=max_changes,
             constraints=constraints,
+            together=together,
             **unknown,
         )
         _check_count(limit, "limit", 1)

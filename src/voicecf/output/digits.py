@@ -124,12 +124,10 @@ def _typed_in(answers: Outcome, rows: Ints, values: Array, touched: Mask) -> Row
 
 def _lands(answers: Outcome, rows: Ints, read: Rows) -> Mask:
     """Tell which rows, read again, are in their target by a safe margin and satisfy the rules."""
-    learned = answers.question.learned
+    learned, allowed = answers.question.learned, answers.question.allowed
     _, doubtful = learned.clustering.nearest(read.seen)
     lands = (learned.labels(read) == answers.target[rows]) & ~doubtful
-    for constraint in answers.question.allowed.constraints:
-        lands &= constraint.holds(answers.space.user_numbers(read))
-    return np.asarray(lands)
+    return np.asarray(lands & allowed.holds(answers.space, answers.rows, answers.row[rows], read))
 
 
 def _coordinates(answers: Outcome, rows: Ints, read: Array, touched: Mask) -> Array:

@@ -18,7 +18,7 @@ from voicecf.output.digits import BELOW, decimal, is_continuous
 from voicecf.output.tables import cells
 from voicecf.reasons.case import Case
 from voicecf.rules.multiples import Multiples
-from voicecf.rules.rules import is_missing
+from voicecf.rules.sides import is_missing
 from voicecf.search.outcome import Outcome
 from voicecf.search.solving import PAIRWISE
 from voicecf.status import Status
@@ -131,9 +131,9 @@ class _Answer:
         rows = self._read(c, values)
         valid = self.learned.labels(rows) == self.target
         valid &= (self._excess(rows) <= self._rounding).all(axis=1)
-        for constraint in self._constraints:
-            valid &= constraint.holds(self.space.user_numbers(rows))
-        return np.asarray(valid)
+        which = np.zeros(len(values), dtype=np.int64)
+        allowed = self.outcome.question.allowed
+        return np.asarray(valid & allowed.holds(self.space, self.case.rows, which, rows))
 
     def _excess(self, rows: Rows) -> Array:
         """Return G z - h, positive where a constraint of the region is violated, shape (n, m)."""

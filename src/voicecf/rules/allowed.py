@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from voicecf.errors import OptionError
-from voicecf.geometry.arrays import Array, Mask
+from voicecf.geometry.arrays import Array, Ints, Mask
 from voicecf.rules.choices import Choices
 from voicecf.rules.constraints import Constraint, pull_back
 from voicecf.rules.rules import Rules
+from voicecf.rules.splits import Splits, values_of
 from voicecf.table.rows import Rows
 from voicecf.table.space import Space
 
@@ -74,6 +75,8 @@ class Allowed:
     grids : tuple or None
         For each column the values that it is limited to, in the user's units; None if no column
         is limited to a grid.
+    splits : Splits or None
+        Rules that no single box and no row describes; None if there are none.
     """
 
     rules: Rules
@@ -86,6 +89,7 @@ class Allowed:
     factors: Array
     sides: tuple[Array, Array]
     grids: tuple[Any, ...] | None
+    splits: Splits | None = None
 
     @classmethod
     def of(
@@ -113,16 +117,20 @@ class Allowed:
             return cls.within(space, bounds)
         choices = Choices.of(space, rules, rows, bounds.lo, bounds.hi, bounds.box)
         constraints = rules.linear(space)
+        affine = [one for one in constraints if one.is_affine(space)]
+        curved = [one for one in constraints if one not in affine]
+        splits = Splits.of(space, rules, rows, choices, curved)
         return cls(
             rules,
             choices.box(),
             choices.fixed,
-            choices if searched or choices.discrete else None,
+            choices if searched or choices.discrete or splits is not None else None,
             constraints,
-            *pull_back(constraints, space),
+            *pull_back(affine, space),
             rules.factors(space),
             choices.sides,
             choices.grids,
+            splits,
         )
 
     @classmethod
@@ -134,6 +142,40 @@ class Allowed:
             NO_RULES, bounds.box, none, None, (), np.empty((0, d)), np.empty(0), np.ones(d),
             (bounds.lo, bounds.hi), None,
         )  # fmt: skip
+
+    def holds(self, space: Space, rows: Rows, which: Ints, changed: Rows) -> Mask:
+        """Tell which changed rows satisfy the rules between columns and the least changes.
+
+        Parameters
+        ----------
+        space : Space
+        rows : Rows
+            All rows before the change.
+        which : array of shape (n,)
+            Position in `rows` of each changed row.
+        changed : Rows
+            In the user's columns.
+        """
+        holds = np.ones(len(which), dtype=np.bool_)
+        if self.constraints:
+            numbers = space.user_numbers(changed)
+            for constraint in self.constraints:
+                holds &= constraint.holds(numbers)
+        if self.splits is None:
+            return holds
+        for union in self.splits.unions:
+            columns = union.rule.columns
+            holds &= union.rule.holds({c: values_of(space, c, changed) for c in columns})
+        for least in self.splits.least:
+            before = values_of(space, least.column, rows)[which]
+            holds &= least.holds(before, values_of(space, least.column, changed))
+        return holds
+
+    @property
+    def least(self) -> dict[int, float]:
+        """The least change, in the user's units, of the columns that have one."""
+        splits = self.splits
+        return {} if splits is None else {one.column: one.amount for one in splits.least}
 
     @property
     def contractible(self) -> bool:

@@ -8,8 +8,10 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from voicecf.errors import ColumnError, known_column
+from voicecf.errors import ColumnError, OptionError, known_column, likely
 from voicecf.geometry.arrays import Array
+from voicecf.rules.sides import is_missing
+from voicecf.table.column import Column
 from voicecf.table.space import Space
 
 # Coordinates are cached for lists of up to MOST_VALUES values, and MOST_LISTS lists of a space.
@@ -80,3 +82,21 @@ def listed_columns(columns: Any) -> list[Any]:
     if isinstance(columns, str) or not isinstance(columns, Iterable):
         return [columns]
     return [name.item() if isinstance(name, np.generic) else name for name in columns]
+
+
+def level_position(level: Any, column: Column, word: str, missing: bool = False) -> int:
+    """Return the position of a level among a column's; a missing value only if `missing`."""
+    where = f"{word} of {column.name!r}"
+    if is_missing(level):
+        gaps = [i for i, known in enumerate(column.levels) if is_missing(known)]
+        if missing and gaps:
+            return gaps[0]
+        raise OptionError(f"{where}: a missing value is not a level that a row may move to.")
+    if level in column.levels:
+        return column.levels.index(level)
+    # Rules that are read from a file may have text where the column has numbers.
+    same_text = [i for i, known in enumerate(column.levels) if str(known) == level]
+    if len(same_text) == 1:
+        return same_text[0]
+    known = [known for known in column.levels if not is_missing(known)]
+    raise OptionError(f"unknown level {level!r} in {where}; {likely(level, known)}")

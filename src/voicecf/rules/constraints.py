@@ -15,7 +15,6 @@ import numpy as np
 from voicecf.errors import ColumnError, OptionError, VoiceError
 from voicecf.geometry.arrays import Array
 from voicecf.rules.columns import column_of, coordinates_of
-from voicecf.table.column import Column
 from voicecf.table.space import Space
 
 # A name in backticks, a plain name (not the e of a number such as 1e5), or a single equals sign.
@@ -53,6 +52,11 @@ class Constraint:
     text: str
     coefficients: dict[Any, float]
     limit: float
+
+    def is_affine(self, space: Space) -> bool:
+        """Whether the rule is linear in coordinates, too: no column is mapped by a curve."""
+        places = (column_of(space, name, self.text) for name in self.coefficients)
+        return all(space.columns[c].affine and not space.columns[c].listed for c in places)
 
     def holds(self, values: Any) -> Any:
         """Tell whether values (numbers or arrays by column name) satisfy the rule."""
@@ -204,7 +208,7 @@ def _negative(sign: ast.AST) -> bool:
 
 
 def pull_back(constraints: Iterable[Constraint], space: Space) -> tuple[Array, Array]:
-    """Translate linear rules into coordinates: ``normals @ z <= offsets``.
+    """Translate linear rules between affine columns into coordinates: ``normals @ z <= offsets``.
 
     Parameters
     ----------
@@ -224,7 +228,6 @@ def pull_back(constraints: Iterable[Constraint], space: Space) -> tuple[Array, A
         for name, factor in constraint.coefficients.items():
             c = column_of(space, name, f"constraint {constraint.text!r}")
             if c not in maps:
-                _check_affine(space.columns[c], constraint)
                 maps[c] = affine_map(space, c)
             # The coordinate is z = scale * u + shift, so the value is u = (z - shift) / scale.
             scale, shift = maps[c]
@@ -248,13 +251,3 @@ def affine_map(space: Space, column: int) -> tuple[float, float]:
         below, above = 0.0, 1.0  # a boolean column has no other values
     shift, z_below, z_above = coordinates_of(space, column, [0.0, below, above]).tolist()
     return (z_above - z_below) / (above - below), shift
-
-
-def _check_affine(column: Column, constraint: Constraint) -> None:
-    if not column.affine:
-        raise ColumnError(
-            f"column {column.name!r} in constraint {constraint.text!r} is not linear in the model "
-            "(a logarithm, a power, quantiles), so this rule cannot be applied. Give "
-            f"bounds={{{column.name!r}: (lo, hi)}} instead, or scale the column linearly "
-            "(StandardScaler, MinMaxScaler) in the pipeline."
-        )

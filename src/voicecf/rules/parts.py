@@ -17,8 +17,8 @@ from voicecf.geometry.arrays import Array, Ints
 from voicecf.rules.columns import coordinates_of
 from voicecf.rules.constraints import affine_map
 from voicecf.rules.multiples import EXACT, Grid, Listed, Multiples
-from voicecf.rules.rules import ColumnRule, is_missing
-from voicecf.rules.sides import Side
+from voicecf.rules.rules import ColumnRule
+from voicecf.rules.sides import Side, is_missing
 from voicecf.table.column import Column
 from voicecf.table.rows import Rows
 from voicecf.table.space import Space

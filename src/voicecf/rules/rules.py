@@ -12,7 +12,7 @@ import numpy as np
 
 from voicecf.errors import BoundsError, ColumnError, OptionError, likely, listed
 from voicecf.geometry.arrays import Array
-from voicecf.rules.columns import column_of, columns_of, listed_columns
+from voicecf.rules.columns import column_of, columns_of, level_position, listed_columns
 from voicecf.rules.constraints import Constraint, read_constraints
 from voicecf.rules.sides import (
     KEEP,
@@ -24,6 +24,7 @@ from voicecf.rules.sides import (
     read_pair,
     read_side,
 )
+from voicecf.rules.together import Together, as_entries, read_together
 from voicecf.table.column import Column
 from voicecf.table.space import Space
 
@@ -54,6 +55,8 @@ class ColumnRule:
         Transitions that are not allowed, from one level to another.
     cost : float
         Factor of the column's squared change.
+    least : float
+        A number changes by at least this amount, in the user's units, or not at all.
     """
 
     fixed: bool = False
@@ -65,6 +68,7 @@ class ColumnRule:
     order: tuple[int, ...] | None = None
     forbidden: tuple[tuple[int, int], ...] = ()
     cost: float = 1.0
+    least: float = 0.0
 
     @property
     def relative(self) -> bool:
@@ -108,10 +112,18 @@ class Rules:
         Transitions between levels that are not allowed.
     costs : dict of column to number
         Factor of the column's squared change.
+    least : dict of column to number
+        A number changes by at least this amount or not at all, in the user's units.
     max_changes : int
         The largest number of columns that may change.
     constraints : str or list of str
         Linear rules between number columns, such as ``"fresh + 2*frozen <= 60000"``.
+    together : list, str or frame
+        Columns that belong together; an answer satisfies every rule of the list. A rule is text,
+        ``"if visits == 0 then money == 0"`` or ``"visits == 0 and money == 0 or visits >= 1"``; a
+        list of dicts, each a box, ``[{"visits": 0, "money": 0}, {"visits": (1, None)}]``; or a
+        frame whose rows are the only combinations allowed, ``df[["town", "region"]]``. In a column
+        that may take any number, < and > keep a thousandth of the observed range away.
 
     Examples
     --------
@@ -132,8 +144,10 @@ class Rules:
     order: Mapping[Any, Any] = field(default_factory=dict)
     forbidden: Mapping[Any, Any] = field(default_factory=dict)
     costs: Mapping[Any, Any] = field(default_factory=dict)
+    least: Mapping[Any, Any] = field(default_factory=dict)
     max_changes: int | None = None
     constraints: Any = ()
+    together: Any = ()
 
     def __post_init__(self) -> None:
         """Bring values to one form, so that rules compare equal; check all but the columns."""
@@ -145,6 +159,7 @@ class Rules:
         texts = self.constraints
         texts = () if texts is None else (texts,) if isinstance(texts, str) else texts
         object.__setattr__(self, "constraints", tuple(texts) if is_several(texts) else (texts,))
+        object.__setattr__(self, "together", as_entries(self.together))
 
     @classmethod
     def read(cls, space: Space, **words: Any) -> Self:
@@ -170,15 +185,20 @@ class Rules:
         """Return the rules that are set, in types that TOML and JSON have."""
         values = {f.name: getattr(self, f.name) for f in fields(self)}
         plain = {word: _plain(value) for word, value in values.items() if value not in UNSET}
-        for word, text in (("bounds", OPEN), ("steps", ANY_NUMBER)):
+        for word, text in (("bounds", OPEN), ("steps", ANY_NUMBER), ("together", OPEN)):
             if word in plain:
-                plain[word] = {name: _without_none(v, text) for name, v in plain[word].items()}
+                plain[word] = _without_none(plain[word], text)
         return plain
 
     def check(self, space: Space) -> None:
         """Raise if a rule does not fit the columns of a space."""
         self.of_columns(space)
         self.linear(space)
+        self.unions(space)
+
+    def unions(self, space: Space) -> tuple[Together, ...]:
+        """Return the rules about columns that belong together."""
+        return read_together(self.together, space)
 
     def linear(self, space: Space) -> tuple[Constraint, ...]:
         """Return the linear rules between columns."""
@@ -199,14 +219,14 @@ class Rules:
                 _check_agreement(space.columns[c], facts[c].get(key, value), value)
                 facts[c][key] = value
         for word, read in CHECKS.items():
-            for c, value in self._by_position(word, space).items():
+            for c, value in self._bylevel_position(word, space).items():
                 facts[c] |= read(value, space.columns[c])
         rules = [ColumnRule(**of_column) for of_column in facts]
         for column, rule in zip(space.columns, rules, strict=True):
             _check_direction(column, rule)
         return rules
 
-    def _by_position(self, word: str, space: Space) -> dict[int, Any]:
+    def _bylevel_position(self, word: str, space: Space) -> dict[int, Any]:
         """Return the values of a rule by the positions of columns; refuse a column named twice."""
         by_position: dict[int, Any] = {}
         for name, value in getattr(self, word).items():
@@ -240,6 +260,10 @@ def _increment(value: Any, where: str) -> float | None:
 
 def _cost(value: Any, where: str) -> float:
     return _positive(value, where, "it multiplies the squared change. Use immutable for no change")
+
+
+def _least(value: Any, where: str) -> float:
+    return _positive(value, where, "the column changes by at least this amount or not at all")
 
 
 def _positive(value: Any, where: str, meaning: str) -> float:
@@ -301,18 +325,18 @@ def _increment_rule(increment: float | None, column: Column) -> dict[str, Any]:
 
 def _level_rule(levels: tuple[Any, ...], column: Column) -> dict[str, Any]:
     _check_kind(column, "levels", "category", "bounds and steps")
-    return {"levels": tuple(_position(level, column, "levels") for level in levels)}
+    return {"levels": tuple(level_position(level, column, "levels") for level in levels)}
 
 
 def _order_rule(levels: tuple[Any, ...], column: Column) -> dict[str, Any]:
     _check_kind(column, "order", "category", "increase_only or decrease_only alone")
-    return {"order": tuple(_position(level, column, "order") for level in levels)}
+    return {"order": tuple(level_position(level, column, "order") for level in levels)}
 
 
 def _forbidden_rule(pairs: tuple[tuple[Any, Any], ...], column: Column) -> dict[str, Any]:
     _check_kind(column, "forbidden", "category", "bounds and steps")
     positions = (
-        (_position(start, column, "forbidden", True), _position(end, column, "forbidden"))
+        (level_position(start, column, "forbidden", True), level_position(end, column, "forbidden"))
         for start, end in pairs
     )
     return {"forbidden": tuple(positions)}
@@ -322,6 +346,11 @@ def _cost_rule(cost: float, column: Column) -> dict[str, Any]:
     return {"cost": cost}
 
 
+def _least_rule(amount: float, column: Column) -> dict[str, Any]:
+    _check_kind(column, "least", "number", "levels or forbidden")
+    return {"least": amount}
+
+
 def _check_kind(column: Column, word: str, kind: str, instead: str) -> None:
     if column.kind != kind:
         wanted = "number columns" if kind == "number" else "categories"
@@ -329,24 +358,6 @@ def _check_kind(column: Column, word: str, kind: str, instead: str) -> None:
             f"{word} can be given for {wanted} only; column {column.name!r} is a {column.kind}. "
             f"Use {instead}."
         )
-
-
-def _position(level: Any, column: Column, word: str, missing: bool = False) -> int:
-    """Return the position of a level among a column's; a missing value only if `missing`."""
-    where = f"{word} of {column.name!r}"
-    if is_missing(level):
-        gaps = [i for i, known in enumerate(column.levels) if is_missing(known)]
-        if missing and gaps:
-            return gaps[0]
-        raise OptionError(f"{where}: a missing value is not a level that a row may move to.")
-    if level in column.levels:
-        return column.levels.index(level)
-    # Rules that are read from a file may have text where the column has numbers.
-    same_text = [i for i, known in enumerate(column.levels) if str(known) == level]
-    if len(same_text) == 1:
-        return same_text[0]
-    known = [known for known in column.levels if not is_missing(known)]
-    raise OptionError(f"unknown level {level!r} in {where}; {likely(level, known)}")
 
 
 def _check_agreement(column: Column, before: Any, now: Any) -> None:
@@ -375,15 +386,6 @@ def _check_direction(column: Column, rule: ColumnRule) -> None:
         )
 
 
-def is_missing(level: Any) -> bool:
-    """Tell whether a level is a missing value: None, NaN, or pandas.NA."""
-    if level is None:
-        return True
-    # NaN differs from itself, and comparing pandas.NA gives no boolean.
-    same = level == level
-    return not isinstance(same, (bool, np.bool_)) or not same
-
-
 # Values that TOML and JSON have.
 
 
@@ -396,7 +398,9 @@ def _plain(value: Any) -> Any:
 
 
 def _without_none(value: Any, text: str) -> Any:
-    """Replace None by text, also inside lists."""
+    """Replace None by text, also inside lists and dicts."""
+    if isinstance(value, dict):
+        return {name: _without_none(part, text) for name, part in value.items()}
     if isinstance(value, list):
         return [_without_none(part, text) for part in value]
     return text if value is None else value
@@ -418,6 +422,7 @@ READERS: dict[str, Callable[[Any, str], Any]] = {
     "order": _order,
     "forbidden": _transitions,
     "costs": _cost,
+    "least": _least,
 }
 EXAMPLES = {
     "bounds": '"income": (0, 90_000)',
@@ -426,6 +431,7 @@ EXAMPLES = {
     "order": '"size": ["small", "large"]',
     "forbidden": '"job": [("student", "retired")]',
     "costs": '"income": 2.0',
+    "least": '"income": 100',
 }
 # The same rules: the check of a value against its column.
 CHECKS: dict[str, Callable[[Any, Column], dict[str, Any]]] = {
@@ -435,4 +441,5 @@ CHECKS: dict[str, Callable[[Any, Column], dict[str, Any]]] = {
     "order": _order_rule,
     "forbidden": _forbidden_rule,
     "costs": _cost_rule,
+    "least": _least_rule,
 }

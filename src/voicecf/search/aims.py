@@ -19,8 +19,12 @@ from voicecf.geometry.arrays import Array, Ints, Mask
 from voicecf.geometry.region import Region
 from voicecf.parallel import in_parallel
 from voicecf.rules.choices import Choices
+from voicecf.rules.splits import Splits
 from voicecf.search.answers import Answers, has_answer, put
-from voicecf.search.branching import branch
+from voicecf.search.boxes import BoxSearch
+from voicecf.search.branching import SearchResult, branch
+from voicecf.search.curves import Curves, Lines
+from voicecf.search.nodes import Node, side_by_side
 from voicecf.solver.projection import (
     Prefixes,
     Projection,
@@ -160,10 +164,19 @@ class ChoiceAim(Aim):
         The values that each column of each row may take.
     limit : int
         Largest number of nodes of branch and bound for a row.
+    splits : Splits, optional
+        Rules that the choices do not contain.
+    curves : Curves, optional
+        Those of these rules that are curved.
+    smallest : array of shape (d,), optional
+        Moves up to this size are rounding errors.
     """
 
     choices: Choices | None = None
     limit: int = 0
+    splits: Splits | None = None
+    curves: Curves | None = None
+    smallest: Array | None = None
 
     def choose(
         self, points: Array, rows: Ints, *, fewest: bool = False, locked: Any = None
@@ -197,10 +210,35 @@ class ChoiceAim(Aim):
         best = branch(
             points, rows, unit, self.choices, limit=self.limit, fewest=fewest, locked=locked
         )
+        if self.splits is not None:
+            self._search_boxes(best, rows, unit, fewest, locked)
         gap = np.full(len(rows), np.nan)
         answered = ~np.isnan(best.points).any(axis=1)
         gap[answered] = best.energy[answered] - best.bound[answered]
         return Answers(best.points, gap, best.rho, best.status, best.changes)
+
+    def _search_boxes(
+        self, best: SearchResult, rows: Ints, unit: UnitConstraints, fewest: bool, locked: Any
+    ) -> None:
+        """Replace the best choices by those that satisfy all rules."""
+        choices = self.choices
+        assert choices is not None and self.splits is not None and self.smallest is not None
+
+        def relax(nodes: list[Node], lines: Lines | None, strict: bool) -> SearchResult:
+            problems = np.array([node.problem for node in nodes])
+            of_nodes = side_by_side(choices, nodes, rows[problems])
+            locks = locked if locked is None or len(locked) == 1 else locked[problems]
+            own = None
+            if lines is not None:
+                own = lines.normals, lines.strict if strict else lines.loose
+            return branch(
+                of_nodes.points, np.arange(len(nodes)), unit, of_nodes,
+                limit=self.limit, fewest=fewest, locked=locks, own=own,
+            )  # fmt: skip
+
+        BoxSearch(
+            self.splits, choices, self.curves, rows, relax, self.smallest, fewest, self.limit
+        ).improve(best)
 
     def project_prefix(
         self, points: Array, rows: Ints, counts: Ints, *, certify: bool = False

@@ -92,7 +92,7 @@ def _in_user_columns(question: Question, rows: Ints, points: Array) -> Rows | No
     space, allowed = question.learned.space, question.allowed
     if space.steps is None:
         return None
-    return space.write(points, question.rows, rows, *allowed.sides, allowed.grids)
+    return space.write(points, question.rows, rows, *allowed.sides, allowed.grids, allowed.least)
 
 
 def _round_trip(
@@ -127,8 +127,7 @@ def _round_trip(
     unchanged = solutions[solved] == question.points[rows[solved]]
     answers.points[solved] = np.where(unchanged, solutions[solved], back.points)
     wrong = learned.labels(back) != targets[solved]
-    for constraint in question.allowed.constraints:
-        wrong |= ~constraint.holds(learned.space.user_numbers(back))
+    wrong |= ~question.allowed.holds(learned.space, question.rows, rows[solved], back)
     return output, solved[wrong & answers.answered[solved]]
 
 

@@ -53,6 +53,7 @@ def branch(
     limit: int,
     fewest: bool = False,
     locked: NDArray[np.bool_] | None = None,
+    own: tuple[Array, Array] | None = None,
 ) -> SearchResult:
     """Find the best choice for every row; after `limit` nodes, the best one found so far.
 
@@ -71,6 +72,8 @@ def branch(
         If True, change as few columns as possible, and only then at least cost.
     locked : array of shape (len(rows) or 1, C), optional
         Columns that may not change.
+    own : pair of arrays of shape (len(rows), e, d) and (len(rows), e), optional
+        Further constraints of each problem, ``normals @ z <= offsets``.
     """
     order, n = choices.member, len(rows)
     result = SearchResult(
@@ -79,8 +82,11 @@ def branch(
     )  # fmt: skip
     locks = np.zeros((1, len(choices.freedom)), dtype=np.uint8) if locked is None else locked
     answers = np.empty((n, points.shape[1]))
-    constraints = unit.in_order(order)
     rules = _rules(choices, locks.astype(np.uint8))
+    if own is not None:
+        rules.own_rows(_unit_rows(unit, *own, order))
+        unit = unit.with_room(own[1].shape[1])
+    constraints = unit.in_order(order)
     rules.limit(int(choices.changes), bool(fewest), int(limit))
     no_box = np.zeros((1, points.shape[1]))  # not read: the rules contain the box
     reordered = np.ascontiguousarray(points[rows][:, order])
@@ -108,3 +114,13 @@ def _rules(choices: Choices, locks: NDArray[np.uint8]) -> _core.Rules:
     lo, hi = (np.ascontiguousarray(side[:, member]) for side in (choices.lo, choices.hi))
     rules.allow(choices.stay, choices.allowed, choices.least, choices.most, lo, hi, locks)
     return rules
+
+
+def _unit_rows(unit: UnitConstraints, normals: Array, offsets: Array, order: Ints) -> Array:
+    """Return constraints in the layout of the core: unit normals in order, then the offset."""
+    offsets = offsets - normals @ unit.origin
+    scaled = normals / unit.scale
+    lengths = np.linalg.norm(scaled, axis=2)
+    lengths[lengths == 0.0] = 1.0
+    rows = np.concatenate([scaled[:, :, order], offsets[:, :, None]], axis=2)
+    return np.ascontiguousarray(rows / lengths[:, :, None])

@@ -19,8 +19,11 @@ from voicecf.geometry.tolerance import TOLERANCE
 from voicecf.learned.learned import Learned
 from voicecf.parallel import in_parallel
 from voicecf.rules.allowed import Allowed
+from voicecf.rules.columns import column_of
+from voicecf.rules.splits import values_of
 from voicecf.search.aims import Aim, ChoiceAim, fewest_changes, least_cost, shortest_prefix
 from voicecf.search.answers import Answers
+from voicecf.search.curves import Curves
 from voicecf.search.question import Pairs, Question
 from voicecf.solver.projection import UnitConstraints, project_into_cells
 from voicecf.status import Status
@@ -126,7 +129,23 @@ def aim_at(question: Question, target: int, guard_factor: float = 1.0) -> Aim:
     if allowed.box is not learned.bounds.box:  # the region has the learned box already
         region = region.within(*learned.box(target, *allowed.box))
     cells = learned.cells if _in_plain_cells(question, guard_factor) else None
-    return _aim(question, target, region, unit.guarded(guard_factor), cells)
+    aim = _aim(question, target, region, unit.guarded(guard_factor), cells)
+    if not isinstance(aim, ChoiceAim) or allowed.splits is None:
+        return aim
+    curves = _curves(question, strict=guard_factor != 1.0)
+    return replace(aim, splits=allowed.splits, curves=curves, smallest=learned.smallest_change)
+
+
+def _curves(question: Question, *, strict: bool) -> Curves | None:
+    """Return the curved rules of a question; None if there are none."""
+    allowed, space = question.allowed, question.learned.space
+    assert allowed.splits is not None and allowed.choices is not None
+    curved = allowed.splits.curved
+    if not curved:
+        return None
+    columns = {column_of(space, name, one.text) for one in curved for name in one.coefficients}
+    own = {c: values_of(space, c, question.rows) for c in columns}
+    return Curves(space, allowed.choices, curved, own, strict)
 
 
 def _aim(

@@ -124,6 +124,17 @@ class UnitConstraints:
         """Return the constraints with all rounding errors of the guard multiplied by a factor."""
         return self if factor == 1.0 else replace(self, guard=self.guard.times(factor))
 
+    def with_room(self, more: int) -> UnitConstraints:
+        """Return the constraints followed by some that always hold, 0 <= 0."""
+        zeros = np.zeros(more)
+        return replace(
+            self,
+            normals=np.vstack([self.normals, np.zeros((more, self.normals.shape[1]))]),
+            lengths=np.concatenate([self.lengths, zeros + 1.0]),
+            offsets=np.concatenate([self.offsets, zeros]),
+            guard=self.guard.followed_by(Guard.none(more)),
+        )
+
     @cached_property
     def compiled(self) -> _core.Rows:
         """The constraints in the layout of the compiled core."""

@@ -277,7 +277,7 @@ class Space:
 
     def write(
         self, points: Array, rows: Rows, which: Ints, lo: Any = None, hi: Any = None,
-        grids: Any = None,
+        grids: Any = None, least: Mapping[int, float] | None = None,
     ) -> Rows:  # fmt: skip
         """Return answers in the user's columns.
 
@@ -295,6 +295,8 @@ class Space:
             Bounds in the user's units, to which new values are clipped.
         grids : sequence of Multiples, Listed or None, optional
             For each column the values that it is limited to.
+        least : dict of int to float, optional
+            The least change of some columns, which rounding must not make smaller.
 
         Returns
         -------
@@ -306,13 +308,21 @@ class Space:
         by_source = self._numbers(np.where(missing[:, None], rows.points[which], points))
         changes: dict[Any, Cells] = {}
         for c, column in enumerate(self.columns):
-            at = np.flatnonzero(moved[:, column.places].any(axis=1))
+            left = moved[:, column.places].any(axis=1)
+            if column.kind == "number" and lo is not None and not column.affine:
+                # Values beyond the ends of a curve may have the same coordinate as the end.
+                own = self.table_values(c, rows, which)
+                outside = (own < side_of(lo, which, c)) | (own > side_of(hi, which, c))
+                left = left | (outside & ~missing)
+            at = np.flatnonzero(left)
             if column.kind == "number":
                 v = by_source[column.sources[0]][at]
                 if grids is not None and grids[c] is not None:
                     v = grids[c].values_at(points[at, column.places[0]], v)
                 elif lo is not None:
                     v = np.clip(v, side_of(lo, which[at], c), side_of(hi, which[at], c))
+                if least and c in least:
+                    v = _at_least(v, self.table_values(c, rows, which[at]), least[c])
                 changes[column.sources[0]] = Cells(at, _snapped(v) if column.whole else v)
             else:
                 changes.update(self.level_cells(c, at, points))
@@ -442,6 +452,13 @@ def _snapped(values: Array) -> Array:
     nearest = np.rint(values)
     close = np.abs(values - nearest) <= TOLERANCE.whole * np.maximum(1.0, np.abs(nearest))
     return np.where(close, nearest, values)
+
+
+def _at_least(values: Array, own: Array, least: float) -> Array:
+    """Return values that differ from the rows' own by at least an amount, despite rounding."""
+    ends = np.where(values > own, own + least, own - least)
+    near = (np.abs(values - own) < least * (1 + TOLERANCE.invertible)) & (values != own)
+    return np.where(near, ends, values)
 
 
 def _level(column: Column, value: Any) -> int:

@@ -1,0 +1,171 @@
+"""Rules that no single box describes, in the terms of `Choices`, so that a search can divide boxes.
+
+They are: a least change, columns that belong together, and linear rules between columns whose maps
+are curves.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from voicecf.geometry.arrays import Array, Ints, Mask
+from voicecf.rules.choices import Choices
+from voicecf.rules.constraints import Constraint
+from voicecf.rules.multiples import Listed
+from voicecf.rules.parts import ColumnRows, Freedom
+from voicecf.rules.rules import Rules
+from voicecf.rules.together import Together, level_codes
+from voicecf.table.rows import Rows
+from voicecf.table.space import Space
+
+# A bound this close to an option of an evenly spaced grid, in pitches, is that option.
+SAME = 1e-6
+# Options are counted in 64 bits; no grid has this many.
+MOST = 2**53
+
+
+@dataclass(frozen=True, eq=False)
+class Intervals:
+    """Intervals of a number column: in coordinates and, for a GRID, as ranges of options.
+
+    Attributes
+    ----------
+    lo, hi : array of shape (m,)
+        Ends in coordinates; those of the first and last option for a GRID. ``lo > hi`` if empty.
+    first, last : array of shape (m,)
+        Options of a GRID; 0 and -1 if empty.
+    """
+
+    lo: Array
+    hi: Array
+    first: Ints
+    last: Ints
+
+    @classmethod
+    def of(cls, data: ColumnRows, choices: Choices, low: Array, high: Array) -> Intervals:
+        """Translate intervals in the user's units."""
+        none = np.zeros(len(low), dtype=np.int64)
+        ends = data.column.limits  # no coordinate can be inverted beyond them
+        low, high = np.maximum(low, ends[0]), np.minimum(high, ends[1])
+        if choices.freedom[data.c] == Freedom.ANY:
+            lo, hi = data.interval(np.minimum(low, ends[1]), np.maximum(high, ends[0]))
+            empty = low > high
+            return cls(np.where(empty, np.inf, lo), np.where(empty, -np.inf, hi), none, none - 1)
+        grid, pitch = choices.grids[data.c], choices.pitch[data.c]
+        if isinstance(grid, Listed) and len(grid.values):
+            falls = grid.values[-1] < grid.values[0]
+            values = grid.values[::-1] if falls else grid.values
+            first = np.searchsorted(values, low, side="left")
+            last = np.searchsorted(values, high, side="right") - 1
+            if falls:
+                first, last = len(values) - 1 - last, len(values) - 1 - first
+        elif pitch > 0:
+            lo, hi = data.interval(low, high)
+            first = np.ceil((lo - choices.base[data.c]) / pitch - SAME).clip(-MOST, MOST)
+            last = np.floor((hi - choices.base[data.c]) / pitch + SAME).clip(-MOST, MOST)
+        else:
+            first, last = none, none - 1
+        first, last = first.astype(np.int64), last.astype(np.int64)
+        filled = first <= last
+        lo, hi = np.full(len(low), np.inf), np.full(len(low), -np.inf)
+        lo[filled] = choices._grid(data.c, first[filled])
+        hi[filled] = choices._grid(data.c, last[filled])
+        return cls(lo, hi, np.where(filled, first, 0), np.where(filled, last, -1))
+
+
+@dataclass(frozen=True, eq=False)
+class LeastChange:
+    """The least change of a column: what each row may move to, below and above its own value."""
+
+    column: int
+    amount: float
+    below: Intervals
+    above: Intervals
+
+    def holds(self, before: Array, after: Array) -> Mask:
+        """Tell which values changed by at least the amount, or not at all."""
+        still = (after == before) | np.isnan(before)
+        far = (after <= before - self.amount) | (after >= before + self.amount)
+        return np.asarray(still | far)
+
+
+@dataclass(frozen=True, eq=False)
+class Union:
+    """A rule about columns that belong together, its m boxes in the terms of `Choices`.
+
+    Attributes
+    ----------
+    rule : Together
+    intervals : dict of int to Intervals
+        The sides of the boxes, by column; not for categories.
+    own : tuple of arrays of shape (n,)
+        The rows' own values of the columns: numbers, or positions of levels.
+    """
+
+    rule: Together
+    intervals: dict[int, Intervals]
+    own: tuple[Any, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Splits:
+    """The rules of a question that no single box describes.
+
+    Attributes
+    ----------
+    least : tuple of LeastChange
+    unions : tuple of Union
+    curved : tuple of Constraint
+        Linear rules between columns of which at least one is mapped by a curve.
+    """
+
+    least: tuple[LeastChange, ...]
+    unions: tuple[Union, ...]
+    curved: tuple[Constraint, ...]
+
+    @classmethod
+    def of(
+        cls, space: Space, rules: Rules, rows: Rows, choices: Choices, curved: Any
+    ) -> Splits | None:
+        """Translate the rules of a question; None if there are none of this kind."""
+        least = tuple(
+            _least_change(ColumnRows(space, rows, c), choices, rule.least)
+            for c, rule in enumerate(rules.of_columns(space))
+            if rule.least > 0 and not rule.fixed
+        )
+        unions = tuple(_union(space, rows, choices, rule) for rule in rules.unions(space))
+        curved = tuple(curved)
+        return cls(least, unions, curved) if least or unions or curved else None
+
+
+def _least_change(data: ColumnRows, choices: Choices, amount: float) -> LeastChange:
+    own = data.values
+    # A row whose value is missing may move anywhere.
+    below = np.where(np.isnan(own), np.inf, own - amount)
+    above = np.where(np.isnan(own), -np.inf, own + amount)
+    endless = np.full(len(own), np.inf)
+    return LeastChange(
+        data.c,
+        amount,
+        Intervals.of(data, choices, -endless, below),
+        Intervals.of(data, choices, above, endless),
+    )
+
+
+def _union(space: Space, rows: Rows, choices: Choices, rule: Together) -> Union:
+    intervals = {
+        c: Intervals.of(ColumnRows(space, rows, c), choices, rule.low[:, at], rule.high[:, at])
+        for at, c in enumerate(rule.columns)
+        if c not in rule.levels
+    }
+    return Union(rule, intervals, tuple(values_of(space, c, rows) for c in rule.columns))
+
+
+def values_of(space: Space, c: int, rows: Rows) -> Any:
+    """Return the values of a column: numbers, or positions of levels (-1 if unknown)."""
+    if space.columns[c].kind == "number":
+        return ColumnRows(space, rows, c).values
+    return level_codes(space, c, space.table_values(c, rows, np.arange(len(rows))))

@@ -1,0 +1,316 @@
+"""Columns that belong together: rules that allow one of several boxes of their values."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from math import ceil, floor, inf, isfinite
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from voicecf.errors import OptionError
+from voicecf.geometry.arrays import Array, Ints, Mask
+from voicecf.rules.columns import column_of, level_position
+from voicecf.rules.sides import as_float, is_missing, is_several, plain_item, read_pair, read_side
+from voicecf.table.column import Column
+from voicecf.table.frames import as_frame
+from voicecf.table.space import Space
+
+# A column, a comparison and a value; names with spaces are in backticks.
+COMPARISON = re.compile(
+    r"(?:`(?P<quoted>[^`]+)`|(?P<name>[^\W\d][\w.]*))\s*(?P<sign>==|=|!=|<=|>=|<|>)\s*(?P<value>\S.*)"
+)
+CONDITION = re.compile(r"if\s+(?P<condition>.+?)\s+then\s+(?P<rest>.+)", re.IGNORECASE | re.DOTALL)
+# What follows has an even number of quotation marks, so that a word is not inside of them.
+OUTSIDE_QUOTES = r"(?=(?:[^'\"`]*['\"`][^'\"`]*['\"`])*[^'\"`]*$)"
+OPPOSITE = {"==": "!=", "!=": "==", "<=": ">", ">": "<=", ">=": "<", "<": ">="}
+# In a column that may take any number, < and > leave out this share of the observed range.
+STRICT = 1e-3
+GRAMMAR = (
+    'Use text such as "if visits == 0 then money == 0" or "visits == 0 and money == 0 or visits >= '
+    '1"; a list of dicts such as [{"visits": 0, "money": 0}, {"visits": (1, None)}]; or a frame '
+    'whose rows are the allowed combinations, df[["town", "region"]].'
+)
+
+# What a box allows in one column: an interval in the user's units, or the positions of levels.
+Values = tuple[float, float] | frozenset[int]
+Box = dict[int, Values]
+
+
+@dataclass(frozen=True, eq=False)
+class Together:
+    """A rule about several columns: their values lie in one of m boxes.
+
+    Attributes
+    ----------
+    text : str
+        The rule in the user's words.
+    columns : tuple of int
+        Positions of the columns that the rule is about.
+    low, high : array of shape (m, columns)
+        The boxes in the user's units; infinite for categories.
+    levels : dict of int to mask of shape (m, levels)
+        The levels that each box allows in a column that is a category, by position of the column.
+    """
+
+    text: str
+    columns: tuple[int, ...]
+    low: Array
+    high: Array
+    levels: dict[int, Mask]
+
+    def holds(self, values: Mapping[int, NDArray[Any]]) -> Mask:
+        """Tell which rows satisfy the rule; `values` has numbers, or positions of levels."""
+        n = len(next(iter(values.values())))
+        inside = np.ones((n, len(self.low)), dtype=np.bool_)
+        for at, c in enumerate(self.columns):
+            inside &= self.holds_in(at, values[c])
+        return np.asarray(inside.any(axis=1))
+
+    def holds_in(self, at: int, values: NDArray[Any]) -> Mask:
+        """Tell, shape (n, m), which boxes have the values of one of the columns inside."""
+        c = self.columns[at]
+        if c not in self.levels:
+            return np.asarray(
+                (values[:, None] >= self.low[:, at]) & (values[:, None] <= self.high[:, at])
+            )
+        known = values >= 0
+        return np.asarray(self.levels[c].T[np.where(known, values, 0)] & known[:, None])
+
+
+def as_entries(together: Any) -> tuple[Any, ...]:
+    """Bring the user's rules to one form: texts, and tuples of dicts.
+
+    Examples
+    --------
+    >>> from voicecf.rules.together import as_entries
+    >>> as_entries([{"visits": 0, "money": 0}, {"visits": (1, None)}])
+    (({'visits': 0, 'money': 0}, {'visits': (1, None)}),)
+    """
+    if together is None:
+        return ()
+    if isinstance(together, str) or _is_frame(together):
+        together = [together]
+    elif isinstance(together, Mapping) or not isinstance(together, Iterable):
+        raise OptionError(f"together={together!r} is not known. {GRAMMAR}")
+    entries = list(together)
+    if entries and all(isinstance(entry, Mapping) for entry in entries):
+        entries = [entries]  # the boxes of a single rule
+    return tuple(_entry(entry) for entry in entries)
+
+
+def _is_frame(value: Any) -> bool:
+    return not isinstance(value, (str, Mapping, list, tuple)) and as_frame(value) is not None
+
+
+def _entry(entry: Any) -> Any:
+    if isinstance(entry, str):
+        if not entry.strip():
+            raise OptionError(f"a rule of together is empty. {GRAMMAR}")
+        return entry
+    if _is_frame(entry):
+        entry = as_frame(entry).unique(maintain_order=True).rows(named=True)
+        entry = [row for row in entry if not any(map(is_missing, row.values()))]
+    boxes = list(entry) if isinstance(entry, Iterable) else []
+    if not boxes or not all(isinstance(box, Mapping) and box for box in boxes):
+        raise OptionError(f"together has {str(entry)[:60]!r}, which is no rule. {GRAMMAR}")
+    return tuple({plain_item(k): _plain_value(v) for k, v in box.items()} for box in boxes)
+
+
+def _plain_value(value: Any) -> Any:
+    return tuple(map(plain_item, value)) if is_several(value) else plain_item(value)
+
+
+def read_together(entries: Iterable[Any], space: Space) -> tuple[Together, ...]:
+    """Read the rules that `as_entries` has brought to one form.
+
+    Examples
+    --------
+    >>> from voicecf.rules.together import read_together
+    >>> from voicecf.table.space import Space
+    >>> space = Space.plain(["visits", "money"], named=True)
+    >>> (rule,) = read_together(["if visits <= 0 then money == 0"], space)
+    >>> rule.high.tolist()
+    [[inf, inf], [inf, 0.0]]
+    """
+    return tuple(_rule(entry, space) for entry in entries)
+
+
+def _rule(entry: Any, space: Space) -> Together:
+    if isinstance(entry, str):
+        boxes, text = _boxes_of_text(entry, space), entry.strip()
+    else:
+        boxes = [_box(box, space) for box in entry]
+        text = _text_of(boxes, space)
+    boxes = [box for box in boxes if all(map(_some, box.values()))]
+    if not boxes:
+        raise OptionError(f"together: no values satisfy {text!r}.")
+    columns = tuple(sorted({c for box in boxes for c in box}))
+    numbers = [[_interval(box.get(c)) for c in columns] for box in boxes]
+    low, high = np.moveaxis(np.array(numbers, dtype=np.float64), 2, 0)
+    levels = {c: _masks(boxes, c, space) for c in columns if space.columns[c].kind == "category"}
+    return Together(text, columns, low, high, levels)
+
+
+def _some(values: Values) -> bool:
+    return len(values) > 0 if isinstance(values, frozenset) else values[0] <= values[1]
+
+
+def _interval(values: Values | None) -> tuple[float, float]:
+    return values if isinstance(values, tuple) else (-inf, inf)
+
+
+def _masks(boxes: list[Box], c: int, space: Space) -> Mask:
+    every = frozenset(range(len(space.columns[c].levels)))
+    masks = np.zeros((len(boxes), len(every)), dtype=np.bool_)
+    for i, box in enumerate(boxes):
+        allowed = box.get(c, every)
+        assert isinstance(allowed, frozenset)
+        masks[i, list(allowed)] = True
+    return masks
+
+
+def _text_of(boxes: list[Box], space: Space) -> str:
+    names = [str(space.names[c]) for c in sorted({c for box in boxes for c in box})]
+    return f"only {len(boxes)} combinations of {', '.join(names)} are allowed"
+
+
+# Boxes as dicts.
+
+
+def _box(entry: Mapping[Any, Any], space: Space) -> Box:
+    box: Box = {}
+    for name, value in entry.items():
+        c = column_of(space, name, "together")
+        box[c] = _values(value, space.columns[c])
+    return box
+
+
+def _values(value: Any, column: Column) -> Values:
+    """Read what a box allows in one column: a value, a pair (lo, hi), or a list of levels."""
+    if column.kind == "category":
+        levels = value if isinstance(value, tuple) else (value,)
+        return frozenset(level_position(level, column, "together") for level in levels)
+    where = f"together of {column.name!r}"
+    if isinstance(value, tuple):
+        low, high = read_pair(value, where)
+        sides = read_side(low, -inf, where), read_side(high, inf, where)
+        if any(side is None or side.relative for side in sides):
+            raise OptionError(f"{where}: {value!r} is not a pair of numbers or None.")
+        return sides[0].amount, sides[1].amount  # type: ignore[union-attr]
+    return _number(value, column, "together"), _number(value, column, "together")
+
+
+def _number(value: Any, column: Column, where: str) -> float:
+    number = float(value) if isinstance(value, bool) else as_float(value)
+    if number is None or not isfinite(number):
+        raise OptionError(f"{where}: {value!r} is no value of the number column {column.name!r}.")
+    return number
+
+
+# Boxes as text.
+
+
+def _boxes_of_text(text: str, space: Space) -> list[Box]:
+    match = CONDITION.fullmatch(text.strip())
+    if match is None:
+        return _union(text, text, space)
+    # If A and B then C is: not A, or not B, or C.
+    others = [
+        box
+        for part in _split(match["condition"], "and")
+        for box in _compared(_comparison(part, text), space, text, opposite=True)
+    ]
+    return [*others, *_union(match["rest"], text, space)]
+
+
+def _union(part: str, text: str, space: Space) -> list[Box]:
+    """Return the boxes of comparisons joined by "and", and these by "or"."""
+    return [box for one in _split(part, "or") for box in _intersection(one, text, space)]
+
+
+def _intersection(part: str, text: str, space: Space) -> list[Box]:
+    boxes: list[Box] = [{}]
+    for one in _split(part, "and"):
+        compared = _compared(_comparison(one, text), space, text)
+        boxes = [_both(box, other) for box in boxes for other in compared]
+    return boxes
+
+
+def _split(text: str, word: str) -> list[str]:
+    return re.split(rf"\s+{word}\s+{OUTSIDE_QUOTES}", text, flags=re.IGNORECASE)
+
+
+def _both(one: Box, other: Box) -> Box:
+    both = dict(one)
+    for c, values in other.items():
+        before = both.get(c, values)
+        if isinstance(values, frozenset) and isinstance(before, frozenset):
+            both[c] = before & values
+        elif isinstance(values, tuple) and isinstance(before, tuple):
+            both[c] = max(before[0], values[0]), min(before[1], values[1])
+    return both
+
+
+def _comparison(part: str, text: str) -> re.Match[str]:
+    match = COMPARISON.fullmatch(part.strip())
+    if match is None:
+        raise OptionError(f"together: {part.strip()!r} in {text!r} is no comparison. {GRAMMAR}")
+    return match
+
+
+def _compared(
+    match: re.Match[str], space: Space, text: str, *, opposite: bool = False
+) -> list[Box]:
+    """Return the boxes, one or two, of a comparison of a column with a value."""
+    where = f"together {text!r}"
+    c = column_of(space, match["quoted"] or match["name"], where)
+    column, sign = space.columns[c], {"=": "=="}.get(match["sign"], match["sign"])
+    sign = OPPOSITE[sign] if opposite else sign
+    value = match["value"].strip()
+    unquoted = value[1:-1] if value[0] == value[-1] and value[0] in "'\"" else value
+    if column.kind == "category":
+        if sign not in ("==", "!="):
+            raise OptionError(f"{where}: the category {column.name!r} may be == or != a level.")
+        level = frozenset([level_position(unquoted, column, where)])
+        every = frozenset(i for i, known in enumerate(column.levels) if not is_missing(known))
+        return [{c: level if sign == "==" else every - level}]
+    truth = {"true": 1.0, "false": 0.0}.get(unquoted.lower())
+    try:
+        number = float(unquoted.replace("_", "")) if truth is None else truth
+    except ValueError:
+        raise OptionError(
+            f"{where}: {value!r} is no number, but {column.name!r} is a column of numbers."
+        ) from None
+    return [{c: interval} for interval in _intervals(sign, number, column)]
+
+
+def _intervals(sign: str, number: float, column: Column) -> list[tuple[float, float]]:
+    """Return the values that compare with a number; < and > leave out its neighbourhood."""
+    if column.whole:
+        below, above = float(ceil(number) - 1), float(floor(number) + 1)
+    else:
+        low, high = column.observed
+        step = STRICT * (high - low) if isfinite(high - low) else STRICT * max(abs(number), 1.0)
+        below, above = number - step, number + step
+    match sign:
+        case "==":
+            return [(number, number)]
+        case "<=":
+            return [(-inf, number)]
+        case ">=":
+            return [(number, inf)]
+        case "<":
+            return [(-inf, below)]
+        case ">":
+            return [(above, inf)]
+    return [(-inf, below), (above, inf)]
+
+
+def level_codes(space: Space, c: int, levels: NDArray[Any]) -> Ints:
+    """Return the positions of levels of a category; -1 for what is not among them."""
+    known = {level: i for i, level in enumerate(space.columns[c].levels) if not is_missing(level)}
+    return np.array([-1 if is_missing(v) else known.get(v, -1) for v in levels], dtype=np.int64)

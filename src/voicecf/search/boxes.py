@@ -1,0 +1,352 @@
+"""A search over boxes, for rules that no single box describes: see `voicecf.rules.splits`.
+
+A node is a box of choices of one row. Its relaxation, without these rules, is solved exactly by
+branch and bound. If the solution breaks a rule, the node is divided into parts, none of which
+contains the solution: a column keeps its value, or changes by its least change or more; values of
+columns that belong together lie in one of two sets of boxes; a curve has a narrower interval. Nodes
+with the least bound come first, so the first solution that satisfies all rules is the best. Nodes
+of all rows are solved together, turn by turn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from heapq import heappop, heappush
+from itertools import count
+
+import numpy as np
+
+from voicecf.geometry.arrays import Array, Ints
+from voicecf.rules.choices import Choices
+from voicecf.rules.splits import LeastChange, Splits, Union
+from voicecf.search.branching import SearchResult
+from voicecf.search.curves import Curves, Lines
+from voicecf.search.nodes import Node
+from voicecf.status import Status
+
+# Up to this many boxes that columns may lie in become a node each; more are divided in halves.
+FEW = 4
+# Relative difference up to which a bound has reached an answer; the same as in the compiled core.
+REACHED = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class Solved:
+    """Nodes with the solutions of their relaxations.
+
+    Attributes
+    ----------
+    nodes : list of Node
+    found : SearchResult
+        With the curved rules loosened, if they are taken into account.
+    inside : SearchResult or None
+        With the curved rules tightened instead; None if none are taken into account.
+    broken : mask of shape (n,)
+        Which solutions in `found` break a curved rule.
+    apart : array of shape (n, C) or None
+        How far the lines of each curve are apart; see `Lines`.
+    """
+
+    nodes: list[Node]
+    found: SearchResult
+    inside: SearchResult | None
+    broken: Array
+    apart: Array | None
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """One solution of many; sorted by the number of changes, if that counts, and the energy."""
+
+    key: tuple[float, float]
+    found: SearchResult
+    at: int
+
+
+@dataclass
+class Problem:
+    """What is known of the best answer of one row.
+
+    Attributes
+    ----------
+    heap : list
+        Open nodes, the least bound first: key, turn, and the node's place in `Solved`.
+    best : Answer or None
+    bound : float
+        Lower bound for the energy of all answers in nodes that are finished.
+    nodes : int
+        Number of nodes of branch and bound so far.
+    unsure : bool
+        Whether part of the search was left out: it was cut short, or the solver failed.
+    """
+
+    heap: list[tuple[tuple[float, float], int, Solved, int]] = field(default_factory=list)
+    best: Answer | None = None
+    bound: float = np.inf
+    nodes: int = 0
+    unsure: bool = False
+
+    @property
+    def done(self) -> bool:
+        """Whether no open node can have a better answer."""
+        if not self.heap:
+            return True
+        changes, bound = self.heap[0][0]
+        if self.best is None or changes < self.best.key[0]:
+            return False
+        return changes > self.best.key[0] or bound >= self.best.key[1] * (1 - REACHED)
+
+    def offer(self, answer: Answer | None) -> None:
+        """Take an answer if it is better than the best so far."""
+        if answer is not None and (self.best is None or answer.key < self.best.key):
+            self.best = answer
+
+
+# Solves nodes; the lines of curved rules are None, or true to tighten them.
+Relax = Callable[[list[Node], Lines | None, bool], SearchResult]
+
+
+@dataclass(frozen=True, eq=False)
+class BoxSearch:
+    """The search for all rows of one target.
+
+    Attributes
+    ----------
+    splits : Splits
+    choices : Choices
+    curves : Curves or None
+    rows : array of shape (n,)
+        The row of each problem.
+    relax : callable
+        ``relax(nodes, lines, strict)`` solves the relaxations of nodes.
+    smallest : array of shape (d,)
+        Moves up to this size are rounding errors.
+    fewest : bool
+        Whether the number of changes comes before the cost.
+    limit : int
+        Largest number of nodes of branch and bound for a problem.
+    """
+
+    splits: Splits
+    choices: Choices
+    curves: Curves | None
+    rows: Ints
+    relax: Relax
+    smallest: Array
+    fewest: bool
+    limit: int
+
+    def improve(self, found: SearchResult) -> None:
+        """Replace the solutions without these rules by answers that satisfy them."""
+        boxes = (None,) * len(self.splits.unions)
+        roots = [
+            Node.root(p, self.choices, row, boxes) for p, row in enumerate(self.rows.tolist())
+        ]
+        turns = count()
+        problems = [Problem() for _ in roots]
+        self._open(problems, Solved(roots, found, None, self._broken(roots, found), None), turns)
+        open_ = list(range(len(problems)))
+        while open_:
+            parts = {p: self._go_on(problems[p]) for p in open_}
+            open_ = [p for p in open_ if parts[p]]
+            for solved in self._solved([node for p in open_ for node in parts[p]]):
+                self._open(problems, solved, turns)
+        result = [self._result(problem) for problem in problems]
+        for p, (answer, status, bound) in enumerate(result):
+            found.status[p], found.nodes[p] = status, problems[p].nodes
+            if answer is None:
+                found.points[p] = np.nan
+                continue
+            for name in ("points", "energy", "rho", "changes"):
+                getattr(found, name)[p] = getattr(answer.found, name)[answer.at]
+            found.bound[p] = bound
+
+    def _open(self, problems: list[Problem], solved: Solved, turns: Iterator[int]) -> None:
+        """Put solved nodes on the heaps of their problems."""
+        found = solved.found
+        for at, node in enumerate(solved.nodes):
+            problem = problems[node.problem]
+            problem.nodes += int(found.nodes[at])
+            if found.status[at] != Status.INFEASIBLE:
+                key = self._changes(found, at), float(found.bound[at])
+                heappush(problem.heap, (key, next(turns), solved, at))
+
+    def _go_on(self, problem: Problem) -> list[Node]:
+        """Take the best open node of a problem, and return its parts; none if it is finished."""
+        while not problem.done:
+            if problem.nodes > self.limit:
+                problem.unsure = True
+                return []
+            (_, bound), _, solved, at = heappop(problem.heap)
+            status = solved.found.status[at]
+            problem.unsure |= bool(status in (Status.UNRESOLVED, Status.STOPPED))
+            if status == Status.UNRESOLVED:
+                continue
+            answer, parts = self._examined(solved, at)
+            problem.offer(answer)
+            if parts:
+                return parts
+            if parts is None:
+                problem.bound = min(problem.bound, bound)
+                problem.unsure |= answer is None
+        return []
+
+    def _result(self, problem: Problem) -> tuple[Answer | None, Status, float]:
+        """Return the best answer of a problem, its status, and a lower bound for its energy."""
+        if problem.best is None:
+            return None, Status.UNRESOLVED if problem.unsure else Status.INFEASIBLE, np.inf
+        changes, energy = problem.best.key
+        bounds = [key[1] for key, *_ in problem.heap if key[0] <= changes]
+        bound = min(problem.bound, energy, *bounds)
+        return problem.best, Status.STOPPED if problem.unsure else Status.OPTIMAL, bound
+
+    def _solved(self, nodes: list[Node]) -> Iterator[Solved]:
+        """Solve the relaxations of nodes, those with curved rules apart from those without."""
+        straight = [node for node in nodes if not node.bent]
+        if straight:
+            found = self.relax(straight, None, False)
+            yield Solved(straight, found, None, self._broken(straight, found), None)
+        bent = [node for node in nodes if node.bent]
+        if bent:
+            assert self.curves is not None
+            lines = self.curves.lines(bent, self._rows_of(bent))
+            found = self.relax(bent, lines, False)
+            inside = self.relax(bent, lines, True)
+            yield Solved(bent, found, inside, self._broken(bent, found), lines.apart)
+
+    def _rows_of(self, nodes: list[Node]) -> Ints:
+        return self.rows[[node.problem for node in nodes]]
+
+    def _broken(self, nodes: list[Node], found: SearchResult) -> Array:
+        """Tell which solutions break a curved rule."""
+        if self.curves is None:
+            return np.zeros(len(nodes), dtype=np.bool_)
+        return self.curves.broken(found.points, self._rows_of(nodes))
+
+    def _examined(self, solved: Solved, at: int) -> tuple[Answer | None, list[Node] | None]:
+        """Return an answer in a node, if one is known, and the parts that may have a better one.
+
+        The parts are None if there is no better one, or if the node cannot be divided.
+        """
+        node, found, inside = solved.nodes[at], solved.found, solved.inside
+        row, point = int(self.rows[node.problem]), found.points[at]
+        parts = self._parts(node, row, point)
+        if parts is not None:
+            return None, parts
+        if not solved.broken[at]:
+            return self._answer(found, at), None
+        if inside is None or solved.apart is None or self.curves is None:
+            return None, [node.copy(bent=True)]
+        answer = None
+        answered = inside.status[at] in (Status.OPTIMAL, Status.STOPPED)
+        if answered and self._parts(node, row, inside.points[at]) is None:
+            answer = self._answer(inside, at)
+            changes, energy = answer.key
+            if changes == self._changes(found, at) and energy * (1 - REACHED) <= found.bound[at]:
+                return answer, None
+        return answer, self.curves.parts(node, row, point, solved.apart[at])
+
+    def _changes(self, found: SearchResult, at: int) -> float:
+        """Return the number of changes of a solution, if that counts; else 0."""
+        return float(found.changes[at]) if self.fewest else 0.0
+
+    def _answer(self, found: SearchResult, at: int) -> Answer:
+        return Answer((self._changes(found, at), float(found.energy[at])), found, at)
+
+    # The parts of a node whose solution breaks a rule.
+
+    def _parts(self, node: Node, row: int, point: Array) -> list[Node] | None:
+        """Divide a node by the first rule that a point breaks; None if it breaks none."""
+        for least in self.splits.least:
+            if self._too_small(least, row, point):
+                return self._by_change(node, least, row)
+        for at, union in enumerate(self.splits.unions):
+            if not self._in_a_box(node.boxes[at], union, row, point):
+                return self._by_boxes(node, at, union, row)
+        return None
+
+    def _place(self, c: int) -> int:
+        return int(self.choices.member[self.choices.first[c]])
+
+    def _too_small(self, least: LeastChange, row: int, point: Array) -> bool:
+        at = self._place(least.column)
+        z, slack = point[at], self.smallest[at]
+        if z == self.choices.points[row, at]:
+            return False
+        return not any(
+            side.lo[row] - slack <= z <= side.hi[row] + slack for side in (least.below, least.above)
+        )
+
+    def _by_change(self, node: Node, least: LeastChange, row: int) -> list[Node]:
+        """Let a column keep its value, fall, or rise."""
+        c, parts = least.column, [node.copy() for _ in range(3)]
+        parts[0].hold(self.choices, c)
+        for part, side in zip(parts[1:], (least.below, least.above), strict=True):
+            part.narrow(self.choices, c, side, slice(row, row + 1))
+            part.stay[c] = 0
+        moving = [part for part in parts[1:] if part.can_move(self.choices, c)]
+        return [*([parts[0]] if node.stay[c] else []), *moving]
+
+    def _in_a_box(self, boxes: Ints | None, union: Union, row: int, point: Array) -> bool:
+        """Tell whether a point lies in one of the boxes that are left."""
+        if boxes is not None and len(boxes) == 1:
+            return True  # the node was narrowed to this box
+        boxes = np.arange(len(union.rule.low)) if boxes is None else boxes
+        inside = np.ones(len(boxes), dtype=np.bool_)
+        for j, c in enumerate(union.rule.columns):
+            places = self.choices.member[self.choices.first[c] : self.choices.first[c + 1]]
+            if (point[places] == self.choices.points[row, places]).all():
+                inside &= self._has_own(union, j, row)[boxes]
+            elif c in union.rule.levels:
+                table = self.choices._table(c)
+                level = int(((table - point[places]) ** 2).sum(axis=1).argmin())
+                inside &= union.rule.levels[c][boxes, level]
+            else:
+                sides, slack = union.intervals[c], self.smallest[places[0]]
+                z = point[places[0]]
+                inside &= (sides.lo[boxes] - slack <= z) & (z <= sides.hi[boxes] + slack)
+        return bool(inside.any())
+
+    def _has_own(self, union: Union, j: int, row: int) -> Array:
+        """Tell which boxes have the row's own value of the j-th column inside."""
+        return union.rule.holds_in(j, union.own[j][row : row + 1])[0]
+
+    def _by_boxes(self, node: Node, at: int, union: Union, row: int) -> list[Node]:
+        """Divide the boxes that are left: one each if they are few, else in halves."""
+        left = node.boxes[at]
+        boxes = np.arange(len(union.rule.low)) if left is None else left
+        if len(boxes) <= FEW:
+            groups = [boxes[i : i + 1] for i in range(len(boxes))]
+        else:
+            order = boxes[np.argsort(self._widest(union, boxes), kind="stable")]
+            groups = [order[: len(order) // 2], order[len(order) // 2 :]]
+        return [self._within(node, at, union, row, group) for group in groups]
+
+    def _widest(self, union: Union, boxes: Ints) -> Array:
+        """Return the place of each box along the column in which boxes differ most."""
+        best, spread = np.zeros(len(boxes)), 0.0
+        for j, c in enumerate(union.rule.columns):
+            if c in union.rule.levels:
+                places = union.rule.levels[c][boxes].argmax(axis=1).astype(np.float64)
+            else:
+                with np.errstate(invalid="ignore"):
+                    places = 0.5 * (union.rule.low[boxes, j] + union.rule.high[boxes, j])
+                places = np.nan_to_num(places, posinf=np.inf, neginf=-np.inf)
+            differ = len(np.unique(places)) / len(places)
+            if differ > spread:
+                best, spread = places, differ
+        return best
+
+    def _within(self, node: Node, at: int, union: Union, row: int, boxes: Ints) -> Node:
+        """Return a node narrowed to the hull of some boxes."""
+        left = (*node.boxes[:at], boxes, *node.boxes[at + 1 :])
+        part = node.copy(boxes=left)
+        for j, c in enumerate(union.rule.columns):
+            part.stay[c] &= bool(self._has_own(union, j, row)[boxes].any())
+            if c in union.rule.levels:
+                levels = union.rule.levels[c][boxes].any(axis=0).astype(part.allowed.dtype)
+                part.narrow_levels(self.choices, c, levels)
+            else:
+                part.narrow(self.choices, c, union.intervals[c], boxes)
+        return part
