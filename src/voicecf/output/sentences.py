@@ -93,7 +93,8 @@ def largest_multiple(outcome: Outcome, i: int) -> float | None:
     """Return the largest multiple of change i that stays in its region, rounded down to two digits.
 
     None if a change has no multiples in the user's units: it is one of a category, of a missing
-    value, or of a number that the pipeline transforms nonlinearly.
+    value, or of a number that the pipeline transforms nonlinearly; or if a rule that is not linear
+    limits it.
     """
     question, row, target = outcome.question, int(outcome.row[i]), int(outcome.target[i])
     if not all(_has_multiples(outcome, i, c) for c in outcome.changed(i)):
@@ -108,7 +109,9 @@ def largest_multiple(outcome: Outcome, i: int) -> float | None:
 
 
 def _has_multiples(outcome: Outcome, i: int, c: int) -> bool:
-    column = outcome.space.columns[c]
+    column, splits = outcome.space.columns[c], outcome.question.allowed.splits
+    if splits is not None and c in splits.columns(outcome.space):
+        return False
     return column.kind == "number" and column.affine and not np.isnan(outcome.values[0][c][i])
 
 

@@ -15,6 +15,7 @@ from voicecf.rules.allowed import Allowed
 from voicecf.rules.multiples import Multiples
 from voicecf.rules.parts import ColumnRows, Limits
 from voicecf.rules.rules import ColumnRule, Rules
+from voicecf.rules.together import Together
 from voicecf.search.answering import answer
 from voicecf.search.outcome import Outcome
 from voicecf.search.question import Pairs, Question
@@ -39,6 +40,11 @@ class Case:
     def column_rules(self) -> list[ColumnRule]:
         """The user's rules, column by column."""
         return Rules.from_dict(self.original.rules).of_columns(self.space)
+
+    @cached_property
+    def unions(self) -> tuple[Together, ...]:
+        """The user's rules about columns that belong together."""
+        return self.question.allowed.rules.unions(self.space)
 
     @property
     def alpha(self) -> float:

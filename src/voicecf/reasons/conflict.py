@@ -18,7 +18,8 @@ from voicecf.rules.rules import Rules
 # the user's rules. So a conflict names the user's own rules wherever these suffice.
 ORDER: tuple[tuple[Kind, ...], ...] = (
     ("contraction",), ("range",), ("cluster",), ("step",),
-    ("low", "high", "direction", "levels", "forbidden", "max_changes", "constraint"),
+    ("least",),
+    ("low", "high", "direction", "levels", "forbidden", "max_changes", "constraint", "together"),
     ("immutable",),
 )  # fmt: skip
 
@@ -103,17 +104,18 @@ def without(case: Case, variant: Variant, member: Member) -> Variant:
             return _without_side(variant, name, 1)
         case "step":
             return variant.with_rules(steps={**variant.rules["steps"], name: None})
-        case "levels":
-            return variant.with_column_rule("levels", name, None)
+        case "levels" | "least":
+            return variant.with_column_rule(member.kind, name, None)
         case "forbidden":
             pairs = variant.rules["forbidden"].get(name, ())
             left = tuple(pair for pair in pairs if pair != member.detail)
             return variant.with_column_rule("forbidden", name, left or None)
         case "max_changes":
             return variant.with_rules(max_changes=None)
-        case "constraint":
-            texts = variant.rules["constraints"]
-            return variant.with_rules(constraints=[t for t in texts if t != member.detail])
+        case "constraint" | "together":
+            word = "constraints" if member.kind == "constraint" else "together"
+            left = [one for one in variant.rules[word] if one != member.detail]
+            return variant.with_rules(**{word: left})
 
 
 def _without_side(variant: Variant, name: Any, at: int) -> Variant:

@@ -61,8 +61,10 @@ def _removal_text(case: Case, member: Member) -> str:
             return f"allow every level of {name}"
         case "forbidden":
             return f"allow {member.text.replace(' may not change ', ' to change ')}"
-        case "constraint":
+        case "constraint" | "together":
             return f"drop the rule '{member.text}'"
+        case "least":
+            return f"allow {name} to change by less"
         case "max_changes":
             return "allow any number of columns to change"
         case "contraction":

@@ -13,7 +13,7 @@ from voicecf.rules.sides import is_missing
 
 Kind = Literal[
     "contraction", "range", "step", "cluster", "low", "high", "direction", "levels", "forbidden",
-    "max_changes", "constraint", "immutable",
+    "least", "max_changes", "constraint", "together", "immutable",
 ]  # fmt: skip
 
 
@@ -27,14 +27,15 @@ class Member:
         A phrase such as ``"age may not change"``.
     kind : str
         "immutable", "direction", "low" and "high" (the user's bounds), "range" (the explainer's
-        own), "step", "levels", "forbidden", "max_changes", "constraint", "contraction", or
-        "cluster": a rival that is always nearer.
+        own), "step", "least", "levels", "forbidden", "max_changes", "constraint", "together",
+        "contraction", or "cluster": a rival that is always nearer.
     column : object
         The column that it is about; None if it is not about one column.
     cluster : int or None
         The rival, for kind "cluster".
     detail : object
-        The text of a constraint, or the pair (from, to) of a forbidden transition.
+        A rule about several columns as the user gave it, or the pair (from, to) of a forbidden
+        transition.
     """
 
     text: str
@@ -54,6 +55,8 @@ def members_of(case: Case) -> list[Member]:
         found.append(Member(f"at most {most} {columns} may change", "max_changes"))
     for text in dict.fromkeys(rules["constraints"]):
         found.append(Member(text.strip(), "constraint", detail=text))
+    for entry, rule in zip(rules["together"], case.unions, strict=True):
+        found.append(Member(rule.text, "together", detail=entry))
     if case.alpha < 1.0:
         where = f"the answer must lie well inside cluster {case.target}"
         found.append(Member(f"{where} (contraction {case.alpha:.3g})", "contraction"))
@@ -88,6 +91,10 @@ def _number_members(case: Case, c: int) -> Iterator[Member]:
         whole = multiples.increment == 1
         text = "a whole number" if whole else f"a multiple of {number(multiples.increment)}"
         yield Member(f"{name} must be {text}", "step", name)
+    least = case.column_rules[c].least
+    if least > 0:
+        text = f"{name} must change by at least {number(least)} or not at all"
+        yield Member(text, "least", name)
 
 
 def _bound_members(case: Case, c: int) -> Iterator[Member]:

@@ -19,6 +19,7 @@ from voicecf.output.tables import cells
 from voicecf.reasons.case import Case
 from voicecf.rules.multiples import Multiples
 from voicecf.rules.sides import is_missing
+from voicecf.rules.splits import values_of
 from voicecf.search.outcome import Outcome
 from voicecf.search.solving import PAIRWISE
 from voicecf.status import Status
@@ -236,6 +237,8 @@ class _Answer:
             self._side(c, direction),
             *self._cell_ends(c, direction),
             *self._constraint_ends(c, direction),
+            *self._least_ends(c, direction),
+            *self._together_ends(c, direction),
         ]
         end = min(ends, key=lambda end: end.value * direction)
         end = End(max(end.value * direction, value * direction) * direction, end.binds)
@@ -311,6 +314,26 @@ class _Answer:
                 used = sum(f * self._values[n] for n, f in constraint.coefficients.items())
                 yield End(value + direction * max(constraint.limit - used, 0.0) / factor, "rule")
 
+    def _least_ends(self, c: int, direction: int) -> Iterator[End]:
+        """Yield the value at which the change becomes as small as it may be."""
+        least, own = self.outcome.question.allowed.least.get(c), self.case.own_number(c)
+        if least is not None and (own - self._value(c)) * direction > 0:
+            yield End(own - direction * least, "rule")
+
+    def _together_ends(self, c: int, direction: int) -> Iterator[End]:
+        """Yield the ends of the boxes that the answer may be in with its other values."""
+        for rule in self.case.unions:
+            if c not in rule.columns:
+                continue
+            inside = np.ones(len(rule.low), dtype=np.bool_)
+            for at, other in enumerate(rule.columns):
+                if other != c:
+                    inside &= rule.holds_in(at, values_of(self.space, other, self.changed_row))[0]
+            at = rule.columns.index(c)
+            step = 1.0 if self.space.columns[c].whole else 0.0
+            low, high = rule.low[inside, at], rule.high[inside, at]
+            yield End(_connected_end(low, high, self._value(c), direction, step), "rule")
+
     def _agreed(self, c: int, value: float, end: float) -> float:
         """Return the furthest number, from an end back to the answer's value, that is valid."""
         candidates = end + (value - end) * INWARD
@@ -338,3 +361,17 @@ class _Answer:
             return value
         valid = np.flatnonzero(self._valid(c, candidates))
         return float(candidates[valid[0]]) if valid.size else value
+
+
+def _connected_end(low: Array, high: Array, value: float, direction: int, step: float) -> float:
+    """Return how far intervals that join each other reach from a value, up or down.
+
+    Intervals join if they overlap or are one step apart.
+    """
+    end, ends = value, (high if direction > 0 else low)
+    while True:
+        joined = (low - step <= end) & (end <= high + step)
+        further = max((ends[joined] * direction).max(initial=end * direction), end * direction)
+        if further == end * direction:
+            return end
+        end = further * direction

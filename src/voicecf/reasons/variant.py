@@ -11,7 +11,9 @@ from voicecf.rules.rules import Rules
 from voicecf.table.space import Space
 
 COLUMN_LISTS = ("immutable", "increase_only", "decrease_only")
-BY_COLUMN = ("bounds", "steps", "levels", "order", "forbidden", "costs")
+BY_COLUMN = ("bounds", "steps", "levels", "order", "forbidden", "costs", "least")
+# Rules that are lists, about several columns each.
+LISTS = ("constraints", "together")
 
 
 @dataclass(frozen=True)
@@ -44,8 +46,8 @@ class Variant:
                 space.names[column_of(space, name, keyword)]: value
                 for name, value in getattr(rules, keyword).items()
             }
-        limits = {"max_changes": rules.max_changes, "constraints": list(rules.constraints)}
-        return cls({**named, **limits})
+        lists = {keyword: list(getattr(rules, keyword)) for keyword in LISTS}
+        return cls({**named, **lists, "max_changes": rules.max_changes})
 
     def with_rules(self, **rules: Any) -> Variant:
         """Return the variant with some rules replaced."""

@@ -13,6 +13,7 @@ import numpy as np
 
 from voicecf.geometry.arrays import Array, Ints, Mask
 from voicecf.rules.choices import Choices
+from voicecf.rules.columns import column_of
 from voicecf.rules.constraints import Constraint
 from voicecf.rules.multiples import Listed
 from voicecf.rules.parts import ColumnRows, Freedom
@@ -125,6 +126,13 @@ class Splits:
     least: tuple[LeastChange, ...]
     unions: tuple[Union, ...]
     curved: tuple[Constraint, ...]
+
+    def columns(self, space: Space) -> set[int]:
+        """Return the columns of the rules about several columns."""
+        curved = {
+            column_of(space, name, one.text) for one in self.curved for name in one.coefficients
+        }
+        return curved.union(*(union.rule.columns for union in self.unions))
 
     @classmethod
     def of(

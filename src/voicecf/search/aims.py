@@ -239,6 +239,9 @@ class ChoiceAim(Aim):
         BoxSearch(
             self.splits, choices, self.curves, rows, relax, self.smallest, fewest, self.limit
         ).improve(best)
+        which = np.flatnonzero(has_answer(best.status))
+        if self.curves is not None and len(which):
+            best.rho[which] = self.curves.reach(best.points[which], best.rho[which], rows[which])
 
     def project_prefix(
         self, points: Array, rows: Ints, counts: Ints, *, certify: bool = False

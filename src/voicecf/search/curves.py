@@ -27,6 +27,8 @@ from voicecf.table.space import Space
 KNOTS = 65
 # A list of more options than this is treated as an interval.
 MOST_OPTIONS = 512
+# The largest multiple of a move that is tried, how many are, and how often the distance is halved.
+FAR, TRIED, HALVINGS = 1e6, 33, 40
 # The part of an interval around the solution that becomes a node of its own.
 AROUND = 1 / 16
 
@@ -88,12 +90,49 @@ class Curves:
     def broken(self, points: Array, rows: Ints) -> Mask:
         """Tell which points, in coordinates, break a rule, beyond rounding."""
         values = {c: self._values(c, points, rows) for c in self.own}
-        broken = np.zeros(len(points), dtype=np.bool_)
+        return self._broken(values, len(points)) & ~np.isnan(points).any(axis=1)
+
+    def _broken(self, values: dict[int, Array], n: int) -> Mask:
+        broken = np.zeros(n, dtype=np.bool_)
         for one in self.constraints:
             terms = [f * values[c] for c, f in self.terms(one)]
             size = np.sum(np.abs(terms), axis=0) + abs(one.limit)
-            broken |= np.sum(terms, axis=0) > one.limit + TOLERANCE.rule * size
-        return broken & ~np.isnan(points).any(axis=1)
+            broken |= ~(np.sum(terms, axis=0) <= one.limit + TOLERANCE.rule * size)
+        return broken
+
+    def reach(self, points: Array, rho: Array, rows: Ints) -> Array:
+        """Return the largest multiple, up to rho, of the moves to points that keep all rules.
+
+        It is bisected between the first of several multiples that breaks a rule and the one before.
+        """
+        own = self.choices.points[rows]
+        fine, coarse = np.ones(len(points)), np.minimum(rho, FAR)
+        shares = np.linspace(0.0, 1.0, TRIED)[1:] ** 2
+        tried = 1.0 + (coarse - 1.0)[:, None] * shares
+        below, above = fine.copy(), fine.copy()
+        settled = np.zeros(len(points), dtype=np.bool_)
+        for multiple in tried.T:
+            broken = self._breaks(own, points, multiple, rows) & ~settled
+            above = np.where(settled, above, multiple)
+            settled |= broken
+            below = np.where(settled, below, multiple)
+        for _ in range(HALVINGS if settled.any() else 0):
+            middle = 0.5 * (below + above)
+            broken = self._breaks(own, points, middle, rows)
+            above = np.where(settled & broken, middle, above)
+            below = np.where(settled & ~broken, middle, below)
+        return np.where(settled, below, rho)
+
+    def _breaks(self, own: Array, points: Array, multiple: Array, rows: Ints) -> Mask:
+        """Tell which multiples of moves break a rule."""
+        further = own + multiple[:, None] * (points - own)
+        return self._broken({c: self._along(c, further, rows) for c in self.own}, len(points))
+
+    def _along(self, c: int, points: Array, rows: Ints) -> Array:
+        """Return the user's values of a column at points, whether or not they are options."""
+        at = self.space.columns[c].places[0]
+        moved = points[:, at] != self.choices.points[rows, at]
+        return np.where(moved, self.space.values(c, points[:, [at]]), self.own[c][rows])
 
     def _values(self, c: int, points: Array, rows: Ints) -> Array:
         """Return the user's values of a column at points."""
@@ -246,8 +285,10 @@ def _band(z: Array, terms: Array, exact: bool) -> tuple[float, float, float]:
     """Return the slope of two parallel lines below and above a curve, and their constants.
 
     The curve is known at ascending places z. If these are not all places that matter, it is only
-    known to be monotone between them.
+    known to be monotone between them. Without any place the node has no solution.
     """
+    if not len(z):
+        return 0.0, 0.0, 0.0
     slope = (terms[-1] - terms[0]) / (z[-1] - z[0]) if len(z) > 1 else 0.0
     along = slope * z
     if exact or len(z) == 1:
