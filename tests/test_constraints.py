@@ -120,10 +120,11 @@ def test_categories_cannot_be_added(space):
             read_constraints(f"{name} <= 3", space)
 
 
-def test_a_column_that_is_not_affine_is_named_with_a_remedy(space):
-    rows = read_constraints("income <= 3", space)
-    with pytest.raises(ColumnError, match=r"'income'.*not linear.*bounds=\{'income'"):
-        pull_back(rows, space)
+def test_a_rule_tells_whether_it_is_linear_in_coordinates(space):
+    (curved,) = read_constraints("income + age <= 3", space)
+    (straight,) = read_constraints("age <= 3", space)
+    assert not curved.is_affine(space)
+    assert straight.is_affine(space)
 
 
 def test_names_are_compared_as_they_are_spelt():

@@ -14,7 +14,15 @@ from numpy.typing import NDArray
 from voicecf.errors import OptionError
 from voicecf.geometry.arrays import Array, Ints, Mask
 from voicecf.rules.columns import column_of, level_position
-from voicecf.rules.sides import as_float, is_missing, is_several, plain_item, read_pair, read_side
+from voicecf.rules.sides import (
+    OPEN,
+    as_float,
+    is_missing,
+    is_several,
+    plain_item,
+    read_pair,
+    read_side,
+)
 from voicecf.table.column import Column
 from voicecf.table.frames import as_frame
 from voicecf.table.space import Space
@@ -121,7 +129,12 @@ def _entry(entry: Any) -> Any:
 
 
 def _plain_value(value: Any) -> Any:
-    return tuple(map(plain_item, value)) if is_several(value) else plain_item(value)
+    if not is_several(value):
+        return plain_item(value)
+    values = tuple(map(plain_item, value))
+    if len(values) == 2 and any(as_float(v) is not None for v in values):
+        return tuple(None if v == OPEN else v for v in values)  # sides of an interval, from a file
+    return values
 
 
 def read_together(entries: Iterable[Any], space: Space) -> tuple[Together, ...]:

@@ -16,15 +16,18 @@ import numpy as np
 
 from voicecf.geometry.arrays import Array, Ints, Mask
 from voicecf.geometry.tolerance import TOLERANCE
-from voicecf.rules.choices import Choices, Freedom
+from voicecf.rules.choices import Choices
 from voicecf.rules.columns import column_of
 from voicecf.rules.constraints import Constraint, affine_map
 from voicecf.rules.multiples import Listed
-from voicecf.search.nodes import Node
+from voicecf.search.nodes import ANY, Node
 from voicecf.table.space import Space
 
-# Numbers of an interval at which a curve is evaluated. Between them it is only known to be monotone.
-KNOTS = 65
+# Numbers of an interval at which a curve is evaluated. If its slope only rises, or only falls, from
+# one to the next, it is taken to be convex, or concave, between them; else only to be monotone.
+KNOTS = 17
+# Rounding errors of its values, relative to the largest.
+ROUNDING = 2.0**-50
 # A list of more options than this is treated as an interval.
 MOST_OPTIONS = 512
 # The largest multiple of a move that is tried, how many are, and how often the distance is halved.
@@ -206,7 +209,7 @@ class Curves:
         found, exact = np.empty(0), True
         grid, at = self.choices.grids[c], int(self.space.columns[c].places[0])
         if node.can_move(self.choices, c):
-            if self.choices.freedom[c] == Freedom.ANY:
+            if self.choices.freedom[c] == ANY:
                 exact = bool(node.lo[at] == node.hi[at])
                 low, high = node.lo[at], node.hi[at]
                 if node.stay[c]:
@@ -242,7 +245,7 @@ class Curves:
             return None
         at = int(self.space.columns[c].places[0])
         parts, own = [node.copy() for _ in range(3)], self.choices.points[row, at]
-        divide = self._divide_numbers if self.choices.freedom[c] == Freedom.ANY else self._divide_list
+        divide = self._divide_numbers if self.choices.freedom[c] == ANY else self._divide_list
         cuts = divide(parts, c, float(point[at]))
         if cuts is None:
             return None
@@ -284,15 +287,40 @@ class Curves:
 def _band(z: Array, terms: Array, exact: bool) -> tuple[float, float, float]:
     """Return the slope of two parallel lines below and above a curve, and their constants.
 
-    The curve is known at ascending places z. If these are not all places that matter, it is only
-    known to be monotone between them. Without any place the node has no solution.
+    The curve is known at ascending places z. If these are not all places that matter, it is bounded
+    between them by what is known of it: see `_least_between`. Without any place the node has no
+    solution.
     """
     if not len(z):
         return 0.0, 0.0, 0.0
     slope = (terms[-1] - terms[0]) / (z[-1] - z[0]) if len(z) > 1 else 0.0
-    along = slope * z
+    above = terms - slope * z
     if exact or len(z) == 1:
-        return slope, float((terms - along).min()), float((terms - along).max())
-    least, most = np.minimum(terms[:-1], terms[1:]), np.maximum(terms[:-1], terms[1:])
-    left, right = np.minimum(along[:-1], along[1:]), np.maximum(along[:-1], along[1:])
-    return slope, float((least - right).min()), float((most - left).max())
+        return slope, float(above.min()), float(above.max())
+    noise = ROUNDING * float(np.abs(terms).max() + np.abs(slope * z).max())
+    bends = np.diff(np.diff(above) / np.diff(z)) * np.minimum(np.diff(z)[1:], np.diff(z)[:-1])
+    if (bends >= -noise).all():
+        return slope, _least_between(z, above) - noise, float(above.max()) + noise
+    if (bends <= noise).all():
+        return slope, float(above.min()) - noise, noise - _least_between(z, -above)
+    # Only monotone: at a place between two others, a term lies between theirs.
+    jump = np.abs(np.diff(terms)).max() + np.abs(slope * np.diff(z)).max()
+    return slope, float(above.min() - jump), float(above.max() + jump)
+
+
+def _least_between(z: Array, values: Array) -> float:
+    """Return a lower bound of a convex function from its values at some places.
+
+    Between two places it lies above the lines through the two before and the two after them.
+    """
+    slopes, left, right = np.diff(values) / np.diff(z), values[:-1], values[1:]
+    before = np.concatenate([[-np.inf], slopes[:-1]])  # slopes of the lines
+    after = np.concatenate([slopes[1:], [np.inf]])
+    width = np.diff(z)
+    with np.errstate(all="ignore"):
+        meet = (right - left - after * width) / (before - after)  # distance from the left place
+        least = left + before * np.clip(np.nan_to_num(meet), 0.0, width)
+        least = np.where(np.isinf(before), right - after * width, least)
+        least = np.where(np.isinf(after), left + before * width, least)
+    least = np.where(before < after, least, np.minimum(left, right))
+    return float(min(least.min(), values.min()))

@@ -12,6 +12,8 @@ from voicecf.geometry.arrays import Ints
 from voicecf.rules.choices import Choices, Freedom
 from voicecf.rules.splits import Intervals
 
+# Plain integers, since comparing numpy's integers with those of an enumeration is slow.
+ANY, LEVELS = int(Freedom.ANY), int(Freedom.LEVELS)
 # Attributes of a node that are lines of the arrays of `Choices`.
 LINES = ("stay", "allowed", "least", "most", "lo", "hi")
 
@@ -55,7 +57,7 @@ class Node:
 
     def narrow(self, choices: Choices, c: int, within: Intervals, which: Any) -> None:
         """Allow a number column only what lies between the ends of some intervals."""
-        if choices.freedom[c] == Freedom.ANY:
+        if choices.freedom[c] == ANY:
             at = choices.member[choices.first[c]]
             self.lo[at] = max(self.lo[at], within.lo[which].min())
             self.hi[at] = min(self.hi[at], within.hi[which].max())
@@ -68,7 +70,7 @@ class Node:
 
     def narrow_levels(self, choices: Choices, c: int, levels: Any) -> None:
         """Allow a category only some of its levels."""
-        listed = np.where(choices.freedom == Freedom.LEVELS, choices.count, 0)
+        listed = np.where(choices.freedom == LEVELS, choices.count, 0)
         begin = int(listed[:c].sum())
         self.allowed[begin : begin + int(listed[c])] &= levels
 
@@ -81,7 +83,7 @@ class Node:
     def can_move(self, choices: Choices, c: int) -> bool:
         """Tell whether a number column has another option than its value."""
         at = choices.member[choices.first[c]]
-        if choices.freedom[c] == Freedom.ANY:
+        if choices.freedom[c] == ANY:
             return bool(self.lo[at] <= self.hi[at])
         return bool(self.least[c] <= self.most[c])
 
