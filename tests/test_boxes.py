@@ -269,7 +269,8 @@ def test_a_curved_rule_between_numbers_is_met_exactly():
         money = np.clip(limit - age, 0.5, rows.money.max())
         border = pd.DataFrame({"age": age, "money": money})
         inside = voice.model_.predict(border) == cf.target[i]
-        cost = ((np.log1p(border.to_numpy()) - np.log1p(rows.iloc[cf.row[i]].to_numpy())) ** 2).mean(axis=1)
+        moves = np.log1p(border.to_numpy()) - np.log1p(rows.iloc[cf.row[i]].to_numpy())
+        cost = (moves**2).mean(axis=1)
         assert cf.cost[i] <= cost[inside].min(initial=np.inf) * (1 + 1e-7)
 
 
@@ -337,9 +338,7 @@ def test_a_rule_that_cannot_be_read_says_how_to_write_it(together, message):
 
 
 def test_rules_survive_a_file():
-    rules = Rules(
-        least={"recency": 1}, together=[CUSTOMERS, [{"money": (1, None)}, {"money": 0}]]
-    )
+    rules = Rules(least={"recency": 1}, together=[CUSTOMERS, [{"money": (1, None)}, {"money": 0}]])
     plain = rules.to_dict()
     assert plain["together"] == [CUSTOMERS, [{"money": [1, "open"]}, {"money": 0}]]
     assert Rules.from_dict(plain) == rules

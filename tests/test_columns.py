@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from io import StringIO
 from typing import Any
@@ -21,10 +21,11 @@ from sklearn.compose import ColumnTransformer
 from sklearn.datasets import load_breast_cancer
 from sklearn.decomposition import PCA
 from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.preprocessing import OneHotEncoder, QuantileTransformer, StandardScaler
 
 from voicecf import SHARK, Status, VoICE, datasets
 from voicecf.shark import WeightCollapseWarning
+from voicecf.solver.projection import project
 
 ROWS = 25
 ANSWERED = (Status.OPTIMAL, Status.STOPPED)
@@ -517,3 +518,35 @@ def test_a_row_without_an_answer_says_nothing_of_yes_or_no():
     cf = voice.explain(rows, "nearest", immutable=["x", "yes"])
     assert not cf.feasible.any()
     assert cf.to_frame()["yes"].isna().all()
+
+
+@pytest.mark.parametrize("objective", ["cost", "fewest"])
+def test_a_value_beyond_the_end_of_a_curve_does_not_stay_outside_its_bounds(objective):
+    # Values above the largest of fit have its coordinate, so nothing moves in coordinates.
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"room": rng.integers(5, 30, 80).astype(float), "y": rng.normal(size=80)})
+    steps = QuantileTransformer(n_quantiles=20), PCA(2, whiten=True)
+    voice = VoICE(make_pipeline(*steps, KMeans(3, n_init=2, random_state=0))).fit(table)
+    rows = table.head(12).assign(room=lambda t: t.room + 40.0)
+    cf = voice.explain(rows, "each", objective=objective, bounds={"room": (None, ...)})
+    assert cf.feasible.any()
+    new = cf.to_frame()[cf.feasible]
+    assert (new.room <= table.room.max()).all()
+    assert (voice.model_.predict(new) == cf.target[cf.feasible]).all()
+
+
+@pytest.mark.parametrize("costs", [{"a": 1e9, "b": 0.1}, {"a": 1e-6, "b": 1e9}])
+def test_costs_of_very_different_size_make_no_answer_dearer(costs):
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.normal(size=(200, 4)) @ rng.normal(size=(4, 4)), columns=list("abcd"))
+    steps = StandardScaler(), PCA(3, whiten=True)
+    model = make_pipeline(*steps, KMeans(4, n_init=2, random_state=0))
+    voice = VoICE(model, contraction=1.0).fit(table)
+    cf = voice.explain(table.head(30), "each", costs=costs)
+    question = cf.outcome.question
+    for target in range(4):
+        which = np.flatnonzero(cf.feasible & (cf.target == target))
+        region = replace(voice.region(target), guard=None)
+        best = project(question.points[cf.row[which]], region, question.metric).points
+        cost = ((best - question.points[cf.row[which]]) ** 2) @ question.weights
+        assert cf.cost[which] == pytest.approx(cost, rel=1e-7)

@@ -47,6 +47,12 @@ class Guard:
         needed = self.constant + self.of_size * size + self.of_square * distance**2
         return np.asarray(np.maximum(needed + self.of_move * move - self.behind, 0.0))
 
+    def constant_within(self, size: float, distance: float, move: float) -> Guard:
+        """Return a guard that is constant, enough for all |z|, |z - origin| and |z - a| up to these."""
+        behind = np.array(self.behind)
+        none = np.zeros_like(behind)
+        return Guard(behind, self.slack(size, distance, move) + behind, none, none, none)
+
     def times(self, factor: float) -> Guard:
         """Return the guard with all rounding errors multiplied by a factor."""
         return Guard(

@@ -114,8 +114,8 @@ def without(case: Case, variant: Variant, member: Member) -> Variant:
             return variant.with_rules(max_changes=None)
         case "constraint" | "together":
             word = "constraints" if member.kind == "constraint" else "together"
-            left = [one for one in variant.rules[word] if one != member.detail]
-            return variant.with_rules(**{word: left})
+            kept = [one for one in variant.rules[word] if one != member.detail]
+            return variant.with_rules(**{word: kept})
 
 
 def _without_side(variant: Variant, name: Any, at: int) -> Variant:

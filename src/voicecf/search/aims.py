@@ -222,7 +222,9 @@ class ChoiceAim(Aim):
     ) -> None:
         """Replace the best choices by those that satisfy all rules."""
         choices = self.choices
-        assert choices is not None and self.splits is not None and self.smallest is not None
+        assert choices is not None
+        assert self.splits is not None
+        assert self.smallest is not None
 
         def relax(nodes: list[Node], lines: Lines | None, strict: bool) -> SearchResult:
             problems = np.array([node.problem for node in nodes])

@@ -17,7 +17,7 @@ from itertools import count
 
 import numpy as np
 
-from voicecf.geometry.arrays import Array, Ints
+from voicecf.geometry.arrays import Array, Ints, Mask
 from voicecf.rules.choices import Choices
 from voicecf.rules.splits import LeastChange, Splits, Union
 from voicecf.search.branching import SearchResult
@@ -51,7 +51,7 @@ class Solved:
     nodes: list[Node]
     found: SearchResult
     inside: SearchResult | None
-    broken: Array
+    broken: Mask
     apart: Array | None
 
 
@@ -140,9 +140,7 @@ class BoxSearch:
     def improve(self, found: SearchResult) -> None:
         """Replace the solutions without these rules by answers that satisfy them."""
         boxes = (None,) * len(self.splits.unions)
-        roots = [
-            Node.root(p, self.choices, row, boxes) for p, row in enumerate(self.rows.tolist())
-        ]
+        roots = [Node.root(p, self.choices, row, boxes) for p, row in enumerate(self.rows.tolist())]
         turns = count()
         problems = [Problem() for _ in roots]
         self._open(problems, Solved(roots, found, None, self._broken(roots, found), None), turns)
@@ -218,7 +216,7 @@ class BoxSearch:
     def _rows_of(self, nodes: list[Node]) -> Ints:
         return self.rows[[node.problem for node in nodes]]
 
-    def _broken(self, nodes: list[Node], found: SearchResult) -> Array:
+    def _broken(self, nodes: list[Node], found: SearchResult) -> Mask:
         """Tell which solutions break a curved rule."""
         if self.curves is None:
             return np.zeros(len(nodes), dtype=np.bool_)
@@ -308,9 +306,9 @@ class BoxSearch:
                 inside &= (sides.lo[boxes] - slack <= z) & (z <= sides.hi[boxes] + slack)
         return bool(inside.any())
 
-    def _has_own(self, union: Union, j: int, row: int) -> Array:
+    def _has_own(self, union: Union, j: int, row: int) -> Mask:
         """Tell which boxes have the row's own value of the j-th column inside."""
-        return union.rule.holds_in(j, union.own[j][row : row + 1])[0]
+        return np.asarray(union.rule.holds_in(j, union.own[j][row : row + 1])[0])
 
     def _by_boxes(self, node: Node, at: int, union: Union, row: int) -> list[Node]:
         """Divide the boxes that are left: one each if they are few, else in halves."""

@@ -48,8 +48,9 @@ class Node:
     @classmethod
     def root(cls, problem: int, choices: Choices, row: int, boxes: tuple[Any, ...]) -> Node:
         """Return the node of all choices of a row."""
-        sides = (getattr(choices, name) for name in LINES)
-        return cls(problem, *(side[row if len(side) > 1 else 0] for side in sides), boxes)
+        sides = {name: getattr(choices, name) for name in LINES}
+        lines = {name: side[row if len(side) > 1 else 0] for name, side in sides.items()}
+        return cls(problem, **lines, boxes=boxes)
 
     def copy(self, **changes: Any) -> Node:
         """Return a node whose arrays can be changed."""
@@ -90,7 +91,5 @@ class Node:
 
 def side_by_side(choices: Choices, nodes: Sequence[Node], rows: Ints) -> Choices:
     """Return the choices of nodes, a line each; `rows` has the row of each node."""
-    lines = {name: np.stack([getattr(node, name) for node in nodes]) for name in LINES}
+    lines: dict[str, Any] = {n: np.stack([getattr(node, n) for node in nodes]) for n in LINES}
     return replace(choices, points=choices.points[rows], **lines)
-
-

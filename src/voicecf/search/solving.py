@@ -123,6 +123,8 @@ def aim_at(question: Question, target: int, guard_factor: float = 1.0) -> Aim:
     """Return the region of the answers for a target, and the coordinates that may change."""
     learned, allowed = question.learned, question.allowed
     region, unit = learned.prepared(target)
+    if (allowed.factors != 1.0).any():
+        region = _with_costs(learned, region, allowed, question.points)
     if len(allowed.normals) or (allowed.factors != 1.0).any():
         region = with_rules(learned, region, allowed, question.points, guard_factor)
         unit = UnitConstraints.of(region, question.metric)
@@ -139,7 +141,8 @@ def aim_at(question: Question, target: int, guard_factor: float = 1.0) -> Aim:
 def _curves(question: Question, *, strict: bool) -> Curves | None:
     """Return the curved rules of a question; None if there are none."""
     allowed, space = question.allowed, question.learned.space
-    assert allowed.splits is not None and allowed.choices is not None
+    assert allowed.splits is not None
+    assert allowed.choices is not None
     curved = allowed.splits.curved
     if not curved:
         return None
@@ -166,6 +169,35 @@ def _aim(
     places = [learned.space.columns[c].places for c in ranked]
     order = np.concatenate([np.empty(0, dtype=np.int64), *places])
     return Aim(region, unit, order, agrees, verify_all, cells, target)
+
+
+def _with_costs(learned: Learned, region: Region, allowed: Allowed, points: Array) -> Region:
+    """Return a region whose guard does not depend on lengths in the metric, which costs distort.
+
+    The guard of a region knows lengths in the learned metric. Within the box they are bounded; in
+    an open box they are bounded by lengths in the metric with costs.
+    """
+    assert region.guard is not None
+    lo, hi = np.atleast_2d(allowed.box[0]).min(axis=0), np.atleast_2d(allowed.box[1]).max(axis=0)
+    lo = np.minimum(lo, points.min(axis=0, initial=np.inf))
+    hi = np.maximum(hi, points.max(axis=0, initial=-np.inf))
+    if not np.isfinite(hi - lo).all():
+        cheapest = 1.0 / np.sqrt(min(allowed.factors.min(), 1.0))
+        guard = region.guard
+        longer = replace(
+            guard,
+            of_size=guard.of_size * cheapest,
+            of_square=guard.of_square * cheapest**2,
+            of_move=guard.of_move * cheapest,
+        )
+        return replace(region, guard=longer)
+
+    def longest(origin: Any) -> float:
+        away = np.maximum(np.abs(lo - origin), np.abs(hi - origin))
+        return float(np.sqrt((learned.metric * away**2).sum()))
+
+    sizes = longest(0.0), longest(region.origin), float(np.sqrt(learned.metric @ (hi - lo) ** 2))
+    return replace(region, guard=region.guard.constant_within(*sizes))
 
 
 def with_rules(
