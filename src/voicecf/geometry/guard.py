@@ -48,7 +48,7 @@ class Guard:
         return np.asarray(np.maximum(needed + self.of_move * move - self.behind, 0.0))
 
     def constant_within(self, size: float, distance: float, move: float) -> Guard:
-        """Return a guard that is constant, enough for all |z|, |z - origin| and |z - a| up to these."""
+        """Return a constant guard that is enough for lengths up to these."""
         behind = np.array(self.behind)
         none = np.zeros_like(behind)
         return Guard(behind, self.slack(size, distance, move) + behind, none, none, none)

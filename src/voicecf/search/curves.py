@@ -190,7 +190,7 @@ class Curves:
         return slope, below, above
 
     def _knots(self, c: int, nodes: Sequence[Node], rows: Ints) -> list[tuple[Array, Array, bool]]:
-        """Return for each node ascending coordinates, their values, and whether there are no others."""
+        """Return for each node coordinates, their values, and whether there are no others."""
         choices, at = self.choices, int(self.space.columns[c].places[0])
         own = choices.points[rows, at]
         places = [self._places(c, node, z) for node, z in zip(nodes, own, strict=True)]
