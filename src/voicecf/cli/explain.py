@@ -164,6 +164,10 @@ def _add_rules(group: Any) -> None:
     add("--max-changes", type=int, help="largest number of columns that may change")
     add("--constraint", action="append", dest="constraints", metavar="TEXT",
         help='a linear rule such as "income >= 100 * age"')  # fmt: skip
+    add("--least", **several, metavar="C=AMOUNT",
+        help="a column changes by at least this amount or not at all")  # fmt: skip
+    add("--together", action="append", metavar="TEXT",
+        help='columns that belong together: "if visits == 0 then money == 0"')  # fmt: skip
 
 
 def run_explain(chosen: argparse.Namespace) -> int:

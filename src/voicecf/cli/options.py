@@ -34,7 +34,9 @@ ALLOWED = {
 }
 # Options of fitting, which a saved explainer does not take.
 FITTING = ("k", "weights", "scale", "seed", "category", "contraction", "retain", "box", "margin")
-LISTS = ("immutable", "increase_only", "decrease_only", "constraints", "ignore", "category")
+LISTS = (
+    "immutable", "increase_only", "decrease_only", "constraints", "together", "ignore", "category",
+)  # fmt: skip
 
 
 def read_options(chosen: argparse.Namespace) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -158,6 +160,7 @@ PARSERS: dict[str, Callable[[str, str], Any]] = {
     "order": _level_list,
     "forbidden": _transition,
     "costs": number,
+    "least": number,
 }
 EXAMPLES = {
     "bounds": '--bounds income=0:90000 or --bounds "income=-10%:+500"',
@@ -166,4 +169,5 @@ EXAMPLES = {
     "order": "--order size=small,medium,large",
     "forbidden": '--forbidden "job=student>chef"',
     "costs": "--costs income=2",
+    "least": "--least income=100",
 }
