@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from voicecf.geometry.arrays import Array, Ints
+from voicecf.parallel import expect
 from voicecf.search.answers import Answers
 from voicecf.search.outcome import Outcome
 from voicecf.search.question import Pairs, Question
@@ -40,6 +41,7 @@ def solve_pairs(
 
     Rows that are in their target already do not change, unless `deepen` is True.
     """
+    expect(len(pairs.row))
     if pairs.target is None:
         return solve_nearest(question, solver)
     rows, targets = pairs.row, pairs.target
