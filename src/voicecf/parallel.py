@@ -147,7 +147,7 @@ class Running:
             n_jobs = around.n_jobs if n_jobs is None else n_jobs
             progress = around.progress.shown if progress is None else progress
         self.n_jobs: int | None = n_jobs
-        self.progress = Progress(progress)
+        self.progress: Progress = Progress(progress)
 
     def __enter__(self) -> Self:
         self._before: Token[Running | None] = _running.set(self)
