@@ -100,8 +100,9 @@ class Progress:
             self._bar.update(self.done - self._bar.n)
 
     def close(self, failed: bool = False) -> None:
-        """Draw the bar for the last time; after a failure, leave it as it is."""
+        """Draw the bar for the last time: full, unless the call failed."""
         if not failed and (self.shown or self._bar is not None):
+            self.done = max(self.done, self.total)
             self.draw()
         if self._bar is not None:
             self._bar.close()
