@@ -25,6 +25,9 @@ PAUSE = 0.1
 
 Item = TypeVar("Item")
 
+# Held while a thread adds to what is done.
+_adding = Lock()
+
 
 @cache
 def _pool(workers: int) -> ThreadPoolExecutor:
@@ -74,7 +77,6 @@ class Progress:
         self.done = self.total = 0
         self.muted = False
         self._start = perf_counter()
-        self._lock = Lock()
         self._bar: Any = None
 
     def expect(self, rows: int) -> None:
@@ -85,7 +87,7 @@ class Progress:
     def add(self, rows: int) -> None:
         """Count rows that are done."""
         if not self.muted:
-            with self._lock:
+            with _adding:
                 self.done += rows
 
     def draw(self) -> None:
@@ -200,10 +202,6 @@ def even_chunk(n: int, least: int = 256, most: int = 8192) -> int:
     return min(max(-(-n // PIECES), least), most)
 
 
-def _chunks(n: int, size: int) -> Iterator[tuple[int, int]]:
-    return ((start, min(start + size, n)) for start in range(0, n, size))
-
-
 def in_parallel(
     work: Callable[[int, int], Any], n: int, *, chunk: int = 2048, rows: bool = False
 ) -> list[Any]:
@@ -225,7 +223,8 @@ def in_parallel(
     rows : bool
         Whether range(n) are rows that the progress of the call counts.
     """
-    running, spans = _current(), list(_chunks(n, chunk))
+    spans = [(start, min(start + chunk, n)) for start in range(0, n, chunk)]
+    running = _current()
     progress = running.progress
     if rows:
         progress.expect(n)
