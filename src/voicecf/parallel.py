@@ -95,7 +95,7 @@ class Progress:
         if self._bar is None and self._is_due():
             from tqdm.auto import tqdm
 
-            self._bar = tqdm(total=self.total, unit=" rows", unit_scale=True, miniters=1)
+            self._bar = tqdm(total=self.total, unit=" rows", miniters=1, smoothing=0)
             self._bar.start_t -= perf_counter() - self._start
         if self._bar is not None:
             self._bar.total = self.total = max(self.total, self.done)
