@@ -17,6 +17,7 @@
 #include "active_set.hpp"
 #include "arena.hpp"
 #include "choices.hpp"
+#include "interrupt.hpp"
 
 namespace voicecf {
 
@@ -351,7 +352,8 @@ inline Ended search(Search& f, double best, int changes, Whole limit) {
     store(f.stack, f.root, f.mu, 0.0);
     Whole count = 0;
     bool stopped = false;
-    while (f.stack.top > 0 && count < limit && !stopped) stopped = !visit_next(f, count);
+    while (f.stack.top > 0 && count < limit && !stopped)
+        stopped = interrupted() || !visit_next(f, count);
     stopped = stopped || f.stack.top > 0 || f.unsure < f.best;
     const Status status =
         f.found ? (stopped ? STOPPED : OPTIMAL) : (stopped ? UNRESOLVED : INFEASIBLE);
@@ -572,7 +574,7 @@ void lay_out(Arena& arena, const Rows<Real>& rows, const Rules& r, Search& f) {
 template <class Real>
 void branch_chunk(const Rows<Real>& rows, const Batch& batch, const Rules& r, const Found& out,
                   Whole start, Whole stop, Search& f) {
-    for (Whole q = start; q < stop; ++q) {
+    for (Whole q = start; q < stop && !interrupted(); ++q) {
         const Whole at = batch.rows[q];
         const Point p = {batch.points + q * rows.d, r.lo + (r.own_lo ? at * rows.d : 0),
                          r.hi + (r.own_hi ? at * rows.d : 0), 0, 0.0, 0.0};

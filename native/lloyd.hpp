@@ -5,6 +5,7 @@
 // last bits of these sums decide which one wins, so their order is part of the result.
 #pragma once
 
+#include "interrupt.hpp"
 #include "numbers.hpp"
 
 namespace voicecf {
@@ -75,7 +76,7 @@ inline void keep_nearer(const Table& t, const double* block, int j, Closest& bes
 // Write label and distance of rows start to stop; `block` holds d columns of 64 rows.
 inline void nearest_rows(const Table& t, std::int64_t start, std::int64_t stop, std::int32_t* labels,
                          double* closest, double* block) {
-    for (std::int64_t first = start; first < stop; first += LLOYD_ROWS) {
+    for (std::int64_t first = start; first < stop && !interrupted(); first += LLOYD_ROWS) {
         turn(t, first, stop, block);
         for (int q = 0; q < LLOYD_ROWS && first + q < stop; q += 16) {
             Closest best;
@@ -102,7 +103,7 @@ inline void nearest_rows(const Table& t, std::int64_t start, std::int64_t stop, 
 // Write the weighted distance of rows start to stop to every centre.
 inline void distances(const Table& t, std::int64_t start, std::int64_t stop, double* out,
                       double* block) {
-    for (std::int64_t first = start; first < stop; first += LLOYD_ROWS) {
+    for (std::int64_t first = start; first < stop && !interrupted(); first += LLOYD_ROWS) {
         turn(t, first, stop, block);
         for (int q = 0; q < LLOYD_ROWS && first + q < stop; q += 16)
             for (int j = 0; j < t.k; ++j) {
@@ -154,6 +155,7 @@ inline void nearest_and_spread(const Table& t, std::int64_t start, std::int64_t 
     for (std::int64_t first = start; first < stop; first += STRIP) {
         const std::int64_t last = first + STRIP < stop ? first + STRIP : stop;
         nearest_rows(t, first, last, pass.labels, pass.closest, pass.block);
+        if (interrupted()) return;  // some rows have no label
         spread(t, first, last, pass.labels, pass.around);
     }
 }

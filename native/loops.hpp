@@ -10,6 +10,7 @@
 // so that the dot products of a with the centroids say all about it; z itself is never written.
 #pragma once
 
+#include "interrupt.hpp"
 #include "problem.hpp"
 
 namespace voicecf {
@@ -60,7 +61,7 @@ inline void measure_chunk(const Measure& m, std::int64_t start, std::int64_t sto
 template <class Real>
 void prefix_floors(const Rows<Real>& rows, const Prefixes& f, const Batch& batch, std::int64_t start,
                    std::int64_t stop, double* excess) {
-    for (std::int64_t p = start; p < stop; ++p) {
+    for (std::int64_t p = start; p < stop && !interrupted(); ++p) {
         const std::int64_t at = (batch.rows ? batch.rows[p] : p);
         const double *a = batch.points + at * f.d, *lo = batch.lo + (batch.own_lo ? at * f.d : 0),
                      *hi = batch.hi + (batch.own_hi ? at * f.d : 0);
@@ -126,7 +127,7 @@ inline bool misses(const Pairwise& w, const double* dots, int s, int t) {
 // Mark in out[row - first, target] the pairs whose pairwise point misses the target's cell.
 inline void misses_chunk(const Pairwise& w, std::int64_t first, std::int64_t start, std::int64_t stop,
                          bool* out, double* dots) {
-    for (std::int64_t p = start; p < stop; ++p) {
+    for (std::int64_t p = start; p < stop && !interrupted(); ++p) {
         const int s = int(w.labels[first + p]);
         products_with(w, w.X + (first + p) * w.d, dots);
         for (int t = 0; t < w.k; ++t) out[p * w.k + t] = t != s && misses(w, dots, s, t);

@@ -5,12 +5,15 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/unique_ptr.h>
 
+#include <atomic>
 #include <memory>
 #include <new>
 #include <optional>
 #include <stdexcept>
+#include <utility>
 
 #include "instructions.hpp"
+#include "interrupt.hpp"
 #include "kernels.hpp"
 #include "prepare.hpp"
 
@@ -36,9 +39,37 @@ const Kernels& loops() { return *here().kernels; }
 void require(bool holds, const char* what) {
     if (!holds) throw std::invalid_argument(what);
 }
-void enough(bool memory) {
-    if (!memory) throw std::bad_alloc();
+
+// Whether a signal handler of Python has raised an exception; only the main thread runs handlers.
+bool signalled() {
+    const nb::gil_scoped_acquire held;
+    return PyErr_CheckSignals() != 0;
 }
+
+// Raise the exception of the signal handler, or KeyboardInterrupt in a thread of a pool.
+[[noreturn]] void raise_interrupt() {
+    const nb::gil_scoped_acquire held;
+    if (!PyErr_Occurred()) PyErr_SetNone(PyExc_KeyboardInterrupt);
+    throw nb::python_error();
+}
+
+// Call a loop; raise if it had no memory, or if it was interrupted.
+template <class... Parameters, class... Arguments>
+void run(bool (*loop)(Parameters...), Arguments&&... arguments) {
+    interrupt.begin(signalled);
+    if (!loop(std::forward<Arguments>(arguments)...)) throw std::bad_alloc();
+    if (interrupt.flag ? interrupt.asked() : interrupt.raised) raise_interrupt();
+}
+
+// Flag of a call that works in a pool. A thread that enters it ends its loops as soon as the flag is set.
+struct Stop {
+    std::atomic<bool> flag{false};
+
+    void enter() const { interrupt.flag = &flag; }
+    void leave(nb::args) const { interrupt.flag = nullptr; }
+    void set() { flag.store(true, std::memory_order_relaxed); }
+    bool is_set() const { return flag.load(std::memory_order_relaxed); }
+};
 
 // Arrays of a batch, and the view of them.
 struct BatchArrays {
@@ -146,22 +177,26 @@ std::unique_ptr<Prepared> clusters(Matrix centers, Line weights, std::optional<L
 
 void project(const Prepared& rows, const BatchArrays& batch, const ResultArrays& out, std::int64_t start,
              std::int64_t stop) {
-    enough(rows.single ? loops().project_many(rows.many, batch.view, out.view, {start, stop})
-                       : loops().project(rows.few, batch.view, out.view, {start, stop}));
+    const Span span = {start, stop};
+    if (rows.single)
+        run(loops().project_many, rows.many, batch.view, out.view, span);
+    else
+        run(loops().project, rows.few, batch.view, out.view, span);
 }
 
 void nearest(const Prepared& rows, const Matrix& points, const Array<std::int64_t, 1>& labels,
              const Array<bool, 1>& doubtful, std::int64_t start, std::int64_t stop) {
     const Span span = {start, stop};
-    enough(rows.single
-               ? loops().nearest_many(rows.many, points.data(), labels.data(), doubtful.data(), span)
-               : loops().nearest(rows.few, points.data(), labels.data(), doubtful.data(), span));
+    if (rows.single)
+        run(loops().nearest_many, rows.many, points.data(), labels.data(), doubtful.data(), span);
+    else
+        run(loops().nearest, rows.few, points.data(), labels.data(), doubtful.data(), span);
 }
 
 void prefix_floors(const Prepared& rows, const BatchArrays& batch, const Index& order,
                    const Array<std::int64_t, 1>& floor, std::int64_t start, std::int64_t stop) {
     const Prefixes f = {order.data(), int(order.shape(0)), rows.few.d, floor.data()};
-    enough(loops().prefix_floors(rows.few, f, batch.view, {start, stop}));
+    run(loops().prefix_floors, rows.few, f, batch.view, Span{start, stop});
 }
 
 // Arrays of answers to measure, and what they are measured by.
@@ -255,7 +290,7 @@ void branch(const Prepared& rows, const BatchArrays& batch, const RuleArrays& ru
             const FoundArrays& f, std::int64_t start, std::int64_t stop) {
     const Found out = {f.points.data(), f.energy.data(),  f.bound.data(), f.reach.data(),
                        f.status.data(), f.changes.data(), f.nodes.data()};
-    enough(loops().branch(rows.few, batch.view, rules.view, out, {start, stop}));
+    run(loops().branch, rows.few, batch.view, rules.view, out, Span{start, stop});
 }
 
 // Rows to cluster, and the metric and centres of a pass over them.
@@ -279,14 +314,14 @@ struct TableArrays {
 
     void nearest(const Labels& labels, const Array<double, 1>& closest, std::int64_t start,
                  std::int64_t stop) const {
-        enough(loops().lloyd_nearest(view, labels.data(), closest.data(), {start, stop}));
+        run(loops().lloyd_nearest, view, labels.data(), closest.data(), Span{start, stop});
     }
     void sweep(const Labels& labels, const Array<double, 1>& closest, const Sums& around,
                std::int64_t start, std::int64_t stop) const {
-        enough(loops().lloyd_pass(view, labels.data(), closest.data(), around.data(), {start, stop}));
+        run(loops().lloyd_pass, view, labels.data(), closest.data(), around.data(), Span{start, stop});
     }
     void distances(const Sums& out, std::int64_t start, std::int64_t stop) const {
-        enough(loops().lloyd_distances(view, out.data(), {start, stop}));
+        run(loops().lloyd_distances, view, out.data(), Span{start, stop});
     }
     void add_up(const Labels& labels, const Sums& sums, const Array<double, 1>& totals,
                 std::int64_t start, std::int64_t stop) const {
@@ -312,7 +347,7 @@ struct PairwiseArrays {
     }
     void misses(std::int64_t first, const Array<bool, 2>& out, std::int64_t start,
                 std::int64_t stop) const {
-        enough(loops().misses(view(), first, out.data(), {start, stop}));
+        run(loops().misses, view(), first, out.data(), Span{start, stop});
     }
     void repair(const Index& rows, int target, const Matrix& answers, const Array<double, 2>& out,
                 std::int64_t start, std::int64_t stop) const {
@@ -320,7 +355,7 @@ struct PairwiseArrays {
         w.rows = rows.data();
         w.target = target;
         w.answers = answers.data();
-        enough(loops().repair(w, out.data(), std::int64_t(out.shape(1)), {start, stop}));
+        run(loops().repair, w, out.data(), std::int64_t(out.shape(1)), Span{start, stop});
     }
 };
 
@@ -372,6 +407,15 @@ void bind_search(nb::module_& m) {
              nb::arg().noconvert(), nb::arg(), nb::arg(), Free());
 }
 
+void bind_stop(nb::module_& m) {
+    nb::class_<Stop>(m, "Stop")
+        .def(nb::init<>())
+        .def("__enter__", &Stop::enter)
+        .def("__exit__", &Stop::leave)
+        .def("set", &Stop::set)
+        .def("is_set", &Stop::is_set);
+}
+
 void bind_tables(nb::module_& m) {
     nb::class_<TableArrays>(m, "Table")
         .def(nb::init<Matrix, Line, Matrix, Line>())
@@ -403,5 +447,6 @@ NB_MODULE(_core, m) {
     m.def("instruction_set", [] { return voicecf::here().name; });
     voicecf::bind_rows(m);
     voicecf::bind_search(m);
+    voicecf::bind_stop(m);
     voicecf::bind_tables(m);
 }

@@ -484,7 +484,7 @@ void project_chunk(const Rows<Real>& rows, const Batch& batch, const Results& ou
     if (out.least) copy_line(out.least, w.least, rows.d);
     if (batch.one_box()) read_box({nullptr, batch.lo, batch.hi, 0, 0.0, 0.0}, w);
     const std::int64_t span = rows.stored.u ? SORTED : BLOCK;
-    for (std::int64_t first = start; first < stop; first += span) {
+    for (std::int64_t first = start; first < stop && !interrupted(); first += span) {
         const std::int64_t last = first + span < stop ? first + span : stop;
         if (out.copies)
             std::memcpy(out.copies + first * rows.d, batch.points + first * rows.d,
@@ -545,7 +545,7 @@ template <class Real>
 void nearest_chunk(const Rows<Real>& rows, const double* points, const Labels& out, std::int64_t start,
                    std::int64_t stop, Workspace<Real>& w) {
     const double* at[BLOCK];
-    for (std::int64_t first = start; first < stop; first += BLOCK) {
+    for (std::int64_t first = start; first < stop && !interrupted(); first += BLOCK) {
         const int count = int(stop - first < BLOCK ? stop - first : BLOCK);
         for (int q = 0; q < BLOCK; ++q) at[q] = points + (first + (q < count ? q : count - 1)) * rows.d;
         nearest_block(rows, at, count, {out.labels + first, out.doubtful + first}, w);

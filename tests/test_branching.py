@@ -571,7 +571,7 @@ def test_the_number_of_cores_changes_no_bit(monkeypatch):
     for seed in range(6):
         case, answers = many_rows(seed), []
         for cores in (1, 2, 5):
-            monkeypatch.setattr(parallel, "cores", lambda cores=cores: cores)
+            monkeypatch.setattr(parallel, "n_threads", lambda _, n=cores: n)
             answers.append(found_of(case))
         for other in answers[1:]:
             assert_same(answers[0], other)

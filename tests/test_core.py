@@ -81,7 +81,7 @@ def test_order_batch_and_cores_do_not_show(monkeypatch):
     assert {Status.OPTIMAL, Status.ALREADY} <= set(whole.status.tolist())
     order = np.random.default_rng(0).permutation(len(X))
     for cores in (1, 2, 3):
-        monkeypatch.setattr(parallel, "cores", lambda cores=cores: cores)
+        monkeypatch.setattr(parallel, "n_threads", lambda _, n=cores: n)
         same(voice.explain(X[order], target[order]), whole, order)
         for start, stop in ((0, 1), (5, 12), (17, 300)):
             part = slice(start, stop)

@@ -272,7 +272,7 @@ def test_the_number_of_cores_does_not_show(monkeypatch):
     X = blobs(n=3 * CHUNK + 1234, d=4, k=4)
     models = []
     for n in (1, 2, 7):
-        monkeypatch.setattr(parallel, "cores", lambda n=n: n)
+        monkeypatch.setattr(parallel, "n_threads", lambda _, n=n: n)
         models.append(SHARK(4, n_init=2, random_state=1).fit(X))
     for model in models[1:]:
         for name in ("labels_", "cluster_centers_", "feature_weights_", "inertia_"):

@@ -557,7 +557,7 @@ def test_the_number_of_cores_changes_nothing(monkeypatch, objective):
     voice = VoICE(model_of("KMeans", 4, X)).fit(X)
     answers = []
     for cores in (1, 2, 5):
-        monkeypatch.setattr(parallel, "cores", lambda cores=cores: cores)
+        monkeypatch.setattr(parallel, "n_threads", lambda _, n=cores: n)
         answers.append(voice.explain(rows, objective=objective, immutable=[1]))
         assert len(answers[-1].multipliers) == 9000
     for other in answers[1:]:
@@ -575,7 +575,7 @@ def test_asking_twice_gives_the_same_bits_and_asking_something_else_between_chan
 def test_many_targets_at_once_do_not_disturb_each_other(monkeypatch):
     # Little room for what is kept between calls, so that it is thrown away all the time.
     monkeypatch.setattr("voicecf.learned.learned.REGION_CACHE", 2_000)
-    monkeypatch.setattr(parallel, "cores", lambda: 8)
+    monkeypatch.setattr(parallel, "n_threads", lambda _: 8)
     rng = np.random.default_rng(2)
     centers = rng.normal(size=(60, 3))
     X = rng.normal(size=(4, 3))

@@ -29,7 +29,8 @@ MOST_NAMES = 30
 # parts in one line do not know each other. Dask and files stand below SHARK and VoICE, whose fit
 # and explain call them for frames in partitions; plots stand below Counterfactuals.plot.
 LAYERS = (
-    ("errors", "status", "parallel"),
+    ("errors", "status"),
+    ("parallel",),
     ("geometry",),
     ("solver",),
     ("table",),

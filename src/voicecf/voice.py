@@ -13,6 +13,7 @@ from voicecf.geometry.clustering import Clustering
 from voicecf.geometry.region import Region
 from voicecf.learned.explainer import Explainer
 from voicecf.learned.fitting import Options, learn, learn_from_centers
+from voicecf.parallel import Running
 from voicecf.rules.allowed import NO_RULES, Allowed, as_rules
 from voicecf.rules.rules import Rules
 from voicecf.search.alternatives import tradeoff, with_alternatives
@@ -243,6 +244,8 @@ class VoICE(Explainer):
         together: Any = None,
         rules: Rules | dict[str, Any] | None = None,
         limit: int = LIMIT,
+        n_jobs: int | None = None,
+        progress: bool | None = None,
         **unknown: Any,
     ) -> Counterfactuals:
         """Find, for every row, the cheapest allowed change that moves it to the target cluster.
@@ -301,6 +304,12 @@ class VoICE(Explainer):
             Largest number of boxes that the search over whole numbers, categories and subsets of
             columns examines for one row and target. If the search reaches it, the answer has
             ``Status.STOPPED``, and its `gap` tells how much better another could be.
+        n_jobs : int, optional
+            Number of threads; -1 is all cores. By default it is the environment variable
+            ``OMP_NUM_THREADS`` or, if that is not set, all cores. Answers do not depend on it.
+        progress : bool, optional
+            Whether a bar shows the number of rows done. By default there is one on a terminal and
+            in a notebook, if the call takes longer than two seconds.
 
         Returns
         -------
@@ -331,6 +340,7 @@ class VoICE(Explainer):
             **unknown,
         )
         known_option(objective, OBJECTIVES, "objective")
+        running = Running(n_jobs, progress)
         _check_count(alternatives, "alternatives", 0)
         _check_count(limit, "limit", 1)
         if in_partitions(X):
@@ -338,19 +348,20 @@ class VoICE(Explainer):
 
             return dask.explain(  # type: ignore[no-any-return]
                 self, X, target=target, objective=objective, deepen=deepen,
-                alternatives=alternatives, rules=rules, limit=limit,
+                alternatives=alternatives, rules=rules, limit=limit, n_jobs=n_jobs,
             )  # fmt: skip
         learned = self.learned_
         plain = objective == "cost" and rules is NO_RULES and not (deepen or alternatives)
-        if plain and not isinstance(target, str) and learned.cells is not None:
-            return Counterfactuals(answer_in_one_pass(learned, X, target))
-        searched = objective == "fewest" or alternatives > 0
-        question = self._question(X, rules, objective, int(limit), searched)
-        pairs = Pairs.of(target, question.source, learned.n_clusters)
-        found = answer(question, pairs, deepen=deepen)
-        if alternatives:
-            found = with_alternatives(found, alternatives)
-        return Counterfactuals(found)
+        with running:
+            if plain and not isinstance(target, str) and learned.cells is not None:
+                return Counterfactuals(answer_in_one_pass(learned, X, target))
+            searched = objective == "fewest" or alternatives > 0
+            question = self._question(X, rules, objective, int(limit), searched)
+            pairs = Pairs.of(target, question.source, learned.n_clusters)
+            found = answer(question, pairs, deepen=deepen)
+            if alternatives:
+                found = with_alternatives(found, alternatives)
+            return Counterfactuals(found)
 
     def _question(
         self, X: Any, rules: Rules, objective: str, limit: int, searched: bool
@@ -386,6 +397,8 @@ class VoICE(Explainer):
         together: Any = None,
         rules: Rules | dict[str, Any] | None = None,
         limit: int = LIMIT,
+        n_jobs: int | None = None,
+        progress: bool | None = None,
         **unknown: Any,
     ) -> Counterfactuals:
         """Find the least cost with at most 1, 2, 3, ... changed columns.
@@ -424,9 +437,10 @@ class VoICE(Explainer):
             **unknown,
         )
         _check_count(limit, "limit", 1)
-        question = self._question(X, rules, "cost", int(limit), searched=True)
-        pairs = Pairs.of(target, question.source, self.learned_.n_clusters)
-        return Counterfactuals(tradeoff(question, answer(question, pairs)))
+        with Running(n_jobs, progress):
+            question = self._question(X, rules, "cost", int(limit), searched=True)
+            pairs = Pairs.of(target, question.source, self.learned_.n_clusters)
+            return Counterfactuals(tradeoff(question, answer(question, pairs)))
 
     def cell(self, target: int) -> Cell:
         """Return the weighted Voronoi cell of a cluster.

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from voicecf.errors import ColumnError, OptionError, listed
+from voicecf.parallel import Running
 from voicecf.rules.columns import column_of
 from voicecf.rules.rules import Rules
 from voicecf.status import Status
@@ -154,7 +155,8 @@ class Answering:
 
     def explained(self, table: pa.Table) -> Counterfactuals:
         """Answer the rows of a table."""
-        return self.voice.explain(table, **self.question)  # type: ignore[no-any-return]
+        with Running(progress=False):  # rows are counted over all batches
+            return self.voice.explain(table, **self.question)  # type: ignore[no-any-return]
 
     def batch(
         self, answers: Counterfactuals, table: pa.Table, rows: NDArray[np.int64]

@@ -13,6 +13,7 @@ import numpy as np
 from voicecf.errors import OptionError
 from voicecf.geometry.arrays import Ints, Mask
 from voicecf.geometry.tolerance import TOLERANCE
+from voicecf.parallel import counted
 from voicecf.search.answering import verified
 from voicecf.search.answers import Answers
 from voicecf.search.outcome import Outcome
@@ -39,7 +40,8 @@ def with_alternatives(first: Outcome, most: int) -> Outcome:
 
     search = Alternatives(ask, len(learned.space.columns))
     after, parts = [], []
-    for i in np.flatnonzero(first.feasible & (first.status != Status.ALREADY)):
+    moved = np.flatnonzero(first.feasible & (first.status != Status.ALREADY))
+    for i in counted(moved.tolist()):
         others = search.of(int(first.row[i]), int(first.target[i]), most + 1)[1:]
         after += [i] * len(others)
         parts += others

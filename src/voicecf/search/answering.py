@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from voicecf.geometry.arrays import Array, Ints
+from voicecf.parallel import expect
 from voicecf.search.answers import Answers
 from voicecf.search.outcome import Outcome
 from voicecf.search.question import Pairs, Question
@@ -40,20 +41,22 @@ def solve_pairs(
 
     Rows that are in their target already do not change, unless `deepen` is True.
     """
+    expect(len(pairs.row))
     if pairs.target is None:
         return solve_nearest(question, solver)
     rows, targets = pairs.row, pairs.target
-    points, already = question.points[rows], question.source[rows] == targets
-    if deepen or not already.any():
+    already = np.flatnonzero(question.source[rows] == targets)
+    points = question.points[rows[already]]
+    if deepen or already.size == 0:
         answers = solver(question, rows, targets)
     else:
-        away = np.flatnonzero(~already)
-        answers = Answers.blank(*points.shape)
+        away = np.flatnonzero(question.source[rows] != targets)
+        answers = Answers.blank(len(rows), points.shape[1])
         answers.put(away, solver(question, rows[away], targets[away]))
-        answers.points[already] = points[already]
+        answers.points[already] = points
         answers.gap[already] = 0.0
-    if already.any():
-        unchanged = already & (answers.points == points).all(axis=1)
+    if already.size:
+        unchanged = already[(answers.points[already] == points).all(axis=1)]
         answers.status[unchanged] = Status.ALREADY
         answers.rho[unchanged] = np.inf
         answers.cardinality[unchanged] = 0

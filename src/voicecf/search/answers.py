@@ -9,8 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from voicecf.geometry.arrays import Array, Ints, Mask
+from voicecf.parallel import in_parallel
 from voicecf.solver.projection import Projection
 from voicecf.status import Status
+
+# Rows that are copied or filled at a time.
+CHUNK = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -39,8 +43,10 @@ class Answers:
     @classmethod
     def blank(cls, n: int, d: int) -> Answers:
         """Return n answers that are all unresolved, to be filled in."""
+        points = np.empty((n, d))
+        in_parallel(lambda a, b: points[a:b].fill(np.nan), n, chunk=CHUNK)
         return cls(
-            np.full((n, d), np.nan),
+            points,
             np.full(n, np.nan),
             np.full(n, np.nan),
             np.full(n, Status.UNRESOLVED, dtype=np.int8),
@@ -67,7 +73,7 @@ class Answers:
         """Return the answers at a mask, slice or indices."""
         return Answers(*(getattr(self, name)[which] for name in self.__dataclass_fields__))
 
-    def put(self, at: Any, others: Answers, which: Any = slice(None)) -> None:
+    def put(self, at: Ints, others: Answers, which: Any = slice(None)) -> None:
         """Overwrite the answers `at` these positions by `others[which]`."""
         put(self, at, others, which)
 
@@ -77,7 +83,12 @@ def has_answer(status: NDArray[np.int8]) -> Mask:
     return np.asarray((status == Status.OPTIMAL) | (status == Status.STOPPED))
 
 
-def put(into: Any, at: Any, others: Any, which: Any = slice(None)) -> None:
+def put(into: Any, at: Ints, others: Any, which: Any = slice(None)) -> None:
     """Overwrite entries `at` of all arrays of a record by entries `which` of another record's."""
-    for name in into.__dataclass_fields__:
-        getattr(into, name)[at] = getattr(others, name)[which]
+    chosen = np.arange(len(others.status))[which]
+
+    def copy(a: int, b: int) -> None:
+        for name in into.__dataclass_fields__:
+            getattr(into, name)[at[a:b]] = getattr(others, name)[chosen[a:b]]
+
+    in_parallel(copy, len(chosen), chunk=CHUNK)

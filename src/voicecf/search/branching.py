@@ -95,7 +95,7 @@ def branch(
         answers, result.energy, result.bound, result.rho, result.status, result.changes,
         result.nodes,
     )  # fmt: skip
-    in_parallel(lambda a, b: constraints.branch(batch, rules, out, a, b), n, chunk=4)
+    in_parallel(lambda a, b: constraints.branch(batch, rules, out, a, b), n, chunk=4, rows=True)
     answered = has_answer(result.status)
     result.points[np.ix_(answered, order)] = answers[answered]
     return result

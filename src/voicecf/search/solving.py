@@ -38,8 +38,8 @@ OBJECTIVES: dict[str, Callable[[Array, Ints, Aim], Answers]] = {
 PAIRWISE = "pairwise"
 # From this number of targets on, cores share out the targets and not the rows of each target.
 PARALLEL_TARGETS = 16
-# Entries in a table of distances; it limits the memory.
-TABLE = 1 << 25
+# Entries in a table of distances; it limits the memory, and the time until Ctrl-C is noticed.
+TABLE = 1 << 22
 
 
 def solve(

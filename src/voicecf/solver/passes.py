@@ -60,8 +60,8 @@ class Rows:
             values = np.unique(column)
             if n_keys * len(values) >= 2**63:
                 distinct = np.unique(key)
-                key, n_keys = np.searchsorted(distinct, key), len(distinct)
-            key = key * len(values) + np.searchsorted(values, column)
+                key, n_keys = _ranks(distinct, key), len(distinct)
+            key = key * len(values) + _ranks(values, column)
             n_keys *= len(values)
         _, first, of_row = np.unique(key, return_index=True, return_inverse=True)
         mass = np.bincount(of_row, weights=self.mass).astype(np.float64, copy=False)
@@ -89,6 +89,17 @@ class Rows:
     def table(self, centers: Floats, weights: Floats) -> _core.Table:
         """Return rows, metric and centers in the layout of the compiled core."""
         return _core.Table(self.X, self.mass, centers, weights)
+
+
+def _ranks(sorted_values: Any, values: Any) -> npt.NDArray[np.int64]:
+    """Return the position of each of some values in a sorted array that has them all."""
+    ranks = np.empty(len(values), np.int64)
+
+    def work(start: int, stop: int) -> None:
+        ranks[start:stop] = np.searchsorted(sorted_values, values[start:stop])
+
+    in_parallel(work, len(values), chunk=CHUNK)
+    return ranks
 
 
 class Accumulator(Protocol):

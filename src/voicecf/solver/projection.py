@@ -217,6 +217,7 @@ def project(
         lambda a, b: compiled.project(batch, results, a, b),
         len(rows),
         chunk=even_chunk(len(rows), 64),
+        rows=True,
     )
     if certify:
         with np.errstate(over="ignore"):
@@ -259,6 +260,7 @@ def project_into_cells(
         lambda a, b: clusters.project(batch, results, a, b),
         len(rows),
         chunk=even_chunk(len(rows)),
+        rows=True,
     )
     return projection
 
@@ -322,7 +324,9 @@ class Pass:
         batch = _core.Batch(values, lo, hi, targets=targets)
         results, copies = _results(projection), rows if copied else None
         results.tell(done.source, done.cost, done.n_changed, smallest_change, copies)
-        in_parallel(lambda a, b: clusters.project(batch, results, a, b), n, chunk=even_chunk(n))
+        in_parallel(
+            lambda a, b: clusters.project(batch, results, a, b), n, chunk=even_chunk(n), rows=True
+        )
         return done
 
     def stay(self, rows: Ints) -> None:

@@ -1,0 +1,163 @@
+"""Ctrl-C ends long calls soon, and whatever was in use works afterwards."""
+
+from __future__ import annotations
+
+import signal
+import time
+from contextlib import contextmanager
+from threading import Thread, Timer
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from voicecf import SHARK, VoICE
+from voicecf.parallel import Running, in_parallel
+
+# Boxes that a search may examine: more than it can in a day.
+FOREVER = 10**9
+# Seconds within which a call ends; otherwise each would run for minutes.
+SOON = 10.0
+
+NAMES = [f"x{i}" for i in range(60)]
+CENTERS = np.random.default_rng(0).uniform(0, 2, size=(30, 60))
+WHOLE = dict.fromkeys(NAMES, 1)
+
+
+def hard(n: int = 1) -> tuple[VoICE, pd.DataFrame]:
+    """Return an explainer and rows of whole numbers whose best answers take very long to prove."""
+    voice = VoICE.from_centers(CENTERS, bounds=(0, 2), feature_names=NAMES)
+    return voice, pd.DataFrame(np.repeat(np.rint(CENTERS[:1]), n, axis=0), columns=NAMES)
+
+
+@contextmanager
+def interrupted(after: float = 0.25):
+    """Send SIGINT after some seconds; expect KeyboardInterrupt soon, and idle threads then."""
+    timer = Timer(after, signal.raise_signal, (signal.SIGINT,))
+    start = time.perf_counter()
+    timer.start()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            yield
+    finally:
+        timer.cancel()
+    assert time.perf_counter() - start < SOON
+    used = time.process_time()
+    time.sleep(0.2)
+    assert time.process_time() - used < 0.1
+
+
+def assert_same_bits(one, other) -> None:
+    for name in ("points", "status", "cost", "gap", "rho", "n_changed"):
+        np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize(
+    ("n", "question"),
+    [
+        (1, {"target": 1}),
+        (40, {"target": 1}),
+        (1, {"target": "each"}),
+        (40, {"target": 1, "alternatives": 50, "limit": 200}),
+    ],
+    ids=["one row", "many rows", "many targets", "alternatives"],
+)
+def test_a_search_ends_at_ctrl_c_and_answers_the_same_afterwards(n, question, n_jobs):
+    voice, rows = hard(n)
+    before = voice.explain(rows[:1], target=1, steps=WHOLE, limit=50, n_jobs=n_jobs)
+    with interrupted():
+        voice.explain(rows, steps=WHOLE, n_jobs=n_jobs, **{"limit": FOREVER, **question})
+    after = voice.explain(rows[:1], target=1, steps=WHOLE, limit=50, n_jobs=n_jobs)
+    assert_same_bits(before, after)
+
+
+def test_a_reason_ends_at_ctrl_c():
+    voice, rows = hard()
+    cf = voice.explain(rows, target=1, steps=WHOLE, max_changes=3, limit=FOREVER)
+    assert not cf.feasible.any()
+    with interrupted():
+        cf.reason(0)
+    again = voice.explain(rows, target=1, steps=WHOLE, max_changes=3, limit=FOREVER)
+    assert_same_bits(cf, again)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_projections_end_at_ctrl_c(n_jobs):
+    rng = np.random.default_rng(1)
+    voice = VoICE.from_centers(rng.normal(size=(2000, 40)), bounds=(-2, 2))
+    X = rng.uniform(-2, 2, size=(200_000, 40))
+    before = voice.explain(X[:50], target=1)
+    with interrupted():
+        voice.explain(X, target=1, n_jobs=n_jobs)
+    assert_same_bits(before, voice.explain(X[:50], target=1))
+
+
+@pytest.mark.parametrize("threads", ["1", "2"])
+def test_fitting_ends_at_ctrl_c_and_can_begin_again(monkeypatch, threads):
+    monkeypatch.setenv("OMP_NUM_THREADS", threads)
+    X = np.random.default_rng(2).normal(size=(100_000, 20))
+    model = make_pipeline(StandardScaler(), SHARK(200, n_init=20, tol=0, random_state=0))
+    with interrupted(1.0):
+        model.fit(X)
+    few = SHARK(3, n_init=2, random_state=0)
+    plain = few.fit(X[:500]).cluster_centers_
+    model.set_params(shark__n_clusters=3, shark__n_init=2, standardscaler="passthrough")
+    np.testing.assert_array_equal(model.fit(X[:500])[-1].cluster_centers_, plain)
+
+
+def test_a_call_in_another_thread_goes_on():
+    voice, rows = hard(8)
+    expected = voice.explain(rows, target=2, steps=WHOLE, limit=500)
+    found = []
+
+    def explain() -> None:
+        for _ in range(5):
+            found.append(voice.explain(rows, target=2, steps=WHOLE, limit=500, n_jobs=2))
+
+    other = Thread(target=explain)
+    timer = Timer(0.3, signal.raise_signal, (signal.SIGINT,))
+    other.start()
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        voice.explain(rows, target=1, steps=WHOLE, limit=FOREVER, n_jobs=3)
+    other.join()
+    assert len(found) == 5
+    for answers in found:
+        assert_same_bits(answers, expected)
+
+
+def test_an_error_in_one_chunk_ends_the_others():
+    voice, rows = hard(8)
+    begun = []
+
+    def work(start: int, stop: int) -> None:
+        begun.append(start)
+        if start == 1:
+            raise ZeroDivisionError
+        voice.explain(rows, target=1, steps=WHOLE, limit=FOREVER)
+
+    with Running(n_jobs=2), pytest.raises(ZeroDivisionError):
+        in_parallel(work, 1000, chunk=1)
+    assert len(begun) <= 3
+
+
+def test_what_a_signal_handler_raises_comes_out_of_a_search():
+    class OutOfTime(Exception):
+        pass
+
+    def handler(*_: object) -> None:
+        raise OutOfTime
+
+    voice, rows = hard()
+    before = signal.signal(signal.SIGINT, handler)
+    timer = Timer(0.2, signal.raise_signal, (signal.SIGINT,))
+    try:
+        timer.start()
+        with pytest.raises(OutOfTime):
+            voice.explain(rows, target=1, steps=WHOLE, limit=FOREVER)
+    finally:
+        timer.join()
+        signal.signal(signal.SIGINT, before)
