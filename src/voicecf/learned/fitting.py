@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any, Literal
@@ -21,6 +22,7 @@ from voicecf.geometry.clustering import Clustering
 from voicecf.geometry.pullback import origins
 from voicecf.geometry.tolerance import TOLERANCE
 from voicecf.learned.learned import Learned
+from voicecf.learned.members import Members
 from voicecf.rules.allowed import DefaultBounds
 from voicecf.rules.sides import read_sides
 from voicecf.solver.summing import summation_like
@@ -72,13 +74,18 @@ def learn(X: Any, model: Any, options: Options) -> Learned:
     space = learn_space(steps, stream, clustering.dtype, categories=options.categories, order=names)
     data = RowBlocks(space, stream)
     learned = _without_data(model, clustering, space, options)
-    low, high, middle = _checked_range(learned, data)
+    low, high, middle, labels = _checked_range(learned, data)
     learned = replace(learned, spread=high - low)
     if space.mixing is not None:
         near = origins(space.mixing, clustering.centers, middle)
         learned = replace(learned, origins=near)
     learned = replace(learned, bounds=_around_data(learned, data))
-    return replace(learned, alpha=_contraction(learned, data, options))
+    learned = replace(learned, alpha=_contraction(learned, data, labels, options))
+
+    def labelled() -> Iterator[tuple[Array, Ints]]:
+        return ((rows.points, of) for rows, of in zip(data, labels, strict=True))
+
+    return replace(learned, members=Members.of(learned.origins, labelled))
 
 
 def learn_from_centers(
@@ -106,16 +113,22 @@ def _without_data(model: Any, clustering: Clustering, space: Space, options: Opt
     return replace(learned, ranking=_ranking(learned, options.ranking))
 
 
-def _checked_range(learned: Learned, data: RowBlocks) -> tuple[Array, Array, Array]:
-    """Check all rows; return the minimum, maximum and mean of each coordinate."""
+def _checked_range(
+    learned: Learned, data: RowBlocks
+) -> tuple[Array, Array, Array, list[Ints]]:
+    """Check all rows; return the minimum, maximum and mean of each coordinate, and the clusters."""
     clustering = learned.clustering
+    # The smallest type that holds all clusters, for there is a label for every row in the data.
+    small, all_labels = np.min_scalar_type(learned.n_clusters), []
     low, high, n_other, total = np.inf, -np.inf, 0, None
     for rows in data:
         width, expected = rows.seen.shape[1], clustering.centers.shape[1]
         if width != expected:
             raise DataError(f"X has {width} columns; the model was fitted on {expected}.")
         nearest, doubtful = clustering.nearest(rows.seen)
-        n_other += int(((learned.labels(rows) != nearest) & ~doubtful).sum())
+        labels = learned.labels(rows)
+        all_labels.append(labels.astype(small))
+        n_other += int(((labels != nearest) & ~doubtful).sum())
         low = np.minimum(low, rows.points.min(axis=0))
         high = np.maximum(high, rows.points.max(axis=0))
         total = total or summation_like(rows.points, data.n_rows)
@@ -127,7 +140,8 @@ def _checked_range(learned: Learned, data: RowBlocks) -> tuple[Array, Array, Arr
             "Voronoi cells. Use KMeans or SHARK."
         )
     assert total is not None
-    return np.asarray(low), np.asarray(high), np.asarray(total.total() / data.n_rows)
+    mean = np.asarray(total.total() / data.n_rows)
+    return np.asarray(low), np.asarray(high), mean, all_labels
 
 
 def _default_bounds(space: Space, bounds: Any) -> DefaultBounds:
@@ -165,14 +179,15 @@ def _border_range(points: Array, lo: Array, hi: Array) -> tuple[Array, Array]:
     return low, high
 
 
-def _contraction(learned: Learned, data: RowBlocks, options: Options) -> Array:
+def _contraction(
+    learned: Learned, data: RowBlocks, all_labels: list[Ints], options: Options
+) -> Array:
     """Return for each cell the smallest alpha that keeps a share `retain` of its members."""
     if options.contraction != "retain":
         return learned.alpha
     k, retain = learned.n_clusters, options.retain
     scores: list[list[Array]] = [[] for _ in range(k)]
-    for rows in data:
-        labels = learned.labels(rows)
+    for rows, labels in zip(data, all_labels, strict=True):
         for t in np.unique(labels):
             of_members = learned.scores(int(t), rows, labels == t)
             scores[t].append(of_members if retain < 1 else of_members.max(keepdims=True))

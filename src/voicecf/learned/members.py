@@ -1,0 +1,216 @@
+"""How the members of each cluster vary, and how usual a point is among them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from voicecf.geometry.arrays import Array, Ints, Mask
+from voicecf.geometry.tolerance import TOLERANCE
+
+# Most numbers in the axes of all clusters, k * d * d (16 MiB), and most coordinates. Beyond them
+# nothing is learned: principal directions would take longer than the rest of `fit`.
+LARGEST_TABLE, MOST_COORDINATES = 1 << 21, 256
+# Of a cluster's extremeness values, those at these many equal shares are kept, and as many again,
+# ever denser, towards the most extreme member. Shares such as 0.95 and 0.99 are among them.
+SHARES, TAIL = 400, 112
+# Least standard deviation of a column, relative to its largest absolute mean in a cluster (or to 1
+# if that is 0): columns that never vary do not divide by zero.
+LEAST_DEVIATION = 1e-9
+# Least variance along an axis, relative to the overall variance of its columns. Rounding errors
+# hide what is smaller, such as the sum of the codes of a category, which never varies.
+LEAST_VARIANCE = 1e-12
+
+# The points of some rows, and their clusters.
+Block = tuple[Array, Ints]
+
+@dataclass(frozen=True, eq=False)
+class Members:
+    """How the members of each cluster vary around their mean.
+
+    The axes of a cluster are the principal directions v_j of its members, each divided by the
+    standard deviation s_j along it. The *extremeness* of a point z is its largest distance from the
+    mean along an axis, in standard deviations: max_j |v_j . (z - mean)| / s_j.
+
+    Attributes
+    ----------
+    means : array of shape (k, d)
+    axes : array of shape (k, d, d)
+        ``axes[t, j]`` is v_j / s_j of cluster t.
+    counts : array of shape (k,)
+        Number of members.
+    extremes : array
+        The extremeness of the members of cluster 0, ascending, then of cluster 1, and so on; of
+        large clusters about 500 quantiles. See `ranks`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from voicecf.learned.members import Members
+    >>> points = np.array([[-2.0, 0.0], [2.0, 0.0], [0.0, -1.0], [0.0, 1.0]])
+    >>> blocks = [(points, np.zeros(4, dtype=np.int64))]
+    >>> members = Members.of(np.zeros((1, 2)), lambda: blocks)
+    >>> members.usual(0, [[0.0, 0.0], [2.0, 0.0], [2.1, 0.0]])
+    array([1., 1., 0.])
+    """
+
+    means: Array
+    axes: Array
+    counts: Ints
+    extremes: Array
+
+    @classmethod
+    def of(cls, centers: Array, blocks: Callable[[], Iterable[Block]]) -> Members | None:
+        """Learn from data in two passes; None if there are too many clusters and coordinates.
+
+        Parameters
+        ----------
+        centers : array of shape (k, d)
+            A point near the members of each cluster. Sums of squares are taken around it, so that
+            no digits cancel for data far from zero.
+        blocks : callable
+            Begins a pass: returns an iterable of pairs (points, labels).
+        """
+        k, d = centers.shape
+        if k * d * d > LARGEST_TABLE or d > MOST_COORDINATES:
+            return None
+        counts, means, scatter = _moments(centers, blocks())
+        axes = _axes(counts, means, scatter)
+        extremes: list[list[Array]] = [[] for _ in range(k)]
+        for t, points in _by_cluster(blocks()):
+            extremes[t].append(_extremeness(axes[t], means[t], points))
+        quantiles = [np.empty(0)]
+        for t in np.flatnonzero(counts):
+            values = np.sort(np.concatenate(extremes[t]))
+            quantiles.append(values[ranks(len(values))])
+        return cls(means, axes, counts, np.concatenate(quantiles))
+
+    @cached_property
+    def starts(self) -> Ints:
+        """Where the values of each cluster start in `extremes`, and where the last ones end."""
+        return np.cumsum([0, *(len(ranks(int(n))) for n in self.counts)])
+
+    def extremeness(self, target: int, points: Array) -> Array:
+        """Return the largest distance of points from the mean along an axis, shape (n,)."""
+        return _extremeness(self.axes[target], self.means[target], points)
+
+    def usual(self, target: int, points: Array) -> Array:
+        """Return the share of a cluster's members that are at least as extreme as each point.
+
+        For a large cluster it may be up to 1/400 too low. NaN for a cluster without members.
+        """
+        n, values = int(self.counts[target]), self._values(target)
+        if n == 0:
+            return np.full(len(points), np.nan)
+        extremeness = self.extremeness(target, points) * (1.0 - TOLERANCE.usual)
+        less = np.append(ranks(n), n)[np.searchsorted(values, extremeness)]
+        return np.asarray((n - less) / n)
+
+    def limit(self, target: int, share: float) -> float:
+        """Return the extremeness that at least a share of a cluster's members do not exceed.
+
+        It is infinite for a cluster without members.
+        """
+        n = int(self.counts[target])
+        if n == 0:
+            return np.inf
+        inside = max(int(np.ceil(share * n - TOLERANCE.retained)), 1)
+        return float(self._values(target)[np.searchsorted(ranks(n), inside - 1)])
+
+    def constraints(self, target: int, share: float) -> tuple[Array, Array]:
+        """Return what holds for points that are as usual as a share of a cluster's members.
+
+        Returns
+        -------
+        normals : array of shape (2 d, d)
+        offsets : array of shape (2 d,)
+            ``normals @ z <= offsets``: the extremeness of z is at most `limit`.
+        """
+        axes = self.axes[target]
+        normals = np.vstack([axes, -axes])
+        return normals, normals @ self.means[target] + self.limit(target, share)
+
+    def within(self, target: int, share: float, points: Array) -> Mask:
+        """Return a mask of the points that are as usual as a share of a cluster's members."""
+        limit = self.limit(target, share) * (1.0 + TOLERANCE.usual)
+        return np.asarray(self.extremeness(target, points) <= limit)
+
+    def _values(self, target: int) -> Array:
+        return self.extremes[self.starts[target] : self.starts[target + 1]]
+
+    def __getstate__(self) -> dict[str, object]:
+        # Cached properties are left out; they are computed again when needed.
+        return {name: getattr(self, name) for name in self.__dataclass_fields__}
+
+
+def ranks(n: int) -> Ints:
+    """Return the positions, among n sorted values, of those that are kept; the last always is.
+
+    Examples
+    --------
+    >>> from voicecf.learned.members import ranks
+    >>> ranks(3), len(ranks(100_000)), ranks(100_000)[-4:]
+    (array([0, 1, 2]), 470, array([99996, 99997, 99998, 99999]))
+    """
+    if n <= SHARES + TAIL:
+        return np.arange(n)
+    even = -(-np.arange(1, SHARES + 1) * n // SHARES) - 1  # share * n, rounded up, from 0 on
+    tail = n - np.rint(np.geomspace(1, n / SHARES, TAIL)).astype(np.int64)
+    return np.union1d(even, tail)
+
+
+def _moments(centers: Array, blocks: Iterable[Block]) -> tuple[Ints, Array, Array]:
+    """Return the number, the mean and the scatter matrix (sum of outer products) of members."""
+    k, d = centers.shape
+    counts, sums, scatter = np.zeros(k, dtype=np.int64), np.zeros((k, d)), np.zeros((k, d, d))
+    for t, points in _by_cluster(blocks):
+        away = points - centers[t]
+        counts[t] += len(away)
+        sums[t] += away.sum(axis=0)
+        scatter[t] += away.T @ away
+    shift = sums / np.maximum(counts, 1)[:, None]
+    scatter -= sums[:, :, None] * shift[:, None, :]
+    return counts, centers + shift, scatter
+
+
+def _axes(counts: Ints, means: Array, scatter: Array) -> Array:
+    """Return the principal directions of each cluster, divided by their standard deviations.
+
+    With n_t members in d coordinates, the covariance is shrunk towards the diagonal matrix of the
+    overall variances by the share d / n_t^2, at most 1.
+    """
+    d, present = means.shape[1], counts > 0
+    middle = counts @ means / counts.sum()
+    within = scatter[present].diagonal(axis1=1, axis2=2).sum(axis=0)
+    overall = (within + counts @ (means - middle) ** 2) / counts.sum()
+    sizes = np.abs(means).max(axis=0)
+    overall = np.maximum(overall, (LEAST_DEVIATION * np.where(sizes > 0, sizes, 1.0)) ** 2)
+    at_least_one = np.maximum(counts, 1)
+    shrinkage = np.minimum(d / at_least_one**2, 1.0)[:, None, None]
+    covariance = scatter / at_least_one[:, None, None]
+    covariance = (1.0 - shrinkage) * covariance + shrinkage * np.diag(overall)
+    directions = np.linalg.eigh(covariance)[1].transpose(0, 2, 1)
+    # v . C v keeps its digits along columns of small variance beside large ones; eigenvalues do
+    # not.
+    variances = np.einsum("kji,kji->kj", directions @ covariance, directions)
+    variances = np.maximum(variances, LEAST_VARIANCE * (directions**2 @ overall))
+    return np.asarray(directions / np.sqrt(variances)[:, :, None])
+
+
+def _extremeness(axes: Array, mean: Array, points: Array) -> Array:
+    # One column per point: a maximum down the columns is faster than one along the rows.
+    along = axes @ (np.asarray(points) - mean).T
+    return np.asarray(np.abs(along, out=along).max(axis=0, initial=0.0))
+
+
+def _by_cluster(blocks: Iterable[Block]) -> Iterator[tuple[int, Array]]:
+    """Yield, for each block and each cluster in it, the cluster and the points of its members."""
+    for points, labels in blocks:
+        order = np.argsort(labels, kind="stable")
+        members, of_cluster = np.take(points, order, axis=0), labels[order]
+        starts = np.flatnonzero(np.diff(of_cluster.astype(np.int64), prepend=-1))
+        for start, stop in zip(starts, [*starts[1:], len(order)], strict=True):
+            yield int(of_cluster[start]), members[start:stop]
