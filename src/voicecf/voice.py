@@ -13,6 +13,7 @@ from voicecf.geometry.clustering import Clustering
 from voicecf.geometry.region import Region
 from voicecf.learned.explainer import Explainer
 from voicecf.learned.fitting import Options, learn, learn_from_centers
+from voicecf.learned.members import MOST_COORDINATES
 from voicecf.rules.allowed import NO_RULES, Allowed, as_rules
 from voicecf.rules.rules import Rules
 from voicecf.search.alternatives import tradeoff, with_alternatives
@@ -239,6 +240,7 @@ class VoICE(Explainer):
         costs: Any = None,
         max_changes: int | None = None,
         constraints: Any = None,
+        plausible: float | None = None,
         rules: Rules | dict[str, Any] | None = None,
         limit: int = LIMIT,
         **unknown: Any,
@@ -286,8 +288,12 @@ class VoICE(Explainer):
             Largest number of columns that may change.
         constraints : str or list of str, optional
             Linear rules between number columns, such as ``"fresh + 2*frozen <= 60000"``.
+        plausible : float, optional
+            Answers stay within what this share of the target's members show, such as 0.95: no
+            answer is more extreme along a principal direction of the members; see
+            `Counterfactuals.usual`.
         rules : Rules or dict, optional
-            The keywords from `immutable` to `constraints` as one value; see `voicecf.Rules`.
+            The keywords from `immutable` to `plausible` as one value; see `voicecf.Rules`.
         limit : int
             Largest number of boxes that the search over whole numbers, categories and subsets of
             columns examines for one row and target. If the search reaches it, the answer has
@@ -317,6 +323,7 @@ class VoICE(Explainer):
             costs=costs,
             max_changes=max_changes,
             constraints=constraints,
+            plausible=plausible,
             **unknown,
         )
         known_option(objective, OBJECTIVES, "objective")
@@ -353,6 +360,12 @@ class VoICE(Explainer):
                 "contract_bounds=True excludes whole numbers, categories, bounds relative to the "
                 "row, and rules other than immutable and bounds; use contract_bounds=False."
             )
+        if rules.plausible is not None and learned.members is None:
+            raise OptionError(
+                f"plausible={rules.plausible} needs to know how the members of each cluster vary: "
+                f"fit the explainer to data with at most {MOST_COORDINATES} coordinates and fewer "
+                "clusters, or leave plausible out."
+            )
         return Question(learned, rows, source, allowed, objective, limit)
 
     def tradeoff(
@@ -371,6 +384,7 @@ class VoICE(Explainer):
         costs: Any = None,
         max_changes: int | None = None,
         constraints: Any = None,
+        plausible: float | None = None,
         rules: Rules | dict[str, Any] | None = None,
         limit: int = LIMIT,
         **unknown: Any,
@@ -406,6 +420,7 @@ class VoICE(Explainer):
             costs=costs,
             max_changes=max_changes,
             constraints=constraints,
+            plausible=plausible,
             **unknown,
         )
         _check_count(limit, "limit", 1)

@@ -129,7 +129,7 @@ def _lands(answers: Outcome, rows: Ints, read: Rows) -> Mask:
     lands = (learned.labels(read) == answers.target[rows]) & ~doubtful
     for constraint in answers.question.allowed.constraints:
         lands &= constraint.holds(answers.space.user_numbers(read))
-    return np.asarray(lands)
+    return np.asarray(lands & answers.question.plausible(answers.target[rows], read.points))
 
 
 def _coordinates(answers: Outcome, rows: Ints, read: Array, touched: Mask) -> Array:

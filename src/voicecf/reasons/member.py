@@ -12,7 +12,7 @@ from voicecf.reasons.case import Case
 from voicecf.rules.rules import is_missing
 
 Kind = Literal[
-    "contraction", "range", "step", "cluster", "low", "high", "direction", "levels", "forbidden",
+    "plausible", "contraction", "range", "step", "cluster", "low", "high", "direction", "levels", "forbidden",
     "max_changes", "constraint", "immutable",
 ]  # fmt: skip
 
@@ -27,8 +27,8 @@ class Member:
         A phrase such as ``"age may not change"``.
     kind : str
         "immutable", "direction", "low" and "high" (the user's bounds), "range" (the explainer's
-        own), "step", "levels", "forbidden", "max_changes", "constraint", "contraction", or
-        "cluster": a rival that is always nearer.
+        own), "step", "levels", "forbidden", "max_changes", "constraint", "plausible",
+        "contraction", or "cluster": a rival that is always nearer.
     column : object
         The column that it is about; None if it is not about one column.
     cluster : int or None
@@ -54,6 +54,10 @@ def members_of(case: Case) -> list[Member]:
         found.append(Member(f"at most {most} {columns} may change", "max_changes"))
     for text in dict.fromkeys(rules["constraints"]):
         found.append(Member(text.strip(), "constraint", detail=text))
+    if rules["plausible"] is not None:
+        share = f"{100 * rules['plausible']:.6g} %"
+        whose = f"{share} of the members of cluster {case.target}"
+        found.append(Member(f"the answer must be as usual as {whose}", "plausible"))
     if case.alpha < 1.0:
         where = f"the answer must lie well inside cluster {case.target}"
         found.append(Member(f"{where} (contraction {case.alpha:.3g})", "contraction"))

@@ -44,7 +44,11 @@ class Variant:
                 space.names[column_of(space, name, keyword)]: value
                 for name, value in getattr(rules, keyword).items()
             }
-        limits = {"max_changes": rules.max_changes, "constraints": list(rules.constraints)}
+        limits = {
+            "max_changes": rules.max_changes,
+            "constraints": list(rules.constraints),
+            "plausible": rules.plausible,
+        }
         return cls({**named, **limits})
 
     def with_rules(self, **rules: Any) -> Variant:

@@ -67,7 +67,8 @@ def verified(question: Question, rows: Ints, targets: Ints, answers: Answers) ->
     again with a larger rounding guard. What is wrong with the largest guard remains unresolved.
     """
     space, allowed = question.learned.space, question.allowed
-    if space.steps is None and allowed.choices is None and not allowed.constraints:
+    linear = allowed.constraints or allowed.rules.plausible is not None
+    if space.steps is None and allowed.choices is None and not linear:
         return measured(question, rows, targets, answers, None)
     solutions = answers.points.copy()
     for factor in GUARD_FACTORS:
@@ -129,6 +130,7 @@ def _round_trip(
     wrong = learned.labels(back) != targets[solved]
     for constraint in question.allowed.constraints:
         wrong |= ~constraint.holds(learned.space.user_numbers(back))
+    wrong |= ~question.plausible(targets[solved], answers.points[solved])
     return output, solved[wrong & answers.answered[solved]]
 
 
