@@ -12,8 +12,8 @@ from voicecf.reasons.case import Case
 from voicecf.rules.rules import is_missing
 
 Kind = Literal[
-    "plausible", "contraction", "range", "step", "cluster", "low", "high", "direction", "levels", "forbidden",
-    "max_changes", "constraint", "immutable",
+    "plausible", "contraction", "range", "step", "cluster", "low", "high", "direction", "levels",
+    "forbidden", "max_changes", "constraint", "immutable",
 ]  # fmt: skip
 
 
