@@ -109,6 +109,8 @@ def test_columns_and_sums_that_never_vary_do_not_divide_by_zero():
     assert (usual > 0).all()
     off = X[0] + np.array([[0, 0, 0, 0.1, 0], [0.1, 0.1, 0.1, 0, 0]])
     assert members.usual(int(labels[0]), off).tolist() == [0.0, 0.0]
+    # A deviation of less than 1e-10 of the values would be lost in the rounding of a solve.
+    assert np.abs(members.axes).max() < 1.01 / (1e-10 * 7.5)
 
 
 def test_a_small_column_beside_a_large_one_keeps_its_deviation():

@@ -19,9 +19,9 @@ LARGEST_TABLE, MOST_COORDINATES = 1 << 21, 256
 SHARES, TAIL = 400, 112
 # Number of values that `Sorted` stores in one array.
 RUN = 1 << 13
-# Least standard deviation of a column, relative to its largest absolute mean in a cluster (or to 1
-# if that is 0): columns that never vary do not divide by zero.
-LEAST_DEVIATION = 1e-9
+# Least standard deviation along a column, relative to the size of its values (or to 1 if that is
+# 0): columns that never vary do not divide by zero, nor by rounding errors.
+LEAST_DEVIATION = 1e-10
 # Least variance along an axis, relative to the overall variance of its columns. Rounding errors
 # hide what is smaller, such as the sum of the codes of a category, which never varies.
 LEAST_VARIANCE = 1e-12
@@ -240,8 +240,8 @@ def _axes(counts: Ints, means: Array, scatter: Array) -> Array:
     middle = counts @ means / counts.sum()
     within = scatter[present].diagonal(axis1=1, axis2=2).sum(axis=0)
     overall = (within + counts @ (means - middle) ** 2) / counts.sum()
-    sizes = np.abs(means).max(axis=0)
-    overall = np.maximum(overall, (LEAST_DEVIATION * np.where(sizes > 0, sizes, 1.0)) ** 2)
+    sizes = np.maximum(np.abs(means).max(axis=0), np.sqrt(overall))
+    least = (LEAST_DEVIATION * np.where(sizes > 0, sizes, 1.0)) ** 2
     at_least_one = np.maximum(counts, 1)
     shrinkage = np.minimum(d / at_least_one**2, 1.0)[:, None, None]
     covariance = scatter / at_least_one[:, None, None]
@@ -250,7 +250,7 @@ def _axes(counts: Ints, means: Array, scatter: Array) -> Array:
     # v . C v keeps its digits along columns of small variance beside large ones; eigenvalues do
     # not.
     variances = np.einsum("kji,kji->kj", directions @ covariance, directions)
-    variances = np.maximum(variances, LEAST_VARIANCE * (directions**2 @ overall))
+    variances = np.maximum(variances, directions**2 @ (LEAST_VARIANCE * overall + least))
     return np.asarray(directions / np.sqrt(variances)[:, :, None])
 
 
