@@ -113,6 +113,17 @@ def test_columns_and_sums_that_never_vary_do_not_divide_by_zero():
     assert np.abs(members.axes).max() < 1.01 / (1e-10 * 7.5)
 
 
+@pytest.mark.parametrize("scale", [1e-300, 1e-200, 1e-70, 1e-30, 1e30, 1e100, 1e148])
+def test_numbers_of_any_size_are_learned_or_left_out(scale):
+    labels = iris().predict(IRIS)
+    members = Members.of(np.zeros((3, 4)), lambda: [(scale * IRIS, labels)])
+    assert (members is None) == (scale > 1e60)
+    if members is not None:
+        usual = members.usual(2, scale * IRIS[labels == 2])
+        assert np.isfinite(members.axes).all()
+        assert (usual > 0).all()
+
+
 def test_a_small_column_beside_a_large_one_keeps_its_deviation():
     rng = np.random.default_rng(2)
     X = rng.normal(size=(1000, 2)) * [1e8, 1e-3]

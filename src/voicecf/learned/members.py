@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from voicecf.geometry.arrays import Array, Ints, Mask
-from voicecf.geometry.tolerance import TOLERANCE
+from voicecf.geometry.tolerance import LARGEST_SPREAD, LEAST_SPREAD, TOLERANCE
 
 # Most numbers in the axes of all clusters, k * d * d (16 MiB), and most coordinates. Beyond them
 # nothing is learned: principal directions would take longer than the rest of `fit`.
@@ -19,8 +19,8 @@ LARGEST_TABLE, MOST_COORDINATES = 1 << 21, 256
 SHARES, TAIL = 400, 112
 # Number of values that `Sorted` stores in one array.
 RUN = 1 << 13
-# Least standard deviation along a column, relative to the size of its values (or to 1 if that is
-# 0): columns that never vary do not divide by zero, nor by rounding errors.
+# Least standard deviation along a column, relative to the size of its values (or to 1 if they are
+# all but 0): columns that never vary do not divide by zero, nor by rounding errors.
 LEAST_DEVIATION = 1e-10
 # Least variance along an axis, relative to the overall variance of its columns. Rounding errors
 # hide what is smaller, such as the sum of the codes of a category, which never varies.
@@ -69,6 +69,8 @@ class Members:
     def of(cls, centers: Array, blocks: Callable[[], Iterable[Block]]) -> Members | None:
         """Learn from data in two passes; None if there are too many clusters and coordinates.
 
+        It is also None if numbers are so large that their products would overflow.
+
         Parameters
         ----------
         centers : array of shape (k, d)
@@ -81,6 +83,8 @@ class Members:
         if k * d * d > LARGEST_TABLE or d > MOST_COORDINATES:
             return None
         counts, means, scatter = _moments(centers, blocks())
+        if not max(np.abs(means).max(), np.sqrt(np.abs(scatter).max())) < LARGEST_SPREAD:
+            return None
         axes = _axes(counts, means, scatter)
         extremes = [Sorted() for _ in range(k)]
         for t, points in _by_cluster(blocks()):
@@ -216,6 +220,7 @@ def ranks(n: int) -> Ints:
     return np.union1d(even, tail)
 
 
+@np.errstate(over="ignore", invalid="ignore")
 def _moments(centers: Array, blocks: Iterable[Block]) -> tuple[Ints, Array, Array]:
     """Return the number, the mean and the scatter matrix (sum of outer products) of members."""
     k, d = centers.shape
@@ -241,7 +246,7 @@ def _axes(counts: Ints, means: Array, scatter: Array) -> Array:
     within = scatter[present].diagonal(axis1=1, axis2=2).sum(axis=0)
     overall = (within + counts @ (means - middle) ** 2) / counts.sum()
     sizes = np.maximum(np.abs(means).max(axis=0), np.sqrt(overall))
-    least = (LEAST_DEVIATION * np.where(sizes > 0, sizes, 1.0)) ** 2
+    least = (LEAST_DEVIATION * np.where(sizes > LEAST_SPREAD, sizes, 1.0)) ** 2
     at_least_one = np.maximum(counts, 1)
     shrinkage = np.minimum(d / at_least_one**2, 1.0)[:, None, None]
     covariance = scatter / at_least_one[:, None, None]
