@@ -27,7 +27,8 @@ from voicecf.plots import ChangeCard
 
 pytestmark = pytest.mark.filterwarnings("ignore::voicecf.shark.WeightCollapseWarning")
 EACH = 40  # sentences that each case types in at least
-END = r"; up to |; however much|; this change|\.$"  # what follows the changes in a sentence
+# What follows the changes in a sentence.
+END = r"; up to |; however much|; this change|; unusual|\.$"
 MAPS = {
     "scaled": StandardScaler,
     "logs": lambda: make_pipeline(

@@ -12,6 +12,7 @@ import numpy as np
 from voicecf.geometry.arrays import Array, Ints, Mask
 from voicecf.output import schema, sentences, tables
 from voicecf.output.digits import rounded
+from voicecf.reasons.price import CONTRACTION, cost_without
 from voicecf.reasons.ranges import ranges_of
 from voicecf.reasons.reasons import Reason, reason_of
 from voicecf.search.outcome import Outcome
@@ -51,6 +52,10 @@ class Counterfactuals:
         Contraction of the target's cell.
     gap : array of shape (n,)
         Duality gap of the certificate, relative to the size of the move in the solver's metric.
+    usual : array of shape (n,)
+        Share of the target's members that are at least as extreme as the answer; see the property.
+    robustness_cost : array of shape (n,)
+        What contraction adds to the cost; see the property.
     rank : array of shape (n,)
         0 for the best answer of a row and target, 1, 2, ... for its alternatives.
     multipliers : array of shape (n, k)
@@ -125,6 +130,66 @@ change still lands in cluster 1.
         question = self.outcome.question
         found = multipliers(question, self.row, self.target, self.cardinality)
         return np.where(stays[:, None], 0.0, found)
+
+    @cached_property
+    def usual(self) -> Array:
+        """How usual each answer is: the share of its target's members that are as extreme or more.
+
+        Extremeness is the largest distance from the members' mean along one of their principal
+        directions, in standard deviations. A share near 0 means that the answer lies at the rim of
+        the members, where hardly any row of the data is. NaN where there is no answer, and if the
+        explainer was not fitted to data.
+
+        Examples
+        --------
+        >>> from sklearn.cluster import KMeans
+        >>> from sklearn.datasets import load_iris
+        >>> from voicecf import VoICE
+        >>> X = load_iris().data
+        >>> voice = VoICE(KMeans(3, n_init=10, random_state=0)).fit(X)
+        >>> voice.explain(X[:1], target=2).usual.round(2)
+        array([0.])
+        """
+        return self.outcome.usual
+
+    def cost_without(self, word: str) -> Array:
+        """Return what each answer would cost without one of the rules, shape (n,).
+
+        The same rows and targets are solved again, all at once. NaN where there is no answer even
+        then. For an alternative, and for the limits of `tradeoff`, it is the cost of the best
+        answer.
+
+        Parameters
+        ----------
+        word : str
+            "contraction", for answers anywhere in the target's cell, or a rule: "immutable",
+            "bounds", "plausible", ... Without "bounds", the explainer's own bounds still hold.
+
+        Examples
+        --------
+        >>> from voicecf import VoICE
+        >>> voice = VoICE.from_centers([[0.0, 0.0], [4.0, 4.0]], feature_names=["age", "income"])
+        >>> cf = voice.explain([[1.0, 1.0]], target=1, immutable="age")
+        >>> cf.cost.round(6), cf.cost_without("immutable").round(6)
+        (array([2.]), array([1.]))
+        """
+        return cost_without(self.outcome, word)
+
+    @cached_property
+    def robustness_cost(self) -> Array:
+        """What contraction adds to the cost of each answer; 0 for rows that stay.
+
+        It is ``cost - cost_without("contraction")``: the price of landing well inside the target.
+        It can be negative if the objective is not the cost.
+
+        Examples
+        --------
+        >>> from voicecf import VoICE
+        >>> voice = VoICE.from_centers([[0.0, 0.0], [4.0, 0.0]], contraction=0.5)
+        >>> voice.explain([[1.0, 5.0], [3.0, 5.0]], target=1).robustness_cost.round(6)
+        array([1.5, 0. ])
+        """
+        return self.cost - self.cost_without(CONTRACTION)
 
     @property
     def deltas(self) -> Array:
@@ -203,7 +268,7 @@ change still lands in cluster 1.
         0    0       0       1  optimal          1
         """
         columns = ("row", "source", "target", "feasible", "cost", "n_changed", "cardinality",
-                   "rho", "tau", "alpha", "gap", "rank")  # fmt: skip
+                   "rho", "tau", "alpha", "gap", "usual", "rank")  # fmt: skip
         found = {name: getattr(self, name) for name in columns}
         found["status"] = np.array([Status(s).name.lower() for s in self.status], dtype=str)
         return tables.table(found, self.kind)

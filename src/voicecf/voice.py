@@ -13,6 +13,7 @@ from voicecf.geometry.clustering import Clustering
 from voicecf.geometry.region import Region
 from voicecf.learned.explainer import Explainer
 from voicecf.learned.fitting import Options, learn, learn_from_centers
+from voicecf.learned.members import MOST_COORDINATES
 from voicecf.parallel import Running
 from voicecf.rules.allowed import NO_RULES, Allowed, as_rules
 from voicecf.rules.rules import Rules
@@ -242,6 +243,7 @@ class VoICE(Explainer):
         max_changes: int | None = None,
         constraints: Any = None,
         together: Any = None,
+        plausible: float | None = None,
         rules: Rules | dict[str, Any] | None = None,
         limit: int = LIMIT,
         n_jobs: int | None = None,
@@ -298,8 +300,12 @@ class VoICE(Explainer):
             Columns that belong together: ``"if visits == 0 then money == 0"``, a list of boxes
             such as ``[{"visits": 0, "money": 0}, {"visits": (1, None)}]``, or a frame whose rows
             are the only combinations allowed, ``df[["town", "region"]]``; or a list of these.
+        plausible : float, optional
+            Answers stay within what this share of the target's members show, such as 0.95: no
+            answer is more extreme along a principal direction of the members; see
+            `Counterfactuals.usual`.
         rules : Rules or dict, optional
-            The keywords from `immutable` to `together` as one value; see `voicecf.Rules`.
+            The keywords from `immutable` to `plausible` as one value; see `voicecf.Rules`.
         limit : int
             Largest number of boxes that the search over whole numbers, categories and subsets of
             columns examines for one row and target. If the search reaches it, the answer has
@@ -337,6 +343,7 @@ class VoICE(Explainer):
             max_changes=max_changes,
             constraints=constraints,
             together=together,
+            plausible=plausible,
             **unknown,
         )
         known_option(objective, OBJECTIVES, "objective")
@@ -375,6 +382,12 @@ class VoICE(Explainer):
                 "contract_bounds=True excludes whole numbers, categories, bounds relative to the "
                 "row, and rules other than immutable and bounds; use contract_bounds=False."
             )
+        if rules.plausible is not None and learned.members is None:
+            raise OptionError(
+                f"plausible={rules.plausible} needs to know how the members of each cluster vary: "
+                f"fit the explainer to data with at most {MOST_COORDINATES} coordinates and fewer "
+                "clusters, or leave plausible out."
+            )
         return Question(learned, rows, source, allowed, objective, limit)
 
     def tradeoff(
@@ -395,6 +408,7 @@ class VoICE(Explainer):
         max_changes: int | None = None,
         constraints: Any = None,
         together: Any = None,
+        plausible: float | None = None,
         rules: Rules | dict[str, Any] | None = None,
         limit: int = LIMIT,
         n_jobs: int | None = None,
@@ -434,6 +448,7 @@ class VoICE(Explainer):
             max_changes=max_changes,
             constraints=constraints,
             together=together,
+            plausible=plausible,
             **unknown,
         )
         _check_count(limit, "limit", 1)

@@ -162,6 +162,12 @@ def _add_rules(group: Any) -> None:
         help="multiply the squared change of a column in the cost",
     )
     add("--max-changes", type=int, help="largest number of columns that may change")
+    add(
+        "--plausible",
+        type=float,
+        metavar="SHARE",
+        help="answers stay within what this share of the target's members show, such as 0.95",
+    )
     add("--constraint", action="append", dest="constraints", metavar="TEXT",
         help='a linear rule such as "income >= 100 * age"')  # fmt: skip
     add("--least", **several, metavar="C=AMOUNT",

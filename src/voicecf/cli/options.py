@@ -98,7 +98,7 @@ def _merged(in_file: Any, in_command: Any) -> Any:
 
 def _parsed(rule: str, arguments: Any) -> Any:
     """Parse the arguments of one rule of the command line, such as ``income=0:90000``."""
-    if rule in LISTS or rule == "max_changes":
+    if rule in LISTS or rule in ("max_changes", "plausible"):
         return arguments
     by_column: dict[str, Any] = {}
     for text in arguments:

@@ -51,6 +51,8 @@ class Tolerance:
     retained : float
         In rows. If `retain` times the number of rows exceeds a whole number by less, it counts as
         that number.
+    usual : float
+        Relative to an extremeness. Points whose extremeness differs by less are equally usual.
     facet : float
         Relative to the distance from a centroid to a constraint of its cell. Two clusters are
         neighbours if the cell without their common constraint would extend beyond it by more.
@@ -75,6 +77,7 @@ class Tolerance:
     undone: float = 1e-6
     whole: float = 1e-9
     retained: float = 1e-9
+    usual: float = 1e-9
     facet: float = 1e-9
     outside_box: float = 1e-6
     standstill: float = 1e-10

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any, Literal
@@ -21,11 +22,13 @@ from voicecf.geometry.clustering import Clustering
 from voicecf.geometry.pullback import origins
 from voicecf.geometry.tolerance import TOLERANCE
 from voicecf.learned.learned import Learned
+from voicecf.learned.members import Members
 from voicecf.rules.allowed import DefaultBounds
 from voicecf.rules.sides import read_sides
 from voicecf.solver.summing import summation_like
 from voicecf.table.learning import RowBlocks, learn_space
 from voicecf.table.model import split_pipeline
+from voicecf.table.rows import Rows
 from voicecf.table.space import Space
 from voicecf.table.stream import Stream
 
@@ -72,13 +75,46 @@ def learn(X: Any, model: Any, options: Options) -> Learned:
     space = learn_space(steps, stream, clustering.dtype, categories=options.categories, order=names)
     data = RowBlocks(space, stream)
     learned = _without_data(model, clustering, space, options)
-    low, high, middle = _checked_range(learned, data)
+    labelled = Labelled(learned, data, stream.in_memory)
+    low, high, middle = _checked_range(learned, labelled)
     learned = replace(learned, spread=high - low)
     if space.mixing is not None:
         near = origins(space.mixing, clustering.centers, middle)
         learned = replace(learned, origins=near)
     learned = replace(learned, bounds=_around_data(learned, data))
-    return replace(learned, alpha=_contraction(learned, data, options))
+    learned = replace(learned, alpha=_contraction(learned, labelled, options))
+    return replace(learned, members=Members.of(learned.origins, labelled.points))
+
+
+class Labelled:
+    """The rows to learn from and their clusters, block by block, in as many passes as needed.
+
+    The clusters of a table in memory are cached.
+    """
+
+    def __init__(self, learned: Learned, data: RowBlocks, in_memory: bool) -> None:
+        self.data = data
+        self._learned, self._in_memory = learned, in_memory
+        self._cache: list[Ints] = []
+
+    def __iter__(self) -> Iterator[tuple[Rows, Ints]]:
+        """Yield rows and labels, or raise if the model was fitted on other columns."""
+        expected = self._learned.clustering.centers.shape[1]
+        for block, rows in enumerate(self.data):
+            if block < len(self._cache):
+                yield rows, self._cache[block]
+                continue
+            width = rows.seen.shape[1]
+            if width != expected:
+                raise DataError(f"X has {width} columns; the model was fitted on {expected}.")
+            labels = self._learned.labels(rows)
+            if self._in_memory:
+                self._cache.append(labels)
+            yield rows, labels
+
+    def points(self) -> Iterator[tuple[Array, Ints]]:
+        """Yield coordinates and labels."""
+        return ((rows.points, labels) for rows, labels in self)
 
 
 def learn_from_centers(
@@ -106,28 +142,25 @@ def _without_data(model: Any, clustering: Clustering, space: Space, options: Opt
     return replace(learned, ranking=_ranking(learned, options.ranking))
 
 
-def _checked_range(learned: Learned, data: RowBlocks) -> tuple[Array, Array, Array]:
+def _checked_range(learned: Learned, labelled: Labelled) -> tuple[Array, Array, Array]:
     """Check all rows; return the minimum, maximum and mean of each coordinate."""
-    clustering = learned.clustering
+    clustering, n_rows = learned.clustering, labelled.data.n_rows
     low, high, n_other, total = np.inf, -np.inf, 0, None
-    for rows in data:
-        width, expected = rows.seen.shape[1], clustering.centers.shape[1]
-        if width != expected:
-            raise DataError(f"X has {width} columns; the model was fitted on {expected}.")
+    for rows, labels in labelled:
         nearest, doubtful = clustering.nearest(rows.seen)
-        n_other += int(((learned.labels(rows) != nearest) & ~doubtful).sum())
+        n_other += int(((labels != nearest) & ~doubtful).sum())
         low = np.minimum(low, rows.points.min(axis=0))
         high = np.maximum(high, rows.points.max(axis=0))
-        total = total or summation_like(rows.points, data.n_rows)
+        total = total or summation_like(rows.points, n_rows)
         total.add(rows.points)
     if n_other:
         raise ModelError(
-            f"{type(clustering.model).__name__}.predict assigns {n_other} of {data.n_rows} rows to "
+            f"{type(clustering.model).__name__}.predict assigns {n_other} of {n_rows} rows to "
             "another cluster than that of the nearest centroid; only nearest-centroid models have "
             "Voronoi cells. Use KMeans or SHARK."
         )
     assert total is not None
-    return np.asarray(low), np.asarray(high), np.asarray(total.total() / data.n_rows)
+    return np.asarray(low), np.asarray(high), np.asarray(total.total() / n_rows)
 
 
 def _default_bounds(space: Space, bounds: Any) -> DefaultBounds:
@@ -165,14 +198,13 @@ def _border_range(points: Array, lo: Array, hi: Array) -> tuple[Array, Array]:
     return low, high
 
 
-def _contraction(learned: Learned, data: RowBlocks, options: Options) -> Array:
+def _contraction(learned: Learned, labelled: Labelled, options: Options) -> Array:
     """Return for each cell the smallest alpha that keeps a share `retain` of its members."""
     if options.contraction != "retain":
         return learned.alpha
     k, retain = learned.n_clusters, options.retain
     scores: list[list[Array]] = [[] for _ in range(k)]
-    for rows in data:
-        labels = learned.labels(rows)
+    for rows, labels in labelled:
         for t in np.unique(labels):
             of_members = learned.scores(int(t), rows, labels == t)
             scores[t].append(of_members if retain < 1 else of_members.max(keepdims=True))

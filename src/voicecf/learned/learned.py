@@ -16,6 +16,7 @@ from voicecf.geometry.clustering import Clustering
 from voicecf.geometry.pullback import Metrics, pulled_back, with_round_trip_guard
 from voicecf.geometry.region import Region
 from voicecf.geometry.tolerance import LARGEST_SPREAD, LEAST_SPREAD, TOLERANCE
+from voicecf.learned.members import Members
 from voicecf.rules.allowed import DefaultBounds
 from voicecf.solver.neighbors import Neighborhood, neighborhood
 from voicecf.solver.projection import UnitConstraints
@@ -58,6 +59,9 @@ class Learned:
         Every cell is contracted to at most 1 - margin.
     contract_bounds : bool
         Whether the box shrinks along with a cell.
+    members : Members or None
+        How the members of each cluster vary; None without data, or if there are too many clusters
+        and coordinates.
     """
 
     model: Any
@@ -72,6 +76,7 @@ class Learned:
     delta: float = 0.0
     margin: float = 0.0
     contract_bounds: bool = False
+    members: Members | None = None
 
     @property
     def n_clusters(self) -> int:

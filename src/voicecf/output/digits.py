@@ -127,7 +127,7 @@ def _lands(answers: Outcome, rows: Ints, read: Rows) -> Mask:
     learned, allowed = answers.question.learned, answers.question.allowed
     _, doubtful = learned.clustering.nearest(read.seen)
     lands = (learned.labels(read) == answers.target[rows]) & ~doubtful
-    return np.asarray(lands & allowed.holds(answers.space, answers.rows, answers.row[rows], read))
+    return np.asarray(lands & answers.question.holds(answers.row[rows], answers.target[rows], read))
 
 
 def _coordinates(answers: Outcome, rows: Ints, read: Array, touched: Mask) -> Array:

@@ -64,6 +64,10 @@ _ANSWER = {
     "tau": _NUMBER_OR_INFINITY,
     "alpha": _NUMBER,
     "gap": _NUMBER,
+    "usual": {
+        "type": ["number", "null"],
+        "description": "Share of the target's members that are as extreme; null if not known.",
+    },
     "text": {"type": "string", "description": "The answer in a sentence."},
     "values": {
         "anyOf": [{"type": "object", "additionalProperties": _VALUE}, {"type": "null"}],
@@ -162,6 +166,7 @@ def _answer(found: Outcome, i: int, row: dict[str, Any], texts: dict[Any, str]) 
         "cost": _number(found.cost[i]),
         "alpha": _number(alpha),
         "gap": _number(found.gap[i]),
+        "usual": _number(found.usual[i]),
         "rho": _number_or_infinity(found.rho[i]),
         "tau": _number_or_infinity(found.rho[i] - 1.0),
         "text": sentence(found, i),

@@ -19,6 +19,8 @@ NAMED = 6
 FAR = 1e6
 # Relative amount by which a multiple is reduced, so that rounding does not move it out of the cell.
 CAREFUL = 1e-6
+# A sentence says so if less than this share of the target's members are as extreme as the answer.
+RARE = 0.05
 # How a sentence about a row without an answer starts.
 FAILURES = {
     Status.INFEASIBLE: "Row {row} cannot {move}.",
@@ -39,8 +41,8 @@ def sentence(outcome: Outcome, i: int) -> str:
     if outcome.n_changed[i] == 0:
         return f"Row {row} {_move(outcome, i)} with a change that is too small to count."
     changes = joined([_phrase(outcome, i, c) for c in outcome.changed(i)])
-    larger = limit(outcome, i, f"in cluster {target}")
-    return f"Row {row} {_move(outcome, i)} if {changes}{'; ' * bool(larger)}{larger}."
+    notes = limit(outcome, i, f"in cluster {target}"), rarity(outcome, i)
+    return f"Row {row} {_move(outcome, i)} if {'; '.join(filter(None, (changes, *notes)))}."
 
 
 def lines(outcome: Outcome) -> Iterator[str]:
@@ -87,6 +89,15 @@ def limit(outcome: Outcome, i: int, where: str = "there") -> str:
     if times < 1.05:
         return "this change may hardly be larger"
     return f"up to {min(times, FAR):.7g} times this change still lands {where}"
+
+
+def rarity(outcome: Outcome, i: int) -> str:
+    """Say that few members of the target are as extreme as answer i; else an empty text."""
+    share = outcome.usual[i]
+    if not share < RARE:  # NaN if nothing is known of the members
+        return ""
+    few = f"only {100 * share:.2g} %" if share > 0 else "none"
+    return f"unusual: {few} of the members of cluster {outcome.target[i]} are as extreme"
 
 
 def largest_multiple(outcome: Outcome, i: int) -> float | None:

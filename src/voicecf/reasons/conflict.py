@@ -14,11 +14,11 @@ from voicecf.reasons.member import Kind, Member, members_of
 from voicecf.reasons.variant import Variant
 from voicecf.rules.rules import Rules
 
-# The order in which members are left out: first what the user did not ask for, then clusters, then
-# the user's rules. So a conflict names the user's own rules wherever these suffice.
+# The order in which members are left out: first how usual the answer has to be and what the user
+# did not ask for, then clusters, then the user's rules. So a conflict names the user's own rules
+# wherever these suffice.
 ORDER: tuple[tuple[Kind, ...], ...] = (
-    ("contraction",), ("range",), ("cluster",), ("step",),
-    ("least",),
+    ("plausible",), ("contraction",), ("range",), ("cluster",), ("step",), ("least",),
     ("low", "high", "direction", "levels", "forbidden", "max_changes", "constraint", "together"),
     ("immutable",),
 )  # fmt: skip
@@ -110,6 +110,8 @@ def without(case: Case, variant: Variant, member: Member) -> Variant:
             pairs = variant.rules["forbidden"].get(name, ())
             left = tuple(pair for pair in pairs if pair != member.detail)
             return variant.with_column_rule("forbidden", name, left or None)
+        case "plausible":
+            return variant.with_rules(plausible=None)
         case "max_changes":
             return variant.with_rules(max_changes=None)
         case "constraint" | "together":

@@ -19,6 +19,8 @@ from voicecf.search.outcome import Outcome
 # Relative to the distance from a bound to the value that is needed: the precision with which that
 # value is found, and how much may be added to it for the sake of fewer digits.
 PRECISION, READABLE = 0.01, 0.1
+# Shares of the members that are proposed in place of a smaller `plausible`.
+LARGER_SHARES = (0.975, 0.99, 0.999)
 
 
 @dataclass(frozen=True)
@@ -67,6 +69,8 @@ def _removal_text(case: Case, member: Member) -> str:
             return f"allow {name} to change by less"
         case "max_changes":
             return "allow any number of columns to change"
+        case "plausible":
+            return "allow any unusual answer: leave out plausible"
         case "contraction":
             return f"do not contract the cell: {_contraction_text(case, 1.0)}"
     return _bounds_removal_text(case, member)
@@ -110,6 +114,15 @@ def _count_edits(case: Case, member: Member, variant: Variant, answer: Outcome) 
     for most in range(start, more + 3):
         text = f"allow {most} columns to change"
         yield Edit(text, partial(Variant.with_rules, max_changes=most))
+
+
+def _plausible_edits(
+    case: Case, member: Member, variant: Variant, answer: Outcome
+) -> Iterator[Edit]:
+    for share in LARGER_SHARES:
+        if share > variant.rules["plausible"]:
+            text = f"allow less usual answers: plausible={share:g}"
+            yield Edit(text, partial(Variant.with_rules, plausible=share))
 
 
 def _contraction_edits(
@@ -217,6 +230,7 @@ _EDITS: dict[str, Callable[[Case, Member, Variant, Outcome], Iterator[Edit]]] = 
     "step": _step_edits,
     "levels": _level_edits,
     "max_changes": _count_edits,
+    "plausible": _plausible_edits,
     "contraction": _contraction_edits,
     "constraint": _constraint_edits,
 }

@@ -12,8 +12,8 @@ from voicecf.reasons.case import Case
 from voicecf.rules.sides import is_missing
 
 Kind = Literal[
-    "contraction", "range", "step", "cluster", "low", "high", "direction", "levels", "forbidden",
-    "least", "max_changes", "constraint", "together", "immutable",
+    "plausible", "contraction", "range", "step", "cluster", "low", "high", "direction", "levels",
+    "forbidden", "least", "max_changes", "constraint", "together", "immutable",
 ]  # fmt: skip
 
 
@@ -28,6 +28,7 @@ class Member:
     kind : str
         "immutable", "direction", "low" and "high" (the user's bounds), "range" (the explainer's
         own), "step", "least", "levels", "forbidden", "max_changes", "constraint", "together",
+        "plausible",
         "contraction", or "cluster": a rival that is always nearer.
     column : object
         The column that it is about; None if it is not about one column.
@@ -57,6 +58,10 @@ def members_of(case: Case) -> list[Member]:
         found.append(Member(text.strip(), "constraint", detail=text))
     for entry, rule in zip(rules["together"], case.unions, strict=True):
         found.append(Member(rule.text, "together", detail=entry))
+    if rules["plausible"] is not None:
+        share = f"{100 * rules['plausible']:.6g} %"
+        whose = f"{share} of the members of cluster {case.target}"
+        found.append(Member(f"the answer must be as usual as {whose}", "plausible"))
     if case.alpha < 1.0:
         where = f"the answer must lie well inside cluster {case.target}"
         found.append(Member(f"{where} (contraction {case.alpha:.3g})", "contraction"))

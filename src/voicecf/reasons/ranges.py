@@ -132,9 +132,9 @@ class _Answer:
         rows = self._read(c, values)
         valid = self.learned.labels(rows) == self.target
         valid &= (self._excess(rows) <= self._rounding).all(axis=1)
-        which = np.zeros(len(values), dtype=np.int64)
-        allowed = self.outcome.question.allowed
-        return np.asarray(valid & allowed.holds(self.space, self.case.rows, which, rows))
+        row = int(self.outcome.row[self.i])
+        which, targets = np.full(len(values), row), np.full(len(values), self.target)
+        return np.asarray(valid & self.outcome.question.holds(which, targets, rows))
 
     def _excess(self, rows: Rows) -> Array:
         """Return G z - h, positive where a constraint of the region is violated, shape (n, m)."""
@@ -173,6 +173,11 @@ class _Answer:
     @property
     def _constraints(self) -> tuple[Any, ...]:
         return self.outcome.question.allowed.constraints
+
+    @property
+    def _share(self) -> float | None:
+        """Share of the target's members that answers have to be as usual as; None for any."""
+        return self.outcome.question.allowed.rules.plausible
 
     @cached_property
     def _values(self) -> dict[Any, float]:
@@ -224,7 +229,8 @@ class _Answer:
         """Name the constraint that a listed value violates most: a cluster, or a rule."""
         excess = self._excess(self._read(c, [self.space.columns[c].listed[k]]))[0]
         worst = int(np.argmax(excess - self._rounding))
-        if excess[worst] <= self._rounding[worst] and self._constraints:
+        has_rules = self._constraints or self._share is not None
+        if excess[worst] <= self._rounding[worst] and has_rules:
             return "rule"
         return f"cluster {self.learned.cell(self.target).rivals[worst]}"
 
@@ -239,6 +245,7 @@ class _Answer:
             *self._constraint_ends(c, direction),
             *self._least_ends(c, direction),
             *self._together_ends(c, direction),
+            *self._plausible_ends(c, direction),
         ]
         end = min(ends, key=lambda end: end.value * direction)
         end = End(max(end.value * direction, value * direction) * direction, end.binds)
@@ -333,6 +340,21 @@ class _Answer:
             step = 1.0 if self.space.columns[c].whole else 0.0
             low, high = rule.low[inside, at], rule.high[inside, at]
             yield End(_connected_end(low, high, self._value(c), direction, step), "rule")
+
+    def _plausible_ends(self, c: int, direction: int) -> Iterator[End]:
+        """Yield how far the answer stays as usual in its target as the rules ask."""
+        if self._share is None:
+            return
+        assert self.learned.members is not None
+        normals, offsets = self.learned.members.constraints(self.target, self._share)
+        column = self.space.columns[c]
+        at, along = column.places[0], direction if column.rising else -direction
+        slope = normals[:, at] * along
+        met = slope > 0
+        steps = np.maximum(offsets - normals @ self.point, 0.0)[met] / slope[met]
+        if steps.size:
+            value = self.space.values(c, [[self.point[at] + along * steps.min()]])[0]
+            yield End(direction * np.inf if np.isnan(value) else float(value), "rule")
 
     def _agreed(self, c: int, value: float, end: float) -> float:
         """Return the furthest number, from an end back to the answer's value, that is valid."""

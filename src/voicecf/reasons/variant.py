@@ -47,7 +47,8 @@ class Variant:
                 for name, value in getattr(rules, keyword).items()
             }
         lists = {keyword: list(getattr(rules, keyword)) for keyword in LISTS}
-        return cls({**named, **lists, "max_changes": rules.max_changes})
+        others = {"max_changes": rules.max_changes, "plausible": rules.plausible}
+        return cls({**named, **lists, **others})
 
     def with_rules(self, **rules: Any) -> Variant:
         """Return the variant with some rules replaced."""

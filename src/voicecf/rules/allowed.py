@@ -189,4 +189,5 @@ class Allowed:
     @property
     def is_box(self) -> bool:
         """Whether a box alone describes what is allowed: no choices, linear rules or costs."""
-        return self.choices is None and not len(self.normals) and bool((self.factors == 1.0).all())
+        linear = len(self.normals) or self.rules.plausible is not None
+        return self.choices is None and not linear and bool((self.factors == 1.0).all())

@@ -124,6 +124,9 @@ class Rules:
         list of dicts, each a box, ``[{"visits": 0, "money": 0}, {"visits": (1, None)}]``; or a
         frame whose rows are the only combinations allowed, ``df[["town", "region"]]``. In a column
         that may take any number, < and > keep a thousandth of the observed range away.
+    plausible : float in (0, 1)
+        Answers stay within what this share of the target's members show: they are not more extreme
+        along any principal direction of the members.
 
     Examples
     --------
@@ -148,6 +151,7 @@ class Rules:
     max_changes: int | None = None
     constraints: Any = ()
     together: Any = ()
+    plausible: float | None = None
 
     def __post_init__(self) -> None:
         """Bring values to one form, so that rules compare equal; check all but the columns."""
@@ -156,6 +160,7 @@ class Rules:
         for word, read in READERS.items():
             object.__setattr__(self, word, _by_column(word, getattr(self, word), read))
         object.__setattr__(self, "max_changes", _max_changes(self.max_changes))
+        object.__setattr__(self, "plausible", _plausible(self.plausible))
         texts = self.constraints
         texts = () if texts is None else (texts,) if isinstance(texts, str) else texts
         object.__setattr__(self, "constraints", tuple(texts) if is_several(texts) else (texts,))
@@ -307,6 +312,15 @@ def _max_changes(value: Any) -> int | None:
     if number is None or not (number >= 1 and number.is_integer()):
         raise OptionError(f"max_changes={value!r} must be a whole number, 1 or more, or None.")
     return int(number)
+
+
+def _plausible(value: Any) -> float | None:
+    if value is None:
+        return None
+    number = None if isinstance(value, bool) else as_float(plain_item(value))
+    if number is None or not 0 < number < 1:
+        raise OptionError(f"plausible={value!r} must be a share between 0 and 1, such as 0.95.")
+    return number
 
 
 # Checks of a rule's value against the column that it is about; they return fields of ColumnRule.

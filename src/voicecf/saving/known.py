@@ -19,6 +19,7 @@ CLASSES = {
     "voicecf.geometry.region": "Region",
     "voicecf.status": "Status",
     "voicecf.learned.learned": "Learned",
+    "voicecf.learned.members": "Members",
     "voicecf.rules.allowed": "DefaultBounds",
     "voicecf.table.space": "Space",
     "voicecf.table.column": "Column",

@@ -262,3 +262,16 @@ def _check_learned(learned: Any) -> None:
         value = getattr(learned, name)
         _need(type(value) in (int, float) and 0 <= value < most, learned, name)
     _need(isinstance(learned.contract_bounds, bool), learned, "contract_bounds")
+    if learned.members is not None:
+        _need(type(learned.members).__name__ == "Members", learned, "members")
+        _check_members(learned.members, k, d)
+
+
+def _check_members(members: Any, k: int, d: int) -> None:
+    _array(members, "means", k, d)
+    _array(members, "axes", k, d, d)
+    _need((_array(members, "counts", k, dtype=np.int64) >= 0).all(), members, "counts")
+    extremes = _array(members, "extremes", int(members.starts[-1]))
+    ascending = np.diff(extremes) >= 0
+    ascending[members.starts[(members.starts > 0) & (members.starts < len(extremes))] - 1] = True
+    _need(ascending.all() and (extremes >= 0).all(), members, "extremes")

@@ -70,7 +70,8 @@ def verified(question: Question, rows: Ints, targets: Ints, answers: Answers) ->
     again with a larger rounding guard. What is wrong with the largest guard remains unresolved.
     """
     space, allowed = question.learned.space, question.allowed
-    if space.steps is None and allowed.choices is None and not allowed.constraints:
+    linear = allowed.constraints or allowed.rules.plausible is not None
+    if space.steps is None and allowed.choices is None and not linear:
         return measured(question, rows, targets, answers, None)
     solutions = answers.points.copy()
     for factor in GUARD_FACTORS:
@@ -130,7 +131,7 @@ def _round_trip(
     unchanged = solutions[solved] == question.points[rows[solved]]
     answers.points[solved] = np.where(unchanged, solutions[solved], back.points)
     wrong = learned.labels(back) != targets[solved]
-    wrong |= ~question.allowed.holds(learned.space, question.rows, rows[solved], back)
+    wrong |= ~question.holds(rows[solved], targets[solved], back)
     return output, solved[wrong & answers.answered[solved]]
 
 

@@ -104,6 +104,16 @@ class Outcome:
         return np.asarray(np.isnan(self.points).any(axis=1))
 
     @cached_property
+    def usual(self) -> Array:
+        """Share of the target's members that are as extreme as each answer; see `Members.usual`."""
+        usual, feasible = np.full(len(self), np.nan), self.feasible
+        if self.question.learned.members is not None:
+            for target in np.unique(self.target[feasible]).tolist():
+                which = np.flatnonzero(feasible & (self.target == target))
+                usual[which] = self.question.learned.members.usual(target, self.points[which])
+        return usual
+
+    @cached_property
     def moves(self) -> Array:
         """Difference of each answer to its row, in coordinates, shape (n, d)."""
         return np.asarray(self.points - self.question.points[self.row])

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from voicecf.errors import TargetError
-from voicecf.geometry.arrays import Array, Ints
+from voicecf.geometry.arrays import Array, Ints, Mask
 from voicecf.learned.learned import Learned
 from voicecf.rules.allowed import Allowed
 from voicecf.table.rows import Rows
@@ -56,6 +56,39 @@ class Question:
     def metric(self) -> Array:
         """Diagonal metric in which the solver minimises the move: weights + delta."""
         return self.weights + self.learned.delta
+
+    def allowed_in(self, target: int) -> Allowed:
+        """Return what is allowed, the constraints of plausible answers in a target included."""
+        allowed, members = self.allowed, self.learned.members
+        if allowed.rules.plausible is None:
+            return allowed
+        assert members is not None
+        normals, offsets = members.constraints(target, allowed.rules.plausible)
+        return replace(
+            allowed,
+            normals=np.vstack([allowed.normals, normals]),
+            offsets=np.concatenate([allowed.offsets, offsets]),
+        )
+
+    def holds(self, rows: Ints, targets: Ints, changed: Rows) -> Mask:
+        """Tell which changed rows satisfy the rules that no box describes.
+
+        `rows` has the position of each among the rows of the question; `changed` are in the user's
+        columns, and read.
+        """
+        holds = self.allowed.holds(self.learned.space, self.rows, rows, changed)
+        return holds & self._plausible(targets, changed.points)
+
+    def _plausible(self, targets: Ints, points: Array) -> Mask:
+        """Return a mask of the points that are as usual in their targets as the rules ask."""
+        share, members = self.allowed.rules.plausible, self.learned.members
+        plausible = np.ones(len(points), dtype=np.bool_)
+        if share is not None:
+            assert members is not None
+            for target in np.unique(targets).tolist():
+                which = np.flatnonzero(targets == target)
+                plausible[which] = members.within(target, share, points[which])
+        return plausible
 
     def with_changes(self, most: int) -> Question:
         """Return the question with at most `most` changed columns."""

@@ -121,7 +121,7 @@ def _by_target(targets: Ints) -> Iterator[tuple[Ints, int]]:
 
 def aim_at(question: Question, target: int, guard_factor: float = 1.0) -> Aim:
     """Return the region of the answers for a target, and the coordinates that may change."""
-    learned, allowed = question.learned, question.allowed
+    learned, allowed = question.learned, question.allowed_in(target)
     region, unit = learned.prepared(target)
     if (allowed.factors != 1.0).any():
         region = _with_costs(learned, region, allowed, question.points)
@@ -203,7 +203,7 @@ def _with_costs(learned: Learned, region: Region, allowed: Allowed, points: Arra
 def with_rules(
     learned: Learned, region: Region, allowed: Allowed, points: Array, guard_factor: float = 1.0
 ) -> Region:
-    """Return a region with the constraints of linear rules between columns added.
+    """Return a region with the constraints of linear rules and of plausible answers added.
 
     Whole numbers often satisfy such a rule with equality. With the ordinary guard (factor 1) the
     rule is therefore loosened by rounding errors. Whether an answer satisfies it is then checked in
@@ -217,7 +217,10 @@ def with_rules(
     if guard_factor == 1.0:
         offsets = offsets + rounding
     else:
-        errors = np.abs(normals) @ learned.space.round_trip_error + rounding
+        space = learned.space
+        # A model in single precision is given answers that are rounded to it.
+        rounded = space.round_trip_error + 0.5 * np.finfo(space.dtype).eps * largest
+        errors = np.abs(normals) @ rounded + rounding
         guard = replace(guard, constant=errors)
     assert region.guard is not None
     return Region(

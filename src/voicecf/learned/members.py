@@ -1,0 +1,276 @@
+"""How the members of each cluster vary, and how usual a point is among them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from voicecf.geometry.arrays import Array, Ints, Mask
+from voicecf.geometry.tolerance import LARGEST_SPREAD, LEAST_SPREAD, TOLERANCE
+
+# Most numbers in the axes of all clusters, k * d * d (16 MiB), and most coordinates. Beyond them
+# nothing is learned: principal directions would take longer than the rest of `fit`.
+LARGEST_TABLE, MOST_COORDINATES = 1 << 21, 256
+# Of a cluster's extremeness values, those at these many equal shares are kept, and as many again,
+# ever denser, towards the most extreme member. Shares such as 0.95 and 0.99 are among them.
+SHARES, TAIL = 400, 112
+# Number of values that `Sorted` stores in one array.
+RUN = 1 << 13
+# Least standard deviation along a column, relative to the size of its values (or to 1 if they are
+# all but 0): columns that never vary do not divide by zero, nor by rounding errors.
+LEAST_DEVIATION = 1e-10
+# Least variance along an axis, relative to the overall variance of its columns. Rounding errors
+# hide what is smaller, such as the sum of the codes of a category, which never varies.
+LEAST_VARIANCE = 1e-12
+
+# The points of some rows, and their clusters.
+Block = tuple[Array, Ints]
+
+
+@dataclass(frozen=True, eq=False)
+class Members:
+    """How the members of each cluster vary around their mean.
+
+    The axes of a cluster are the principal directions v_j of its members, each divided by the
+    standard deviation s_j along it. The *extremeness* of a point z is its largest distance from the
+    mean along an axis, in standard deviations: max_j |v_j . (z - mean)| / s_j.
+
+    Attributes
+    ----------
+    means : array of shape (k, d)
+    axes : array of shape (k, d, d)
+        ``axes[t, j]`` is v_j / s_j of cluster t.
+    counts : array of shape (k,)
+        Number of members.
+    extremes : array
+        The extremeness of the members of cluster 0, ascending, then of cluster 1, and so on; of
+        large clusters about 500 quantiles. See `ranks`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from voicecf.learned.members import Members
+    >>> points = np.array([[-2.0, 0.0], [2.0, 0.0], [0.0, -1.0], [0.0, 1.0]])
+    >>> blocks = [(points, np.zeros(4, dtype=np.int64))]
+    >>> members = Members.of(np.zeros((1, 2)), lambda: blocks)
+    >>> members.usual(0, [[0.0, 0.0], [2.0, 0.0], [2.1, 0.0]])
+    array([1., 1., 0.])
+    """
+
+    means: Array
+    axes: Array
+    counts: Ints
+    extremes: Array
+
+    @classmethod
+    def of(cls, centers: Array, blocks: Callable[[], Iterable[Block]]) -> Members | None:
+        """Learn from data in two passes; None if there are too many clusters and coordinates.
+
+        It is also None if numbers are so large that their products would overflow.
+
+        Parameters
+        ----------
+        centers : array of shape (k, d)
+            A point near the members of each cluster. Sums of squares are taken around it, so that
+            no digits cancel for data far from zero.
+        blocks : callable
+            Begins a pass: returns an iterable of pairs (points, labels).
+        """
+        k, d = centers.shape
+        if k * d * d > LARGEST_TABLE or d > MOST_COORDINATES:
+            return None
+        counts, means, scatter = _moments(centers, blocks())
+        if not max(np.abs(means).max(), np.sqrt(np.abs(scatter).max())) < LARGEST_SPREAD:
+            return None
+        axes = _axes(counts, means, scatter)
+        extremes = [Sorted() for _ in range(k)]
+        for t, points in _by_cluster(blocks()):
+            extremes[t].add(_extremeness(axes[t], means[t], points))
+        quantiles = [of.at(ranks(int(n))) for of, n in zip(extremes, counts, strict=True)]
+        return cls(means, axes, counts, np.concatenate(quantiles))
+
+    @cached_property
+    def starts(self) -> Ints:
+        """Where the values of each cluster start in `extremes`, and where the last ones end."""
+        return np.cumsum([0, *(len(ranks(int(n))) for n in self.counts)])
+
+    def extremeness(self, target: int, points: Array) -> Array:
+        """Return the largest distance of points from the mean along an axis, shape (n,)."""
+        return _extremeness(self.axes[target], self.means[target], points)
+
+    def usual(self, target: int, points: Array) -> Array:
+        """Return the share of a cluster's members that are at least as extreme as each point.
+
+        For a large cluster it is accurate to about 1/400. NaN for a cluster without members.
+        """
+        n, values = int(self.counts[target]), self._values(target)
+        if n == 0:
+            return np.full(len(points), np.nan)
+        extremeness = self.extremeness(target, points) * (1.0 - TOLERANCE.usual)
+        less = np.append(ranks(n), n)[np.searchsorted(values, extremeness)]
+        return np.asarray((n - less) / n)
+
+    def limit(self, target: int, share: float) -> float:
+        """Return the extremeness that at least a share of a cluster's members do not exceed.
+
+        It is infinite for a cluster without members.
+        """
+        n = int(self.counts[target])
+        if n == 0:
+            return np.inf
+        inside = max(int(np.ceil(share * n - TOLERANCE.retained)), 1)
+        return float(self._values(target)[np.searchsorted(ranks(n), inside - 1)])
+
+    def constraints(self, target: int, share: float) -> tuple[Array, Array]:
+        """Return what holds for points that are as usual as a share of a cluster's members.
+
+        Returns
+        -------
+        normals : array of shape (2 d, d)
+        offsets : array of shape (2 d,)
+            ``normals @ z <= offsets``: the extremeness of z is at most `limit`. A cluster without
+            members has no constraints.
+        """
+        axes = self.axes[target] if self.counts[target] else np.empty((0, self.means.shape[1]))
+        normals = np.vstack([axes, -axes])
+        return normals, normals @ self.means[target] + self.limit(target, share)
+
+    def within(self, target: int, share: float, points: Array) -> Mask:
+        """Return a mask of the points that are as usual as a share of a cluster's members."""
+        limit = self.limit(target, share) * (1.0 + TOLERANCE.usual)
+        return np.asarray(self.extremeness(target, points) <= limit)
+
+    def _values(self, target: int) -> Array:
+        return self.extremes[self.starts[target] : self.starts[target + 1]]
+
+    def __getstate__(self) -> dict[str, object]:
+        # Cached properties are left out; they are computed again when needed.
+        return {name: getattr(self, name) for name in self.__dataclass_fields__}
+
+
+class Sorted:
+    """Values that come in pieces, sorted, in little memory.
+
+    Of many values only some are stored, each in place of a number of values that are not larger. So
+    the value at a rank is never too small; if it is too large, its true rank is larger by less than
+    a thousandth. Up to 16,383 values all are stored. How the pieces are divided has no effect.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from voicecf.learned.members import Sorted
+    >>> values = Sorted()
+    >>> for piece in ([3.0, 1.0], [2.0]):
+    ...     values.add(np.array(piece))
+    >>> values.at(np.array([0, 2]))
+    array([1., 3.])
+    """
+
+    def __init__(self) -> None:
+        # The array at position i, if any, has RUN values, each in place of 2**i.
+        self._runs: list[Array | None] = []
+        self._rest: list[Array] = []
+
+    def add(self, values: Array) -> None:
+        """Add values."""
+        self._rest.append(values)
+        if sum(map(len, self._rest)) < RUN:
+            return
+        joined = np.concatenate(self._rest)
+        full = len(joined) // RUN * RUN
+        self._rest = [joined[full:].copy()]
+        for run in joined[:full].reshape(-1, RUN):
+            self._carry(np.sort(run))
+
+    def _carry(self, run: Array) -> None:
+        """Add a sorted run; two of the same weight become one of twice the weight."""
+        for i, other in enumerate(self._runs):
+            if other is None:
+                self._runs[i] = run
+                return
+            run, self._runs[i] = np.sort(np.concatenate([run, other]))[1::2], None
+        self._runs.append(run)
+
+    def at(self, ranks: Ints) -> Array:
+        """Return the values at ranks, counted from 0."""
+        runs = [(run, 2**i) for i, run in enumerate(self._runs) if run is not None]
+        parts = [*runs, *((rest, 1) for rest in self._rest)]
+        values = np.concatenate([np.empty(0), *(part for part, _ in parts)])
+        weights = np.repeat([w for _, w in parts], [len(part) for part, _ in parts])
+        order = np.argsort(values, kind="stable")
+        return values[order][np.searchsorted(np.cumsum(weights[order]), ranks, side="right")]
+
+
+def ranks(n: int) -> Ints:
+    """Return the positions, among n sorted values, of those that are kept; the last always is.
+
+    Examples
+    --------
+    >>> from voicecf.learned.members import ranks
+    >>> ranks(3), len(ranks(100_000)), ranks(100_000)[-4:]
+    (array([0, 1, 2]), 470, array([99996, 99997, 99998, 99999]))
+    """
+    if n <= SHARES + TAIL:
+        return np.arange(n)
+    even = -(-np.arange(1, SHARES + 1) * n // SHARES) - 1  # share * n, rounded up, from 0 on
+    tail = n - np.rint(np.geomspace(1, n / SHARES, TAIL)).astype(np.int64)
+    return np.union1d(even, tail)
+
+
+@np.errstate(over="ignore", invalid="ignore")
+def _moments(centers: Array, blocks: Iterable[Block]) -> tuple[Ints, Array, Array]:
+    """Return the number, the mean and the scatter matrix (sum of outer products) of members."""
+    k, d = centers.shape
+    counts, sums, scatter = np.zeros(k, dtype=np.int64), np.zeros((k, d)), np.zeros((k, d, d))
+    for t, points in _by_cluster(blocks):
+        away = points - centers[t]
+        counts[t] += len(away)
+        sums[t] += away.sum(axis=0)
+        scatter[t] += away.T @ away
+    shift = sums / np.maximum(counts, 1)[:, None]
+    scatter -= sums[:, :, None] * shift[:, None, :]
+    return counts, centers + shift, scatter
+
+
+def _axes(counts: Ints, means: Array, scatter: Array) -> Array:
+    """Return the principal directions of each cluster, divided by their standard deviations.
+
+    With n_t members in d coordinates, the covariance is shrunk towards the diagonal matrix of the
+    overall variances by the share d / n_t^2, at most 1.
+    """
+    d, present = means.shape[1], counts > 0
+    middle = counts @ means / counts.sum()
+    within = scatter[present].diagonal(axis1=1, axis2=2).sum(axis=0)
+    overall = (within + counts @ (means - middle) ** 2) / counts.sum()
+    sizes = np.maximum(np.abs(means).max(axis=0), np.sqrt(overall))
+    least = (LEAST_DEVIATION * np.where(sizes > LEAST_SPREAD, sizes, 1.0)) ** 2
+    at_least_one = np.maximum(counts, 1)
+    shrinkage = np.minimum(d / at_least_one**2, 1.0)[:, None, None]
+    covariance = scatter / at_least_one[:, None, None]
+    covariance = (1.0 - shrinkage) * covariance + shrinkage * np.diag(overall)
+    directions = np.linalg.eigh(covariance)[1].transpose(0, 2, 1)
+    # v . C v keeps its digits along columns of small variance beside large ones; eigenvalues do
+    # not.
+    variances = np.einsum("kji,kji->kj", directions @ covariance, directions)
+    variances = np.maximum(variances, directions**2 @ (LEAST_VARIANCE * overall + least))
+    return np.asarray(directions / np.sqrt(variances)[:, :, None])
+
+
+def _extremeness(axes: Array, mean: Array, points: Array) -> Array:
+    # One column per point: a maximum down the columns is faster than one along the rows.
+    along = axes @ (np.asarray(points) - mean).T
+    return np.asarray(np.abs(along, out=along).max(axis=0, initial=0.0))
+
+
+def _by_cluster(blocks: Iterable[Block]) -> Iterator[tuple[int, Array]]:
+    """Yield, for each block and each cluster in it, the cluster and the points of its members."""
+    for points, labels in blocks:
+        # numpy sorts short integers by radix sort, which is several times faster.
+        order = np.argsort(labels.astype(np.min_scalar_type(labels.max(initial=0))), kind="stable")
+        members, of_cluster = np.take(points, order, axis=0), labels[order]
+        starts = np.flatnonzero(np.diff(of_cluster, prepend=-1))
+        for start, stop in zip(starts, [*starts[1:], len(order)], strict=True):
+            yield int(of_cluster[start]), members[start:stop]

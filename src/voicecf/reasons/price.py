@@ -1,0 +1,44 @@
+"""What a rule, or the contraction, adds to the cost of answers."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+
+import numpy as np
+
+from voicecf.errors import OptionError, known_option
+from voicecf.geometry.arrays import Array
+from voicecf.rules.allowed import Allowed, as_rules
+from voicecf.rules.rules import Rules
+from voicecf.search.answering import answer
+from voicecf.search.outcome import Outcome
+from voicecf.search.question import Pairs, Question
+from voicecf.search.solving import PAIRWISE
+from voicecf.status import Status
+
+CONTRACTION = "contraction"
+
+
+def cost_without(outcome: Outcome, word: str) -> Array:
+    """Solve a question again without one of its rules; see `Counterfactuals.cost_without`."""
+    if outcome.question.objective == PAIRWISE:
+        raise OptionError("cost_without is available for answers of VoICE only, not of CFCLUST.")
+    question = _without(outcome.question, word)
+    moved = (outcome.source == outcome.target) & (outcome.status != Status.ALREADY)
+    pairs = Pairs(outcome.row, outcome.target)
+    found = answer(question, pairs, deepen=bool(moved.any()))
+    return np.where(found.feasible, found.cost, np.nan)
+
+
+def _without(question: Question, word: str) -> Question:
+    """Return a question without the contraction, or without one of its rules."""
+    names = [field.name for field in fields(Rules)]
+    known_option(word, (CONTRACTION, *names), "word")
+    if word == CONTRACTION:
+        return replace(question, learned=question.learned.contracted(1.0))
+    values = {name: getattr(question.allowed.rules, name) for name in names if name != word}
+    learned, searched = question.learned, question.objective == "fewest"
+    allowed = Allowed.of(
+        learned.space, as_rules(Rules(**values)), question.rows, learned.bounds, searched=searched
+    )
+    return replace(question, allowed=allowed)

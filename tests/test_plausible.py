@@ -1,0 +1,422 @@
+"""How usual answers are, plausible answers, and what rules add to the cost."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from itertools import product
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.optimize import minimize
+from sklearn.cluster import KMeans
+from sklearn.compose import make_column_transformer
+from sklearn.datasets import load_iris, make_blobs
+from sklearn.decomposition import PCA
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+from voicecf import SHARK, Status, VoICE
+from voicecf.errors import OptionError, SavingError
+from voicecf.learned.members import Members, Sorted, ranks
+from voicecf.table.stream import Stream
+
+IRIS = load_iris().data
+
+
+@cache
+def iris(contraction="retain") -> VoICE:
+    return VoICE(KMeans(3, n_init=3, random_state=0), contraction=contraction).fit(IRIS)
+
+
+@cache
+def people() -> tuple[VoICE, pd.DataFrame]:
+    """Whole numbers, a number and a category, in three clusters."""
+    rng = np.random.default_rng(3)
+    kind = rng.integers(3, size=240)
+    frame = pd.DataFrame(
+        {
+            "age": (25 + 15 * kind + rng.normal(scale=4, size=240)).round().astype(int),
+            "income": 20.0 + 10.0 * kind + rng.normal(scale=3, size=240),
+            "job": np.array(["clerk", "nurse", "judge"])[(kind + (rng.random(240) < 0.1)) % 3],
+        }
+    )
+    columns = make_column_transformer((OneHotEncoder(), ["job"]), remainder=StandardScaler())
+    model = make_pipeline(columns, KMeans(3, n_init=3, random_state=0))
+    return VoICE(model).fit(frame), frame
+
+
+def by_hand(X: np.ndarray, labels: np.ndarray, target: int) -> tuple[np.ndarray, ...]:
+    """Mean, principal directions and standard deviations of a cluster, written out."""
+    own, d = X[labels == target], X.shape[1]
+    shrinkage = min(1.0, d / len(own) ** 2)
+    covariance = (1 - shrinkage) * np.cov(own.T, bias=True) + shrinkage * np.diag(X.var(axis=0))
+    variances, directions = np.linalg.eigh(covariance)
+    return own.mean(axis=0), directions.T, np.sqrt(variances)
+
+
+def extremeness_by_hand(
+    points: np.ndarray, X: np.ndarray, labels: np.ndarray, target: int
+) -> np.ndarray:
+    mean, directions, deviations = by_hand(X, labels, target)
+    return np.array([max(abs(directions @ (z - mean)) / deviations) for z in points])
+
+
+# How usual a point is.
+
+
+@pytest.mark.parametrize("shift", [0.0, 1e7])
+@pytest.mark.parametrize("target", [0, 1, 2])
+def test_usual_is_the_share_of_members_that_are_as_extreme(shift, target):
+    X = IRIS + shift
+    labels = iris().predict(IRIS)
+    centers = np.array([X[labels == t].mean(axis=0) for t in range(3)])
+    members = Members.of(centers, lambda: [(X[:70], labels[:70]), (X[70:], labels[70:])])
+    own = extremeness_by_hand(IRIS[labels == target], IRIS, labels, target)
+    asked = np.sort(extremeness_by_hand(IRIS, IRIS, labels, target))
+    found = np.sort(members.extremeness(target, X))
+    np.testing.assert_allclose(found, asked, rtol=1e-6 if shift else 1e-12)
+    expected = [(own >= e * (1 - 1e-6)).mean() for e in asked]
+    assert np.array_equal(np.sort(members.usual(target, X))[::-1], expected)
+
+
+def test_far_points_are_as_usual_as_none_and_the_mean_as_all():
+    members = iris().learned_.members
+    assert members.usual(1, np.vstack([members.means[1], members.means[1] + 99])).tolist() == [1, 0]
+
+
+def test_the_share_that_is_asked_for_is_inside():
+    rng = np.random.default_rng(0)
+    X = rng.standard_t(3, size=(40_000, 3))
+    labels = (rng.random(len(X)) < 0.02).astype(np.int64)
+    members = Members.of(np.zeros((2, 3)), lambda: [(X, labels)])
+    for target, share in product(range(2), (0.01, 0.5, 0.95, 0.975, 0.99, 0.999)):
+        own = X[labels == target]
+        normals, offsets = members.constraints(target, share)
+        inside = (own @ normals.T <= offsets + 1e-9).all(axis=1).mean()
+        assert share <= inside <= share + 0.004
+        assert members.within(target, share, own).mean() == inside
+
+
+def test_columns_and_sums_that_never_vary_do_not_divide_by_zero():
+    rng = np.random.default_rng(1)
+    codes = np.eye(3)[rng.integers(3, size=500)]
+    X = np.column_stack([codes, np.full(500, 7.5), 1e3 * rng.normal(size=500)])
+    labels = rng.integers(2, size=500)
+    members = Members.of(np.zeros((2, 5)), lambda: [(X, labels)])
+    usual = np.concatenate([members.usual(t, X[labels == t]) for t in range(2)])
+    assert (usual > 0).all()
+    off = X[0] + np.array([[0, 0, 0, 0.1, 0], [0.1, 0.1, 0.1, 0, 0]])
+    assert members.usual(int(labels[0]), off).tolist() == [0.0, 0.0]
+    # A deviation of less than 1e-10 of the values would be lost in the rounding of a solve.
+    assert np.abs(members.axes).max() < 1.01 / (1e-10 * 7.5)
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1e-200, 1e-70, 1e-30, 1e30, 1e100, 1e148])
+def test_numbers_of_any_size_are_learned_or_left_out(scale):
+    labels = iris().predict(IRIS)
+    members = Members.of(np.zeros((3, 4)), lambda: [(scale * IRIS, labels)])
+    assert (members is None) == (scale > 1e60)
+    if members is not None:
+        usual = members.usual(2, scale * IRIS[labels == 2])
+        assert np.isfinite(members.axes).all()
+        assert (usual > 0).all()
+
+
+def test_a_small_column_beside_a_large_one_keeps_its_deviation():
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(1000, 2)) * [1e8, 1e-3]
+    members = Members.of(np.zeros((1, 2)), lambda: [(X, np.zeros(1000, dtype=np.int64))])
+    np.testing.assert_allclose(
+        np.sort(np.abs(members.axes[0]).max(axis=0)), np.sort(1 / X.std(axis=0)), rtol=1e-2
+    )
+
+
+def test_a_cluster_without_members_asks_for_nothing():
+    members = Members.of(np.zeros((2, 2)), lambda: [(np.eye(2), np.zeros(2, dtype=np.int64))])
+    assert np.isnan(members.usual(1, np.eye(2))).all()
+    assert len(members.constraints(1, 0.95)[0]) == 0
+    assert members.within(1, 0.95, np.eye(2)).all()
+
+
+@pytest.mark.parametrize("n", [1, 512, 513, 16_384, 300_001])
+def test_a_value_at_a_rank_is_never_too_small_and_hardly_too_large(n):
+    values = np.random.default_rng(n).exponential(size=n)
+    pieces, whole = Sorted(), Sorted()
+    whole.add(values)
+    for piece in np.array_split(values, 7):
+        pieces.add(piece)
+    found, ascending = whole.at(ranks(n)), np.sort(values)
+    assert np.array_equal(pieces.at(ranks(n)), found)
+    assert (found >= ascending[ranks(n)]).all()
+    assert found[-1] == values.max()
+    assert (np.searchsorted(ascending, found) - ranks(n) <= 1e-3 * n).all()
+
+
+def test_members_are_the_same_from_a_stream_and_in_a_file(tmp_path):
+    model = KMeans(3, n_init=3, random_state=0).fit(IRIS)
+    streamed = VoICE(model)._fit_stream(Stream.of([IRIS[:31], IRIS[31:]])).learned_.members
+    iris().save(tmp_path / "iris.voice")
+    loaded = VoICE.load(tmp_path / "iris.voice").learned_.members
+    for name in ("means", "axes", "counts", "extremes"):
+        expected = getattr(iris().learned_.members, name)
+        assert np.array_equal(getattr(loaded, name), expected)
+        np.testing.assert_allclose(getattr(streamed, name), expected, rtol=1e-9, atol=1e-9)
+
+
+def test_a_file_with_members_that_do_not_fit_is_refused(tmp_path):
+    voice = VoICE(KMeans(3, n_init=1, random_state=0)).fit(IRIS)
+    vars(voice.learned_.members)["extremes"] = voice.learned_.members.extremes[::-1].copy()
+    with pytest.raises(SavingError, match=r"Members\.extremes"):
+        voice.save(tmp_path / "iris.voice")  # a file is checked in the same way
+
+
+def test_too_many_coordinates_are_not_learned():
+    X = np.random.default_rng(0).normal(size=(20, 300))
+    voice = VoICE(KMeans(2, n_init=1, random_state=0)).fit(X)
+    assert voice.learned_.members is None
+    assert np.isnan(voice.explain(X[:2]).usual).all()
+
+
+# What answers say.
+
+
+def test_answers_say_how_usual_they_are():
+    cf = iris().explain(IRIS, target=2)
+    labels = iris().predict(IRIS)
+    own = extremeness_by_hand(IRIS[labels == 2], IRIS, labels, 2)
+    asked = extremeness_by_hand(cf.points, IRIS, labels, 2)
+    assert np.array_equal(cf.usual, [(own >= e * (1 - 1e-9)).mean() for e in asked])
+    assert np.array_equal(cf.summary()["usual"], cf.usual)
+    told = [answer["usual"] for answer in json.loads(cf[:20].to_json())["answers"]]
+    assert np.abs(told - cf.usual[:20]).max() < 0.2  # of the rounded answers
+
+
+def test_a_sentence_flags_the_rim():
+    cf = iris().explain(IRIS, target=2)
+    assert "none of the members of cluster 2 are as extreme" in cf.text(int(np.argmin(cf.usual)))
+    rare = np.flatnonzero((cf.usual > 0) & (cf.usual < 0.05) & (cf.status == Status.OPTIMAL))
+    for i in rare[:3]:
+        assert "; unusual: " in cf.text(int(i))
+    common = np.flatnonzero((cf.usual > 0.2) & (cf.status == Status.OPTIMAL))
+    assert not any("unusual" in cf.text(int(i)) for i in common[:3])
+
+
+def test_without_an_answer_nothing_is_usual():
+    cf = iris().explain(IRIS[:3], target=2, immutable=[0, 1, 2, 3])
+    assert np.isnan(cf.usual).all()
+    voice = VoICE.from_centers([[0.0], [4.0]])
+    assert np.isnan(voice.explain([[1.0]]).usual).all()
+
+
+# Plausible answers.
+
+
+@pytest.mark.parametrize("share", [0.3, 0.95])
+def test_no_point_that_is_as_usual_is_cheaper(share):
+    voice, members, labels = iris(), iris().learned_.members, iris().predict(IRIS)
+    rows = IRIS[labels != 2][::9]
+    cf = voice.explain(rows, target=2, plausible=share)
+    assert (cf.status == Status.OPTIMAL).all()
+    mean, directions, deviations = by_hand(IRIS, labels, 2)
+    own = np.sort(extremeness_by_hand(IRIS[labels == 2], IRIS, labels, 2))
+    limit = own[int(np.ceil(share * len(own))) - 1]
+    assert members.limit(2, share) == pytest.approx(limit, rel=1e-9)
+    region, metric = voice.region(2), voice.learned_.metric
+
+    def constraints(z):
+        along = directions @ (z - mean) / deviations
+        cell = region.offsets - region.normals @ (z - region.origin)
+        return np.concatenate([limit - along, limit + along, cell])
+
+    for row, answer, cost in zip(rows, cf.points, cf.cost, strict=True):
+        assert constraints(answer).min() > -1e-8
+        found = minimize(
+            lambda z, row=row: metric @ (z - row) ** 2, mean,
+            jac=lambda z, row=row: 2 * metric * (z - row), method="SLSQP",
+            bounds=list(zip(region.lo, region.hi, strict=True)),
+            constraints={"type": "ineq", "fun": constraints}, options={"ftol": 1e-13},
+        )  # fmt: skip
+        assert found.success
+        assert cost == pytest.approx(found.fun, rel=1e-6)
+
+
+@pytest.mark.parametrize("objective", ["cost", "prefix", "fewest"])
+@pytest.mark.parametrize("share", [0.5, 0.95])
+def test_every_answer_is_in_its_target_and_as_usual_as_asked(objective, share):
+    voice, frame = people()
+    cf = voice.explain(frame[:40], "each", objective=objective, plausible=share)
+    assert cf.feasible.mean() > 0.9
+    found = cf[cf.feasible]
+    assert np.array_equal(voice.predict(found.to_frame()), found.target)
+    assert (found.usual > 1 - share).all()
+    read = voice.space_.read(found.to_frame()).points
+    for t in range(3):
+        assert voice.learned_.members.within(t, share, read[found.target == t]).all()
+    loose = voice.explain(frame[:40], "each", objective=objective)[cf.feasible]
+    assert (loose.usual < 1 - share).any()
+    if objective == "cost":
+        assert (found.cost >= loose.cost * (1 - 1e-9)).all()
+    short = found.rounded()
+    assert (short.usual > 1 - share).all()
+
+
+def test_whole_numbers_and_categories_are_the_best_of_all_by_brute_force():
+    voice, frame = people()
+    share, target = 0.9, 1
+    frame = frame.assign(income=frame["income"].round().astype(int))
+    voice = VoICE(voice.model, contraction=1.0).fit(frame)
+    labels, points = voice.predict(frame), voice.space_.read(frame).points
+    rows = frame[labels != target][:4]
+    ages, incomes = (np.arange(frame[c].min(), frame[c].max() + 1) for c in ("age", "income"))
+    every = pd.DataFrame(
+        list(product(ages, incomes, ["clerk", "nurse", "judge"])), columns=list(frame.columns)
+    )
+    own = extremeness_by_hand(points[labels == target], points, labels, target)
+    limit = np.sort(own)[int(np.ceil(share * len(own))) - 1]
+    read = voice.space_.read(every).points
+    usual = extremeness_by_hand(read, points, labels, target) <= limit * (1 + 1e-9)
+    good = read[usual & (voice.predict(every) == target)]
+    cf = voice.explain(rows, target, plausible=share)
+    for point, cost in zip(voice.space_.read(rows).points, cf.cost, strict=True):
+        assert cost == pytest.approx(((good - point) ** 2 @ voice.weights_).min(), rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        make_pipeline(StandardScaler(), PCA(2), KMeans(3, n_init=3, random_state=0)),
+        SHARK(3, random_state=0),
+    ],
+)
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_plausible_holds_for_pipelines_weights_and_single_precision(model, dtype):
+    X = IRIS.astype(dtype)
+    voice = VoICE(model).fit(X)
+    cf = voice.explain(X[::5], "each", plausible=0.6)
+    assert cf.feasible.all()
+    moved = cf[cf.source != cf.target]
+    assert np.array_equal(voice.predict(moved.to_frame()), moved.target)
+    assert (moved.usual > 0.4).all()
+
+
+def test_rules_between_columns_hold_in_single_precision():
+    X = IRIS.astype(np.float32)
+    voice = VoICE(KMeans(3, n_init=3, random_state=0)).fit(X)
+    cf = voice.explain(X, target=2, constraints="x0 + x1 <= 9.9")
+    moved = cf.points[cf.status != Status.ALREADY].astype(np.float64)
+    assert cf.feasible.all()
+    assert (moved[:, 0] + moved[:, 1] <= 9.9).all()
+
+
+def test_rows_in_their_target_are_left_alone():
+    cf = iris().explain(IRIS, target=2, plausible=0.1)
+    stays = iris().predict(IRIS) == 2
+    assert (cf.status[stays] == Status.ALREADY).all()
+    assert np.array_equal(cf.points[stays], IRIS[stays])
+
+
+def test_the_tradeoff_and_alternatives_are_plausible():
+    voice, frame = people()
+    for cf in (
+        voice.tradeoff(frame[:6], plausible=0.8),
+        voice.explain(frame[:6], plausible=0.8, alternatives=2),
+    ):
+        assert cf.feasible.any()
+        assert (cf.usual[cf.feasible] > 0.2).all()
+
+
+def test_ranges_end_where_the_answer_is_no_longer_plausible():
+    cf = iris().explain(IRIS[:5], target=2, plausible=0.9)
+    members = iris().learned_.members
+    for i in range(len(cf)):
+        table = cf.ranges(i)
+        for name, low, high in zip(table["column"], table["low"], table["high"], strict=True):
+            for end in (low, high):
+                moved = cf.points[[i]].copy()
+                moved[0, int(name[1:])] = end
+                assert members.within(2, 0.9, moved).all()
+    assert "rule" in {*table["binds_low"], *table["binds_high"]}
+
+
+def test_explainers_without_members_say_what_plausible_needs():
+    voice = VoICE.from_centers([[0.0], [4.0]])
+    with pytest.raises(OptionError, match=r"plausible=0\.95 needs .* fit the explainer"):
+        voice.explain([[1.0]], plausible=0.95)
+
+
+@pytest.mark.parametrize("share", [0, 1, 1.5, -1, True, "much", np.nan])
+def test_a_share_lies_between_0_and_1(share):
+    with pytest.raises(OptionError, match="must be a share between 0 and 1"):
+        iris().explain(IRIS[:1], plausible=share)
+
+
+# Reasons.
+
+
+def infeasible_row() -> tuple[VoICE, np.ndarray]:
+    """Two long clusters side by side, and a row at the end of one that may not move along it."""
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.normal(size=400), np.repeat([0.0, 9.0], 200)])
+    X[:, 1] += rng.normal(scale=0.5, size=400)
+    return VoICE(KMeans(2, n_init=1, random_state=0), bounds=None).fit(X), X
+
+
+@pytest.mark.parametrize(("quantile", "remedy"), [(0.96, 0.975), (0.98, 0.99), (1.0, None)])
+def test_a_conflict_with_plausible_names_the_smallest_share_that_suffices(quantile, remedy):
+    voice, X = infeasible_row()
+    labels = voice.predict(X)
+    target = int(labels[-1])
+    own = X[labels == target]
+    edge = np.quantile(np.abs(own[:, 0] - own[:, 0].mean()), quantile) + (quantile == 1.0)
+    row = np.array([[own[:, 0].mean() + edge, 0.0]])
+    cf = voice.explain(row, target, immutable=0, plausible=0.9)
+    assert cf.status[0] == Status.INFEASIBLE
+    reason = cf.reason(0)
+    (member,) = [m for m in reason.conflict if m.kind == "plausible"]
+    assert member.text == f"the answer must be as usual as 90 % of the members of cluster {target}"
+    (relaxation,) = [r for r in reason.relaxations if r.members == (member,)]
+    assert relaxation.words.get("plausible") == remedy
+    for share in (0.975, 0.99, 0.999):
+        feasible = voice.explain(row, target, immutable=0, plausible=share).feasible[0]
+        assert feasible == (remedy is not None and share >= remedy)
+    for one in reason.relaxations:
+        again = voice.explain(row, target, **one.words)
+        assert again.feasible[0]
+        assert again.cost[0] == pytest.approx(one.cost)
+
+
+# What rules cost.
+
+
+def test_the_cost_without_a_rule_is_that_of_the_question_without_it():
+    voice, frame = people()
+    words = {"immutable": "job", "bounds": {"age": ("-10", "+10")}, "plausible": 0.8}
+    cf = voice.explain(frame[:30], 1, **words)
+    for word in words:
+        others = {name: value for name, value in words.items() if name != word}
+        expected = voice.explain(frame[:30], 1, **others)
+        np.testing.assert_array_equal(cf.cost_without(word), expected.cost)
+    unchanged = np.where(cf.feasible, cf.cost, np.nan)
+    np.testing.assert_array_equal(cf.cost_without("max_changes"), unchanged)
+
+
+@pytest.mark.parametrize("objective", ["cost", "prefix", "fewest"])
+@pytest.mark.parametrize("deepen", [False, True])
+def test_robustness_costs_what_an_explainer_without_contraction_saves(objective, deepen):
+    X = make_blobs(90, 3, centers=3, random_state=0)[0]
+    model = KMeans(3, n_init=1, random_state=0).fit(X)
+    voice, plain = (VoICE(model, contraction=c).fit(X) for c in (0.6, 1.0))
+    cf = voice.explain(X, 1, objective=objective, deepen=deepen)
+    expected = cf.cost - plain.explain(X, 1, objective=objective, deepen=deepen).cost
+    np.testing.assert_allclose(cf.robustness_cost, expected, rtol=1e-12, atol=1e-12)
+    assert (cf.robustness_cost[cf.status == Status.ALREADY] == 0).all()
+    assert (cf.robustness_cost[cf.source != 1] > 0).all()
+    assert (cf.robustness_cost[cf.source == 1] > 0).any() == deepen
+
+
+def test_an_unknown_rule_has_no_cost():
+    cf = iris().explain(IRIS[:2], target=2)
+    with pytest.raises(OptionError, match="word='colour' is not known"):
+        cf.cost_without("colour")
