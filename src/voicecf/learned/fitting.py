@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any, Literal
@@ -15,8 +16,9 @@ from voicecf.errors import (
     ModelError,
     OptionError,
     known_option,
+    listed,
 )
-from voicecf.geometry.arrays import Array, Ints
+from voicecf.geometry.arrays import Array
 from voicecf.geometry.clustering import Clustering
 from voicecf.geometry.pullback import origins
 from voicecf.geometry.tolerance import TOLERANCE
@@ -31,6 +33,8 @@ from voicecf.table.stream import Stream
 
 # Smallest contraction that is learned from data.
 LEAST_ALPHA = 0.01
+# Targets that are no names of clusters.
+NO_NAMES = ("nearest", "each")
 
 
 @dataclass(frozen=True)
@@ -45,6 +49,7 @@ class Options:
     delta: float = 0.0
     margin: float = 0.0
     categories: Any = None
+    names: Any = None
 
     def check(self) -> None:
         """Raise OptionError if the value of an option is not allowed."""
@@ -101,9 +106,48 @@ def _without_data(model: Any, clustering: Clustering, space: Space, options: Opt
     learned = Learned(
         model, clustering, space, weights, clustering.centers, np.zeros(d),
         _default_bounds(space, options.bounds), np.full(k, fixed), np.arange(len(space.columns)),
-        options.delta, options.margin, options.contract_bounds,
+        options.delta, options.margin, options.contract_bounds, _names(options.names, k),
     )  # fmt: skip
-    return replace(learned, ranking=_ranking(learned, options.ranking))
+    scores = _scores(learned, options.ranking)
+    by_weight = isinstance(options.ranking, str) and options.ranking == "weights"
+    return replace(
+        learned,
+        ranking=np.argsort(-scores, kind="stable"),
+        ranks_equally=by_weight and len(scores) > 1 and bool((scores == scores[0]).all()),
+    )
+
+
+def _names(names: Any, k: int) -> tuple[str, ...]:
+    """Return what each cluster is called, from a list of names or a dict of some of them."""
+    if names is None:
+        names = {}
+    if isinstance(names, str) or not isinstance(names, (Mapping, Sequence, np.ndarray)):
+        raise OptionError(
+            f"names={names!r} is not allowed; use a list of {k} names, or a dict from cluster to "
+            "name."
+        )
+    if not isinstance(names, Mapping):
+        if len(names) != k:
+            raise OptionError(
+                f"names has {len(names)} names, and the model has {k} clusters; use a dict to name "
+                "some of them."
+            )
+        names = dict(enumerate(names))
+    if unknown := [t for t in names if isinstance(t, bool) or t not in range(k)]:
+        raise OptionError(
+            f"names[{unknown[0]!r}] names no cluster: this model has 0 to {k - 1}. See "
+            "voice.predict(X)."
+        )
+    for t, name in names.items():
+        if not isinstance(name, str) or not name.strip() or name in NO_NAMES:
+            raise OptionError(
+                f"names[{t}]={name!r} is not allowed; use a text, neither blank nor "
+                f"{listed(NO_NAMES)}."
+            )
+    called = [str(names.get(t, f"cluster {t}")) for t in range(k)]
+    if twice := [name for name in dict.fromkeys(called) if called.count(name) > 1]:
+        raise OptionError(f"names must differ; used twice: {listed(twice)}.")
+    return tuple(called)
 
 
 def _checked_range(learned: Learned, data: RowBlocks) -> tuple[Array, Array, Array]:
@@ -190,8 +234,8 @@ def _contraction(learned: Learned, data: RowBlocks, options: Options) -> Array:
     return alpha
 
 
-def _ranking(learned: Learned, ranking: Any) -> Ints:
-    """Return the columns, the most important first."""
+def _scores(learned: Learned, ranking: Any) -> Array:
+    """Return a score for each column, the highest for the most important one."""
     columns = learned.space.columns
     if isinstance(ranking, str):
         share = learned.importance if ranking == "weights" else np.zeros_like(learned.weights)
@@ -205,7 +249,7 @@ def _ranking(learned: Learned, ranking: Any) -> Ints:
             raise OptionError(
                 f"ranking must be {len(columns)} scores, one per column; the highest comes first."
             )
-    return np.argsort(-scores, kind="stable")
+    return scores
 
 
 def _is_number(value: Any) -> bool:

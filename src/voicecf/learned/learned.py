@@ -19,6 +19,7 @@ from voicecf.geometry.tolerance import LARGEST_SPREAD, LEAST_SPREAD, TOLERANCE
 from voicecf.rules.allowed import DefaultBounds
 from voicecf.solver.neighbors import Neighborhood, neighborhood
 from voicecf.solver.projection import UnitConstraints
+from voicecf.table.extra import read_with_extra
 from voicecf.table.rows import Rows
 from voicecf.table.space import Space
 
@@ -58,6 +59,10 @@ class Learned:
         Every cell is contracted to at most 1 - margin.
     contract_bounds : bool
         Whether the box shrinks along with a cell.
+    names : tuple of str
+        What each cluster is called: the user's name for it, or "cluster 2".
+    ranks_equally : bool
+        Whether the ranking was to be by weight, but all columns have the same one.
     """
 
     model: Any
@@ -72,6 +77,8 @@ class Learned:
     delta: float = 0.0
     margin: float = 0.0
     contract_bounds: bool = False
+    names: tuple[str, ...] = ()
+    ranks_equally: bool = False
 
     @property
     def n_clusters(self) -> int:
@@ -96,9 +103,9 @@ class Learned:
             return self.weights
         return np.asarray(self.clustering.weights @ mixing.matrix**2)
 
-    def read(self, X: Any) -> tuple[Rows, Ints]:
+    def read(self, X: Any, id: Any = None) -> tuple[Rows, Ints]:
         """Return the user's table as rows, and the cluster of each row."""
-        rows = self.space.read(X)
+        rows = read_with_extra(self.space, X, id)
         source = self.labels(rows)
         # The output of the pipeline's steps can be large and is needed for the labels only.
         return (rows if rows.raw is None else replace(rows, raw=None)), source
@@ -220,6 +227,11 @@ class Learned:
         if not _fit_one_table(clustering.centers[:, clustering.weights > 0]):
             return None
         return clustering.cells(self.contractions, self.delta)
+
+    @cached_property
+    def warned(self) -> set[type[Warning]]:
+        """Warnings that have been given, each of which is given once."""
+        return set()
 
     def neighborhood(self, target: int) -> Neighborhood:
         """Return the clusters around a cell, which are cached."""

@@ -32,7 +32,10 @@ def changed_rows(outcome: Outcome) -> Any:
         columns = dict(zip(space.sources, typed(output.array), strict=True))
         frame = nw.from_native(table(columns), eager_only=True)
     names = [space.frame_name(frame, s) for column in space.columns for s in column.sources]
-    return indexed(emptied(frame, names, outcome.missing).to_native(), rows.kind, outcome.row)
+    frame = emptied(frame, names, outcome.missing)
+    if rows.extra is not None:
+        frame = rows.extra.beside(frame, outcome.row)
+    return indexed(frame.to_native(), rows.kind, outcome.row)
 
 
 def changes(outcome: Outcome) -> Any:

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from voicecf.output.calling import cluster_name
 from voicecf.reasons.case import Case
 from voicecf.rules.rules import is_missing
 
@@ -55,10 +56,11 @@ def members_of(case: Case) -> list[Member]:
     for text in dict.fromkeys(rules["constraints"]):
         found.append(Member(text.strip(), "constraint", detail=text))
     if case.alpha < 1.0:
-        where = f"the answer must lie well inside cluster {case.target}"
+        where = f"the answer must lie well inside {cluster_name(case.learned, case.target)}"
         found.append(Member(f"{where} (contraction {case.alpha:.3g})", "contraction"))
     for rival in case.learned.cell(case.target).rivals.tolist():
-        found.append(Member(f"cluster {rival} is always nearer", "cluster", cluster=rival))
+        text = f"{cluster_name(case.learned, rival)} is always nearer"
+        found.append(Member(text, "cluster", cluster=rival))
     return found
 
 

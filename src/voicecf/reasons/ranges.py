@@ -14,6 +14,7 @@ from voicecf.errors import OptionError
 from voicecf.geometry.arrays import Array, Mask
 from voicecf.geometry.region import Region
 from voicecf.geometry.tolerance import TOLERANCE
+from voicecf.output.calling import cluster_name
 from voicecf.output.digits import BELOW, decimal, is_continuous
 from voicecf.output.tables import cells
 from voicecf.reasons.case import Case
@@ -225,7 +226,7 @@ class _Answer:
         worst = int(np.argmax(excess - self._rounding))
         if excess[worst] <= self._rounding[worst] and self._constraints:
             return "rule"
-        return f"cluster {self.learned.cell(self.target).rivals[worst]}"
+        return cluster_name(self.learned, self.learned.cell(self.target).rivals[worst])
 
     # Numbers.
 
@@ -291,7 +292,8 @@ class _Answer:
         values = self.space.values(c, places[:, None]) if met.size else ()
         for rival, value in zip(self.learned.cell(self.target).rivals[met], values, strict=True):
             # NaN: the pipeline maps no value of the column to that coordinate, so none reaches it.
-            yield End(direction * np.inf if np.isnan(value) else float(value), f"cluster {rival}")
+            name = cluster_name(self.learned, rival)
+            yield End(direction * np.inf if np.isnan(value) else float(value), name)
 
     def _guard(self, j: int, at: int, step: float) -> float:
         """Return the slack that rounding needs at constraint j, one coordinate moved by `step`."""
