@@ -191,7 +191,8 @@ change still lands in cluster 1.
     def summary(self) -> Any:
         """Return a table with one line for each answer: clusters, status, cost, tolerance.
 
-        It is of the kind of frame that was explained; pandas for an array.
+        It is of the kind of frame that was explained; pandas for an array. `table` has the changed
+        values as well.
 
         Examples
         --------
@@ -202,17 +203,35 @@ change still lands in cluster 1.
            row  source  target   status  n_changed
         0    0       0       1  optimal          1
         """
-        columns = ("row", "source", "target", "feasible", "cost", "n_changed", "cardinality",
-                   "rho", "tau", "alpha", "gap", "rank")  # fmt: skip
-        found = {name: getattr(self, name) for name in columns}
-        found["status"] = np.array([Status(s).name.lower() for s in self.status], dtype=str)
-        return tables.table(found, self.kind)
+        return tables.summary(self.outcome, {name: getattr(self, name) for name in tables.MEASURES})
+
+    def table(self) -> Any:
+        """Return a table with one line for each answer, to be read by people.
+
+        Its columns are id (or row, if rows have no ids), source, target (by name, if clusters have
+        names), rank (if there are alternatives), status, cost and n_changed, and, for each column
+        that some answer changes, its values before and after, such as "age: from" and "age: to",
+        missing where an answer does not change it. They are the values of `rounded`, in the types
+        of the user's table.
+
+        Examples
+        --------
+        >>> from voicecf import VoICE
+        >>> voice = VoICE.from_centers(
+        ...     [[0.0, 0.0], [4.0, 0.0]], feature_names=["age", "income"], names=["loyal", "lapsed"]
+        ... )
+        >>> voice.explain([[1.0, 5.0]], target="lapsed").table().drop(columns="cost")
+           row source  target   status  n_changed  age: from  age: to
+        0    0  loyal  lapsed  optimal          1        1.0     2.01
+        """
+        return tables.one_line_each(rounded(self.outcome))
 
     def changes(self) -> Any:
         """Return a table with one line for each changed column of each answer.
 
-        Its columns are row, target, feature, from, to and delta. The costliest change of an answer
-        comes first.
+        Its columns are row (after id, if rows have ids), target, feature, from, to and delta. The
+        costliest change of an answer comes first. Values have the types of the user's table:
+        columns of whole numbers have whole numbers, categories their levels.
 
         Examples
         --------

@@ -86,6 +86,11 @@ class Learned:
         return self.clustering.n_clusters
 
     @property
+    def has_names(self) -> bool:
+        """Whether the user has named some of the clusters."""
+        return any(name != f"cluster {t}" for t, name in enumerate(self.names))
+
+    @property
     def metric(self) -> Array:
         """Weights of the coordinates in the solver: w + delta."""
         return self.weights + self.delta
