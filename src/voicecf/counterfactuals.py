@@ -39,10 +39,13 @@ class Counterfactuals:
     status : array of shape (n,)
         `Status` codes; ``Status(code).diagnosis`` explains one.
     cost : array of shape (n,)
-        The paper's D_w: weighted squared distance of the move, weights summing to 1.
+        The paper's D_w: weighted mean of the squared changes of the coordinates, with the model's
+        weights, which sum to 1, times the factors of the rule `costs`. An optimal answer is the
+        cheapest in the contracted cell of its target; without contraction, the cheapest that lands.
     n_changed : array of shape (n,)
-        Number of columns that change by more than 1e-9 of their observed range; a category counts
-        as one.
+        Number of columns whose values differ between the row and `to_frame`; a category counts as
+        one. For a model without a pipeline, changes up to 1e-9 of a column's observed range do not
+        count.
     cardinality : array of shape (n,)
         Number of columns that were allowed to change: r* for ``objective="prefix"``.
     rho, tau : array of shape (n,)
@@ -66,6 +69,8 @@ class Counterfactuals:
     >>> cf
     2 counterfactuals: 1 optimal, 1 already
     median cost 0.25, median number of changes 0.5
+    cost: weighted mean squared change, in units of the model's columns; the cheapest change that \
+lands in the target
       Row 0 moves from cluster 0 to 1 if age rises from 1 to 2.01; however much larger, the same \
 change still lands in cluster 1.
       Row 1 is in cluster 1 already; nothing has to change.
@@ -248,8 +253,10 @@ change still lands in cluster 1.
 
         A changed number gets as few digits as possible: with all changes typed in, the model's own
         predict still puts the row into the target, and bounds and rules hold. If no short number
-        does that, it keeps all of its digits. Sentences, cards, JSON and the app print these
-        values. Cost, rho and gap are still those of the exact answers.
+        does that, it keeps all of its digits. Changes of up to 1/1000 of a column's observed range
+        are left out where the row lands without them; `n_changed` counts those that are left.
+        Sentences, cards, JSON and the app print these values. Cost, rho and gap are still those of
+        the exact answers.
 
         Examples
         --------
@@ -355,6 +362,7 @@ larger.
             cost, changed = self.cost[self.feasible], self.n_changed[self.feasible]
             medians = np.median(cost), np.median(changed)
             lines.append("median cost {:.4g}, median number of changes {:g}".format(*medians))
+            lines.append(sentences.cost_in_words(self.outcome))
         lines += [f"  {line}" for line in sentences.lines(rounded(self.outcome[:3]))]
         if len(self) > 3:
             lines.append(f"  ... and {len(self) - 3} more; see .summary(), .changes(), .to_frame()")

@@ -29,8 +29,10 @@ from voicecf.table.stream import Stream
 class VoICE(Explainer):
     """Counterfactual explanations of a nearest-centroid clustering.
 
-    For a row of a table and a target cluster, `explain` finds the cheapest change that the model's
-    own predict puts into the target, with a certificate that no allowed change is cheaper.
+    For a row of a table and a target cluster, `explain` finds the cheapest allowed change into the
+    contracted cell of the target, with a certificate that no change into it is cheaper. The model's
+    own predict puts every answer into its target. By default cells are contracted so that answers
+    lie well inside; with ``contraction=1.0`` the answer is the cheapest change that lands.
 
     Parameters
     ----------
@@ -250,7 +252,12 @@ class VoICE(Explainer):
         id: Any = None,
         **unknown: Any,
     ) -> Counterfactuals:
-        """Find, for every row, the cheapest allowed change that moves it to the target cluster.
+        """Find, for every row, the cheapest allowed change into the target's contracted cell.
+
+        The cost is the weighted mean of the squared changes, in the output of the pipeline's
+        scalers and encoders, with the model's weights. With ``VoICE(model, contraction=1.0)`` it is
+        the cheapest change that lands in the target; the default contraction asks for more, so that
+        answers lie well inside, and costs more.
 
         Parameters
         ----------

@@ -20,6 +20,12 @@ NAMED = 6
 FAR = 1e6
 # Relative amount by which a multiple is reduced, so that rounding does not move it out of the cell.
 CAREFUL = 1e-6
+# What an answer is the best of, for each objective.
+BEST = {
+    "cost": "the cheapest change",
+    "prefix": "the cheapest change of the first columns of the ranking",
+    "fewest": "the fewest changes, then the cheapest,",
+}
 # How a sentence about a row without an answer starts.
 FAILURES = {
     Status.INFEASIBLE: "{row} cannot {move}",
@@ -52,6 +58,23 @@ def short_title(outcome: Outcome, i: int) -> str:
     if outcome.feasible[i]:
         return opening(f"{row} {move(learned, source, target)}")
     return opening(FAILURES[status].format(row=row, move=move(learned, source, target, "move")))
+
+
+def cost_in_words(outcome: Outcome) -> str:
+    """Say what the cost measures, and which region the answers are the cheapest of."""
+    question = outcome.question
+    columns = "columns" if outcome.space.steps is None else "scaled columns"
+    factors = ", times the given costs" * bool((question.allowed.factors != 1.0).any())
+    cost = f"cost: weighted mean squared change, in units of the model's {columns}{factors}"
+    if question.objective not in BEST:
+        return cost
+    best = BEST[question.objective]
+    alpha = question.learned.contractions[outcome.target[outcome.feasible]]
+    if (alpha == 1.0).all():
+        return f"{cost}; {best} that lands in the target"
+    ends = [f"{alpha.min():.3g}", f"{alpha.max():.3g}"]
+    contraction = " to ".join(dict.fromkeys(ends))
+    return f"{cost}; contraction {contraction}: {best} that stays well inside the target"
 
 
 def lines(outcome: Outcome) -> Iterator[str]:

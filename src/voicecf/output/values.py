@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from voicecf.geometry.arrays import Ints
 from voicecf.geometry.named import installed_backend
+from voicecf.output.wording import exact
 from voicecf.search.outcome import Outcome
 from voicecf.table.frames import Kind
 
@@ -98,5 +99,9 @@ def _series(name: str, values: NDArray[Any], types: set[type], backend: Any) -> 
         return nw.new_series(name, items, dtype, backend=backend)
     if pandas:
         return nw.new_series(name, items, nw.Object, backend=backend)
-    texts = [None if value is None else str(value) for value in items]
+    texts = [None if value is None else _text(value) for value in items]
     return nw.new_series(name, texts, nw.String, backend=backend)
+
+
+def _text(value: Any) -> str:
+    return exact(value) if isinstance(value, float) else str(value)
