@@ -44,8 +44,7 @@ class Counterfactuals:
         cheapest in the contracted cell of its target; without contraction, the cheapest that lands.
     n_changed : array of shape (n,)
         Number of columns whose values differ between the row and `to_frame`; a category counts as
-        one. For a model without a pipeline, changes up to 1e-9 of a column's observed range do not
-        count.
+        one.
     cardinality : array of shape (n,)
         Number of columns that were allowed to change: r* for ``objective="prefix"``.
     rho, tau : array of shape (n,)

@@ -129,7 +129,7 @@ class Answering:
         prefix: str | None = None,
     ) -> Answering:
         """Check a question against the columns of a stream, and work out what goes out."""
-        _check_target(question.get("target", "nearest"))
+        _check_target(question.get("target", "nearest"), voice.learned_.names)
         space, names = voice.space_, incoming.names
         _check_names(names)
         if not space.named:
@@ -184,8 +184,10 @@ class Answering:
         """Return the changed values of the explainer's columns, by name."""
         space = answers.outcome.space
         if not space.is_plain:
+            # Columns that the model does not know are taken as they came in, not from here.
             table = answers.to_frame()
-            return dict(zip(_fed(space, table.column_names), table.columns, strict=True))
+            known = dict(zip(_fed(space, table.column_names), table.columns, strict=True))
+            return {name: column for name, column in known.items() if name in space.sources}
         columns = np.ascontiguousarray(answers.points.T)
         known = dict(zip(space.sources, columns, strict=True))
         for column in space.columns:
@@ -208,9 +210,9 @@ class Answering:
         return str(self.incoming.names[self.voice.space_.sources.index(column.name)])
 
 
-def _check_target(target: Any) -> None:
+def _check_target(target: Any, names: tuple[str, ...]) -> None:
     one = isinstance(target, Integral) and not isinstance(target, bool)
-    if not one and target not in ("nearest", "each"):
+    if not one and not (isinstance(target, str) and target in ("nearest", "each", *names)):
         raise OptionError(
             f'target={target!r}: a stream takes one cluster for all rows, "nearest" or "each".'
         )

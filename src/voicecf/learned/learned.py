@@ -97,7 +97,7 @@ class Learned:
 
     @cached_property
     def smallest_change(self) -> Array:
-        """For each coordinate, the largest move that does not count as a change."""
+        """For each coordinate, the largest move that does not tell alternatives apart."""
         return TOLERANCE.changed * self.spread
 
     @property

@@ -28,7 +28,7 @@ def rounded(answers: Outcome) -> Outcome:
     if n == 0:
         return answers
     values = np.column_stack([_floats(after) for after in answers.values[1]])
-    touched = space.changed(answers.moves, np.zeros(space.n_coordinates)) | answers.changes
+    touched = answers.changes.copy()
     points = answers.points.astype(np.float64)
     rows = np.flatnonzero(answers.feasible & (answers.status != Status.ALREADY))
     rows = rows[answers.changes[rows].any(axis=1)]

@@ -37,7 +37,7 @@ def answer_in_one_pass(learned: Learned, X: Any, target: Any, id: Any = None) ->
         rows = read_with_extra(space, X, id)
         values = np.ascontiguousarray(rows.points)
     targets = read_target(target, len(values), learned)
-    box, smallest = learned.bounds.box, learned.smallest_change
+    box, smallest = learned.bounds.box, np.zeros(space.n_coordinates)
     done = Pass.over(values, rows is None, targets, box, cells, smallest)
     _ask_the_model(learned, done, targets)
     rows = Rows(None, done.points, done.points, array=done.points) if rows is None else rows

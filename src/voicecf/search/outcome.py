@@ -106,13 +106,10 @@ class Outcome:
 
     @cached_property
     def changes(self) -> Mask:
-        """Mask of the columns that change, shape (n, C).
-
-        Where the answers are a table of the user's columns, numbers change if they differ there.
-        """
+        """Mask of the columns whose values differ in the user's table, shape (n, C)."""
+        found = self.space.changed(self.moves, 0.0)
         if self.output is None:
-            return self.space.changed(self.moves, self.question.learned.smallest_change)
-        found = self.space.changed(self.moves, np.zeros(self.space.n_coordinates))
+            return found
         for c, column in enumerate(self.space.columns):
             if column.kind == "number":
                 before, after = (values[c] for values in self.values)

@@ -373,7 +373,7 @@ class Space:
             corners[:, self.columns[c].places[0]] = values
         return corners
 
-    def changed(self, moves: Array, least: Array) -> NDArray[np.bool_]:
+    def changed(self, moves: Array, least: Array | float) -> NDArray[np.bool_]:
         """Tell, shape (n, columns), which columns a move changes by more than `least`."""
         moved = np.abs(moves) > least
         if self.is_plain:
