@@ -114,7 +114,7 @@ def test_names_that_cannot_be_used_are_refused_by_fit(names, message):
 
 def test_an_unknown_name_is_corrected(voice):
     for target in ("loyl", ["loyal", "loyl"]):
-        with pytest.raises(TargetError, match="'loyl' is not known.*did you mean 'loyal'"):
+        with pytest.raises(TargetError, match=r"'loyl' is not known.*did you mean 'loyal'"):
             voice.explain(TABLE[:2], target)
 
 
@@ -127,7 +127,7 @@ def test_names_are_saved(voice, tmp_path):
 
 
 def test_every_text_says_names_and_ids_and_no_number(voice, each):
-    locked = voice.explain(TABLE[:3], "each", immutable=["age", "income", "job"], id="customer")
+    locked = voice.explain(TABLE[:3], "each", immutable=FEATURES[1:], id="customer")
     reasons = [locked.reason(i) for i in np.flatnonzero(~locked.feasible)]
     assert reasons
     said = [each.text(i) for i in range(len(each))] + [repr(each), repr(locked)]
@@ -190,7 +190,7 @@ def test_rows_that_are_only_counted_have_no_ids(voice):
         cf = voice.explain(rows, "loyal")
         assert cf.text(1).startswith("Row 1 ")
         for table in (cf.summary(), cf.changes(), cf.table()):
-            assert list(table.columns)[0] == "row"
+            assert next(iter(table.columns)) == "row"
         assert {answer["id"] for answer in json.loads(cf.to_json())["answers"]} == {None}
 
 
@@ -278,8 +278,8 @@ def test_a_table_of_answers_has_the_values_of_the_rounded_rows(voice, kind):
     types = {"visits": int, "age": int, "income": float, "member": bool, "job": str}
     for name, kind_of in types.items():
         changed = np.array([
-            before != value
-            for before, value in zip(TABLE[name][cf.row].tolist(), after[name].to_list(), strict=True)
+            old != new
+            for old, new in zip(TABLE[name][cf.row].tolist(), after[name].to_list(), strict=True)
         ])  # fmt: skip
         assert (f"{name}: to" in table.columns) == changed.any()
         if not changed.any():
@@ -290,7 +290,7 @@ def test_a_table_of_answers_has_the_values_of_the_rounded_rows(voice, kind):
                 assert (old[i], new[i]) == (TABLE[name][cf.row[i]], after[name].to_list()[i])
                 assert type(old[i]) is type(new[i]) is kind_of
             else:
-                assert pd.isna(old[i]) and pd.isna(new[i])
+                assert pd.isna([old[i], new[i]]).all()
 
 
 def test_changes_and_ranges_have_the_types_of_the_columns(voice, each):
