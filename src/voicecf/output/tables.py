@@ -80,7 +80,7 @@ def one_line_each(outcome: Outcome) -> Any:
     columns["status"] = (_objects([Status(s).name.lower() for s in outcome.status]), {str})
     columns["cost"] = (outcome.cost, {float})
     columns["n_changed"] = (outcome.n_changed, {int})
-    for c in np.flatnonzero(outcome.changes.any(axis=0)):
+    for c in np.flatnonzero(outcome.changes.any(axis=0)).tolist():
         kinds = column_types(outcome, [c])
         for side, values in zip(("from", "to"), typed_values(outcome, c), strict=True):
             values[~outcome.changes[:, c]] = None
