@@ -380,7 +380,7 @@ def test_html_escapes_what_column_names_smuggle_in(hostile):
 def test_a_line_break_in_a_name_breaks_no_line(hostile):
     assert "\n" not in hostile.text(0)
     assert len(repr(hostile).splitlines()) == 5
-    assert hostile._repr_html_().count("<li>") == 3
+    assert hostile._repr_html_().count("<li>") == 4
 
 
 def test_a_name_without_letters_can_be_told_from_the_words_around_it(hostile):

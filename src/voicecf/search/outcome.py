@@ -110,10 +110,10 @@ class Outcome:
         found = self.space.changed(self.moves, 0.0)
         if self.output is None:
             return found
-        for c, column in enumerate(self.space.columns):
-            if column.kind == "number":
-                before, after = (values[c] for values in self.values)
-                found[:, c] = (before != after) & ~(np.isnan(before) & np.isnan(after))
+        numbers = [c for c, column in enumerate(self.space.columns) if column.kind == "number"]
+        before = self.space.table_numbers(numbers, self.rows, self.row)
+        after = self.space.table_numbers(numbers, self.output)
+        found[:, numbers] = (before != after) & ~(np.isnan(before) & np.isnan(after))
         return found & ~self.missing[:, None]
 
     def changed(self, i: int) -> Ints:

@@ -408,6 +408,18 @@ class Space:
         levels[:] = series.to_list()
         return levels
 
+    def table_numbers(self, columns: list[int], rows: Rows, which: Ints | None = None) -> Array:
+        """Return the values of number columns in some rows of the user's table, all at once."""
+        if rows.frame is not None:
+            sources = [self.columns[c].sources[0] for c in columns]
+            frame = rows.frame.select([self.frame_name(rows.frame, source) for source in sources])
+            values = (frame if which is None else frame[which]).to_numpy()
+            if values.dtype.kind in "fiu":
+                return np.asarray(values, dtype=np.float64)
+        which = np.arange(len(rows)) if which is None else which
+        values = [self.table_values(c, rows, which).astype(np.float64) for c in columns]
+        return np.column_stack([np.empty((len(which), 0)), *values])
+
     def levels_at(self, c: int, points: Array) -> NDArray[Any]:
         """Return the levels of a category at points; None at points of NaN."""
         missing = np.asarray(np.isnan(points).any(axis=1))
