@@ -59,7 +59,8 @@ class VoICE(Explainer):
     ranking : "weights", "columns" or array of shape (columns,)
         Order of the columns for ``objective="prefix"``: by weight, highest first; as in the table;
         or by the given scores, highest first. If a step mixes columns, weights are taken through
-        it.
+        it. Equal weights rank no column before another: then the columns are taken as in the table,
+        and `explain` warns of that once.
     delta : float
         Small weight that is added to every feature in the metric, so that the answer is unique.
     margin : float in [0, 1)

@@ -74,8 +74,8 @@ def explain_batches(
         Goes before the names of voicecf's own columns. By default nothing does, or ``voicecf_``
         if one of them has the name of a column of the user's.
     **question
-        `target` (one cluster, "nearest" or "each"), `objective`, `rules` and so on, as of
-        `VoICE.explain`.
+        `target` (one cluster or its name, "nearest" or "each"), `objective`, `rules` and so on, as
+        of `VoICE.explain`.
 
     Examples
     --------

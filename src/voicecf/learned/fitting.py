@@ -67,6 +67,38 @@ class Options:
         if not (_is_number(self.margin) and 0 <= self.margin < 1):
             raise OptionError(f"margin={self.margin!r} must be a number in [0, 1).")
 
+    def cluster_names(self, k: int) -> tuple[str, ...]:
+        """Return what each cluster is called, from a list of names or a dict of some of them."""
+        names = {} if self.names is None else self.names
+        if isinstance(names, str) or not isinstance(names, (Mapping, Sequence, np.ndarray)):
+            raise OptionError(
+                f"names={names!r} is not allowed; use a list of {k} names, or a dict from cluster "
+                "to name."
+            )
+        if not isinstance(names, Mapping):
+            if len(names) != k:
+                raise OptionError(
+                    f"names has {len(names)} names, and the model has {k} clusters; use a dict to "
+                    "name some of them."
+                )
+            names = dict(enumerate(names))
+        if unknown := [t for t in names if isinstance(t, bool) or t not in range(k)]:
+            raise OptionError(
+                f"names[{unknown[0]!r}] names no cluster: this model has 0 to {k - 1}. See "
+                "voice.predict(X)."
+            )
+        for t, name in names.items():
+            if not isinstance(name, str) or not name.strip() or name in NO_NAMES:
+                raise OptionError(
+                    f"names[{t}]={name!r} is not allowed; use a text, neither blank nor "
+                    f"{listed(NO_NAMES)}."
+                )
+        called = [str(names.get(t, f"cluster {t}")) for t in range(k)]
+        if len(set(called)) < k:
+            twice = [name for name in dict.fromkeys(called) if called.count(name) > 1]
+            raise OptionError(f"names must differ; used twice: {listed(twice)}.")
+        return tuple(called)
+
 
 def learn(X: Any, model: Any, options: Options) -> Learned:
     """Learn from a fitted model and data, in memory or as a stream."""
@@ -106,7 +138,7 @@ def _without_data(model: Any, clustering: Clustering, space: Space, options: Opt
     learned = Learned(
         model, clustering, space, weights, clustering.centers, np.zeros(d),
         _default_bounds(space, options.bounds), np.full(k, fixed), np.arange(len(space.columns)),
-        options.delta, options.margin, options.contract_bounds, _names(options.names, k),
+        options.delta, options.margin, options.contract_bounds, options.cluster_names(k),
     )  # fmt: skip
     scores = _scores(learned, options.ranking)
     by_weight = isinstance(options.ranking, str) and options.ranking == "weights"
@@ -115,39 +147,6 @@ def _without_data(model: Any, clustering: Clustering, space: Space, options: Opt
         ranking=np.argsort(-scores, kind="stable"),
         ranks_equally=by_weight and len(scores) > 1 and bool((scores == scores[0]).all()),
     )
-
-
-def _names(names: Any, k: int) -> tuple[str, ...]:
-    """Return what each cluster is called, from a list of names or a dict of some of them."""
-    if names is None:
-        names = {}
-    if isinstance(names, str) or not isinstance(names, (Mapping, Sequence, np.ndarray)):
-        raise OptionError(
-            f"names={names!r} is not allowed; use a list of {k} names, or a dict from cluster to "
-            "name."
-        )
-    if not isinstance(names, Mapping):
-        if len(names) != k:
-            raise OptionError(
-                f"names has {len(names)} names, and the model has {k} clusters; use a dict to name "
-                "some of them."
-            )
-        names = dict(enumerate(names))
-    if unknown := [t for t in names if isinstance(t, bool) or t not in range(k)]:
-        raise OptionError(
-            f"names[{unknown[0]!r}] names no cluster: this model has 0 to {k - 1}. See "
-            "voice.predict(X)."
-        )
-    for t, name in names.items():
-        if not isinstance(name, str) or not name.strip() or name in NO_NAMES:
-            raise OptionError(
-                f"names[{t}]={name!r} is not allowed; use a text, neither blank nor "
-                f"{listed(NO_NAMES)}."
-            )
-    called = [str(names.get(t, f"cluster {t}")) for t in range(k)]
-    if twice := [name for name in dict.fromkeys(called) if called.count(name) > 1]:
-        raise OptionError(f"names must differ; used twice: {listed(twice)}.")
-    return tuple(called)
 
 
 def _checked_range(learned: Learned, data: RowBlocks) -> tuple[Array, Array, Array]:

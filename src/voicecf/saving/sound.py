@@ -227,7 +227,7 @@ def _check_explainer(explainer: Any) -> None:
     _check_learned(learned)
     if hasattr(explainer, "_options"):
         try:
-            explainer._options()
+            explainer._options().cluster_names(learned.clustering.n_clusters)
         except VoiceError as error:
             raise SavingError(str(error)) from None
 

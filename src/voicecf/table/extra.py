@@ -39,8 +39,9 @@ class Extra:
     def beside(self, frame: Any, which: Ints) -> Any:
         """Return a narwhals frame with these columns of the rows `which`, in the user's order."""
         own = self.frame[which]
-        names = [name for name in self.names if name in own.columns or name in frame.columns]
-        return frame.with_columns(*own.iter_columns()).select(*names)
+        frame = frame.with_columns(*own.iter_columns())
+        columns = list(frame.columns)
+        return frame[:, [columns.index(name) for name in self.names if name in columns]]
 
 
 def read_with_extra(space: Space, X: Any, id: Any = None) -> Rows:

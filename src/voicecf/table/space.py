@@ -411,8 +411,9 @@ class Space:
     def table_numbers(self, columns: list[int], rows: Rows, which: Ints | None = None) -> Array:
         """Return the values of number columns in some rows of the user's table, all at once."""
         if rows.frame is not None:
-            sources = [self.columns[c].sources[0] for c in columns]
-            frame = rows.frame.select([self.frame_name(rows.frame, source) for source in sources])
+            sources, names = [self.columns[c].sources[0] for c in columns], rows.frame.columns
+            places = [names.index(self.frame_name(rows.frame, source)) for source in sources]
+            frame = rows.frame[:, places]
             values = (frame if which is None else frame[which]).to_numpy()
             if values.dtype.kind in "fiu":
                 return np.asarray(values, dtype=np.float64)
