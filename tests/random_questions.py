@@ -29,8 +29,8 @@ from sklearn.preprocessing import (
     RobustScaler,
     StandardScaler,
 )
-from test_typed_in import phrases, typed_in
 
+from test_typed_in import phrases, typed_in
 from voicecf import SHARK, Status, VoICE
 
 NUMBERS = ("age", "visits", "money", "score", "income")

@@ -44,8 +44,9 @@ df = pd.DataFrame({
 """
 # What the lines of "What you can ask" talk about, besides a table of three rows.
 MODEL = """
-voice = VoICE(KMeans(3, n_init=10, random_state=0)).fit(df[["age", "income"]].astype(float))
-df = df[["age", "income"]].astype(float).head(3)
+voice = VoICE(KMeans(3, n_init=10, random_state=0), ranking="columns")
+voice = voice.fit(df[["age", "income"]].astype(float))
+df = df[["age", "income"]].astype(float).head(3).assign(customer=["C-1", "C-2", "C-3"])
 model, scores = voice.model_, [2.0, 1.0]
 centers, w = voice.model_.cluster_centers_, [0.5, 0.5]
 """

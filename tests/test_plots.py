@@ -330,7 +330,7 @@ def test_an_infeasible_row_has_a_plane_towards_its_target():
     found = SegmentMap.from_voice(voice, WINES, Plane.most_telling(cf, 0), cf, 0)
     assert 0 in [cluster for cluster, _ in found.cells]
     assert found.end is None
-    assert found.title == "Row 0 cannot move from cluster 2 to cluster 0"
+    assert found.title == "Row 0 cannot move from cluster 2 to 0"
 
 
 def test_a_category_is_no_axis():
@@ -386,7 +386,7 @@ def test_a_card_without_an_answer_says_why():
     )
     card = ChangeCard.from_counterfactuals(cf, 0)
     assert card.changes == []
-    assert card.title == "Row 0 cannot move from cluster 1 to cluster 2."
+    assert card.title == "Row 0 cannot move from cluster 1 to 2."
     assert "may not change" in card.reason
     assert "unlock" in card.reason
     assert len(card.table()) == 0

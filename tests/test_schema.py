@@ -101,8 +101,9 @@ def test_every_number_is_the_one_in_the_arrays(cases, case):
     document = strict(cf)
     assert len(document["answers"]) == len(cf)
     for i, answer in enumerate(document["answers"]):
-        for name in ("row", "source", "target", "n_changed", "cardinality", "feasible"):
+        for name in ("row", "source", "target", "rank", "cardinality", "feasible"):
             assert answer[name] == getattr(cf, name)[i]
+        assert answer["n_changed"] == cf.rounded().n_changed[i]
         for name in ("cost", "rho", "tau", "alpha", "gap"):
             given, value = answer[name], getattr(cf, name)[i]
             assert (given is None and not np.isfinite(value)) or float(given) == value

@@ -121,7 +121,7 @@ class CFCLUST(Explainer):
         rows, source = learned.read(X)
         no_rules = Allowed.within(learned.space, learned.bounds)
         question = Question(learned, rows, source, no_rules, PAIRWISE)
-        pairs = Pairs.of(target, source, learned.n_clusters)
+        pairs = Pairs.of(target, source, learned)
 
         def project(question: Question, rows: Ints, targets: Ints) -> Answers:
             points, sources = question.points[rows], question.source[rows]

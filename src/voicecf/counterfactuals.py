@@ -40,10 +40,12 @@ class Counterfactuals:
     status : array of shape (n,)
         `Status` codes; ``Status(code).diagnosis`` explains one.
     cost : array of shape (n,)
-        The paper's D_w: weighted squared distance of the move, weights summing to 1.
+        The paper's D_w: weighted mean of the squared changes of the coordinates, with the model's
+        weights, which sum to 1, times the factors of the rule `costs`. An optimal answer is the
+        cheapest in the contracted cell of its target; without contraction, the cheapest that lands.
     n_changed : array of shape (n,)
-        Number of columns that change by more than 1e-9 of their observed range; a category counts
-        as one.
+        Number of columns whose values differ between the row and `to_frame`; a category counts as
+        one.
     cardinality : array of shape (n,)
         Number of columns that were allowed to change: r* for ``objective="prefix"``.
     rho, tau : array of shape (n,)
@@ -71,6 +73,8 @@ class Counterfactuals:
     >>> cf
     2 counterfactuals: 1 optimal, 1 already
     median cost 0.25, median number of changes 0.5
+    cost: weighted mean squared change, in units of the model's columns; the cheapest change that \
+lands in the target
       Row 0 moves from cluster 0 to 1 if age rises from 1 to 2.01; however much larger, the same \
 change still lands in cluster 1.
       Row 1 is in cluster 1 already; nothing has to change.
@@ -256,7 +260,8 @@ change still lands in cluster 1.
     def summary(self) -> Any:
         """Return a table with one line for each answer: clusters, status, cost, tolerance.
 
-        It is of the kind of frame that was explained; pandas for an array.
+        It is of the kind of frame that was explained; pandas for an array. `table` has the changed
+        values as well.
 
         Examples
         --------
@@ -267,17 +272,35 @@ change still lands in cluster 1.
            row  source  target   status  n_changed
         0    0       0       1  optimal          1
         """
-        columns = ("row", "source", "target", "feasible", "cost", "n_changed", "cardinality",
-                   "rho", "tau", "alpha", "gap", "usual", "rank")  # fmt: skip
-        found = {name: getattr(self, name) for name in columns}
-        found["status"] = np.array([Status(s).name.lower() for s in self.status], dtype=str)
-        return tables.table(found, self.kind)
+        return tables.summary(self.outcome, {name: getattr(self, name) for name in tables.MEASURES})
+
+    def table(self) -> Any:
+        """Return a table with one line for each answer, to be read by people.
+
+        Its columns are id (or row, if rows have no ids), source, target (by name, if clusters have
+        names), rank (if there are alternatives), status, cost and n_changed, and, for each column
+        that some answer changes, its values before and after, such as "age: from" and "age: to",
+        missing where an answer does not change it. They are the values of `rounded`, in the types
+        of the user's table.
+
+        Examples
+        --------
+        >>> from voicecf import VoICE
+        >>> voice = VoICE.from_centers(
+        ...     [[0.0, 0.0], [4.0, 0.0]], feature_names=["age", "income"], names=["loyal", "lapsed"]
+        ... )
+        >>> voice.explain([[1.0, 5.0]], target="lapsed").table().drop(columns="cost")
+           row source  target   status  n_changed  age: from  age: to
+        0    0  loyal  lapsed  optimal          1        1.0     2.01
+        """
+        return tables.one_line_each(rounded(self.outcome))
 
     def changes(self) -> Any:
         """Return a table with one line for each changed column of each answer.
 
-        Its columns are row, target, feature, from, to and delta. The costliest change of an answer
-        comes first.
+        Its columns are row (after id, if rows have ids), target, feature, from, to and delta. The
+        costliest change of an answer comes first. Values have the types of the user's table:
+        columns of whole numbers have whole numbers, categories their levels.
 
         Examples
         --------
@@ -294,8 +317,10 @@ change still lands in cluster 1.
 
         A changed number gets as few digits as possible: with all changes typed in, the model's own
         predict still puts the row into the target, and bounds and rules hold. If no short number
-        does that, it keeps all of its digits. Sentences, cards, JSON and the app print these
-        values. Cost, rho and gap are still those of the exact answers.
+        does that, it keeps all of its digits. Changes of up to 1/1000 of a column's observed range
+        are left out where the row lands without them; `n_changed` counts those that are left.
+        Sentences, cards, JSON and the app print these values. Cost, rho and gap are still those of
+        the exact answers.
 
         Examples
         --------
@@ -343,8 +368,9 @@ larger.
         There is one line for each changed column, the costliest first. The answer stays in its
         target's cell (contracted, if the explainer contracts) and within the rules as long as the
         column lies between low and high, in the user's units. What limits it there is in binds_low
-        and binds_high: "cluster 3", "bound", "rule", "step" or "data range", or "open" if nothing
-        does. For a category, other_levels lists the other levels that are valid as well.
+        and binds_high: a cluster, by its name or as "cluster 3", "bound", "rule", "step" or "data
+        range", or "open" if nothing does. For a category, other_levels lists the other levels that
+        are valid as well.
 
         Examples
         --------
@@ -401,6 +427,7 @@ larger.
             cost, changed = self.cost[self.feasible], self.n_changed[self.feasible]
             medians = np.median(cost), np.median(changed)
             lines.append("median cost {:.4g}, median number of changes {:g}".format(*medians))
+            lines.append(sentences.cost_in_words(self.outcome))
         lines += [f"  {line}" for line in sentences.lines(rounded(self.outcome[:3]))]
         if len(self) > 3:
             lines.append(f"  ... and {len(self) - 3} more; see .summary(), .changes(), .to_frame()")

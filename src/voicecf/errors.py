@@ -43,6 +43,10 @@ class EmptyClusterWarning(UserWarning):
     """A cluster has no rows in the data, so its cell cannot be contracted to them."""
 
 
+class RankingWarning(UserWarning):
+    """A ranking by weight does not rank: all weights are equal."""
+
+
 class VersionWarning(UserWarning):
     """A file was saved under another version of scikit-learn."""
 

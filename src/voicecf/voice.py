@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from numbers import Integral
 from typing import Any, Literal, Self
+from warnings import warn
 
 from voicecf.counterfactuals import Counterfactuals
-from voicecf.errors import OptionError, known_option
+from voicecf.errors import OptionError, RankingWarning, known_option
 from voicecf.geometry.arrays import Array, Ints
 from voicecf.geometry.cell import Cell
 from voicecf.geometry.clustering import Clustering
 from voicecf.geometry.region import Region
 from voicecf.learned.explainer import Explainer
-from voicecf.learned.fitting import Options, learn, learn_from_centers
+from voicecf.learned.fitting import NO_NAMES, Options, learn, learn_from_centers
 from voicecf.learned.members import MOST_COORDINATES
 from voicecf.parallel import Running
 from voicecf.rules.allowed import NO_RULES, Allowed, as_rules
@@ -30,8 +31,10 @@ from voicecf.table.stream import Stream
 class VoICE(Explainer):
     """Counterfactual explanations of a nearest-centroid clustering.
 
-    For a row of a table and a target cluster, `explain` finds the cheapest change that the model's
-    own predict puts into the target, with a certificate that no allowed change is cheaper.
+    For a row of a table and a target cluster, `explain` finds the cheapest allowed change into the
+    contracted cell of the target, with a certificate that no change into it is cheaper. The model's
+    own predict puts every answer into its target. By default cells are contracted so that answers
+    lie well inside; with ``contraction=1.0`` the answer is the cheapest change that lands.
 
     Parameters
     ----------
@@ -58,7 +61,8 @@ class VoICE(Explainer):
     ranking : "weights", "columns" or array of shape (columns,)
         Order of the columns for ``objective="prefix"``: by weight, highest first; as in the table;
         or by the given scores, highest first. If a step mixes columns, weights are taken through
-        it.
+        it. Equal weights rank no column before another: then the columns are taken as in the table,
+        and `explain` warns of that once.
     delta : float
         Small weight that is added to every feature in the metric, so that the answer is unique.
     margin : float in [0, 1)
@@ -67,6 +71,9 @@ class VoICE(Explainer):
     categories : dict, optional
         Columns of zeros and ones that together encode a category, by the name of the category:
         ``{"job": ["job_admin", "job_clerk"]}``. Encoders in the pipeline need no entry.
+    names : list of str or dict of int to str, optional
+        Names of the clusters, of all or of some: ``{0: "loyal", 1: "lapsed"}``. Sentences, cards
+        and plots print them, and wherever a cluster is given, its name will do.
 
     Attributes
     ----------
@@ -105,6 +112,7 @@ class VoICE(Explainer):
         delta: float = 1e-9,
         margin: float = 0.0,
         categories: Any = None,
+        names: Any = None,
     ) -> None:
         self.model = model
         self.contraction = contraction
@@ -115,6 +123,7 @@ class VoICE(Explainer):
         self.delta = delta
         self.margin = margin
         self.categories = categories
+        self.names = names
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn the bounds and the contraction of each cell; fit the model if it is not fitted.
@@ -246,21 +255,27 @@ class VoICE(Explainer):
         plausible: float | None = None,
         rules: Rules | dict[str, Any] | None = None,
         limit: int = LIMIT,
+        id: Any = None,
         n_jobs: int | None = None,
         progress: bool | None = None,
         **unknown: Any,
     ) -> Counterfactuals:
-        """Find, for every row, the cheapest allowed change that moves it to the target cluster.
+        """Find, for every row, the cheapest allowed change into the target's contracted cell.
+
+        The cost is the weighted mean of the squared changes, in the output of the pipeline's
+        scalers and encoders, with the model's weights. With ``VoICE(model, contraction=1.0)`` it is
+        the cheapest change that lands in the target; the default contraction asks for more, so that
+        answers lie well inside, and costs more.
 
         Parameters
         ----------
         X : array or frame of shape (n, d)
             Rows to explain. For a Dask DataFrame the result is one, too: see
             `voicecf.dask.explain`.
-        target : int, array of int, "nearest" or "each"
-            One cluster for all rows; a cluster for each row; for each row the other cluster that is
-            cheapest to move to; or all other clusters, which gives an answer for each pair of row
-            and target, targets ascending.
+        target : int or str, list or array of them, "nearest" or "each"
+            One cluster for all rows, by number or by name; a cluster for each row; for each row the
+            other cluster that is cheapest to move to; or all other clusters, which gives an answer
+            for each pair of row and target, targets ascending.
         objective : "cost", "prefix" or "fewest"
             "cost" minimises the cost. "prefix" lets only the first columns of the ranking change,
             as few of them as suffice. "fewest" minimises the number of changed columns, then the
@@ -310,6 +325,9 @@ class VoICE(Explainer):
             Largest number of boxes that the search over whole numbers, categories and subsets of
             columns examines for one row and target. If the search reaches it, the answer has
             ``Status.STOPPED``, and its `gap` tells how much better another could be.
+        id : column, optional
+            Column of X that names the rows, in sentences, tables and plots. The model must not use
+            it. If left out, the index of a pandas frame names them, unless it is 0, 1, 2, ...
         n_jobs : int, optional
             Number of threads; -1 is all cores. By default it is the environment variable
             ``OMP_NUM_THREADS`` or, if that is not set, all cores. Answers do not depend on it.
@@ -355,27 +373,44 @@ class VoICE(Explainer):
 
             return dask.explain(  # type: ignore[no-any-return]
                 self, X, target=target, objective=objective, deepen=deepen,
-                alternatives=alternatives, rules=rules, limit=limit, n_jobs=n_jobs,
+                alternatives=alternatives, rules=rules, limit=limit, id=id, n_jobs=n_jobs,
             )  # fmt: skip
         learned = self.learned_
         plain = objective == "cost" and rules is NO_RULES and not (deepen or alternatives)
+        nearest_or_each = isinstance(target, str) and target in NO_NAMES
+        if objective == "prefix":
+            self._warn_of_equal_weights()
         with running:
-            if plain and not isinstance(target, str) and learned.cells is not None:
-                return Counterfactuals(answer_in_one_pass(learned, X, target))
+            if plain and not nearest_or_each and learned.cells is not None:
+                return Counterfactuals(answer_in_one_pass(learned, X, target, id))
             searched = objective == "fewest" or alternatives > 0
-            question = self._question(X, rules, objective, int(limit), searched)
-            pairs = Pairs.of(target, question.source, learned.n_clusters)
+            question = self._question(X, id, rules, objective, int(limit), searched)
+            pairs = Pairs.of(target, question.source, learned)
             found = answer(question, pairs, deepen=deepen)
             if alternatives:
                 found = with_alternatives(found, alternatives)
             return Counterfactuals(found)
 
+    def _warn_of_equal_weights(self) -> None:
+        """Warn, once, that a ranking by weight is the order of the columns."""
+        learned = self.learned_
+        if not learned.ranks_equally or RankingWarning in learned.warned:
+            return
+        learned.warned.add(RankingWarning)
+        warn(
+            "all weights are equal, so they rank no column before another: columns are taken in "
+            "the table's order. Give a score for each column, the highest for the first to change, "
+            'with VoICE(model, ranking=[...]), or accept the order with ranking="columns".',
+            RankingWarning,
+            stacklevel=3,
+        )
+
     def _question(
-        self, X: Any, rules: Rules, objective: str, limit: int, searched: bool
+        self, X: Any, id: Any, rules: Rules, objective: str, limit: int, searched: bool
     ) -> Question:
         """Read rows and rules into coordinates."""
         learned = self.learned_
-        rows, source = learned.read(X)
+        rows, source = learned.read(X, id)
         allowed = Allowed.of(learned.space, rules, rows, learned.bounds, searched=searched)
         if learned.contract_bounds and not allowed.contractible:
             raise OptionError(
@@ -411,6 +446,7 @@ class VoICE(Explainer):
         plausible: float | None = None,
         rules: Rules | dict[str, Any] | None = None,
         limit: int = LIMIT,
+        id: Any = None,
         n_jobs: int | None = None,
         progress: bool | None = None,
         **unknown: Any,
@@ -453,12 +489,12 @@ class VoICE(Explainer):
         )
         _check_count(limit, "limit", 1)
         with Running(n_jobs, progress):
-            question = self._question(X, rules, "cost", int(limit), searched=True)
-            pairs = Pairs.of(target, question.source, self.learned_.n_clusters)
+            question = self._question(X, id, rules, "cost", int(limit), searched=True)
+            pairs = Pairs.of(target, question.source, self.learned_)
             return Counterfactuals(tradeoff(question, answer(question, pairs)))
 
-    def cell(self, target: int) -> Cell:
-        """Return the weighted Voronoi cell of a cluster.
+    def cell(self, target: int | str) -> Cell:
+        """Return the weighted Voronoi cell of a cluster, given by number or by name.
 
         Examples
         --------
@@ -469,7 +505,7 @@ class VoICE(Explainer):
         """
         return self.learned_.cell(self._cluster(target))
 
-    def region(self, target: int) -> Region:
+    def region(self, target: int | str) -> Region:
         """Return the region that answers lie in: the contracted cell of a cluster, within bounds.
 
         Examples
@@ -482,7 +518,7 @@ class VoICE(Explainer):
         """
         return self.learned_.region(self._cluster(target))
 
-    def neighbors(self, target: int) -> Ints:
+    def neighbors(self, target: int | str) -> Ints:
         """Return the clusters whose cells share a facet with a cluster's cell, ascending.
 
         The cells are those of the model, in its weighted metric and in the space that it clusters,
@@ -508,7 +544,7 @@ class VoICE(Explainer):
         return self.learned_.neighborhood(self._cluster(target)).facets.copy()
 
     def _cluster(self, target: Any) -> int:
-        return int(read_target(target, 1, self.learned_.n_clusters)[0])
+        return int(read_target(target, 1, self.learned_)[0])
 
 
 def _check_count(value: Any, where: str, least: int) -> None:

@@ -43,7 +43,7 @@ def _sentence(text: str) -> str:
 
 
 def _worded(text: str, names: Sequence[str]) -> str:
-    text = re.sub(r"\b[Rr]ow 0\b", "the row", text)
+    text = re.sub(r"\b[Rr]ow \d+\b", "the row", text)
     text = re.sub(r"\bcluster (\d+)\b", lambda m: names[int(m[1])], text)
     return re.sub(r"\bcluster\b", "segment", text)
 

@@ -330,7 +330,8 @@ class Job:
 
     def _question(self) -> dict[str, Any]:
         options = self.options
-        question = {"target": _target(options["target"]), "objective": options["objective"]}
+        names = self.model.learned_.names if self.model is not None else ()
+        question = {"target": _target(options["target"], names), "objective": options["objective"]}
         for name in ("deepen", "alternatives", "limit"):
             if options[name]:
                 question[name] = options[name]
@@ -385,12 +386,13 @@ def _column_types(voice: Explainer) -> dict[str, str]:
     return types
 
 
-def _target(target: Any) -> Any:
-    if target in ("nearest", "each") or isinstance(target, int):
+def _target(target: Any, names: tuple[str, ...]) -> Any:
+    if target in ("nearest", "each", *names) or isinstance(target, int):
         return target
     try:
         return int(target)
     except ValueError:
         raise OptionError(
-            f'--target {target}: use the number of a segment, "nearest" or "each".'
+            f"--target {target}: use the number of a segment, its name in the model that you give, "
+            '"nearest" or "each".'
         ) from None

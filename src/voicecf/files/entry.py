@@ -75,8 +75,8 @@ def explain_batches(
         Goes before the names of voicecf's own columns. By default nothing does, or ``voicecf_``
         if one of them has the name of a column of the user's.
     **question
-        `target` (one cluster, "nearest" or "each"), `objective`, `rules` and so on, as of
-        `VoICE.explain`.
+        `target` (one cluster or its name, "nearest" or "each"), `objective`, `rules` and so on, as
+        of `VoICE.explain`.
 
     Examples
     --------
@@ -130,7 +130,7 @@ class Answering:
         prefix: str | None = None,
     ) -> Answering:
         """Check a question against the columns of a stream, and work out what goes out."""
-        _check_target(question.get("target", "nearest"))
+        _check_target(question.get("target", "nearest"), voice.learned_.names)
         space, names = voice.space_, incoming.names
         _check_names(names)
         if not space.named:
@@ -186,8 +186,10 @@ class Answering:
         """Return the changed values of the explainer's columns, by name."""
         space = answers.outcome.space
         if not space.is_plain:
+            # Columns that the model does not know are taken as they came in, not from here.
             table = answers.to_frame()
-            return dict(zip(_fed(space, table.column_names), table.columns, strict=True))
+            known = dict(zip(_fed(space, table.column_names), table.columns, strict=True))
+            return {name: column for name, column in known.items() if name in space.sources}
         columns = np.ascontiguousarray(answers.points.T)
         known = dict(zip(space.sources, columns, strict=True))
         for column in space.columns:
@@ -210,9 +212,9 @@ class Answering:
         return str(self.incoming.names[self.voice.space_.sources.index(column.name)])
 
 
-def _check_target(target: Any) -> None:
+def _check_target(target: Any, names: tuple[str, ...]) -> None:
     one = isinstance(target, Integral) and not isinstance(target, bool)
-    if not one and target not in ("nearest", "each"):
+    if not one and not (isinstance(target, str) and target in ("nearest", "each", *names)):
         raise OptionError(
             f'target={target!r}: a stream takes one cluster for all rows, "nearest" or "each".'
         )

@@ -75,7 +75,7 @@ class Tally:
         outcome = answers.outcome
         moves = outcome.moves.copy()
         moves[~moved] = 0.0
-        changed = outcome.space.changed(moves, outcome.question.learned.smallest_change).sum(axis=0)
+        changed = (outcome.changes & moved[:, None]).sum(axis=0)
         np.square(moves, out=moves)
         price = moves.sum(axis=0) * outcome.question.weights
         for column, count in zip(outcome.space.columns, changed.tolist(), strict=True):

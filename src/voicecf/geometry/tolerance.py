@@ -25,7 +25,7 @@ class Tolerance:
     Attributes
     ----------
     changed : float
-        Relative to a column's spread. A move of at most this is no change.
+        Relative to a column's spread. A move of at most this tells no alternatives apart.
     move : float
         Relative to the length of a move. Bound on the rounding error of the solver itself.
     border : float

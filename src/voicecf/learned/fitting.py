@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any, Literal
@@ -16,6 +16,7 @@ from voicecf.errors import (
     ModelError,
     OptionError,
     known_option,
+    listed,
 )
 from voicecf.geometry.arrays import Array, Ints
 from voicecf.geometry.clustering import Clustering
@@ -34,6 +35,8 @@ from voicecf.table.stream import Stream
 
 # Smallest contraction that is learned from data.
 LEAST_ALPHA = 0.01
+# Targets that are no names of clusters.
+NO_NAMES = ("nearest", "each")
 
 
 @dataclass(frozen=True)
@@ -48,6 +51,7 @@ class Options:
     delta: float = 0.0
     margin: float = 0.0
     categories: Any = None
+    names: Any = None
 
     def check(self) -> None:
         """Raise OptionError if the value of an option is not allowed."""
@@ -64,6 +68,38 @@ class Options:
             raise OptionError(f"delta={self.delta!r} must be a positive number, such as 1e-9.")
         if not (_is_number(self.margin) and 0 <= self.margin < 1):
             raise OptionError(f"margin={self.margin!r} must be a number in [0, 1).")
+
+    def cluster_names(self, k: int) -> tuple[str, ...]:
+        """Return what each cluster is called, from a list of names or a dict of some of them."""
+        names = {} if self.names is None else self.names
+        if isinstance(names, str) or not isinstance(names, (Mapping, Sequence, np.ndarray)):
+            raise OptionError(
+                f"names={names!r} is not allowed; use a list of {k} names, or a dict from cluster "
+                "to name."
+            )
+        if not isinstance(names, Mapping):
+            if len(names) != k:
+                raise OptionError(
+                    f"names has {len(names)} names, and the model has {k} clusters; use a dict to "
+                    "name some of them."
+                )
+            names = dict(enumerate(names))
+        if unknown := [t for t in names if isinstance(t, bool) or t not in range(k)]:
+            raise OptionError(
+                f"names[{unknown[0]!r}] names no cluster: this model has 0 to {k - 1}. See "
+                "voice.predict(X)."
+            )
+        for t, name in names.items():
+            if not isinstance(name, str) or not name.strip() or name in NO_NAMES:
+                raise OptionError(
+                    f"names[{t}]={name!r} is not allowed; use a text, neither blank nor "
+                    f"{listed(NO_NAMES)}."
+                )
+        called = [str(names.get(t, f"cluster {t}")) for t in range(k)]
+        if len(set(called)) < k:
+            twice = [name for name in dict.fromkeys(called) if called.count(name) > 1]
+            raise OptionError(f"names must differ; used twice: {listed(twice)}.")
+        return tuple(called)
 
 
 def learn(X: Any, model: Any, options: Options) -> Learned:
@@ -137,9 +173,15 @@ def _without_data(model: Any, clustering: Clustering, space: Space, options: Opt
     learned = Learned(
         model, clustering, space, weights, clustering.centers, np.zeros(d),
         _default_bounds(space, options.bounds), np.full(k, fixed), np.arange(len(space.columns)),
-        options.delta, options.margin, options.contract_bounds,
+        options.delta, options.margin, options.contract_bounds, options.cluster_names(k),
     )  # fmt: skip
-    return replace(learned, ranking=_ranking(learned, options.ranking))
+    scores = _scores(learned, options.ranking)
+    by_weight = isinstance(options.ranking, str) and options.ranking == "weights"
+    return replace(
+        learned,
+        ranking=np.argsort(-scores, kind="stable"),
+        ranks_equally=by_weight and len(scores) > 1 and bool((scores == scores[0]).all()),
+    )
 
 
 def _checked_range(learned: Learned, labelled: Labelled) -> tuple[Array, Array, Array]:
@@ -222,8 +264,8 @@ def _contraction(learned: Learned, labelled: Labelled, options: Options) -> Arra
     return alpha
 
 
-def _ranking(learned: Learned, ranking: Any) -> Ints:
-    """Return the columns, the most important first."""
+def _scores(learned: Learned, ranking: Any) -> Array:
+    """Return a score for each column, the highest for the most important one."""
     columns = learned.space.columns
     if isinstance(ranking, str):
         share = learned.importance if ranking == "weights" else np.zeros_like(learned.weights)
@@ -237,7 +279,7 @@ def _ranking(learned: Learned, ranking: Any) -> Ints:
             raise OptionError(
                 f"ranking must be {len(columns)} scores, one per column; the highest comes first."
             )
-    return np.argsort(-scores, kind="stable")
+    return scores
 
 
 def _is_number(value: Any) -> bool:

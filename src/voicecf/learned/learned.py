@@ -20,6 +20,7 @@ from voicecf.learned.members import Members
 from voicecf.rules.allowed import DefaultBounds
 from voicecf.solver.neighbors import Neighborhood, neighborhood
 from voicecf.solver.projection import UnitConstraints
+from voicecf.table.extra import read_with_extra
 from voicecf.table.rows import Rows
 from voicecf.table.space import Space
 
@@ -59,6 +60,10 @@ class Learned:
         Every cell is contracted to at most 1 - margin.
     contract_bounds : bool
         Whether the box shrinks along with a cell.
+    names : tuple of str
+        What each cluster is called: the user's name for it, or "cluster 2".
+    ranks_equally : bool
+        Whether the ranking was to be by weight, but all columns have the same one.
     members : Members or None
         How the members of each cluster vary; None without data, or if there are too many clusters
         and coordinates.
@@ -76,6 +81,8 @@ class Learned:
     delta: float = 0.0
     margin: float = 0.0
     contract_bounds: bool = False
+    names: tuple[str, ...] = ()
+    ranks_equally: bool = False
     members: Members | None = None
 
     @property
@@ -84,13 +91,18 @@ class Learned:
         return self.clustering.n_clusters
 
     @property
+    def has_names(self) -> bool:
+        """Whether the user has named some of the clusters."""
+        return any(name != f"cluster {t}" for t, name in enumerate(self.names))
+
+    @property
     def metric(self) -> Array:
         """Weights of the coordinates in the solver: w + delta."""
         return self.weights + self.delta
 
     @cached_property
     def smallest_change(self) -> Array:
-        """For each coordinate, the largest move that does not count as a change."""
+        """For each coordinate, the largest move that does not tell alternatives apart."""
         return TOLERANCE.changed * self.spread
 
     @property
@@ -101,9 +113,9 @@ class Learned:
             return self.weights
         return np.asarray(self.clustering.weights @ mixing.matrix**2)
 
-    def read(self, X: Any) -> tuple[Rows, Ints]:
+    def read(self, X: Any, id: Any = None) -> tuple[Rows, Ints]:
         """Return the user's table as rows, and the cluster of each row."""
-        rows = self.space.read(X)
+        rows = read_with_extra(self.space, X, id)
         source = self.labels(rows)
         # The output of the pipeline's steps can be large and is needed for the labels only.
         return (rows if rows.raw is None else replace(rows, raw=None)), source
@@ -225,6 +237,11 @@ class Learned:
         if not _fit_one_table(clustering.centers[:, clustering.weights > 0]):
             return None
         return clustering.cells(self.contractions, self.delta)
+
+    @cached_property
+    def warned(self) -> set[type[Warning]]:
+        """Warnings that have been given, each of which is given once."""
+        return set()
 
     def neighborhood(self, target: int) -> Neighborhood:
         """Return the clusters around a cell, which are cached."""

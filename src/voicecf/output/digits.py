@@ -18,6 +18,8 @@ from voicecf.table.rows import Rows, side_of
 # Rounding starts BELOW decimal places after the first digit of a change, so that it alters the
 # change by at most a hundredth; PLACES decimal places are tried.
 BELOW, PLACES = 2, 13
+# Changes up to this share of a column's observed range are left out if the others suffice.
+NEGLIGIBLE = 1e-3
 
 
 def rounded(answers: Outcome) -> Outcome:
@@ -26,14 +28,14 @@ def rounded(answers: Outcome) -> Outcome:
     if n == 0:
         return answers
     values = np.column_stack([_floats(after) for after in answers.values[1]])
-    touched = space.changed(answers.moves, np.zeros(space.n_coordinates))
+    touched = answers.changes.copy()
     points = answers.points.astype(np.float64)
     rows = np.flatnonzero(answers.feasible & (answers.status != Status.ALREADY))
     rows = rows[answers.changes[rows].any(axis=1)]
-    for candidate_of in _candidates(answers):
+    for candidate_of, columns in _attempts(answers):
         if not len(rows):
             break
-        candidate, changed = candidate_of(rows), answers.changes[rows]
+        candidate, changed = candidate_of(rows), columns[rows]
         typed_in = _typed_in(answers, rows, candidate, changed)
         read = space.read_again(typed_in)
         lands = _lands(answers, rows, read)
@@ -41,12 +43,37 @@ def rounded(answers: Outcome) -> Outcome:
         values[done], touched[done] = candidate[lands], changed[lands]
         points[done] = _coordinates(answers, done, read.points[lands], changed[lands])
         rows = rows[~lands]
-    return replace(
+    short = replace(
         answers,
         output=_typed_in(answers, np.arange(n), values, touched),
         points=points.astype(answers.points.dtype, copy=False),
-        smallest=np.zeros(space.n_coordinates),
     )
+    return replace(short, n_changed=short.changes.sum(axis=1))
+
+
+def _attempts(answers: Outcome) -> Iterator[tuple[Any, Mask]]:
+    """Yield functions from rows to rounded values, and masks of the columns that change.
+
+    First, with the fewest digits, small changes are left out.
+    """
+    candidates = list(_candidates(answers))
+    large = answers.changes & ~_negligible(answers)
+    if (large != answers.changes).any():
+        yield from ((candidate_of, large) for candidate_of in candidates[:2])
+    yield from ((candidate_of, answers.changes) for candidate_of in candidates)
+
+
+def _negligible(answers: Outcome) -> Mask:
+    """Tell which numbers change by so little that the row's own value may do as well.
+
+    It may not if it is out of bounds, and one change of each answer is always kept.
+    """
+    learned, every = answers.question.learned, np.arange(len(answers))
+    before = np.column_stack([_floats(values) for values in answers.values[0]])
+    small = ~answers.space.changed(answers.moves, NEGLIGIBLE * learned.spread)
+    small &= _inside(answers, every, before) == before  # False for a category, or if missing
+    small[~(answers.changes & ~small).any(axis=1)] = False
+    return small
 
 
 def _candidates(answers: Outcome) -> Iterator[Any]:
@@ -124,7 +151,7 @@ def _typed_in(answers: Outcome, rows: Ints, values: Array, touched: Mask) -> Row
 
 def _lands(answers: Outcome, rows: Ints, read: Rows) -> Mask:
     """Tell which rows, read again, are in their target by a safe margin and satisfy the rules."""
-    learned, allowed = answers.question.learned, answers.question.allowed
+    learned = answers.question.learned
     _, doubtful = learned.clustering.nearest(read.seen)
     lands = (learned.labels(read) == answers.target[rows]) & ~doubtful
     return np.asarray(lands & answers.question.holds(answers.row[rows], answers.target[rows], read))

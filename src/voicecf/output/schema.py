@@ -10,9 +10,11 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import numpy as np
 
+from voicecf.output.calling import cluster_name
 from voicecf.output.digits import rounded
 from voicecf.output.sentences import sentence
 from voicecf.output.tables import changed_rows
+from voicecf.output.values import typed_values
 from voicecf.search.outcome import Outcome
 from voicecf.status import Status
 
@@ -28,6 +30,16 @@ _NUMBER = {"type": ["number", "null"], "description": "null if there is no such 
 _NUMBER_OR_INFINITY = {
     "anyOf": [{"type": ["number", "null"]}, {"const": "Infinity"}],
     "description": 'null if there is no answer; the string "Infinity" if there is no limit.',
+}
+_COST = {
+    **_NUMBER,
+    "description": (
+        "Weighted mean of the squared changes, in the units of the columns after the scalers and "
+        "encoders of the model: the weights are the model's and sum to 1, times the factors of "
+        "the rule costs. An optimal answer is the cheapest in the target's cell contracted by "
+        "alpha, so that it stays well inside; with alpha 1 it is the cheapest that lands. null "
+        "if there is no answer."
+    ),
 }
 _VALUE = {
     "type": ["number", "string", "boolean", "null"],
@@ -49,20 +61,27 @@ _CHANGE = {
 }
 _ANSWER = {
     "row": {**_COUNT, "description": "Position of the row in the input."},
+    "id": {**_VALUE, "description": "Id of the row in the user's table; null if it has none."},
     "source": {**_INTEGER, "description": "Cluster of the row."},
     "target": {**_INTEGER, "description": "Cluster of the answer."},
+    "source_name": {"type": "string", "description": 'What the source is called: "cluster 2".'},
+    "target_name": {"type": "string", "description": 'What the target is called: "cluster 2".'},
+    "rank": {
+        **_COUNT,
+        "description": "0 for the best answer of a row and target, 1, 2, ... for alternatives.",
+    },
     "status": {"enum": [status.name.lower() for status in Status]},
     "diagnosis": {
         "type": "string",
         "description": "What the status means, and what to do about it.",
     },
     "feasible": {"type": "boolean"},
-    "cost": _NUMBER,
-    "n_changed": _COUNT,
+    "cost": _COST,
+    "n_changed": {**_COUNT, "description": "Number of columns in changes."},
     "cardinality": {**_INTEGER, "description": "Number of columns that were allowed to change."},
     "rho": _NUMBER_OR_INFINITY,
     "tau": _NUMBER_OR_INFINITY,
-    "alpha": _NUMBER,
+    "alpha": {**_NUMBER, "description": "Contraction of the target's cell; 1 is none."},
     "gap": _NUMBER,
     "usual": {
         "type": ["number", "null"],
@@ -132,11 +151,16 @@ def as_json(outcome: Outcome, *, indent: int | None = None) -> str:
     frame = nw.from_native(changed_rows(short), eager_only=True)
     texts = _texts(list(frame.columns))
     rows = [dict(zip(texts.values(), map(_value, row), strict=True)) for row in frame.rows()]
+    changes, series = _changes(short, texts), short.rows.ids(short.row)
+    ids = [None] * len(short) if series is None else series.to_list()
     document = {
         "format": FORMAT,
         "version": VERSION,
         "columns": list(texts.values()),
-        "answers": [_answer(short, i, row, texts) for i, row in enumerate(rows)],
+        "answers": [
+            _answer(short, i, row, change, own_id)
+            for i, (row, change, own_id) in enumerate(zip(rows, changes, ids, strict=True))
+        ],
     }
     return json.dumps(document, indent=indent, allow_nan=False)
 
@@ -152,13 +176,19 @@ def _texts(names: list[Any]) -> dict[Any, str]:
     return {name: texts[name] for name in names}
 
 
-def _answer(found: Outcome, i: int, row: dict[str, Any], texts: dict[Any, str]) -> dict[str, Any]:
-    """Return answer i; `row` has its values by column, `texts` the columns' names as text."""
+def _answer(
+    found: Outcome, i: int, row: dict[str, Any], changes: list[Any], own_id: Any
+) -> dict[str, Any]:
+    """Return answer i; `row` has its values by column."""
     status = Status(int(found.status[i]))
     has_row = status not in WITHOUT_ROW
-    counts = ("row", "source", "target", "n_changed", "cardinality")
-    alpha = found.question.learned.alpha[found.target[i]]
+    counts = ("row", "source", "target", "rank", "n_changed", "cardinality")
+    learned = found.question.learned
+    alpha = learned.alpha[found.target[i]]
     answer = {
+        "id": _value(own_id),
+        "source_name": cluster_name(learned, found.source[i]),
+        "target_name": cluster_name(learned, found.target[i]),
         "status": status.name.lower(),
         "diagnosis": status.diagnosis,
         "feasible": bool(found.feasible[i]),
@@ -171,31 +201,23 @@ def _answer(found: Outcome, i: int, row: dict[str, Any], texts: dict[Any, str]) 
         "tau": _number_or_infinity(found.rho[i] - 1.0),
         "text": sentence(found, i),
         "values": row if has_row else None,
-        "changes": _changes(found, i, row, texts) if has_row else [],
+        "changes": changes if has_row else [],
     }
     return {key: answer[key] for key in _ANSWER}
 
 
-def _changes(outcome: Outcome, i: int, row: dict[str, Any], texts: dict[Any, str]) -> list[Any]:
-    """Return the changes of an answer, the costliest first; `row` has its values by column."""
-    found = []
-    for c in outcome.changed(i):
-        column = outcome.space.columns[c]
-        name = texts.get(column.name, str(column.name))
-        before, after = (
-            _typed(values[c][i], column.whole, row.get(name)) for values in outcome.values
-        )
-        delta = _number(float(f"{outcome.deltas[i, c]:.12g}"))
-        found.append({"column": name, "from": before, "to": after, "delta": delta})
+def _changes(outcome: Outcome, texts: dict[Any, str]) -> list[list[Any]]:
+    """Return the changes of each answer, the costliest first; `texts` has the columns' names."""
+    typed = [typed_values(outcome, c) for c in range(len(outcome.space.columns))]
+    found: list[list[Any]] = [[] for _ in range(len(outcome))]
+    for i, changes in enumerate(found):
+        for c in outcome.changed(i):
+            name = outcome.space.names[c]
+            before, after = (_value(values[i]) for values in typed[c])
+            delta = _number(float(f"{outcome.deltas[i, c]:.12g}"))
+            text = texts.get(name, str(name))
+            changes.append({"column": text, "from": before, "to": after, "delta": delta})
     return found
-
-
-def _typed(value: Any, whole: bool, like: Any) -> Any:
-    """Return a JSON value; whole columns give integers, or truth values if `like` is one."""
-    value = _value(value)
-    if whole and isinstance(value, float) and value.is_integer():
-        return bool(value) if isinstance(like, bool) else int(value)
-    return value
 
 
 def _number(value: Any) -> float | None:

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from voicecf.output.calling import cluster_name, move, opening, row_name
 from voicecf.output.digits import decimal
-from voicecf.output.wording import exact, joined
+from voicecf.output.wording import exact, joined, legible
 from voicecf.search.outcome import Outcome
 from voicecf.search.solving import aim_at
 from voicecf.status import Status
@@ -21,46 +22,72 @@ FAR = 1e6
 CAREFUL = 1e-6
 # A sentence says so if less than this share of the target's members are as extreme as the answer.
 RARE = 0.05
+# What an answer is the best of, for each objective.
+BEST = {
+    "cost": "the cheapest change",
+    "prefix": "the cheapest change of the first columns of the ranking",
+    "fewest": "the fewest changes, then the cheapest,",
+}
 # How a sentence about a row without an answer starts.
 FAILURES = {
-    Status.INFEASIBLE: "Row {row} cannot {move}.",
-    Status.UNRESOLVED: "It is not known whether row {row} can {move}.",
-    Status.MISSED: "Row {row} does not {move}.",
+    Status.INFEASIBLE: "{row} cannot {move}",
+    Status.UNRESOLVED: "it is not known whether {row} can {move}",
+    Status.MISSED: "{row} does not {move}",
 }
 
 
 def sentence(outcome: Outcome, i: int) -> str:
     """Describe answer i, its values with all the digits that they have in `outcome`."""
-    row, target = outcome.row[i], outcome.target[i]
+    title, status = short_title(outcome, i), Status(outcome.status[i])
+    if status == Status.ALREADY:
+        return f"{title}; nothing has to change."
+    if not outcome.feasible[i]:
+        return f"{title}. {status.diagnosis}"
+    if outcome.n_changed[i] == 0:
+        return f"{title} with a change that is too small to count."
+    changes = joined([_phrase(outcome, i, c) for c in outcome.changed(i)])
+    target = cluster_name(outcome.question.learned, outcome.target[i])
+    notes = limit(outcome, i, f"in {target}"), rarity(outcome, i)
+    return f"{title} if {'; '.join(filter(None, (changes, *notes)))}."
+
+
+def short_title(outcome: Outcome, i: int) -> str:
+    """Say in a few words what becomes of the row of answer i."""
+    row, learned = row_name(outcome.rows, outcome.row[i]), outcome.question.learned
+    source, target = outcome.source[i], outcome.target[i]
     status = Status(outcome.status[i])
     if status == Status.ALREADY:
-        return f"Row {row} is in cluster {target} already; nothing has to change."
-    if not outcome.feasible[i]:
-        start = FAILURES[status].format(row=row, move=_move(outcome, i, "move"))
-        return f"{start} {status.diagnosis}"
-    if outcome.n_changed[i] == 0:
-        return f"Row {row} {_move(outcome, i)} with a change that is too small to count."
-    changes = joined([_phrase(outcome, i, c) for c in outcome.changed(i)])
-    notes = limit(outcome, i, f"in cluster {target}"), rarity(outcome, i)
-    return f"Row {row} {_move(outcome, i)} if {'; '.join(filter(None, (changes, *notes)))}."
+        return opening(f"{row} is in {cluster_name(learned, target)} already")
+    if outcome.feasible[i]:
+        return opening(f"{row} {move(learned, source, target)}")
+    return opening(FAILURES[status].format(row=row, move=move(learned, source, target, "move")))
+
+
+def cost_in_words(outcome: Outcome) -> str:
+    """Say what the cost measures, and which region the answers are the cheapest of."""
+    question = outcome.question
+    columns = "columns" if outcome.space.steps is None else "scaled columns"
+    factors = ", times the given costs" * bool((question.allowed.factors != 1.0).any())
+    cost = f"cost: weighted mean squared change, in units of the model's {columns}{factors}"
+    if question.objective not in BEST:
+        return cost
+    best = BEST[question.objective]
+    alpha = question.learned.contractions[outcome.target[outcome.feasible]]
+    if (alpha == 1.0).all():
+        return f"{cost}; {best} that lands in the target"
+    ends = [f"{alpha.min():.3g}", f"{alpha.max():.3g}"]
+    contraction = " to ".join(dict.fromkeys(ends))
+    return f"{cost}; contraction {contraction}: {best} that stays well inside the target"
 
 
 def lines(outcome: Outcome) -> Iterator[str]:
     """Yield a sentence for each answer; one with many changes only counts them."""
     for i in range(len(outcome)):
         if outcome.feasible[i] and outcome.n_changed[i] > NAMED:
-            move = f"Row {outcome.row[i]} {_move(outcome, i)}"
-            yield f"{move} with {outcome.n_changed[i]} changes; see .text({i})"
+            title = short_title(outcome, i)
+            yield f"{title} with {outcome.n_changed[i]} changes; see .text({i})"
         else:
             yield sentence(outcome, i)
-
-
-def _move(outcome: Outcome, i: int, verb: str = "moves") -> str:
-    """Say where the row of an answer goes."""
-    source, target = outcome.source[i], outcome.target[i]
-    if source == target:
-        return f"{verb} deeper into cluster {target}"
-    return f"{verb} from cluster {source} to {target}"
 
 
 def _phrase(outcome: Outcome, i: int, c: int) -> str:
@@ -97,7 +124,8 @@ def rarity(outcome: Outcome, i: int) -> str:
     if not share < RARE:  # NaN if nothing is known of the members
         return ""
     few = f"only {100 * share:.2g} %" if share > 0 else "none"
-    return f"unusual: {few} of the members of cluster {outcome.target[i]} are as extreme"
+    target = cluster_name(outcome.question.learned, outcome.target[i])
+    return f"unusual: {few} of the members of {target} are as extreme"
 
 
 def largest_multiple(outcome: Outcome, i: int) -> float | None:
@@ -124,12 +152,6 @@ def _has_multiples(outcome: Outcome, i: int, c: int) -> bool:
     if splits is not None and c in splits.columns(outcome.space):
         return False
     return column.kind == "number" and column.affine and not np.isnan(outcome.values[0][c][i])
-
-
-def legible(name: Any) -> str:
-    """Return a column's name, quoted if it is blank or has characters that do not print."""
-    text = str(name)
-    return text if text.strip() and text.isprintable() else repr(text)
 
 
 def _level_text(level: Any) -> str:

@@ -1,4 +1,4 @@
-"""Answers as tables: the changed rows, and one line for each changed column."""
+"""Answers as tables: the changed rows, a line for each answer, a line for each changed column."""
 
 from __future__ import annotations
 
@@ -9,12 +9,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from voicecf.geometry.arrays import Ints
+from voicecf.output.calling import cluster_name
+from voicecf.output.values import column_types, typed_cells, typed_values, written
 from voicecf.search.outcome import Outcome
+from voicecf.status import Status
 from voicecf.table.frames import emptied, indexed, table, typed
 
-__all__ = ["cells", "changed_rows", "changes", "table"]
+__all__ = ["changed_rows", "changes", "one_line_each", "summary"]
 
-_FLOATS = {np.dtype(np.float64): nw.Float64, np.dtype(np.float32): nw.Float32}
+# Measures of an answer in `summary`, after its row, source and target.
+MEASURES = (
+    "feasible", "cost", "n_changed", "cardinality", "rho", "tau", "alpha", "gap", "usual", "rank",
+)  # fmt: skip
 
 
 def changed_rows(outcome: Outcome) -> Any:
@@ -32,7 +38,18 @@ def changed_rows(outcome: Outcome) -> Any:
         columns = dict(zip(space.sources, typed(output.array), strict=True))
         frame = nw.from_native(table(columns), eager_only=True)
     names = [space.frame_name(frame, s) for column in space.columns for s in column.sources]
-    return indexed(emptied(frame, names, outcome.missing).to_native(), rows.kind, outcome.row)
+    frame = emptied(frame, names, outcome.missing)
+    if rows.extra is not None:
+        frame = rows.extra.beside(frame, outcome.row)
+    return indexed(frame.to_native(), rows.kind, outcome.row)
+
+
+def summary(outcome: Outcome, measures: dict[str, NDArray[Any]]) -> Any:
+    """Return a table of measures, one line for each answer; see `Counterfactuals.summary`."""
+    status = np.array([Status(s).name.lower() for s in outcome.status], dtype=str)
+    columns = {"row": outcome.row, "source": outcome.source, "target": outcome.target}
+    found = table({**columns, **measures, "status": status}, outcome.rows.kind)
+    return _with_ids(found, outcome, outcome.row)
 
 
 def changes(outcome: Outcome) -> Any:
@@ -41,37 +58,47 @@ def changes(outcome: Outcome) -> Any:
     answer = np.repeat(np.arange(len(outcome)), [len(columns) for columns in changed])
     feature = np.concatenate([*changed, np.empty(0, dtype=np.int64)]).astype(np.int64)
     names = [outcome.space.names[f] for f in feature]
-    textual = all(isinstance(name, str) for name in outcome.space.names)
+    kinds = {type(name) for name in outcome.space.names}
     columns = {
-        "row": outcome.row[answer],
-        "target": outcome.target[answer],
-        "feature": np.array(names, dtype=str) if textual else _objects(names),
-        **cells(outcome, answer, feature),
-        "delta": outcome.deltas[answer, feature],
+        "row": (outcome.row[answer], {int}),
+        "target": (outcome.target[answer], {int}),
+        "feature": (_objects(names), kinds),
+        **typed_cells(outcome, answer, feature),
+        "delta": (outcome.deltas[answer, feature], {float}),
     }
-    schema = {"row": nw.Int64, "target": nw.Int64, "feature": nw.String}
-    for name in ("from", "to", "delta"):
-        schema[name] = _FLOATS.get(columns[name].dtype, nw.String)
-    return table(columns, outcome.rows.kind, schema if textual else None)
+    return _with_ids(written(columns, outcome.rows.kind), outcome, outcome.row[answer])
 
 
-def cells(outcome: Outcome, answer: Ints, feature: Ints) -> dict[str, NDArray[Any]]:
-    """Return the values before and after of some cells; as text if some column is a category."""
-    if outcome.space.is_plain:
-        before = outcome.rows.points.astype(outcome.points.dtype, copy=False)
-        return {
-            "from": before[outcome.row[answer], feature],
-            "to": outcome.points[answer, feature],
-        }
-    numeric = all(column.kind == "number" for column in outcome.space.columns)
-    found = {}
-    for name, values in zip(("from", "to"), outcome.values, strict=True):
-        column = [values[f][a] for a, f in zip(answer, feature, strict=True)]
-        if numeric:
-            found[name] = np.array(column, dtype=np.float64)
-        else:
-            found[name] = np.array([_as_text(value) for value in column], dtype=object)
-    return found
+def one_line_each(outcome: Outcome) -> Any:
+    """Return a table with one line for each answer; see `Counterfactuals.table`."""
+    rows, learned = outcome.rows, outcome.question.learned
+    columns: dict[str, Any] = {"row": (outcome.row, {int})}
+    for name, clusters in (("source", outcome.source), ("target", outcome.target)):
+        columns[name] = (clusters, {int})
+        if learned.has_names:
+            columns[name] = (_objects([cluster_name(learned, t) for t in clusters]), {str})
+    if outcome.rank.any():
+        columns["rank"] = (outcome.rank, {int})
+    columns["status"] = (_objects([Status(s).name.lower() for s in outcome.status]), {str})
+    columns["cost"] = (outcome.cost, {float})
+    columns["n_changed"] = (outcome.n_changed, {int})
+    for c in np.flatnonzero(outcome.changes.any(axis=0)).tolist():
+        kinds = column_types(outcome, [c])
+        for side, values in zip(("from", "to"), typed_values(outcome, c), strict=True):
+            values[~outcome.changes[:, c]] = None
+            columns[f"{outcome.space.names[c]}: {side}"] = (values, kinds)
+    found = _with_ids(written(columns, rows.kind), outcome, outcome.row)
+    frame = nw.from_native(found, eager_only=True)
+    return frame.drop("row").to_native() if "id" in frame.columns else found
+
+
+def _with_ids(native: Any, outcome: Outcome, which: Ints) -> Any:
+    """Return a table with the ids of the rows `which`, if they have any, in front."""
+    ids = outcome.rows.ids(which)
+    if ids is None:
+        return native
+    frame = nw.from_native(native, eager_only=True)
+    return frame.with_columns(ids).select("id", *frame.columns).to_native()
 
 
 def _objects(values: list[Any]) -> NDArray[Any]:
@@ -80,13 +107,3 @@ def _objects(values: list[Any]) -> NDArray[Any]:
     for i, value in enumerate(values):
         array[i] = value
     return array
-
-
-def _as_text(value: Any) -> str | None:
-    """Return a value as text; None where it is missing."""
-    if value is None or value != value:
-        return None
-    if isinstance(value, float):
-        whole = value == np.rint(value) and abs(value) < 1e15
-        return f"{value:.0f}" if whole else repr(float(value))
-    return str(value)

@@ -46,3 +46,16 @@ def joined(phrases: Sequence[str], last: str = "and") -> str:
     if len(phrases) < 2:
         return "".join(phrases)
     return f"{', '.join(phrases[:-1])} {last} {phrases[-1]}"
+
+
+def legible(name: Any) -> str:
+    """Return a name or a value as text, quoted if it is blank or has characters that do not print.
+
+    Examples
+    --------
+    >>> from voicecf.output.wording import legible
+    >>> legible("age"), legible(" ")
+    ('age', "' '")
+    """
+    text = str(name)
+    return text if text.strip() and text.isprintable() else repr(text)

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import narwhals.stable.v2 as nw
 import numpy as np
 
-from voicecf.output.sentences import limit
+from voicecf.output.calling import cluster_name, opening
+from voicecf.output.sentences import limit, short_title
 from voicecf.output.wording import exact
 from voicecf.plots.display import Display, canvas
 from voicecf.plots.sheet import FOOTER, HEADER, ROW, WIDTH, Sheet
@@ -45,7 +46,7 @@ class Change:
         Between which it may lie while the answer stays in its target, the other columns held;
         infinite where nothing binds, NaN for a category or where it is not known.
     binds_low, binds_high : str
-        What is in the way there: "cluster 3", "bound", "rule", "step", "data range" or "open".
+        What is in the way there: a cluster, "bound", "rule", "step", "data range" or "open".
     other_levels : str
         Of a category: levels that would do as well.
     share : float
@@ -85,6 +86,8 @@ class ChangeCard(Display):
     changes : list of Change
         Empty where nothing changes, or nothing can be done.
     row, source, target : int
+    target_name : str
+        What the target is called.
     status : Status
     cost, rho : float
     title, subtitle : str
@@ -99,7 +102,7 @@ class ChangeCard(Display):
     >>> voice = VoICE.from_centers([[0.0, 0.0], [4.0, 0.0]], feature_names=["age", "income"])
     >>> card = ChangeCard.from_counterfactuals(voice.explain([[1.0, 5.0]], target=1), 0)
     >>> card.title
-    'Row 0 moves from cluster 0 to cluster 1 if one column changes.'
+    'Row 0 moves from cluster 0 to 1 if one column changes.'
     >>> [(change.column, change.texts, change.binds_low) for change in card.changes]
     [('age', ('1', '2.01'), 'cluster 0')]
     """
@@ -115,6 +118,7 @@ class ChangeCard(Display):
     subtitle: str
     reason: str = ""
     kind: Kind | None = None
+    target_name: str = ""
 
     @classmethod
     def from_counterfactuals(cls, cf: Counterfactuals, i: int = 0) -> ChangeCard:
@@ -127,6 +131,7 @@ class ChangeCard(Display):
             target=int(cf.target[i]), status=status, cost=float(cf.cost[i]), rho=float(cf.rho[i]),
             title=_title(cf, i, len(changes)), subtitle=_subtitle(cf, i, changes),
             reason="" if cf.feasible[i] else _reason(cf, i), kind=cf.kind,
+            target_name=cluster_name(cf.outcome.question.learned, cf.target[i]),
         )  # fmt: skip
 
     def table(self) -> Any:
@@ -197,17 +202,14 @@ def _ranges(cf: Counterfactuals, i: int) -> dict[str, list[Any]]:
 
 
 def _title(cf: Counterfactuals, i: int, n: int) -> str:
-    who, source, target = f"Row {cf.row[i]}", cf.source[i], cf.target[i]
+    title = short_title(cf.outcome, i)
     if Status(cf.status[i]) == Status.ALREADY:
-        return f"{who} is in cluster {target} already; nothing has to change."
+        return f"{title}; nothing has to change."
     if not cf.feasible[i]:
-        return f"{who} cannot move from cluster {source} to cluster {target}."
+        return f"{title}."
     if n == 0:
-        return f"{who} moves to cluster {target} with a change that is too small to count."
-    moves = f"moves from cluster {source} to cluster {target}"
-    if source == target:
-        moves = f"moves deeper into cluster {target}"
-    return f"{who} {moves} if {'one column changes' if n == 1 else f'{n} columns change'}."
+        return f"{title} with a change that is too small to count."
+    return f"{title} if {'one column changes' if n == 1 else f'{n} columns change'}."
 
 
 def _subtitle(cf: Counterfactuals, i: int, changes: list[Change]) -> str:
@@ -224,6 +226,5 @@ def _reason(cf: Counterfactuals, i: int) -> str:
     if status == Status.INFEASIBLE and cf.outcome.question.objective != PAIRWISE:
         text = cf.reason(i).text
         # The title has said that it cannot move.
-        _, _, why = text.partition(": ")
-        return why[:1].upper() + why[1:] if text.startswith("Row ") and why else text
+        return opening(text.removeprefix(short_title(cf.outcome, i)).removeprefix(": "))
     return status.diagnosis

@@ -10,6 +10,7 @@ import numpy as np
 
 from voicecf.errors import ColumnError, DataError, known_column, listed
 from voicecf.geometry.arrays import Array
+from voicecf.output.calling import cluster_name, row_name
 from voicecf.output.wording import joined
 from voicecf.plots.words import legible
 from voicecf.status import Status
@@ -114,7 +115,7 @@ class Plane:
         """Return the plane of two number columns, the others held at the row of answer i."""
         i = cf._at(i)
         return cls._of_columns(
-            cf.outcome.space, _picked(cf, i), _pair(cf.outcome.space, x, y), f"row {cf.row[i]}"
+            cf.outcome.space, _picked(cf, i), _pair(cf.outcome.space, x, y), _name(cf, i)
         )
 
     @classmethod
@@ -144,7 +145,7 @@ class Plane:
         nothing changes, it goes through the centre of the target instead.
         """
         i, learned = cf._at(i), cf.outcome.question.learned
-        start, name = cf.outcome.question.points[cf.row[i]], f"row {cf.row[i]}"
+        start, name = cf.outcome.question.points[cf.row[i]], _name(cf, i)
         metric = learned.weights + LEAST_WEIGHT
         first, towards = _first_direction(cf, i, learned)
         frozen = _frozen(cf, i)
@@ -153,7 +154,9 @@ class Plane:
         length = np.sqrt(metric @ second**2)
         second = second * (size / length) if length > 0 else second
         dual = np.array([metric * first, metric * second]) / (metric @ first**2)
-        end = "its answer" if towards is None else f"the centre of cluster {towards}"
+        end = "its answer"
+        if towards is not None:
+            end = f"the centre of {cluster_name(learned, towards)}"
         across = _told(cf.outcome.space, second, metric)
         axes = (
             Axis(f"along the move: 0 is {name}, 1 is {end}"),
@@ -185,7 +188,7 @@ class Plane:
         said = _has_to_say(cf.outcome.question.learned)
         rest = sorted(set(drawable) - set(changed), key=lambda c: -said[c])
         pair = [*changed, *rest][:2]
-        return cls._of_columns(space, _picked(cf, i), (pair[0], pair[1]), f"row {cf.row[i]}")
+        return cls._of_columns(space, _picked(cf, i), (pair[0], pair[1]), _name(cf, i))
 
     @property
     def axis_labels(self) -> tuple[str, str]:
@@ -284,6 +287,11 @@ def _one_row(space: Space, row: Any) -> Rows:
     if len(given.points) != 1:
         raise DataError(f"a plane goes through one row; {len(given.points)} were given.")
     return given
+
+
+def _name(cf: Counterfactuals, i: int) -> str:
+    """Return what the row of an answer is called."""
+    return row_name(cf.outcome.rows, cf.row[i])
 
 
 def _picked(cf: Counterfactuals, i: int) -> Rows:

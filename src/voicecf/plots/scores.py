@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from voicecf.geometry.arrays import Array
-from voicecf.plots.display import Display, axis_names, canvas, head, stroke, write
+from voicecf.plots.display import LITERAL, Display, axis_names, canvas, head, stroke, write
 from voicecf.plots.theme import Theme, mixed
+from voicecf.plots.words import legible
 from voicecf.table.frames import table
 
 if TYPE_CHECKING:
@@ -34,6 +35,8 @@ class ContractionScores(Display):
         The clusters.
     alpha : array of shape (k,)
         Contraction of each cell: answers keep to scores up to it.
+    names : list of str
+        What the clusters are called.
 
     Examples
     --------
@@ -49,6 +52,7 @@ class ContractionScores(Display):
     scores: Array
     labels: NDArray[np.int64]
     alpha: Array
+    names: list[str]
 
     @classmethod
     def from_voice(cls, voice: VoICE, X: Any) -> ContractionScores:
@@ -59,7 +63,7 @@ class ContractionScores(Display):
         for t in np.unique(labels).tolist():
             members = labels == t
             scores[members] = learned.scores(t, rows, members)
-        return cls(scores, labels, learned.alpha)
+        return cls(scores, labels, learned.alpha, [legible(name, 30) for name in learned.names])
 
     def table(self) -> Any:
         """Return a line a row: cluster, score, and the contraction of the cluster's cell."""
@@ -85,8 +89,9 @@ class ContractionScores(Display):
             write(
                 ax, 1.02, t - 0.2, f"{alpha:.2f}", style, fontsize=style.small, fontweight="bold",
             )  # fmt: skip
-        names = [f"cluster {t}\n{(self.labels == t).sum():,} rows" for t in range(k)]
-        ax.set_yticks(np.arange(k) - 0.25, names, fontsize=style.small, color=style.ink)
+        names = [f"{self.names[t]}\n{(self.labels == t).sum():,} rows" for t in range(k)]
+        how: dict[str, Any] = {"fontsize": style.small, "color": style.ink, **LITERAL}
+        ax.set_yticks(np.arange(k) - 0.25, names, **how)
         ax.set_xticks(np.linspace(0, 1, 6))
         ax.tick_params(axis="y", length=0)
         ax.spines["left"].set_visible(False)

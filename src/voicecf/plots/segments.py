@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from voicecf.geometry.arrays import Array
+from voicecf.output.sentences import short_title
 from voicecf.output.wording import joined
 from voicecf.plots.display import (
     LITERAL,
@@ -26,7 +27,6 @@ from voicecf.plots.polygons import area, middle, rectangle
 from voicecf.plots.scene import Scene, ends_of
 from voicecf.plots.theme import Theme, mixed
 from voicecf.plots.words import counted, legible
-from voicecf.status import Status
 from voicecf.table.frames import Kind, as_frame, table
 
 if TYPE_CHECKING:
@@ -75,6 +75,8 @@ class SegmentMap(Display):
     axis_labels : pair of str
     of_columns : bool
         Whether the axes are two columns; else both are lengths in the metric of the cost.
+    names : list of str
+        What the clusters are called.
     title, note : str
         What is seen, and in what sense it is exact.
 
@@ -101,6 +103,7 @@ class SegmentMap(Display):
     title: str
     note: str
     n_clusters: int
+    names: list[str]
     target: int | None = None
     source: int | None = None
     alpha: float | None = None
@@ -169,7 +172,8 @@ class SegmentMap(Display):
         return cls(
             points=plane.to_units(points), rows=rows, labels=labels, cells=cells,
             viewport=(low, high), axis_labels=plane.axis_labels, title=_title(cf, i, plane),
-            note=_note(plane, cf, i), n_clusters=scene.k, row=plane.row,
+            note=_note(plane, cf, i), n_clusters=scene.k,
+            names=[legible(name, 30) for name in learned.names], row=plane.row,
             of_columns=plane.of_two_columns,
             kind=Kind.of(as_frame(X)) if X is not None else None, **shown,
         )  # fmt: skip
@@ -214,7 +218,7 @@ class SegmentMap(Display):
             ax.scatter(
                 x, y, s=size, marker=style.marker(cluster),
                 color=style.color(cluster), edgecolors=style.ink, linewidths=0.35, zorder=3,
-                label=f"cluster {cluster}",
+                label=self.names[cluster],
             )  # fmt: skip
 
     def _draw_region(self, ax: Axes, style: Theme) -> None:
@@ -226,8 +230,9 @@ class SegmentMap(Display):
             )  # fmt: skip
         if self.contracted is not None and len(self.contracted) and self.alpha is not None:
             contracted = self.alpha < 1
-            name = f"cluster {self.target}" + f",\ncontracted to {self.alpha:.2f}" * contracted
-            edge = mixed(style.color(self.target or 0), style.ink, 0.35)
+            target = self.target or 0
+            name = self.names[target] + f",\ncontracted to {self.alpha:.2f}" * contracted
+            edge = mixed(style.color(target), style.ink, 0.35)
             ax.plot(
                 *self._inner(self.contracted).T, color=edge, lw=1.8, ls=(0, (5, 2)), zorder=4,
                 label=name,
@@ -284,7 +289,7 @@ class SegmentMap(Display):
         taken: list[Any] = []
         for cluster, corners in sorted(self.cells, key=lambda cell: -area(cell[1])):
             text = write(
-                ax, 0, 0, f"cluster {cluster}", style, ha="center", zorder=8, fontweight="bold",
+                ax, 0, 0, self.names[cluster], style, ha="center", zorder=8, fontweight="bold",
                 path_effects=[stroke(3.0, style.paper)], clip_on=True, in_layout=False,
             )  # fmt: skip
             best = None
@@ -342,14 +347,7 @@ def _within(points: Array, box: Any, pad: float) -> int:
 def _title(cf: Counterfactuals | None, i: int, plane: Plane) -> str:
     if cf is None:
         return "The segments as the model cuts them"
-    who, source, target = f"Row {cf.row[i]}", int(cf.source[i]), int(cf.target[i])
-    if Status(cf.status[i]) == Status.ALREADY:
-        return f"{who} is in cluster {target} already"
-    if not cf.feasible[i]:
-        return f"{who} cannot move from cluster {source} to cluster {target}"
-    if source == target:
-        return f"{who} moves deeper into cluster {target}"
-    return f"{who} moves from cluster {source} to cluster {target}"
+    return short_title(cf.outcome, i)
 
 
 def _note(plane: Plane, cf: Counterfactuals | None, i: int) -> str:

@@ -87,7 +87,7 @@ class Sheet:
         track = (TRACK[0] - END, TRACK[1] + END)
         for span, text in (
             (NAME, "column"), (track, "within its observed range"), (CHANGE, "change"),
-            (RANGE, f"stays in cluster {self.card.target} from, to"),
+            (RANGE, f"stays in {self.card.target_name} from, to"),
         ):  # fmt: skip
             self._write(span, y, text, faint=True)
         self.ax.plot([0.02, 0.985], [y + 0.13] * 2, color=self.style.rule, lw=0.8)
@@ -168,7 +168,7 @@ class Sheet:
         y, style, x = self.height - 0.2, self.style, 0.02
         source, target = self.card.source, self.card.target
         color = style.color(target)
-        held = f"may lie here and stay in cluster {target}, the other columns held"
+        held = f"may lie here and stay in {self.card.target_name}, the other columns held"
         for marker, fill, edge, text in (
             (style.marker(source), style.paper, style.ink, "before"),
             (style.marker(target), color, style.ink, "after"),

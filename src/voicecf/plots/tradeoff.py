@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from voicecf.errors import DataError, OptionError
 from voicecf.geometry.arrays import Array
+from voicecf.output.calling import cluster_name, opening, row_name
 from voicecf.plots.display import Display, axis_names, canvas, fit, head, width_of, write
 from voicecf.plots.theme import Theme
 from voicecf.plots.words import compact, counted, legible
@@ -36,6 +37,8 @@ class Tradeoff(Display):
     columns : list of list of str
         What is changed, the costliest first.
     row, source, target : int
+    row_name, target_name : str
+        What row and target are called.
 
     Examples
     --------
@@ -55,6 +58,8 @@ class Tradeoff(Display):
     source: int
     target: int
     kind: Kind | None = None
+    row_name: str = ""
+    target_name: str = ""
 
     @classmethod
     def from_counterfactuals(cls, cf: Counterfactuals) -> Tradeoff:
@@ -75,8 +80,9 @@ class Tradeoff(Display):
             for i in range(len(found))
         ]
         return cls(
-            found.cardinality, found.n_changed, found.cost, names, row, source, target, cf.kind
-        )
+            found.cardinality, found.n_changed, found.cost, names, row, source, target, cf.kind,
+            row_name(cf.outcome.rows, row), cluster_name(cf.outcome.question.learned, target),
+        )  # fmt: skip
 
     def table(self) -> Any:
         """Return a line a step: allowed, changes, cost, columns."""
@@ -133,8 +139,8 @@ class Tradeoff(Display):
 
     def _title(self) -> str:
         if not len(self.cost):
-            return f"Row {self.row} cannot move from cluster {self.source} to cluster {self.target}"
-        return f"What each further change saves row {self.row} on its way to cluster {self.target}"
+            return opening(f"{self.row_name} cannot move to {self.target_name}")
+        return f"What each further change saves {self.row_name} on its way to {self.target_name}"
 
     def _note(self) -> str:
         if not len(self.cost):

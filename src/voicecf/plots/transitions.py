@@ -57,6 +57,8 @@ class Transitions(Display):
     shares : array of shape (k, columns)
         For each target, the share of each column in the cost of all answers; NaN if none.
     columns : list of str
+    names : tuple of str
+        What the clusters are called.
 
     Examples
     --------
@@ -77,6 +79,7 @@ class Transitions(Display):
     count: NDArray[np.int64]
     shares: Array
     columns: list[str]
+    names: tuple[str, ...]
     kind: Kind | None = None
 
     @classmethod
@@ -101,7 +104,8 @@ class Transitions(Display):
                 cost[source, target] = np.median(cf.cost[kept])
                 changes[source, target] = np.median(cf.n_changed[kept])
         names = [legible(name) for name in cf.outcome.space.names]
-        return cls(cost, feasible, changes, count, _shares(cf, k), names, cf.kind)
+        segments = cf.outcome.question.learned.names
+        return cls(cost, feasible, changes, count, _shares(cf, k), names, segments, cf.kind)
 
     def table(self) -> Any:
         """Return a line a pair of clusters: source, target, count, feasible, cost, changes."""
@@ -155,14 +159,14 @@ class Transitions(Display):
             Median cost, share of rows with an answer, median number of changed columns, or the
             share of each column in the cost, for each target.
         names : sequence of k names, optional
-            What the segments are called.
+            What the segments are called, if not by the names of the explainer.
         """
         known_option(what, SAID, "what")
         if what == "columns":
             return _Columns(self).plot(ax, theme, names=names)
         ax, style = canvas(self, ax, theme)
         title, note = SAID[what]
-        segments = _segment_names(names, len(self.cost))
+        segments = _segment_names(self.names if names is None else names, len(self.cost))
         grid = _Grid(getattr(self, what), segments, segments, np.eye(len(self.cost), dtype=bool))
         grid.draw(ax, style, _percent if what == "feasible" else compact)
         ax.set_ylabel("from", color=style.ink, fontsize=style.text)
@@ -176,6 +180,7 @@ class _Columns(Display):
 
     def __init__(self, transitions: Transitions) -> None:
         self.shares, self.columns = transitions.shares, transitions.columns
+        self.names = transitions.names
         mean = np.nan_to_num(self.shares).mean(axis=0)
         order = np.argsort(-mean, kind="stable")
         self.shown = order if len(order) <= MOST_COLUMNS else order[: MOST_COLUMNS - 1]
@@ -192,7 +197,7 @@ class _Columns(Display):
         if len(self.rest):
             values = np.vstack([values, self.shares[:, self.rest].sum(axis=1)])
             lines.append(counted(len(self.rest), "other column"))
-        segments = _segment_names(names, len(self.shares))
+        segments = _segment_names(self.names if names is None else names, len(self.shares))
         _Grid(values, lines, segments, np.zeros(values.shape, dtype=bool)).draw(ax, style, _percent)
         ax.set_xlabel("to", color=style.ink, fontsize=style.text)
         head(ax, *SAID["columns"], style)
@@ -250,12 +255,14 @@ class _Grid:
         ax.set_yticks(np.arange(m) + 0.5, [shortened(name, 30) for name in self.lines], **how)
 
 
-def _segment_names(names: Sequence[Any] | None, k: int) -> list[str]:
-    if names is None:
-        return [f"cluster {t}" if k <= 6 else str(t) for t in range(k)]
+def _segment_names(names: Sequence[Any], k: int) -> list[str]:
+    """Return names for the edge of a matrix; "cluster 7" is short where there are many clusters."""
     if isinstance(names, str) or len(names) != k:
         raise OptionError(f"names must be {k} names, one a cluster.")
-    return [legible(name) for name in names]
+    many = k > 6
+    return [
+        str(t) if many and name == f"cluster {t}" else legible(name) for t, name in enumerate(names)
+    ]
 
 
 def _percent(share: float) -> str:

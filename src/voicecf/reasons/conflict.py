@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from voicecf.output.wording import joined
+from voicecf.learned.learned import Learned
+from voicecf.output.calling import cluster_name, cluster_names
 from voicecf.reasons.case import Case
 from voicecf.reasons.member import Kind, Member, members_of
 from voicecf.reasons.variant import Variant
@@ -42,31 +43,33 @@ def minimal_conflict(case: Case, variant: Variant) -> list[Member]:
             half = len(group) // 2
             groups[:0] = [group[:half], group[half:]]
     # The user's rules first.
-    return _with_rival_texts([m for kinds in ORDER[::-1] for m in conflict if m.kind in kinds])
+    found = [m for kinds in ORDER[::-1] for m in conflict if m.kind in kinds]
+    return _with_rival_texts(case.learned, found)
 
 
-def _with_rival_texts(conflict: list[Member]) -> list[Member]:
+def _with_rival_texts(learned: Learned, conflict: list[Member]) -> list[Member]:
     """Return the members of a conflict with texts of the rivals that hold within it.
 
     Where several rivals are in a conflict, none of them is nearer at all allowed points.
     """
-    rivals = [m.cluster for m in conflict if m.kind == "cluster"]
+    rivals = [m.cluster for m in conflict if m.cluster is not None]
     if len(rivals) < 2 and not any(m.kind == "contraction" for m in conflict):
         return conflict
     return [
-        replace(m, text=_rival_text(m.cluster, rivals, nearer(conflict)))
-        if m.kind == "cluster"
-        else m
+        m
+        if m.cluster is None
+        else replace(m, text=_rival_text(learned, m.cluster, rivals, nearer(conflict)))
         for m in conflict
     ]
 
 
-def _rival_text(rival: int | None, rivals: list[int | None], near: str) -> str:
-    others = [str(other) for other in rivals if other != rival]
+def _rival_text(learned: Learned, rival: int, rivals: list[int], near: str) -> str:
+    others = [other for other in rivals if other != rival]
+    name = cluster_name(learned, rival)
     if not others:
-        return f"cluster {rival} is always {near}"
-    verb = f"s {joined(others)} are" if len(others) > 1 else f" {others[0]} is"
-    return f"cluster {rival} is {near} wherever cluster{verb} not"
+        return f"{name} is always {near}"
+    verb = "are" if len(others) > 1 else "is"
+    return f"{name} is {near} wherever {cluster_names(learned, others)} {verb} not"
 
 
 def nearer(conflict: list[Member]) -> str:

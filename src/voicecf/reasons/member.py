@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from voicecf.output.calling import cluster_name
 from voicecf.reasons.case import Case
 from voicecf.rules.sides import is_missing
 
@@ -60,13 +61,14 @@ def members_of(case: Case) -> list[Member]:
         found.append(Member(rule.text, "together", detail=entry))
     if rules["plausible"] is not None:
         share = f"{100 * rules['plausible']:.6g} %"
-        whose = f"{share} of the members of cluster {case.target}"
+        whose = f"{share} of the members of {cluster_name(case.learned, case.target)}"
         found.append(Member(f"the answer must be as usual as {whose}", "plausible"))
     if case.alpha < 1.0:
-        where = f"the answer must lie well inside cluster {case.target}"
+        where = f"the answer must lie well inside {cluster_name(case.learned, case.target)}"
         found.append(Member(f"{where} (contraction {case.alpha:.3g})", "contraction"))
     for rival in case.learned.cell(case.target).rivals.tolist():
-        found.append(Member(f"cluster {rival} is always nearer", "cluster", cluster=rival))
+        text = f"{cluster_name(case.learned, rival)} is always nearer"
+        found.append(Member(text, "cluster", cluster=rival))
     return found
 
 

@@ -14,8 +14,9 @@ from voicecf.errors import OptionError
 from voicecf.geometry.arrays import Array, Mask
 from voicecf.geometry.region import Region
 from voicecf.geometry.tolerance import TOLERANCE
+from voicecf.output.calling import cluster_name
 from voicecf.output.digits import BELOW, decimal, is_continuous
-from voicecf.output.tables import cells
+from voicecf.output.values import typed_cells, written
 from voicecf.reasons.case import Case
 from voicecf.rules.multiples import Multiples
 from voicecf.rules.sides import is_missing
@@ -23,7 +24,7 @@ from voicecf.rules.splits import values_of
 from voicecf.search.outcome import Outcome
 from voicecf.search.solving import PAIRWISE
 from voicecf.status import Status
-from voicecf.table.frames import Cells, table
+from voicecf.table.frames import Cells
 from voicecf.table.rows import Rows
 from voicecf.table.space import Space
 
@@ -99,23 +100,24 @@ class _Answer:
         changed = outcome.changed(i)
         lines = [self._line(int(c)) for c in changed]
         names = [self.space.names[c] for c in changed]
-        textual = all(isinstance(name, str) for name in self.space.names)
-        columns = {
-            "column": np.array(names, dtype=object),
-            **cells(outcome, np.full(len(changed), i), changed),
-            "low": np.array([low.value for low, _, _ in lines], dtype=np.float64),
-            "high": np.array([high.value for _, high, _ in lines], dtype=np.float64),
-            "binds_low": np.array([low.binds for low, _, _ in lines], dtype=object),
-            "binds_high": np.array([high.binds for _, high, _ in lines], dtype=object),
-            "other_levels": np.array([levels for _, _, levels in lines], dtype=object),
+        ends = {
+            "low": [low.value for low, _, _ in lines],
+            "high": [high.value for _, high, _ in lines],
         }
-        schema: dict[str, Any] = dict.fromkeys(columns, nw.String)
-        for name in ("from", "to"):
-            schema[name] = nw.Float64 if columns[name].dtype.kind == "f" else nw.String
-        schema["low"] = schema["high"] = nw.Float64
-        if not textual:
-            columns["column"] = np.array([str(name) for name in names], dtype=object)
-        return table(columns, outcome.rows.kind, schema)
+        texts = {
+            "binds_low": [low.binds for low, _, _ in lines],
+            "binds_high": [high.binds for _, high, _ in lines],
+            "other_levels": [levels for _, _, levels in lines],
+        }
+        columns = {
+            "column": (np.array([str(name) for name in names], dtype=object), {str}),
+            **typed_cells(outcome, np.full(len(changed), i), changed),
+            **{
+                name: (np.array(values, dtype=np.float64), {float}) for name, values in ends.items()
+            },
+            **{name: (np.array(values, dtype=object), {str}) for name, values in texts.items()},
+        }
+        return written(columns, outcome.rows.kind)
 
     def _line(self, c: int) -> tuple[End, End, str]:
         if self.space.columns[c].kind == "category":
@@ -232,7 +234,7 @@ class _Answer:
         has_rules = self._constraints or self._share is not None
         if excess[worst] <= self._rounding[worst] and has_rules:
             return "rule"
-        return f"cluster {self.learned.cell(self.target).rivals[worst]}"
+        return cluster_name(self.learned, self.learned.cell(self.target).rivals[worst])
 
     # Numbers.
 
@@ -301,7 +303,8 @@ class _Answer:
         values = self.space.values(c, places[:, None]) if met.size else ()
         for rival, value in zip(self.learned.cell(self.target).rivals[met], values, strict=True):
             # NaN: the pipeline maps no value of the column to that coordinate, so none reaches it.
-            yield End(direction * np.inf if np.isnan(value) else float(value), f"cluster {rival}")
+            name = cluster_name(self.learned, rival)
+            yield End(direction * np.inf if np.isnan(value) else float(value), name)
 
     def _guard(self, j: int, at: int, step: float) -> float:
         """Return the slack that rounding needs at constraint j, one coordinate moved by `step`."""

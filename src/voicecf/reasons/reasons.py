@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from html import escape
 
+from voicecf.output.calling import cluster_name, cluster_names, move, opening, row_name
 from voicecf.output.digits import rounded
 from voicecf.output.sentences import sentence
 from voicecf.output.wording import joined
@@ -34,7 +35,9 @@ class Reason:
         Single changes of the rules that make an answer possible, cheapest first. If none is found,
         the cheapest pair of changes.
     sentence : str
-        The text if there is no conflict.
+        The text if there is no conflict, else what the row cannot do.
+    rivals : str
+        What the clusters of the conflict are called.
 
     Examples
     --------
@@ -56,20 +59,29 @@ class Reason:
     conflict: list[Member]
     relaxations: list[Relaxation]
     sentence: str = ""
+    rivals: str = ""
 
     @property
     def text(self) -> str:
         """The conflict and its relaxations, in sentences."""
-        return self.sentence or f"{self._conflict_text()} {self._remedy_text()}"
+        return f"{self._conflict_text()} {self._remedy_text()}" if self.conflict else self.sentence
 
     def __str__(self) -> str:
         return self.text
 
     def _conflict_text(self) -> str:
-        move = f"move from cluster {self.source} to {self.target}"
-        if self.source == self.target:
-            move = f"move deeper into cluster {self.target}"
-        return f"Row {self.row} cannot {move}: {joined(phrases(self.conflict), 'and')}."
+        return f"{self.sentence}: {joined(self._phrases())}."
+
+    def _phrases(self) -> list[str]:
+        """Return the texts of the members: immutable columns in one phrase, clusters in another."""
+        columns = [str(member.column) for member in self.conflict if member.kind == "immutable"]
+        found = [f"{joined(columns)} may not change"] if columns else []
+        found += [m.text for m in self.conflict if m.kind not in ("immutable", "cluster")]
+        clusters = sum(member.kind == "cluster" for member in self.conflict)
+        if clusters:
+            one_of = "one of " * (clusters > 1)
+            found.append(f"{one_of}{self.rivals} is always {nearer(self.conflict)}")
+        return found
 
     def _remedy_text(self) -> str:
         if not self.relaxations:
@@ -86,7 +98,7 @@ class Reason:
             return f"<p>{escape(self.text)}</p>"
         parts = [f"<p>{escape(self._conflict_text())}</p>"]
         for head, lines in (
-            ("Conflict", phrases(self.conflict)),
+            ("Conflict", self._phrases()),
             ("What would make it possible", [str(relaxation) for relaxation in self.relaxations]),
         ):
             items = "".join(f"<li>{escape(line)}</li>" for line in lines)
@@ -95,21 +107,10 @@ class Reason:
         return f"<div>{''.join(parts)}</div>"
 
 
-def phrases(conflict: list[Member]) -> list[str]:
-    """Return the texts of members: immutable columns in one phrase, clusters in another."""
-    columns = [str(member.column) for member in conflict if member.kind == "immutable"]
-    clusters = [str(member.cluster) for member in conflict if member.kind == "cluster"]
-    found = [f"{joined(columns, 'and')} may not change"] if columns else []
-    found += [m.text for m in conflict if m.kind not in ("immutable", "cluster")]
-    if clusters:
-        which = "one of clusters" if len(clusters) > 1 else "cluster"
-        found.append(f"{which} {joined(clusters, 'and')} is always {nearer(conflict)}")
-    return found
-
-
 def reason_of(outcome: Outcome, i: int) -> Reason:
     """Find out why answer i is infeasible; see `Counterfactuals.reason`."""
     row, source, target = (int(a[i]) for a in (outcome.row, outcome.source, outcome.target))
+    learned, name = outcome.question.learned, opening(row_name(outcome.rows, row))
 
     def without_conflict(text: str) -> Reason:
         return Reason(row, source, target, [], [], text)
@@ -121,8 +122,12 @@ def reason_of(outcome: Outcome, i: int) -> Reason:
     case = Case(outcome.question, row, target)
     if not case.impossible(case.original):
         return without_conflict(
-            f"Row {row} misses cluster {target} only by rounding errors: try to loosen a rule "
-            "slightly."
+            f"{name} misses {cluster_name(learned, target)} only by rounding errors: try to loosen "
+            "a rule slightly."
         )
     conflict = minimal_conflict(case, case.original)
-    return Reason(row, source, target, conflict, relaxations(case, conflict))
+    rivals = [member.cluster for member in conflict if member.cluster is not None]
+    return Reason(
+        row, source, target, conflict, relaxations(case, conflict),
+        f"{name} cannot {move(learned, source, target, 'move')}", cluster_names(learned, rivals),
+    )  # fmt: skip

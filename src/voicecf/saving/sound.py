@@ -227,7 +227,7 @@ def _check_explainer(explainer: Any) -> None:
     _check_learned(learned)
     if hasattr(explainer, "_options"):
         try:
-            explainer._options()
+            explainer._options().cluster_names(learned.clustering.n_clusters)
         except VoiceError as error:
             raise SavingError(str(error)) from None
 
@@ -261,7 +261,11 @@ def _check_learned(learned: Any) -> None:
     for name, most in (("delta", np.inf), ("margin", 1.0)):
         value = getattr(learned, name)
         _need(type(value) in (int, float) and 0 <= value < most, learned, name)
-    _need(isinstance(learned.contract_bounds, bool), learned, "contract_bounds")
+    for name in ("contract_bounds", "ranks_equally"):
+        _need(isinstance(getattr(learned, name), bool), learned, name)
+    names = learned.names
+    _need(isinstance(names, tuple) and len(set(names)) == len(names) == k, learned, "names")
+    _need(all(isinstance(name, str) for name in names), learned, "names")
     if learned.members is not None:
         _need(type(learned.members).__name__ == "Members", learned, "members")
         _check_members(learned.members, k, d)

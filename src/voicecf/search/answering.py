@@ -156,11 +156,11 @@ def measured(
     points = answers.points.astype(space.dtype) if single else answers.points
     doubles = points.astype(np.float64, copy=False)
     cost, energy, changed = measure(question, rows, doubles)
-    if not space.is_plain:
-        moves = doubles - question.points[rows]
-        changed = space.changed(moves, question.learned.smallest_change).sum(axis=1)
     answers = replace(answers, points=points, gap=relative(answers.gap, energy))
-    return outcome_of(question, rows, targets, answers, (cost, changed), output)
+    outcome = outcome_of(question, rows, targets, answers, (cost, changed), output)
+    if space.is_plain:
+        return outcome
+    return replace(outcome, n_changed=outcome.changes.sum(axis=1))
 
 
 def outcome_of(

@@ -21,22 +21,23 @@ from voicecf.search.question import Question, read_target
 from voicecf.search.solving import measure, solve
 from voicecf.solver.projection import Pass
 from voicecf.status import Status
+from voicecf.table.extra import read_with_extra
 from voicecf.table.rows import Rows
 
 
-def answer_in_one_pass(learned: Learned, X: Any, target: Any) -> Outcome:
+def answer_in_one_pass(learned: Learned, X: Any, target: Any, id: Any = None) -> Outcome:
     """Find the cheapest answer for each row within the learned bounds."""
     space, cells = learned.space, learned.cells
     assert cells is not None
     rows = None
-    if type(X) is np.ndarray and X.dtype == np.float64 and X.ndim == 2:
+    if type(X) is np.ndarray and X.dtype == np.float64 and X.ndim == 2 and id is None:
         space._check_width(X.shape[1])
         values = np.ascontiguousarray(X)
     else:
-        rows = space.read(X)
+        rows = read_with_extra(space, X, id)
         values = np.ascontiguousarray(rows.points)
-    targets = read_target(target, len(values), learned.n_clusters)
-    box, smallest = learned.bounds.box, learned.smallest_change
+    targets = read_target(target, len(values), learned)
+    box, smallest = learned.bounds.box, np.zeros(space.n_coordinates)
     done = Pass.over(values, rows is None, targets, box, cells, smallest)
     _ask_the_model(learned, done, targets)
     rows = Rows(None, done.points, done.points, array=done.points) if rows is None else rows

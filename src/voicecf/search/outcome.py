@@ -33,9 +33,6 @@ class Outcome:
     status, cost, n_changed, cardinality, rho, gap, rank : array of shape (n,)
     output : Rows or None
         The answers in the user's columns; None if these are the coordinates themselves.
-    smallest : array of shape (d,) or None
-        For each coordinate, the largest move that does not count as a change; None for the learned
-        one.
     """
 
     question: Question
@@ -50,7 +47,6 @@ class Outcome:
     gap: Array
     rank: Ints
     output: Rows | None = None
-    smallest: Array | None = None
 
     def __len__(self) -> int:
         return len(self.row)
@@ -120,9 +116,15 @@ class Outcome:
 
     @cached_property
     def changes(self) -> Mask:
-        """Mask of the columns that change, shape (n, C)."""
-        learned = self.question.learned.smallest_change
-        return self.space.changed(self.moves, learned if self.smallest is None else self.smallest)
+        """Mask of the columns whose values differ in the user's table, shape (n, C)."""
+        found = self.space.changed(self.moves, 0.0)
+        if self.output is None:
+            return found
+        numbers = [c for c, column in enumerate(self.space.columns) if column.kind == "number"]
+        before = self.space.table_numbers(numbers, self.rows, self.row)
+        after = self.space.table_numbers(numbers, self.output)
+        found[:, numbers] = (before != after) & ~(np.isnan(before) & np.isnan(after))
+        return found & ~self.missing[:, None]
 
     def changed(self, i: int) -> Ints:
         """Return the columns that answer i changes, the costliest first."""

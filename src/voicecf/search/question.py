@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from voicecf.errors import TargetError
+from voicecf.errors import TargetError, likely
 from voicecf.geometry.arrays import Array, Ints, Mask
 from voicecf.learned.learned import Learned
 from voicecf.rules.allowed import Allowed
@@ -113,14 +114,14 @@ class Pairs:
     target: Ints | None
 
     @classmethod
-    def of(cls, target: Any, source: Ints, k: int) -> Pairs:
+    def of(cls, target: Any, source: Ints, learned: Learned) -> Pairs:
         """Return the pairs of a user's target: a cluster, one per row, "nearest" or "each"."""
         every = np.arange(len(source))
         if isinstance(target, str) and target == "nearest":
             return cls(every, None)
         if isinstance(target, str) and target == "each":
-            return cls.each(source, k)
-        return cls(every, read_target(target, len(source), k))
+            return cls.each(source, learned.n_clusters)
+        return cls(every, read_target(target, len(source), learned))
 
     @classmethod
     def each(cls, source: Ints, k: int) -> Pairs:
@@ -130,8 +131,9 @@ class Pairs:
         return cls(np.repeat(np.arange(len(source)), k - 1), others.ravel())
 
 
-def read_target(target: Any, n: int, k: int) -> Ints:
+def read_target(target: Any, n: int, learned: Learned) -> Ints:
     """Return the target of each row, or raise an error that names the clusters."""
+    k, target = learned.n_clusters, _numbered(target, learned.names)
     try:
         targets = np.asarray(target)
     except ValueError:
@@ -150,3 +152,20 @@ def read_target(target: Any, n: int, k: int) -> Ints:
             "See voice.predict(X)."
         )
     return np.array(np.broadcast_to(targets, (n,)), dtype=np.int64, order="C")
+
+
+def _numbered(target: Any, names: tuple[str, ...]) -> Any:
+    """Return a target with the numbers of clusters in place of their names."""
+    if isinstance(target, str):
+        if target not in names:
+            raise TargetError(
+                f"target={target[:60]!r} is not known; use a cluster (0 to {len(names) - 1}), its "
+                f'name, "nearest" or "each": {likely(target, names)}'
+            )
+        return names.index(target)
+    numeric = getattr(getattr(target, "dtype", None), "kind", "O") in "iuf"
+    if numeric or not isinstance(target, Iterable):
+        return target
+    targets = list(target)
+    named = any(isinstance(one, str) for one in targets)
+    return [_numbered(one, names) for one in targets] if named else target

@@ -261,7 +261,7 @@ def measure(question: Question, rows: Ints, answers: Array) -> tuple[Array, Arra
     """
     n = len(rows)
     cost, energy, changed = np.empty(n), np.empty(n), np.empty(n, dtype=np.int64)
-    smallest = question.learned.smallest_change
+    smallest = np.zeros(answers.shape[1])
     weights, metric = question.weights, question.metric
     measures = _core.Measure(rows, question.points, answers, weights, metric, smallest)
     in_parallel(lambda a, b: measures.run(cost, energy, changed, a, b), n)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -31,6 +32,13 @@ class Kind:
     def of(cls, frame: Any) -> Kind | None:
         """Return the kind of a narwhals frame; None if there is no frame."""
         return None if frame is None else cls(frame.implementation, nw.maybe_get_index(frame))
+
+    @cached_property
+    def own_index(self) -> Any:
+        """The index, unless there is none or it counts the rows: 0, 1, 2, ..."""
+        if self.index is None or np.array_equal(self.index, np.arange(len(self.index))):
+            return None
+        return self.index
 
 
 def in_partitions(X: Any) -> bool:

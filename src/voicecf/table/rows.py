@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -11,6 +12,9 @@ from numpy.typing import NDArray
 
 from voicecf.geometry.arrays import Array, Ints
 from voicecf.table.frames import Kind
+
+if TYPE_CHECKING:
+    from voicecf.table.extra import Extra
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,6 +35,9 @@ class Rows:
         The output of the pipeline's steps before the model, of any type; None without steps.
     array : array or None
         The user's values, if the rows came as an array.
+    extra : Extra or None
+        Columns of the user's table that the model does not know, and the order of all columns;
+        None if there is nothing to know about them.
     """
 
     frame: Any
@@ -39,6 +46,7 @@ class Rows:
     kind: Kind | None = None
     raw: Any = None
     array: NDArray[Any] | None = None
+    extra: Extra | None = None
 
     @classmethod
     def unread(cls, frame: Any, array: NDArray[Any] | None, kind: Kind | None) -> Rows:
@@ -50,6 +58,20 @@ class Rows:
         if self.frame is not None:
             return len(self.frame)
         return len(self.points if self.array is None else self.array)
+
+    def ids(self, which: Sequence[int] | Ints) -> Any:
+        """Return the ids of some rows as a narwhals series "id"; None if rows have only positions.
+
+        They are the values of the user's id column, or of an index other than 0, 1, 2, ...
+        """
+        ids = None if self.extra is None else self.extra.ids()
+        if ids is not None:
+            return ids[np.asarray(which)].alias("id")
+        index = None if self.kind is None else self.kind.own_index
+        if index is None:
+            return None
+        series = index[np.asarray(which)].to_series(name="id").reset_index(drop=True)
+        return nw.from_native(series, series_only=True)
 
     def take(self, which: Ints) -> Rows:
         """Return some of the rows, without `raw`."""

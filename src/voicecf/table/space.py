@@ -383,7 +383,7 @@ class Space:
             corners[:, self.columns[c].places[0]] = values
         return corners
 
-    def changed(self, moves: Array, least: Array) -> NDArray[np.bool_]:
+    def changed(self, moves: Array, least: Array | float) -> NDArray[np.bool_]:
         """Tell, shape (n, columns), which columns a move changes by more than `least`."""
         moved = np.abs(moves) > least
         if self.is_plain:
@@ -417,6 +417,19 @@ class Space:
         levels = np.empty(len(series), dtype=object)
         levels[:] = series.to_list()
         return levels
+
+    def table_numbers(self, columns: list[int], rows: Rows, which: Ints | None = None) -> Array:
+        """Return the values of number columns in some rows of the user's table, all at once."""
+        if rows.frame is not None:
+            sources, names = [self.columns[c].sources[0] for c in columns], rows.frame.columns
+            places = [names.index(self.frame_name(rows.frame, source)) for source in sources]
+            frame = rows.frame[:, places]
+            values = (frame if which is None else frame[which]).to_numpy()
+            if values.dtype.kind in "fiu":
+                return np.asarray(values, dtype=np.float64)
+        which = np.arange(len(rows)) if which is None else which
+        values = [self.table_values(c, rows, which).astype(np.float64) for c in columns]
+        return np.column_stack([np.empty((len(which), 0)), *values])
 
     def levels_at(self, c: int, points: Array) -> NDArray[Any]:
         """Return the levels of a category at points; None at points of NaN."""

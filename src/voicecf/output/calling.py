@@ -1,0 +1,85 @@
+"""What clusters and rows are called in sentences, cards, maps and reasons."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from voicecf.learned.learned import Learned
+from voicecf.output.wording import joined, legible
+from voicecf.table.rows import Rows
+
+
+def cluster_name(learned: Learned, cluster: int) -> str:
+    """Return what a cluster is called: the user's name for it, or "cluster 2"."""
+    return legible(learned.names[cluster])
+
+
+def cluster_names(learned: Learned, clusters: Sequence[int], last: str = "and") -> str:
+    """Return what several clusters are called: "loyal and lapsed", or "clusters 1 and 2".
+
+    Examples
+    --------
+    >>> from voicecf import VoICE
+    >>> from voicecf.output.calling import cluster_names
+    >>> voice = VoICE.from_centers([[0.0], [1.0], [2.0]], names={0: "loyal"})
+    >>> cluster_names(voice.learned_, [0, 2]), cluster_names(voice.learned_, [1, 2])
+    ('loyal and cluster 2', 'clusters 1 and 2')
+    """
+    if len(clusters) > 1 and not any(_has_name(learned, t) for t in clusters):
+        return f"clusters {joined([str(t) for t in clusters], last)}"
+    return joined([cluster_name(learned, t) for t in clusters], last)
+
+
+def move(learned: Learned, source: int, target: int, verb: str = "moves") -> str:
+    """Say where a row goes.
+
+    Examples
+    --------
+    >>> from voicecf import VoICE
+    >>> from voicecf.output.calling import move
+    >>> voice = VoICE.from_centers([[0.0], [1.0], [2.0]], names={0: "loyal"})
+    >>> move(voice.learned_, 0, 1), move(voice.learned_, 1, 2)
+    ('moves from loyal to cluster 1', 'moves from cluster 1 to 2')
+    """
+    end = cluster_name(learned, target)
+    if source == target:
+        return f"{verb} deeper into {end}"
+    if not (_has_name(learned, source) or _has_name(learned, target)):
+        end = str(target)
+    return f"{verb} from {cluster_name(learned, source)} to {end}"
+
+
+def row_name(rows: Rows, row: int) -> str:
+    """Return what a row is called: by its id in the user's table, or by its position.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from voicecf import VoICE
+    >>> from voicecf.output.calling import row_name
+    >>> voice = VoICE.from_centers([[0.0], [4.0]], feature_names=["age"])
+    >>> cf = voice.explain(pd.DataFrame({"age": [1.0]}, index=["C-1017"]))
+    >>> row_name(cf.outcome.rows, 0)
+    'row C-1017'
+    """
+    ids = rows.ids([row])
+    if ids is None:
+        return f"row {row}"
+    (own,) = ids.to_list()
+    return f"row {legible(', '.join(map(str, own)) if isinstance(own, tuple) else own)}"
+
+
+def opening(text: str) -> str:
+    """Return a text with a capital first letter.
+
+    Examples
+    --------
+    >>> from voicecf.output.calling import opening
+    >>> opening("row C-1017")
+    'Row C-1017'
+    """
+    return f"{text[:1].upper()}{text[1:]}"
+
+
+def _has_name(learned: Learned, cluster: int) -> bool:
+    return learned.names[cluster] != f"cluster {cluster}"

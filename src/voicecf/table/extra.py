@@ -1,0 +1,81 @@
+"""Columns of the user's table that the model does not know, such as ids and notes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from voicecf.errors import ColumnError, likely
+from voicecf.geometry.arrays import Ints
+from voicecf.table.frames import as_frame
+from voicecf.table.rows import Rows
+
+if TYPE_CHECKING:
+    from voicecf.table.space import Space
+
+
+@dataclass(frozen=True, eq=False)
+class Extra:
+    """Columns of the user's table that the model does not know.
+
+    Attributes
+    ----------
+    frame : narwhals frame
+        These columns, in all rows.
+    names : list
+        All columns of the user's table, in its order.
+    id : object
+        The column with the ids of the rows; None if there is none.
+    """
+
+    frame: Any
+    names: list[Any]
+    id: Any = None
+
+    def ids(self) -> Any:
+        """Return the ids as a narwhals series; None if there are none."""
+        return None if self.id is None else self.frame.get_column(self.id)
+
+    def beside(self, frame: Any, which: Ints) -> Any:
+        """Return a narwhals frame with these columns of the rows `which`, in the user's order."""
+        own = self.frame[which]
+        frame = frame.with_columns(*own.iter_columns())
+        columns = list(frame.columns)
+        return frame[:, [columns.index(name) for name in self.names if name in columns]]
+
+
+def read_with_extra(space: Space, X: Any, id: Any = None) -> Rows:
+    """Read a table, and keep the columns that the model does not know.
+
+    Parameters
+    ----------
+    space : Space
+    X : frame or array
+    id : column, optional
+        The column with the ids of the rows.
+    """
+    given = as_frame(X)
+    if given is None:
+        if id is not None:
+            raise ColumnError(f"id={id!r} names a column, and X is an array; pass a frame.")
+        return space.read(X)
+    names, known = list(given.columns), given
+    if id is not None:
+        _check_id(space, id, names)
+        known = given if space.named else given.drop(id)
+    rows = space.read(known)
+    read = list(rows.frame.columns)
+    if read == names:
+        return rows
+    unknown = [at for at, name in enumerate(names) if name not in read]
+    return replace(rows, extra=Extra(given[:, unknown], names, id))
+
+
+def _check_id(space: Space, id: Any, names: list[Any]) -> None:
+    """Raise if the column of ids is not there, or is a column of the model."""
+    if id not in names:
+        raise ColumnError(f"unknown column {id!r} in id; {likely(id, names)}")
+    if space.named and id in space.sources:
+        raise ColumnError(
+            f"id={id!r} is a column that the model uses; give a column that only names the rows."
+        )
