@@ -67,8 +67,10 @@ def read_with_extra(space: Space, X: Any, id: Any = None) -> Rows:
     if read == names:
         return rows
     # Copies: answers must not change if the user changes the frame later.
-    unknown = {name: given.get_column(name).clone() for name in names if name not in read}
-    return replace(rows, extra=Extra(unknown, names, id))
+    unknown = [at for at, name in enumerate(names) if name not in read]
+    copies = given[:, unknown].iter_columns() if unknown else ()
+    columns = {series.name: series for series in copies}
+    return replace(rows, extra=Extra(columns, names, id))
 
 
 def _check_id(space: Space, id: Any, names: list[Any]) -> None:
