@@ -395,3 +395,18 @@ def test_equal_weights_that_rank_nothing_are_told_once():
         weighted.explain([[0.0, 0.0]], objective="prefix")
     with pytest.warns(RankingWarning):
         VoICE(model).fit(X).explain(X[:5], objective="prefix")
+
+
+def test_changes_are_counted_where_no_column_is_a_number():
+    jobs = TABLE[["job", "note"]].astype(str)
+    voice = VoICE(make_pipeline(OneHotEncoder(), KMeans(2, n_init=1, random_state=0))).fit(jobs)
+    cf = voice.explain(jobs[:9], "each")
+    differs = (cf.to_frame().to_numpy() != jobs.to_numpy()[cf.row]).sum(axis=1)
+    np.testing.assert_array_equal(cf.n_changed, differs)
+
+
+@pytest.mark.parametrize("kind", [pd.DataFrame, pl.from_pandas, pa.Table.from_pandas])
+def test_columns_in_another_order_come_back_in_that_order(voice, kind):
+    given = nw.from_native(kind(TABLE[FEATURES[::-1]][:4]), eager_only=True)
+    after = nw.from_native(voice.explain(given.to_native(), 1).to_frame(), eager_only=True)
+    assert after.columns == given.columns == FEATURES[::-1]

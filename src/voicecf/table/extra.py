@@ -20,26 +20,25 @@ class Extra:
 
     Attributes
     ----------
-    frame : narwhals frame
-        These columns, in all rows.
+    columns : dict of object to narwhals series
+        These columns, by name.
     names : list
         All columns of the user's table, in its order.
     id : object
         The column with the ids of the rows; None if there is none.
     """
 
-    frame: Any
+    columns: dict[Any, Any]
     names: list[Any]
     id: Any = None
 
     def ids(self) -> Any:
         """Return the ids as a narwhals series; None if there are none."""
-        return None if self.id is None else self.frame.get_column(self.id)
+        return None if self.id is None else self.columns[self.id]
 
     def beside(self, frame: Any, which: Ints) -> Any:
         """Return a narwhals frame with these columns of the rows `which`, in the user's order."""
-        own = self.frame[which]
-        frame = frame.with_columns(*own.iter_columns())
+        frame = frame.with_columns(*(series[which] for series in self.columns.values()))
         columns = list(frame.columns)
         return frame[:, [columns.index(name) for name in self.names if name in columns]]
 
@@ -67,8 +66,11 @@ def read_with_extra(space: Space, X: Any, id: Any = None) -> Rows:
     read = list(rows.frame.columns)
     if read == names:
         return rows
+    # Copies: answers must not change if the user changes the frame later.
     unknown = [at for at, name in enumerate(names) if name not in read]
-    return replace(rows, extra=Extra(given[:, unknown], names, id))
+    copies = given[:, unknown].iter_columns() if unknown else ()
+    columns = {series.name: series for series in copies}
+    return replace(rows, extra=Extra(columns, names, id))
 
 
 def _check_id(space: Space, id: Any, names: list[Any]) -> None:

@@ -420,7 +420,7 @@ class Space:
 
     def table_numbers(self, columns: list[int], rows: Rows, which: Ints | None = None) -> Array:
         """Return the values of number columns in some rows of the user's table, all at once."""
-        if rows.frame is not None:
+        if rows.frame is not None and columns:
             sources, names = [self.columns[c].sources[0] for c in columns], rows.frame.columns
             places = [names.index(self.frame_name(rows.frame, source)) for source in sources]
             frame = rows.frame[:, places]
