@@ -368,7 +368,8 @@ def _learn_curves(space: Space, data: RowBlocks, values: dict[int, Array]) -> No
             _check_alone(space, rows, c, values[c], observed[c])
     for c in values:
         error = np.where(np.isfinite(inverse[c]), np.abs(again[c] - tried[c]), np.inf)
-        if not _monotone(observed[c]) or (error > _largest_error(observed[c])).any():
+        inexact = (error > _largest_error(observed[c])).any()
+        if inexact or not _monotone(observed[c]) or _elsewhere(values[c], inverse[c]):
             space.columns[c] = replace(space.columns[c], listed=tuple(values[c].tolist()))
         else:
             space.round_trip_error[space.columns[c].places] = 2.0 * error.max()
@@ -393,6 +394,14 @@ def _monotone(coordinates: Array) -> bool:
     """Tell whether the coordinates of ascending values strictly rise, or strictly fall."""
     differences = np.diff(coordinates)
     return bool((differences > 0).all() or (differences < 0).all())
+
+
+def _elsewhere(values: Array, inverse: Array) -> bool:
+    """Tell whether an inverse leads away from the data: sqrt, for the square of negative numbers.
+
+    `inverse` begins with the values that the inverse returns for the coordinates of `values`.
+    """
+    return bool((np.abs(inverse[: len(values)] - values) > np.ptp(values)).any() and len(values) > 1)
 
 
 def _largest_error(coordinates: Array) -> float:

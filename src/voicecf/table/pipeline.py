@@ -37,6 +37,7 @@ from sklearn.preprocessing import (
 from voicecf.errors import DataError, ModelError
 from voicecf.geometry.arrays import Array
 from voicecf.geometry.pullback import Mixing
+from voicecf.table.inverses import inverse_of
 
 # Transformers by what they do to a column: an affine map, another invertible map, a code for its
 # levels; and those that mix columns.
@@ -46,7 +47,7 @@ ENCODERS = (OneHotEncoder, OrdinalEncoder)
 MIXERS = (PCA, IncrementalPCA, TruncatedSVD, SelectorMixin)
 KNOWN = (
     "StandardScaler, MinMaxScaler, RobustScaler, MaxAbsScaler, PowerTransformer, "
-    "QuantileTransformer, FunctionTransformer with inverse_func, OneHotEncoder, OrdinalEncoder, "
+    "QuantileTransformer, FunctionTransformer with an inverse, OneHotEncoder, OrdinalEncoder, "
     "SimpleImputer and ColumnTransformer; then PCA, TruncatedSVD or a feature selector"
 )
 
@@ -192,11 +193,12 @@ class Trace:
     def _through_map(self, path: str, transformer: Any, inputs: list[int]) -> list[int]:
         affine = isinstance(transformer, SCALERS) and not getattr(transformer, "clip", False)
         if isinstance(transformer, FunctionTransformer):
-            if transformer.inverse_func is None:
+            if inverse_of(transformer) is None:
                 raise ModelError(
                     f"step {path!r} is a FunctionTransformer without inverse_func, so answers "
                     "cannot be translated back into your columns; give the inverse as well: "
-                    "FunctionTransformer(np.log1p, inverse_func=np.expm1)."
+                    "FunctionTransformer(np.log1p, inverse_func=np.expm1). Functions of numpy such "
+                    "as np.log1p and np.sqrt need none."
                 )
         elif not isinstance(transformer, (*SCALERS, *CURVES)):
             raise self._unknown(path, transformer)
@@ -407,8 +409,15 @@ def _reversed(link: Link, columns: dict[int, Array]) -> dict[int, Array]:
     # Outside the range of a map the inverse is NaN, so a warning of numpy adds nothing.
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
-        inputs = np.asarray(link.transformer.inverse_transform(outputs), dtype=np.float64)
+        inputs = np.asarray(_inverse(link.transformer)(outputs), dtype=np.float64)
     return {before: inputs[:, i] for i, before in enumerate(link.inputs)}
+
+
+def _inverse(transformer: Any) -> Any:
+    """Return the function from a transformer's outputs to its inputs."""
+    if isinstance(transformer, FunctionTransformer):
+        return inverse_of(transformer)
+    return transformer.inverse_transform
 
 
 def _mixing(steps: list[tuple[str, Any]], d: int) -> Mixing:
