@@ -18,7 +18,7 @@ from voicecf.errors import (
 )
 from voicecf.geometry.arrays import Array, Ints
 from voicecf.geometry.clustering import Clustering
-from voicecf.geometry.pullback import origins
+from voicecf.geometry.pullback import Mixing, origins
 from voicecf.geometry.tolerance import TOLERANCE
 from voicecf.learned.learned import Learned
 from voicecf.rules.allowed import DefaultBounds
@@ -96,7 +96,7 @@ def learn_from_centers(
 def _without_data(model: Any, clustering: Clustering, space: Space, options: Options) -> Learned:
     """Return what follows from the model and the options alone."""
     d, k = space.n_coordinates, clustering.n_clusters
-    weights = clustering.weights if space.mixing is None else np.full(d, 1.0 / d)
+    weights = clustering.weights if space.mixing is None else _weights(space.mixing, clustering)
     fixed = 1.0 if isinstance(options.contraction, str) else float(options.contraction)
     learned = Learned(
         model, clustering, space, weights, clustering.centers, np.zeros(d),
@@ -104,6 +104,13 @@ def _without_data(model: Any, clustering: Clustering, space: Space, options: Opt
         options.delta, options.margin, options.contract_bounds,
     )  # fmt: skip
     return replace(learned, ranking=_ranking(learned, options.ranking))
+
+
+def _weights(mixing: Mixing, clustering: Clustering) -> Array:
+    """Return the weights of coordinates that are mixed: equal, or as in the model's distance."""
+    if mixing.weighted:
+        return np.asarray(clustering.weights @ mixing.matrix**2)
+    return np.full(mixing.matrix.shape[1], 1.0 / mixing.matrix.shape[1])
 
 
 def _checked_range(learned: Learned, data: RowBlocks) -> tuple[Array, Array, Array]:

@@ -66,7 +66,7 @@ def _phrase(outcome: Outcome, i: int, c: int) -> str:
     space = outcome.space
     name = legible(space.names[c])
     before, after = (values[c][i] for values in outcome.values)
-    if space.columns[c].kind == "category":
+    if not space.columns[c].numeric:
         return f"{name} changes from {_level_text(before)} to {_level_text(after)}"
     truth = space.is_boolean(c, outcome.rows)
     if np.isnan(before):

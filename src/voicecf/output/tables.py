@@ -63,7 +63,7 @@ def cells(outcome: Outcome, answer: Ints, feature: Ints) -> dict[str, NDArray[An
             "from": before[outcome.row[answer], feature],
             "to": outcome.points[answer, feature],
         }
-    numeric = all(column.kind == "number" for column in outcome.space.columns)
+    numeric = all(column.numeric for column in outcome.space.columns)
     found = {}
     for name, values in zip(("from", "to"), outcome.values, strict=True):
         column = [values[f][a] for a, f in zip(answer, feature, strict=True)]

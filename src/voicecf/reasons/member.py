@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from voicecf.reasons.case import Case
-from voicecf.rules.rules import is_missing
+from voicecf.table.frames import is_missing
 
 Kind = Literal[
     "contraction", "range", "step", "cluster", "low", "high", "direction", "levels", "forbidden",

@@ -18,11 +18,10 @@ from voicecf.output.digits import BELOW, decimal, is_continuous
 from voicecf.output.tables import cells
 from voicecf.reasons.case import Case
 from voicecf.rules.multiples import Multiples
-from voicecf.rules.rules import is_missing
 from voicecf.search.outcome import Outcome
 from voicecf.search.solving import PAIRWISE
 from voicecf.status import Status
-from voicecf.table.frames import Cells, table
+from voicecf.table.frames import Cells, is_missing, table
 from voicecf.table.rows import Rows
 from voicecf.table.space import Space
 

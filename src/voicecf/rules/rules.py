@@ -25,6 +25,7 @@ from voicecf.rules.sides import (
     read_side,
 )
 from voicecf.table.column import Column
+from voicecf.table.frames import is_missing
 from voicecf.table.space import Space
 
 # What a TOML file has in `steps` in place of None: the column may take any number.
@@ -301,7 +302,14 @@ def _increment_rule(increment: float | None, column: Column) -> dict[str, Any]:
 
 def _level_rule(levels: tuple[Any, ...], column: Column) -> dict[str, Any]:
     _check_kind(column, "levels", "category", "bounds and steps")
-    return {"levels": tuple(_position(level, column, "levels") for level in levels)}
+    positions = tuple(_position(level, column, "levels") for level in levels)
+    for at in set(positions) - set(column.destinations):
+        same = next(i for i in column.destinations if (column.options[i] == column.options[at]).all())
+        raise OptionError(
+            f"levels of {column.name!r}: the encoder gives {column.levels[at]!r} and "
+            f"{column.levels[same]!r} one code, and an answer names the latter; list it instead."
+        )
+    return {"levels": positions}
 
 
 def _order_rule(levels: tuple[Any, ...], column: Column) -> dict[str, Any]:
@@ -373,15 +381,6 @@ def _check_direction(column: Column, rule: ColumnRule) -> None:
             f"{word} and bounds of column {column.name!r} contradict each other: one allows only "
             "values above the row's, the other only values below. Drop one of them."
         )
-
-
-def is_missing(level: Any) -> bool:
-    """Tell whether a level is a missing value: None, NaN, or pandas.NA."""
-    if level is None:
-        return True
-    # NaN differs from itself, and comparing pandas.NA gives no boolean.
-    same = level == level
-    return not isinstance(same, (bool, np.bool_)) or not same
 
 
 # Values that TOML and JSON have.

@@ -25,6 +25,8 @@ CLASSES = {
     "voicecf.table.rows": "Rows",
     "voicecf.table.sample_row": "SampleRow SampleCell",
     "voicecf.table.pipeline": "Steps Wire Link Coding",
+    "voicecf.table.affine": "Scale",
+    "voicecf.table.branches": "Branches Branch",
     "voicecf.rules.rules": "Rules",
     "sklearn.pipeline": "Pipeline FeatureUnion",
     "sklearn.compose": "ColumnTransformer make_column_selector",
@@ -33,7 +35,7 @@ CLASSES = {
         "QuantileTransformer FunctionTransformer OrdinalEncoder OneHotEncoder TargetEncoder "
         "KBinsDiscretizer PolynomialFeatures Binarizer"
     ),
-    "sklearn.impute": "SimpleImputer MissingIndicator",
+    "sklearn.impute": "SimpleImputer MissingIndicator KNNImputer",
     "sklearn.decomposition": "PCA IncrementalPCA TruncatedSVD FactorAnalysis FastICA NMF",
     "sklearn.feature_selection": (
         "SelectKBest SelectPercentile SelectFpr SelectFdr SelectFwe VarianceThreshold"

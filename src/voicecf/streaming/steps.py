@@ -30,8 +30,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from voicecf.errors import DataError, ModelError
 from voicecf.solver.summing import Pairwise, Sequential, summation_like
+from voicecf.table.affine import chosen_columns
 from voicecf.table.frames import as_frame
-from voicecf.table.pipeline import chosen_columns
 from voicecf.table.stream import Stream, joined
 
 LEARNED = (
@@ -143,8 +143,8 @@ def _fit_encoder(encoder: Any, stream: Stream, path: str) -> None:
     """Fit an encoder on rows that together show every level."""
     if encoder.min_frequency is not None or encoder.max_categories is not None:
         raise ModelError(
-            f"step {path!r} puts infrequent levels into one group; voicecf does not follow that. "
-            "Leave out min_frequency and max_categories, or merge the levels in the table."
+            f"step {path!r} merges infrequent levels, which it can only count in one table; fit it "
+            "on a sample first: a fitted one is used as it is."
         )
     encoder.fit(joined(list(_showing_all(stream))))
 

@@ -110,6 +110,40 @@ def number_array(X: Any) -> NDArray[Any]:
     return values
 
 
+def transformed(steps: Sequence[Any], rows: Any) -> Any:
+    """Return the output of fitted steps, one after the other, of any type."""
+    for step in steps:
+        try:
+            rows = step.transform(rows)
+        except ValueError as error:
+            raise DataError(f"{type(step).__name__} cannot transform X: {error}") from error
+    return rows
+
+
+def dense(output: Any) -> Array:
+    """Return the output of a step, a sparse matrix, frame or array, as an array of numbers."""
+    if sparse.issparse(output):
+        output = output.toarray()
+    elif not isinstance(output, np.ndarray):
+        output = nw.from_native(output, eager_only=True).to_numpy()
+    try:
+        return np.array(output, dtype=np.float64, order="C")
+    except (TypeError, ValueError):
+        raise DataError(
+            "the steps before the model leave text in the data; encode every column that is not "
+            "numeric (OneHotEncoder), or drop it."
+        ) from None
+
+
+def is_missing(value: Any) -> bool:
+    """Tell whether a value is missing: None, NaN, or pandas.NA."""
+    if value is None:
+        return True
+    # NaN differs from itself, and comparing pandas.NA gives no boolean.
+    same = value == value
+    return not isinstance(same, (bool, np.bool_)) or not same
+
+
 def numbers(frame: Any, name: Any) -> Array:
     """Return a column of a frame as floats, NaN where missing; raise if it is not numeric."""
     return series_numbers(frame.get_column(name))
@@ -253,7 +287,7 @@ def emptied(frame: Any, names: Sequence[Any], missing: NDArray[np.bool_]) -> Any
     Integers and booleans get a type that allows missing values, if their library has one, so that
     the other rows keep their digits.
     """
-    rows = np.flatnonzero(missing)
+    rows, names = np.flatnonzero(missing), list(dict.fromkeys(names))
     if not len(rows):
         return frame
     whole = [name for name in names if is_whole(frame, name)]

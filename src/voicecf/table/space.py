@@ -23,6 +23,7 @@ from voicecf.table.frames import (
     any_array,
     array_with_cells,
     as_frame,
+    dense,
     frame_with_cells,
     indexed,
     is_whole,
@@ -33,7 +34,7 @@ from voicecf.table.frames import (
     typed,
     widened,
 )
-from voicecf.table.pipeline import Steps, dense
+from voicecf.table.pipeline import Steps
 from voicecf.table.rows import Rows, side_of
 
 
@@ -135,12 +136,13 @@ class Space:
             points = np.empty((0, self.n_coordinates))
             width = self.n_coordinates if self.mixing is None else len(self.mixing.shift)
             return Rows(frame, points, np.empty((0, width)), kind, None, array)
-        raw = self.steps.forward(self._input_of_steps(frame, array))
+        taken = self._input_of_steps(frame, array)
+        raw = self.steps.forward(taken)
         points = dense(raw)
         self._check_finite(points)
         if self.mixing is None:
             return Rows(frame, points, points, kind, raw, array)
-        raw = self.steps.onward(raw)
+        raw = self.steps.onward(raw, taken)
         return Rows(frame, points, dense(raw), kind, raw, array)
 
     def _input_of_steps(self, frame: Any, array: NDArray[Any] | None) -> Any:
@@ -154,7 +156,7 @@ class Space:
     def is_boolean(self, c: int, rows: Rows) -> bool:
         """Tell whether a number column has booleans in the user's table."""
         column = self.columns[c]
-        if column.kind != "number" or rows.frame is None:
+        if not column.numeric or rows.frame is None:
             return False
         name = self.frame_name(rows.frame, column.sources[0])
         return bool(rows.frame.get_column(name).dtype == nw.Boolean)
@@ -321,13 +323,16 @@ class Space:
     def level_cells(self, c: int, at: Ints, points: Array) -> dict[Any, Cells]:
         """Return the new values of the sources of a category, for the points at some positions."""
         column = self.columns[c]
+        if column.indicator:
+            return {}
         levels = self.nearest_level(c, points[at][:, column.places])
         if column.declared:
             return {
                 source: Cells(at, (levels == j).astype(np.float64))
                 for j, source in enumerate(column.sources)
             }
-        return {column.sources[0]: Cells(at, [column.levels[i] for i in levels])}
+        values = [column.levels[i] for i in levels]
+        return {column.sources[0]: Cells(at, np.array(values) if column.binned else values)}
 
     def read_again(self, rows: Rows) -> Rows:
         """Compute the coordinates of rows that `write` returned."""
@@ -397,11 +402,11 @@ class Space:
         if rows.frame is None:
             assert rows.array is not None
             values = rows.array[which, self.sources.index(source)]
-            if column.kind == "category":
+            if not column.numeric:
                 return np.asarray(values, dtype=object)
             return np.asarray(values, np.float32 if values.dtype == np.float32 else np.float64)
         series = rows.frame.get_column(self.frame_name(rows.frame, source))[which]
-        if column.kind == "number":
+        if column.numeric:
             single = series.dtype == nw.Float32
             return series_numbers(series).astype(np.float32 if single else np.float64)
         levels = np.empty(len(series), dtype=object)
