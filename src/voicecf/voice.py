@@ -22,6 +22,7 @@ from voicecf.search.question import LIMIT, Pairs, Question, read_target
 from voicecf.search.solving import OBJECTIVES
 from voicecf.table.frames import in_partitions
 from voicecf.table.model import fitted_copy
+from voicecf.table.rows import Rows
 from voicecf.table.stream import Stream
 
 
@@ -241,6 +242,7 @@ class VoICE(Explainer):
         constraints: Any = None,
         rules: Rules | dict[str, Any] | None = None,
         limit: int = LIMIT,
+        errors: Literal["status", "raise"] = "status",
         **unknown: Any,
     ) -> Counterfactuals:
         """Find, for every row, the cheapest allowed change that moves it to the target cluster.
@@ -292,6 +294,10 @@ class VoICE(Explainer):
             Largest number of boxes that the search over whole numbers, categories and subsets of
             columns examines for one row and target. If the search reaches it, the answer has
             ``Status.STOPPED``, and its `gap` tells how much better another could be.
+        errors : "status" or "raise"
+            What becomes of a row that cannot be read, because a value is missing, infinite or an
+            unknown level: the answer has ``Status.UNREADABLE``, no point and the source -1, and its
+            `text` names the column and the value; or `DataError` is raised.
 
         Returns
         -------
@@ -320,6 +326,7 @@ class VoICE(Explainer):
             **unknown,
         )
         known_option(objective, OBJECTIVES, "objective")
+        known_option(errors, ("status", "raise"), "errors")
         _check_count(alternatives, "alternatives", 0)
         _check_count(limit, "limit", 1)
         if in_partitions(X):
@@ -332,9 +339,10 @@ class VoICE(Explainer):
         learned = self.learned_
         plain = objective == "cost" and rules is NO_RULES and not (deepen or alternatives)
         if plain and not isinstance(target, str) and learned.cells is not None:
-            return Counterfactuals(answer_in_one_pass(learned, X, target))
+            return Counterfactuals(answer_in_one_pass(learned, X, target, errors))
         searched = objective == "fewest" or alternatives > 0
-        question = self._question(X, rules, objective, int(limit), searched)
+        rows = learned.read(X, errors)
+        question = self._question(*rows, rules, objective, int(limit), searched)
         pairs = Pairs.of(target, question.source, learned.n_clusters)
         found = answer(question, pairs, deepen=deepen)
         if alternatives:
@@ -342,11 +350,10 @@ class VoICE(Explainer):
         return Counterfactuals(found)
 
     def _question(
-        self, X: Any, rules: Rules, objective: str, limit: int, searched: bool
+        self, rows: Rows, source: Ints, rules: Rules, objective: str, limit: int, searched: bool
     ) -> Question:
-        """Read rows and rules into coordinates."""
+        """Read rules into coordinates."""
         learned = self.learned_
-        rows, source = learned.read(X)
         allowed = Allowed.of(learned.space, rules, rows, learned.bounds, searched=searched)
         if learned.contract_bounds and not allowed.contractible:
             raise OptionError(
@@ -409,7 +416,8 @@ class VoICE(Explainer):
             **unknown,
         )
         _check_count(limit, "limit", 1)
-        question = self._question(X, rules, "cost", int(limit), searched=True)
+        rows = self.learned_.read(X)
+        question = self._question(*rows, rules, "cost", int(limit), searched=True)
         pairs = Pairs.of(target, question.source, self.learned_.n_clusters)
         return Counterfactuals(tradeoff(question, answer(question, pairs)))
 

@@ -96,9 +96,9 @@ class Learned:
             return self.weights
         return np.asarray(self.clustering.weights @ mixing.matrix**2)
 
-    def read(self, X: Any) -> tuple[Rows, Ints]:
+    def read(self, X: Any, errors: str = "raise") -> tuple[Rows, Ints]:
         """Return the user's table as rows, and the cluster of each row."""
-        rows = self.space.read(X)
+        rows = self.space.read(X, errors)
         source = self.labels(rows)
         # The output of the pipeline's steps can be large and is needed for the labels only.
         return (rows if rows.raw is None else replace(rows, raw=None)), source

@@ -20,7 +20,7 @@ __all__ = ["JSON_SCHEMA", "as_json"]
 
 FORMAT, VERSION = "voicecf/counterfactuals", 1
 # Statuses without a changed row.
-WITHOUT_ROW = (Status.INFEASIBLE, Status.UNRESOLVED)
+WITHOUT_ROW = (Status.INFEASIBLE, Status.UNRESOLVED, Status.UNREADABLE)
 
 _INTEGER = {"type": "integer"}
 _COUNT = {"type": "integer", "minimum": 0}
@@ -49,7 +49,7 @@ _CHANGE = {
 }
 _ANSWER = {
     "row": {**_COUNT, "description": "Position of the row in the input."},
-    "source": {**_INTEGER, "description": "Cluster of the row."},
+    "source": {**_INTEGER, "description": "Cluster of the row; -1 if it cannot be read."},
     "target": {**_INTEGER, "description": "Cluster of the answer."},
     "status": {"enum": [status.name.lower() for status in Status]},
     "diagnosis": {
@@ -153,7 +153,7 @@ def _answer(found: Outcome, i: int, row: dict[str, Any], texts: dict[Any, str]) 
     status = Status(int(found.status[i]))
     has_row = status not in WITHOUT_ROW
     counts = ("row", "source", "target", "n_changed", "cardinality")
-    alpha = found.question.learned.alpha[found.target[i]]
+    alpha = found.question.learned.alpha[found.target[i]] if found.target[i] >= 0 else None
     answer = {
         "status": status.name.lower(),
         "diagnosis": status.diagnosis,

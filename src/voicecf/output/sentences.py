@@ -31,6 +31,8 @@ def sentence(outcome: Outcome, i: int) -> str:
     """Describe answer i, its values with all the digits that they have in `outcome`."""
     row, target = outcome.row[i], outcome.target[i]
     status = Status(outcome.status[i])
+    if status == Status.UNREADABLE:
+        return outcome.rows.faults[int(row)]
     if status == Status.ALREADY:
         return f"Row {row} is in cluster {target} already; nothing has to change."
     if not outcome.feasible[i]:

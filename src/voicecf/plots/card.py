@@ -200,6 +200,8 @@ def _title(cf: Counterfactuals, i: int, n: int) -> str:
     who, source, target = f"Row {cf.row[i]}", cf.source[i], cf.target[i]
     if Status(cf.status[i]) == Status.ALREADY:
         return f"{who} is in cluster {target} already; nothing has to change."
+    if Status(cf.status[i]) == Status.UNREADABLE:
+        return f"{who} cannot be read."
     if not cf.feasible[i]:
         return f"{who} cannot move from cluster {source} to cluster {target}."
     if n == 0:
@@ -226,4 +228,6 @@ def _reason(cf: Counterfactuals, i: int) -> str:
         # The title has said that it cannot move.
         _, _, why = text.partition(": ")
         return why[:1].upper() + why[1:] if text.startswith("Row ") and why else text
+    if status == Status.UNREADABLE:
+        return cf.text(i).partition(": ")[2]
     return status.diagnosis

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from voicecf.geometry.arrays import Ints
+from voicecf.geometry.arrays import Array, Ints
 from voicecf.learned.learned import Learned
 from voicecf.rules.allowed import NO_RULES, Allowed
 from voicecf.search.answering import outcome_of, relative
@@ -24,21 +24,28 @@ from voicecf.status import Status
 from voicecf.table.rows import Rows
 
 
-def answer_in_one_pass(learned: Learned, X: Any, target: Any) -> Outcome:
+def answer_in_one_pass(learned: Learned, X: Any, target: Any, errors: str = "raise") -> Outcome:
     """Find the cheapest answer for each row within the learned bounds."""
+    if type(X) is np.ndarray and X.dtype == np.float64 and X.ndim == 2:
+        learned.space._check_width(X.shape[1])
+        found = _answer(learned, np.ascontiguousarray(X), None, target)
+        if found is not None:
+            return found
+    rows = learned.space.read(X, errors)
+    found = _answer(learned, np.ascontiguousarray(rows.points), rows, target)
+    assert found is not None
+    return found
+
+
+def _answer(learned: Learned, values: Array, rows: Rows | None, target: Any) -> Outcome | None:
+    """Answer rows of numbers; None if some are not finite. Without `rows` they are copied first."""
     space, cells = learned.space, learned.cells
     assert cells is not None
-    rows = None
-    if type(X) is np.ndarray and X.dtype == np.float64 and X.ndim == 2:
-        space._check_width(X.shape[1])
-        values = np.ascontiguousarray(X)
-    else:
-        rows = space.read(X)
-        values = np.ascontiguousarray(rows.points)
     targets = read_target(target, len(values), learned.n_clusters)
     box, smallest = learned.bounds.box, learned.smallest_change
     done = Pass.over(values, rows is None, targets, box, cells, smallest)
-    _ask_the_model(learned, done, targets)
+    if not _ask_the_model(learned, done, targets):
+        return None
     rows = Rows(None, done.points, done.points, array=done.points) if rows is None else rows
     allowed = Allowed.of(space, NO_RULES, rows, learned.bounds)
     question = Question(learned, rows, done.source, allowed)
@@ -55,12 +62,16 @@ def answer_in_one_pass(learned: Learned, X: Any, target: Any) -> Outcome:
     return outcome_of(question, every, targets, answers, (done.cost, done.n_changed))
 
 
-def _ask_the_model(learned: Learned, done: Pass, targets: Ints) -> None:
-    """Call the model's `predict` for rows whose cluster could depend on rounding."""
+def _ask_the_model(learned: Learned, done: Pass, targets: Ints) -> bool:
+    """Call the model's `predict` for rows whose cluster could depend on rounding.
+
+    Returns False if some of them are not finite.
+    """
     doubtful = np.flatnonzero(done.source < 0)
     if doubtful.size == 0:
-        return
+        return True
     if not np.isfinite(done.points[doubtful]).all():
-        learned.space._check_finite(done.points)
+        return False
     done.source[doubtful] = learned.clustering.labels(done.points[doubtful])
     done.stay(doubtful[done.source[doubtful] == targets[doubtful]])
+    return True

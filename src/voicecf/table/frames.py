@@ -39,7 +39,14 @@ def in_partitions(X: Any) -> bool:
 
 
 def as_frame(X: Any) -> Any:
-    """Return X as a narwhals frame, or None if it is an array; a lazy frame is an error."""
+    """Return X as a narwhals frame, or None if it is an array; a lazy frame is an error.
+
+    A row, as a dict or a pandas Series, and a list of dicts become a frame, too.
+    """
+    if isinstance(X, Mapping):
+        return _frame_of_rows([X])
+    if isinstance(X, list) and X and all(isinstance(row, Mapping) for row in X):
+        return _frame_of_rows(X)
     if isinstance(X, (np.ndarray, list)):  # a shortcut, for speed when rows are read one by one
         return None
     try:
@@ -49,9 +56,7 @@ def as_frame(X: Any) -> Any:
     if isinstance(frame, nw.LazyFrame):
         raise DataError("X is a lazy frame; call X.collect() first.")
     if isinstance(frame, nw.Series):
-        raise DataError(
-            "X is one column or row; for row i of a frame pass df.iloc[[i]] or df[i:i + 1]."
-        )
+        return _frame_of_series(X, frame)
     if not isinstance(frame, nw.DataFrame):
         return None
     try:
@@ -62,6 +67,28 @@ def as_frame(X: Any) -> Any:
         twice = dict.fromkeys(n for n in names if names.count(n) > 1)
         raise ColumnError(f"column names must differ; named twice: {listed(twice)}.")
     return frame
+
+
+def _frame_of_rows(rows: Sequence[Mapping[Any, Any]], backend: Any = None) -> Any:
+    """Return rows, each a dict from column to value, as a frame; what one lacks is missing."""
+    names = dict.fromkeys(name for row in rows for name in row)
+    columns = {name: [_plain(row.get(name)) for row in rows] for name in names}
+    return nw.from_dict(columns, backend=backend or installed_backend())
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _frame_of_series(series: Any, wrapped: Any) -> Any:
+    """Return a row of a pandas frame, whose index are the columns, as a frame of this one row."""
+    index = nw.maybe_get_index(wrapped)
+    if index is None:
+        raise DataError("X is one column; for row i of a frame pass df[i:i + 1].")
+    row = dict(zip(index, wrapped.to_list(), strict=True))
+    frame = _frame_of_rows([row], wrapped.implementation).to_native()
+    frame.index = [series.name]
+    return nw.from_native(frame, eager_only=True)
 
 
 def table(columns: Mapping[Any, Any], kind: Kind | None = None, schema: Any = None) -> Any:

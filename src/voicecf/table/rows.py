@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -31,6 +31,10 @@ class Rows:
         The output of the pipeline's steps before the model, of any type; None without steps.
     array : array or None
         The user's values, if the rows came as an array.
+    faults : dict of int to str
+        Rows that cannot be read, and why. Here they are replaced by a row that can be read.
+    original : Rows or None
+        The rows as they came, if some of them are replaced.
     """
 
     frame: Any
@@ -39,6 +43,8 @@ class Rows:
     kind: Kind | None = None
     raw: Any = None
     array: NDArray[Any] | None = None
+    faults: dict[int, str] = field(default_factory=dict)
+    original: Rows | None = None
 
     @classmethod
     def unread(cls, frame: Any, array: NDArray[Any] | None, kind: Kind | None) -> Rows:

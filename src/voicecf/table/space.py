@@ -17,6 +17,7 @@ from voicecf.geometry.pullback import Mixing
 from voicecf.geometry.tolerance import TOLERANCE
 from voicecf.parallel import in_parallel
 from voicecf.table.column import Column
+from voicecf.table.faults import with_faults
 from voicecf.table.frames import (
     Cells,
     Kind,
@@ -98,8 +99,31 @@ class Space:
         """Whether every column can take any number."""
         return all(column.free and not column.whole for column in self.columns)
 
-    def read(self, X: Any) -> Rows:
-        """Read a table; raise if a column is missing, not a number, or has missing values."""
+    def read(self, X: Any, errors: str = "raise") -> Rows:
+        """Read a table; raise if a column is missing, not a number, or has missing values.
+
+        With ``errors="status"`` rows that cannot be read are listed in `Rows.faults` instead.
+        """
+        if errors == "raise":
+            return self._read(X)
+        try:
+            rows = self._read(X)
+        except DataError as error:
+            return with_faults(self, self._unread(X), error)
+        dependent = self.steps is not None and self.steps.filled
+        return with_faults(self, rows, None) if dependent else rows
+
+    def _unread(self, X: Any) -> Rows:
+        """Return the rows of a table without coordinates."""
+        frame, array = as_frame(X), None
+        if frame is None:
+            array = any_array(X) if self.steps is not None else number_array(X)
+            self._check_width(array.shape[1])
+        else:
+            frame = self._pick(frame)
+        return Rows.unread(frame, array, Kind.of(frame))
+
+    def _read(self, X: Any) -> Rows:
         if self.steps is not None:
             return self._read_through_steps(X)
         frame = as_frame(X)
@@ -121,13 +145,8 @@ class Space:
 
     def _read_through_steps(self, X: Any) -> Rows:
         """Read a table, and transform it by the fitted steps."""
-        frame, array = as_frame(X), None
-        if frame is None:
-            array = any_array(X)
-            self._check_width(array.shape[1])
-        else:
-            frame = self._pick(frame)
-        return self._transformed(frame, array, Kind.of(frame))
+        rows = self._unread(X)
+        return self._transformed(rows.frame, rows.array, rows.kind)
 
     def _transformed(self, frame: Any, array: NDArray[Any] | None, kind: Kind | None) -> Rows:
         """Return rows with their coordinates and the model's input, computed by the steps."""
@@ -337,7 +356,7 @@ class Space:
     def read_again(self, rows: Rows) -> Rows:
         """Compute the coordinates of rows that `write` returned."""
         if self.steps is None:
-            return self.read(rows.array if rows.frame is None else rows.frame)
+            return self._read(rows.array if rows.frame is None else rows.frame)
         return self._transformed(rows.frame, rows.array, rows.kind)
 
     def box(self, lo: Array, hi: Array) -> tuple[Array, Array]:
