@@ -243,6 +243,10 @@ def _series_with_cells(series: Any, cells: Cells) -> Any:
         changed = _arrow_with_cells(series, cells.rows, values)
         if changed is not None:
             return changed
+    if series.implementation.is_pandas() and values.dtype == object:
+        changed = _pandas_with_cells(series, cells.rows, values)
+        if changed is not None:
+            return changed
     new_values: Any = values.tolist() if values.dtype == object else values
     if series.dtype == nw.Boolean and values.dtype == object:
         # Scattered into a numpy array of booleans, None would become False.
@@ -274,6 +278,22 @@ def _arrow_with_cells(series: Any, rows: Ints, values: NDArray[Any]) -> Any:
         missing = nw.new_series("", [None] * len(series), series.dtype, backend=backend)
         return series.zip_with(nw.new_series("", unchanged, backend=backend), missing)
     return None
+
+
+def _pandas_with_cells(series: Any, rows: Ints, values: NDArray[Any]) -> Any:
+    """Write into a pandas column of objects or nullable booleans; None for other types.
+
+    The type is kept, and so is None, which encoders tell from NaN.
+    """
+    native = series.to_native()
+    if str(native.dtype) not in ("object", "boolean"):
+        return None
+    column = native.to_numpy(dtype=object, copy=True)
+    if str(native.dtype) == "boolean":
+        values = np.array([None if is_missing(v) else bool(v) for v in values], dtype=object)
+    column[rows] = values
+    changed = type(native)(column, index=native.index, name=native.name, dtype=native.dtype)
+    return nw.from_native(changed, series_only=True)
 
 
 def _common_type(series: Any, values: NDArray[Any]) -> tuple[Any, NDArray[Any]]:
