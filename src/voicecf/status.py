@@ -46,8 +46,8 @@ _DIAGNOSES = {
         "better another could be. Raise `limit` to search on."
     ),
     Status.UNREADABLE: (
-        "The row has a value that the model cannot use: missing, infinite, or an unknown level. See "
-        "text(i) for the column and the value."
+        "The row has a value that the model cannot use: missing, infinite, or an unknown level. "
+        "See text(i) for the column and the value, and correct it."
     ),
     Status.MISSED: (
         "The pairwise projection ends in another cluster. Use VoICE, which takes all clusters into "

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -96,8 +96,8 @@ class Learned:
             return self.weights
         return np.asarray(self.clustering.weights @ mixing.matrix**2)
 
-    def read(self, X: Any, errors: str = "raise") -> tuple[Rows, Ints]:
-        """Return the user's table as rows, and the cluster of each row."""
+    def read(self, X: Any, errors: Literal["status", "raise"] = "raise") -> tuple[Rows, Ints]:
+        """Return the user's table as rows to explain, and the cluster of each row."""
         rows = self.space.read(X, errors)
         source = self.labels(rows)
         # The output of the pipeline's steps can be large and is needed for the labels only.

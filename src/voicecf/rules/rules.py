@@ -304,7 +304,9 @@ def _level_rule(levels: tuple[Any, ...], column: Column) -> dict[str, Any]:
     _check_kind(column, "levels", "category", "bounds and steps")
     positions = tuple(_position(level, column, "levels") for level in levels)
     for at in set(positions) - set(column.destinations):
-        same = next(i for i in column.destinations if (column.options[i] == column.options[at]).all())
+        same = next(
+            i for i in column.destinations if (column.options[i] == column.options[at]).all()
+        )
         raise OptionError(
             f"levels of {column.name!r}: the encoder gives {column.levels[at]!r} and "
             f"{column.levels[same]!r} one code, and an answer names the latter; list it instead."

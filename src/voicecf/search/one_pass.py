@@ -7,7 +7,7 @@ copied, assigned, projected and measured while it is in the cache. The result is
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -24,7 +24,9 @@ from voicecf.status import Status
 from voicecf.table.rows import Rows
 
 
-def answer_in_one_pass(learned: Learned, X: Any, target: Any, errors: str = "raise") -> Outcome:
+def answer_in_one_pass(
+    learned: Learned, X: Any, target: Any, errors: Literal["status", "raise"] = "raise"
+) -> Outcome:
     """Find the cheapest answer for each row within the learned bounds."""
     if type(X) is np.ndarray and X.dtype == np.float64 and X.ndim == 2:
         learned.space._check_width(X.shape[1])

@@ -24,6 +24,7 @@ from voicecf.geometry.arrays import Array
 from voicecf.geometry.pullback import Mixing
 from voicecf.table.frames import dense
 
+
 @dataclass(frozen=True)
 class Scale:
     """A scaler that divides each column by a number."""

@@ -1,4 +1,4 @@
-"""A FeatureUnion or ColumnTransformer that mixes columns, as columns by themselves and then A z + c.
+"""A FeatureUnion or ColumnTransformer that mixes columns, cut where the mixing begins.
 
 It mixes columns if a column goes into several of its parts, or if a part contains PCA, a feature
 selector, or another step that mixes. Each part is cut where its columns stop being by themselves:
@@ -93,14 +93,11 @@ def mixes(path: str, step: Any, d: int) -> bool:
 
 def _shared(path: str, step: Any, d: int) -> set[int]:
     """Return the columns that go into several parts; those that only mark missing values apart."""
-    parts = parts_of(path, step, d)
-    return {
-        column
-        for column, count in Counter(
-            c for _, part, columns in parts if not isinstance(part, MissingIndicator) for c in columns
-        ).items()
-        if count > 1
-    }
+    counts: Counter[int] = Counter()
+    for _, part, columns in parts_of(path, step, d):
+        if not isinstance(part, MissingIndicator):
+            counts.update(columns)
+    return {column for column, count in counts.items() if count > 1}
 
 
 def cut(path: str, step: Any, d: int) -> tuple[Branches, list[Outlet]]:

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 MISSING = "{name} has no value. Fill it in, or put a SimpleImputer into the pipeline."
 INFINITE = "{name} is {value}, which is not a finite number. Correct it."
 UNKNOWN = (
-    "{name} has the level {value!r}, which is not known from the data of fit. Correct it, or let the "
-    "encoder accept unknown levels (handle_unknown)."
+    "{name} has the level {value!r}, which is not known from the data of fit. Correct it, or let "
+    "the encoder accept unknown levels (handle_unknown)."
 )
 OUTSIDE = "{name} is {value:g}, which the steps before the model cannot transform. Correct it."
 DEPENDENT = (
@@ -94,9 +94,7 @@ def _wrong_values(space: Space, rows: Rows) -> dict[int, str]:
     return faults
 
 
-def _suspects(
-    space: Space, rows: Rows, column: Column, source: Any
-) -> Iterator[tuple[Mask, str]]:
+def _suspects(space: Space, rows: Rows, column: Column, source: Any) -> Iterator[tuple[Mask, str]]:
     """Yield masks of the values that may be at fault, one for each cause, and the cause."""
     if column.numeric or column.declared:
         values = _numbers(space, rows, source)

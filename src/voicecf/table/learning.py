@@ -314,7 +314,7 @@ def _most_frequent_first(column: Column, count: Counter[Any]) -> Column:
     """Return a category with the levels of one code next to each other, the most frequent first."""
     _, codes = np.unique(column.options, axis=0, return_inverse=True)
     rare = [-count[level] if not is_missing(level) else np.inf for level in column.levels]
-    order = np.lexsort([rare, codes.ravel()])
+    order = np.lexsort([np.array(rare), codes.ravel()])
     levels = tuple(column.levels[i] for i in order)
     return replace(column, levels=levels, options=column.options[order])
 
@@ -482,7 +482,9 @@ def _elsewhere(values: Array, inverse: Array) -> bool:
 
     `inverse` begins with the values that the inverse returns for the coordinates of `values`.
     """
-    return bool((np.abs(inverse[: len(values)] - values) > np.ptp(values)).any() and len(values) > 1)
+    return bool(
+        (np.abs(inverse[: len(values)] - values) > np.ptp(values)).any() and len(values) > 1
+    )
 
 
 def _largest_error(coordinates: Array) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -99,19 +99,24 @@ class Space:
         """Whether every column can take any number."""
         return all(column.free and not column.whole for column in self.columns)
 
-    def read(self, X: Any, errors: str = "raise") -> Rows:
+    def read(self, X: Any, errors: Literal["status", "raise"] | None = None) -> Rows:
         """Read a table; raise if a column is missing, not a number, or has missing values.
 
         With ``errors="status"`` rows that cannot be read are listed in `Rows.faults` instead.
+        Rows that can be read but not explained raise or are listed only if `errors` is given.
         """
-        if errors == "raise":
-            return self._read(X)
         try:
             rows = self._read(X)
         except DataError as error:
-            return with_faults(self, self._unread(X), error)
-        dependent = self.steps is not None and self.steps.filled
-        return with_faults(self, rows, None) if dependent else rows
+            if errors == "status":
+                return with_faults(self, self._unread(X), error)
+            raise
+        if errors is None or self.steps is None or not self.steps.filled:
+            return rows
+        rows = with_faults(self, rows, None)
+        if rows.faults and errors == "raise":
+            raise DataError(next(iter(rows.faults.values())))
+        return rows
 
     def _unread(self, X: Any) -> Rows:
         """Return the rows of a table without coordinates."""
