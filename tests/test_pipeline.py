@@ -422,7 +422,7 @@ def test_an_unknown_level_that_the_encoder_takes_stays_and_one_that_it_refuses_i
     assert (cf.to_frame()["job"][cf.feasible] == "astronaut").all()
     strict, _ = jobs(OneHotEncoder())
     with pytest.raises(DataError, match="astronaut"):
-        VoICE(strict).fit(frame).explain(new)
+        VoICE(strict).fit(frame).explain(new, errors="raise")
 
 
 def test_gaps_without_an_imputer_are_named():
@@ -431,7 +431,7 @@ def test_gaps_without_an_imputer_are_named():
     gap = IRIS.copy()
     gap.iloc[3, 2] = np.nan
     with pytest.raises(DataError, match=r"missing.*row 3.*'petal'.*Impute"):
-        voice.explain(gap)
+        voice.explain(gap, errors="raise")
 
 
 # Kinds of frames.

@@ -10,6 +10,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from scipy import special
+from sklearn.base import clone
 from sklearn.cluster import KMeans
 from sklearn.compose import ColumnTransformer, make_column_transformer
 from sklearn.decomposition import PCA, TruncatedSVD
@@ -28,7 +29,7 @@ from sklearn.preprocessing import (
     TargetEncoder,
 )
 
-from voicecf import Status, VoICE
+from voicecf import Status, VoICE, streaming
 from voicecf.errors import DataError, ModelError, OptionError
 
 
@@ -189,6 +190,28 @@ def test_a_merged_answer_is_the_cheapest_of_all_levels_and_numbers():
         move = coordinates - dense(table.transform(frame.iloc[[cf.row[i]]]))
         cost = (move**2 / move.shape[1]).sum(axis=1)[labels == cf.target[i]].min()
         assert cf.cost[i] == pytest.approx(cost, rel=1e-9)
+
+
+@pytest.mark.parametrize("case", ["one-hot, frequency", "one-hot, dropped", "ordinal"])
+def test_a_stream_merges_the_levels_that_a_table_merges(case):
+    frame = people()[["town", "age"]]
+    frame.loc[::9, "town"] = np.nan
+    if case == "ordinal":
+        frame = frame.dropna()
+    table = make_column_transformer((MERGED[case], ["town"]), (StandardScaler(), ["age"]))
+    models = [clone(make_pipeline(table, kmeans(2))) for _ in range(2)]
+    in_memory = VoICE(models[0]).fit(frame)
+    parts = [frame[i : i + 25] for i in range(0, len(frame), 25)]
+    streamed = streaming.fit(VoICE(models[1]), parts)
+    tables = [dense(voice.model_[0].transform(frame)) for voice in (streamed, in_memory)]
+    np.testing.assert_array_equal(*tables)
+    columns = [voice.space_.columns[0] for voice in (streamed, in_memory)]
+    assert str(columns[0].levels) == str(columns[1].levels)
+    np.testing.assert_array_equal(columns[0].options, columns[1].options)
+    cf = streamed.explain(frame[:10], target="each")
+    np.testing.assert_array_equal(
+        streamed.model_.predict(cf[cf.feasible].to_frame()), cf.target[cf.feasible]
+    )
 
 
 # Numbers coded by bins
