@@ -40,9 +40,14 @@ class VoICE(Explainer):
         explained in the columns that go into it. The cost is measured in the output of its scalers
         and encoders, with the model's weights; if a later step mixes columns (PCA, a selector), all
         coordinates before that step have equal weights.
+        If a column goes into several transformers, they must be affine, and its weight is that of
+        the column in the model's distance.
         A missing value is read as the value that the imputer fills in, and stays missing unless its
-        column changes. A number whose transformer cannot be inverted between the observed values
-        takes one of these values.
+        column changes; where the model is told that it is missing (``add_indicator=True``), it
+        stays missing. A number whose transformer cannot be inverted between the observed values
+        takes one of these values. A number that is coded by bins becomes the median of the observed
+        numbers in its new bin; of levels with one code, an answer names the most frequent. Where
+        the bin or the code does not change, a row keeps its value.
     contraction : "retain" or float in (0, 1]
         How far the cell of each cluster is contracted towards its centroid, so that answers lie
         well inside: by the smallest factor with which it still holds a share `retain` of its
