@@ -10,23 +10,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import polars as pl
 
-
-@dataclass(frozen=True)
-class Column:
-    """As of `voicecf.table.space`."""
-
-    name: Any
-    sources: tuple[Any, ...]
-    places: np.ndarray
-    kind: str
-    levels: tuple[Any, ...] = ()
-    ordered: bool = False
-    whole: bool = False
-    affine: bool = True
-    observed: tuple[float, float] = (np.nan, np.nan)
-    listed: tuple[float, ...] = ()
-    limits: tuple[float, float] = (-np.inf, np.inf)
-    rising: bool = True
+from voicecf.table.column import Column
 
 
 @dataclass(frozen=True)
@@ -88,7 +72,8 @@ class Space:
         width = len(levels) if forward is None else 1
         encode = one_hot if forward is None else single
         sources = (name,) if sources is None else tuple(sources)
-        return self._add(name, sources, width, encode, kind="category", levels=levels, **facts)
+        facts = {"levels": levels, "options": encode(levels), **facts}
+        return self._add(name, sources, width, encode, kind="category", **facts)
 
     def _add(self, name, sources, width, encode, **facts) -> Space:
         first = sum(len(c.places) for c in self.columns)

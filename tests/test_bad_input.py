@@ -64,7 +64,7 @@ class Plain:
 
 
 def explain(X=ROW, *args, **kwargs):
-    return lambda: VOICE.explain(X, *args, **kwargs)
+    return lambda: VOICE.explain(X, *args, errors="raise", **kwargs)
 
 
 def fit(X=FRAME, model=MODEL, **options):
@@ -109,7 +109,8 @@ TABLE = {
     "too narrow": (explain(IRIS[:1, :3]), DataError, "3 columns.*4"),
     "too wide": (explain(np.ones((1, 5))), DataError, "5 columns.*4"),
     "one dimension": (explain(IRIS[0]), DataError, "one dimension.*reshape"),
-    "a row as a series": (explain(FRAME.iloc[0]), DataError, r"iloc\[\[|to_frame"),
+    "a column as a series": (explain(FRAME["sepal"]), ColumnError, "lacks 'sepal'"),
+    "a column of polars": (explain(pl.DataFrame(FRAME)["sepal"]), DataError, "one column"),
     "three dimensions": (explain(IRIS[None]), DataError, "3 dimensions"),
     "a number": (explain(5), DataError, "rows and columns"),
     "nothing": (explain(None), DataError, "rows and columns"),

@@ -86,7 +86,7 @@ def test_a_row_with_a_hole_is_refused(hole, k):
     voice, X, target = question(k, 4)
     X[77, 2] = hole
     with pytest.raises(DataError):
-        voice.explain(X, target)
+        voice.explain(X, target, errors="raise")
 
 
 def test_the_model_itself_tells_where_a_row_on_a_border_belongs():

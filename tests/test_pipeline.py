@@ -16,7 +16,7 @@ from sklearn.compose import ColumnTransformer, make_column_selector
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.feature_selection import SelectKBest, VarianceThreshold
-from sklearn.impute import KNNImputer, SimpleImputer
+from sklearn.impute import SimpleImputer
 from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 from sklearn.preprocessing import (
     FunctionTransformer,
@@ -422,7 +422,7 @@ def test_an_unknown_level_that_the_encoder_takes_stays_and_one_that_it_refuses_i
     assert (cf.to_frame()["job"][cf.feasible] == "astronaut").all()
     strict, _ = jobs(OneHotEncoder())
     with pytest.raises(DataError, match="astronaut"):
-        VoICE(strict).fit(frame).explain(new)
+        VoICE(strict).fit(frame).explain(new, errors="raise")
 
 
 def test_gaps_without_an_imputer_are_named():
@@ -431,7 +431,7 @@ def test_gaps_without_an_imputer_are_named():
     gap = IRIS.copy()
     gap.iloc[3, 2] = np.nan
     with pytest.raises(DataError, match=r"missing.*row 3.*'petal'.*Impute"):
-        voice.explain(gap)
+        voice.explain(gap, errors="raise")
 
 
 # Kinds of frames.
@@ -592,22 +592,17 @@ def test_a_clipped_scale_is_followed_as_far_as_it_goes():
 # What is not understood says so by its name.
 
 REFUSED = {
-    "union": (FeatureUnion([("a", StandardScaler()), ("b", MinMaxScaler())]), "FeatureUnion.*Col"),
+    "union": (FeatureUnion([("a", StandardScaler()), ("b", PowerTransformer())]),
+              r"featureunion\.b.*PowerTransformer.*not affine"),
     "polynomial": (PolynomialFeatures(), "'polynomialfeatures'.*PolynomialFeatures.*what works"),
     "normalizer": (Normalizer(), "Normalizer.*StandardScaler"),
-    "bins": (KBinsDiscretizer(), "KBinsDiscretizer"),
-    "neighbours": (KNNImputer(), "KNNImputer.*SimpleImputer"),
-    "no inverse": (FunctionTransformer(np.log1p), "inverse_func=np.expm1"),
-    "indicator": (SimpleImputer(add_indicator=True), "add_indicator=False"),
+    "no inverse": (FunctionTransformer(np.sinc), "inverse_func=np.expm1"),
+    "indicator": (SimpleImputer(missing_values=0.2, add_indicator=True), "missing_values=np.nan"),
     "curve after": (make_pipeline(PCA(2), PowerTransformer()), "PowerTransformer.*not affine"),
     "clip after": (make_pipeline(PCA(2), MinMaxScaler(clip=True)), "MinMaxScaler.*not affine"),
-    "inner mixing": (ColumnTransformer([("p", PCA(2), ["sepal", "width", "petal"])]),
-                     r"columntransformer\.p.*PCA.*inside"),
     "twice": (ColumnTransformer([("a", StandardScaler(), ["sepal", "petal"]),
-                                 ("b", MinMaxScaler(), ["petal"])]), "'petal'.*several"),
-    "twice passed": (ColumnTransformer([("a", "passthrough", ["petal"]),
-                                        ("b", "passthrough", ["petal", "width"])]), "'petal'"),
-    "several levels": (OneHotEncoder(max_categories=3, sparse_output=False), "infrequent.*'sepal'"),
+                                 ("b", KBinsDiscretizer(), ["petal"])]),
+              r"columntransformer\.b.*KBinsDiscretizer.*not affine"),
     "scaled first": (make_pipeline(StandardScaler(), OneHotEncoder(sparse_output=False)),
                      "onehotencoder.*'sepal'"),
     "crossed": (FunctionTransformer(lambda X: np.cumsum(X, axis=1),

@@ -408,12 +408,6 @@ def test_a_step_that_needs_all_rows_is_refused_with_the_remedy():
             ColumnError,
             "lacks 'visits'",
         ),
-        (
-            make_pipeline(OneHotEncoder(min_frequency=3), SHARK(2)),
-            [customers(9)[["job"]]],
-            ModelError,
-            "infrequent",
-        ),
     ],
 )
 def test_what_cannot_be_learned_is_refused_with_words(model, source, error, words):

@@ -160,7 +160,7 @@ def _fixed_coordinates(space: Space, immutable: Any) -> Mask:
     columns = columns_of(space, immutable, "immutable")
     fixed = np.zeros(space.n_coordinates, dtype=np.bool_)
     for c, column in enumerate(space.columns):
-        fixed[column.places] = c in columns or not column.free
+        fixed[column.places] = c in columns or not column.free or column.stays_missing
     return fixed
 
 

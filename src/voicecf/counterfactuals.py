@@ -36,7 +36,7 @@ class Counterfactuals:
     row : array of shape (n,)
         Which row of the input each answer belongs to.
     source, target : array of shape (n,)
-        Cluster before and after.
+        Cluster before and after; -1 if it is not known, because the row cannot be read.
     status : array of shape (n,)
         `Status` codes; ``Status(code).diagnosis`` explains one.
     cost : array of shape (n,)
@@ -94,8 +94,9 @@ change still lands in cluster 1.
 
     @cached_property
     def alpha(self) -> Array:
-        """Contraction of the target's cell."""
-        return self.outcome.question.learned.alpha[self.target]
+        """Contraction of the target's cell; NaN if the row has no target."""
+        alpha = self.outcome.question.learned.alpha[self.target]
+        return np.where(self.target < 0, np.nan, alpha)
 
     @property
     def kind(self) -> Kind | None:
@@ -106,6 +107,9 @@ change still lands in cluster 1.
     def factual(self) -> Any:
         """All rows that were explained, unchanged: an array for a bare model, else as they came."""
         space, rows = self.outcome.space, self.outcome.rows
+        if rows.original is not None:
+            rows = rows.original
+            return rows.array if rows.frame is None else rows.frame.to_native()
         if space.steps is None:
             return rows.points.astype(space.dtype, copy=False)
         return rows.array if rows.frame is None else rows.frame.to_native()
@@ -131,8 +135,10 @@ change still lands in cluster 1.
         answers have no certificate.
         """
         stays = (self.status == Status.ALREADY) | (self.status == Status.MISSED)
-        question = self.outcome.question
-        found = multipliers(question, self.row, self.target, self.cardinality)
+        question, readable = self.outcome.question, self.status != Status.UNREADABLE
+        found = np.full((len(self), question.learned.n_clusters), np.nan)
+        row, target = self.row[readable], self.target[readable]
+        found[readable] = multipliers(question, row, target, self.cardinality[readable])
         return np.where(stays[:, None], 0.0, found)
 
     @cached_property

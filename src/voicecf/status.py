@@ -21,6 +21,7 @@ class Status(IntEnum):
     ALREADY = 3
     MISSED = 4
     STOPPED = 5
+    UNREADABLE = 6
 
     @property
     def diagnosis(self) -> str:
@@ -43,6 +44,10 @@ _DIAGNOSES = {
     Status.STOPPED: (
         "The search reached its limit. The change lands in the target, and `gap` tells how much "
         "better another could be. Raise `limit` to search on."
+    ),
+    Status.UNREADABLE: (
+        "The row has a value that the model cannot use: missing, infinite, or an unknown level. "
+        "See text(i) for the column and the value, and correct it."
     ),
     Status.MISSED: (
         "The pairwise projection ends in another cluster. Use VoICE, which takes all clusters into "

@@ -25,6 +25,7 @@ from voicecf.search.question import LIMIT, Pairs, Question, read_target
 from voicecf.search.solving import OBJECTIVES
 from voicecf.table.frames import in_partitions
 from voicecf.table.model import fitted_copy
+from voicecf.table.rows import Rows
 from voicecf.table.stream import Stream
 
 
@@ -44,9 +45,14 @@ class VoICE(Explainer):
         explained in the columns that go into it. The cost is measured in the output of its scalers
         and encoders, with the model's weights; if a later step mixes columns (PCA, a selector), all
         coordinates before that step have equal weights.
+        If a column goes into several transformers, they must be affine, and its weight is that of
+        the column in the model's distance.
         A missing value is read as the value that the imputer fills in, and stays missing unless its
-        column changes. A number whose transformer cannot be inverted between the observed values
-        takes one of these values.
+        column changes; where the model is told that it is missing (``add_indicator=True``), it
+        stays missing. A number whose transformer cannot be inverted between the observed values
+        takes one of these values. A number that is coded by bins becomes the median of the observed
+        numbers in its new bin; of levels with one code, an answer names the most frequent. Where
+        the bin or the code does not change, a row keeps its value.
     contraction : "retain" or float in (0, 1]
         How far the cell of each cluster is contracted towards its centroid, so that answers lie
         well inside: by the smallest factor with which it still holds a share `retain` of its
@@ -258,6 +264,7 @@ class VoICE(Explainer):
         id: Any = None,
         n_jobs: int | None = None,
         progress: bool | None = None,
+        errors: Literal["status", "raise"] = "status",
         **unknown: Any,
     ) -> Counterfactuals:
         """Find, for every row, the cheapest allowed change into the target's contracted cell.
@@ -334,6 +341,10 @@ class VoICE(Explainer):
         progress : bool, optional
             Whether a bar shows the number of rows done. By default there is one on a terminal and
             in a notebook, if the call takes longer than two seconds.
+        errors : "status" or "raise"
+            What becomes of a row that cannot be read, because a value is missing, infinite or an
+            unknown level: the answer has ``Status.UNREADABLE``, no point and the source -1, and its
+            `text` names the column and the value; or `DataError` is raised.
 
         Returns
         -------
@@ -366,6 +377,7 @@ class VoICE(Explainer):
         )
         known_option(objective, OBJECTIVES, "objective")
         running = Running(n_jobs, progress)
+        known_option(errors, ("status", "raise"), "errors")
         _check_count(alternatives, "alternatives", 0)
         _check_count(limit, "limit", 1)
         if in_partitions(X):
@@ -382,9 +394,10 @@ class VoICE(Explainer):
             self._warn_of_equal_weights()
         with running:
             if plain and not nearest_or_each and learned.cells is not None:
-                return Counterfactuals(answer_in_one_pass(learned, X, target, id))
+                return Counterfactuals(answer_in_one_pass(learned, X, target, id, errors))
             searched = objective == "fewest" or alternatives > 0
-            question = self._question(X, id, rules, objective, int(limit), searched)
+            rows = learned.read(X, id, errors)
+            question = self._question(*rows, rules, objective, int(limit), searched)
             pairs = Pairs.of(target, question.source, learned)
             found = answer(question, pairs, deepen=deepen)
             if alternatives:
@@ -406,11 +419,10 @@ class VoICE(Explainer):
         )
 
     def _question(
-        self, X: Any, id: Any, rules: Rules, objective: str, limit: int, searched: bool
+        self, rows: Rows, source: Ints, rules: Rules, objective: str, limit: int, searched: bool
     ) -> Question:
-        """Read rows and rules into coordinates."""
+        """Read rules into coordinates."""
         learned = self.learned_
-        rows, source = learned.read(X, id)
         allowed = Allowed.of(learned.space, rules, rows, learned.bounds, searched=searched)
         if learned.contract_bounds and not allowed.contractible:
             raise OptionError(
@@ -489,7 +501,8 @@ class VoICE(Explainer):
         )
         _check_count(limit, "limit", 1)
         with Running(n_jobs, progress):
-            question = self._question(X, id, rules, "cost", int(limit), searched=True)
+            rows = self.learned_.read(X, id)
+            question = self._question(*rows, rules, "cost", int(limit), searched=True)
             pairs = Pairs.of(target, question.source, self.learned_)
             return Counterfactuals(tradeoff(question, answer(question, pairs)))
 

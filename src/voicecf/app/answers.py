@@ -120,6 +120,8 @@ class Answer:
 
     @property
     def _impossible(self) -> str:
+        if self.status is Status.UNREADABLE:
+            return self.found.text(0)
         if self.status is Status.UNRESOLVED:
             return (
                 f"No way for {self.called} into {self.target} was found in the time that an answer "

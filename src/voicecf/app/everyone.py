@@ -91,11 +91,12 @@ _STATUS = {
     Status.INFEASIBLE: "not possible",
     Status.UNRESOLVED: "none found",
     Status.MISSED: "missed",
+    Status.UNREADABLE: "cannot be read",
 }
 
 
 def _named(names: Sequence[str], clusters: NDArray[np.int64]) -> NDArray[Any]:
-    return np.array(names, dtype=object)[clusters]
+    return np.where(clusters < 0, "", np.array(names, dtype=object)[clusters])
 
 
 def _apart(frame: pd.DataFrame, others: pd.DataFrame) -> pd.DataFrame:

@@ -381,7 +381,7 @@ def _column_types(voice: Explainer) -> dict[str, str]:
     """Return the types with which the number columns of an explainer are read from a CSV file."""
     types: dict[str, str] = {}
     for column in voice.space_.columns:
-        if column.kind == "number" or column.declared:
+        if column.numeric or column.declared:
             types |= dict.fromkeys(map(str, column.sources), "int64" if column.whole else "double")
     return types
 

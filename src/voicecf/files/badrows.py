@@ -110,7 +110,7 @@ class Check:
         for column in space.columns:
             for source in column.sources:
                 name = _name(space, names, source)
-                if column.kind == "number" or column.declared:
+                if column.numeric or column.declared:
                     numbers.append(name)
                 else:
                     levels[name] = _levels(column.levels)

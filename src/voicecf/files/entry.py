@@ -261,7 +261,7 @@ def _out_field(space: Space, rules: Rules, names: list[str], field: pa.Field) ->
     source = field.name if space.named else space.sources[names.index(field.name)]
     column = next((c for c in space.columns if source in c.sources), None)
     kind = field.type
-    if column is not None and column.kind == "number":
+    if column is not None and column.numeric:
         kind = _number_type(space, rules, column, kind)
     return pa.field(field.name, kind)
 

@@ -24,10 +24,14 @@ class Mixing:
     ----------
     matrix : array of shape (p, d)
     shift : array of shape (p,)
+    weighted : bool
+        Whether the cost of a coordinate is its share in the model's distance; else all coordinates
+        have equal weights.
     """
 
     matrix: Array
     shift: Array
+    weighted: bool = False
 
     def __call__(self, points: Array) -> Array:
         """Return the model's inputs x for coordinates z, up to rounding."""

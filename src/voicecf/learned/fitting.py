@@ -20,7 +20,7 @@ from voicecf.errors import (
 )
 from voicecf.geometry.arrays import Array, Ints
 from voicecf.geometry.clustering import Clustering
-from voicecf.geometry.pullback import origins
+from voicecf.geometry.pullback import Mixing, origins
 from voicecf.geometry.tolerance import TOLERANCE
 from voicecf.learned.learned import Learned
 from voicecf.learned.members import Members
@@ -168,7 +168,7 @@ def learn_from_centers(
 def _without_data(model: Any, clustering: Clustering, space: Space, options: Options) -> Learned:
     """Return what follows from the model and the options alone."""
     d, k = space.n_coordinates, clustering.n_clusters
-    weights = clustering.weights if space.mixing is None else np.full(d, 1.0 / d)
+    weights = clustering.weights if space.mixing is None else _weights(space.mixing, clustering)
     fixed = 1.0 if isinstance(options.contraction, str) else float(options.contraction)
     learned = Learned(
         model, clustering, space, weights, clustering.centers, np.zeros(d),
@@ -182,6 +182,13 @@ def _without_data(model: Any, clustering: Clustering, space: Space, options: Opt
         ranking=np.argsort(-scores, kind="stable"),
         ranks_equally=by_weight and len(scores) > 1 and bool((scores == scores[0]).all()),
     )
+
+
+def _weights(mixing: Mixing, clustering: Clustering) -> Array:
+    """Return the weights of coordinates that are mixed: equal, or as in the model's distance."""
+    if mixing.weighted:
+        return np.asarray(clustering.weights @ mixing.matrix**2)
+    return np.full(mixing.matrix.shape[1], 1.0 / mixing.matrix.shape[1])
 
 
 def _checked_range(learned: Learned, labelled: Labelled) -> tuple[Array, Array, Array]:

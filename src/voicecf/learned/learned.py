@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -113,9 +113,11 @@ class Learned:
             return self.weights
         return np.asarray(self.clustering.weights @ mixing.matrix**2)
 
-    def read(self, X: Any, id: Any = None) -> tuple[Rows, Ints]:
-        """Return the user's table as rows, and the cluster of each row."""
-        rows = read_with_extra(self.space, X, id)
+    def read(
+        self, X: Any, id: Any = None, errors: Literal["status", "raise"] = "raise"
+    ) -> tuple[Rows, Ints]:
+        """Return the user's table as rows to explain, and the cluster of each row."""
+        rows = read_with_extra(self.space, X, id, errors)
         source = self.labels(rows)
         # The output of the pipeline's steps can be large and is needed for the labels only.
         return (rows if rows.raw is None else replace(rows, raw=None)), source

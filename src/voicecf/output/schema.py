@@ -10,6 +10,7 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import numpy as np
 
+from voicecf.learned.learned import Learned
 from voicecf.output.calling import cluster_name
 from voicecf.output.digits import rounded
 from voicecf.output.sentences import sentence
@@ -22,7 +23,7 @@ __all__ = ["JSON_SCHEMA", "as_json"]
 
 FORMAT, VERSION = "voicecf/counterfactuals", 1
 # Statuses without a changed row.
-WITHOUT_ROW = (Status.INFEASIBLE, Status.UNRESOLVED)
+WITHOUT_ROW = (Status.INFEASIBLE, Status.UNRESOLVED, Status.UNREADABLE)
 
 _INTEGER = {"type": "integer"}
 _COUNT = {"type": "integer", "minimum": 0}
@@ -48,6 +49,7 @@ _VALUE = {
         '"Infinity" or "-Infinity"; dates and other levels are text.'
     ),
 }
+_NAME = {"type": ["string", "null"]}
 _CHANGE = {
     "type": "object",
     "properties": {
@@ -62,10 +64,10 @@ _CHANGE = {
 _ANSWER = {
     "row": {**_COUNT, "description": "Position of the row in the input."},
     "id": {**_VALUE, "description": "Id of the row in the user's table; null if it has none."},
-    "source": {**_INTEGER, "description": "Cluster of the row."},
+    "source": {**_INTEGER, "description": "Cluster of the row; -1 if it cannot be read."},
     "target": {**_INTEGER, "description": "Cluster of the answer."},
-    "source_name": {"type": "string", "description": 'What the source is called: "cluster 2".'},
-    "target_name": {"type": "string", "description": 'What the target is called: "cluster 2".'},
+    "source_name": {**_NAME, "description": 'What the source is called: "cluster 2".'},
+    "target_name": {**_NAME, "description": 'What the target is called: "cluster 2".'},
     "rank": {
         **_COUNT,
         "description": "0 for the best answer of a row and target, 1, 2, ... for alternatives.",
@@ -184,11 +186,11 @@ def _answer(
     has_row = status not in WITHOUT_ROW
     counts = ("row", "source", "target", "rank", "n_changed", "cardinality")
     learned = found.question.learned
-    alpha = learned.alpha[found.target[i]]
+    alpha = learned.alpha[found.target[i]] if found.target[i] >= 0 else None
     answer = {
         "id": _value(own_id),
-        "source_name": cluster_name(learned, found.source[i]),
-        "target_name": cluster_name(learned, found.target[i]),
+        "source_name": _cluster_name(learned, found.source[i]),
+        "target_name": _cluster_name(learned, found.target[i]),
         "status": status.name.lower(),
         "diagnosis": status.diagnosis,
         "feasible": bool(found.feasible[i]),
@@ -218,6 +220,11 @@ def _changes(outcome: Outcome, texts: dict[Any, str]) -> list[list[Any]]:
             text = texts.get(name, str(name))
             changes.append({"column": text, "from": before, "to": after, "delta": delta})
     return found
+
+
+def _cluster_name(learned: Learned, cluster: int) -> str | None:
+    """Return what a cluster is called; None for the one of a row that cannot be read."""
+    return cluster_name(learned, cluster) if cluster >= 0 else None
 
 
 def _number(value: Any) -> float | None:

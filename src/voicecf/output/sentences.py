@@ -41,6 +41,8 @@ def sentence(outcome: Outcome, i: int) -> str:
     title, status = short_title(outcome, i), Status(outcome.status[i])
     if status == Status.ALREADY:
         return f"{title}; nothing has to change."
+    if status == Status.UNREADABLE:
+        return f"{title}: {outcome.rows.faults[int(outcome.row[i])]}"
     if not outcome.feasible[i]:
         return f"{title}. {status.diagnosis}"
     if outcome.n_changed[i] == 0:
@@ -56,6 +58,8 @@ def short_title(outcome: Outcome, i: int) -> str:
     row, learned = row_name(outcome.rows, outcome.row[i]), outcome.question.learned
     source, target = outcome.source[i], outcome.target[i]
     status = Status(outcome.status[i])
+    if status == Status.UNREADABLE:
+        return opening(f"{row} cannot be read")
     if status == Status.ALREADY:
         return opening(f"{row} is in {cluster_name(learned, target)} already")
     if outcome.feasible[i]:
@@ -95,7 +99,7 @@ def _phrase(outcome: Outcome, i: int, c: int) -> str:
     space = outcome.space
     name = legible(space.names[c])
     before, after = (values[c][i] for values in outcome.values)
-    if space.columns[c].kind == "category":
+    if not space.columns[c].numeric:
         return f"{name} changes from {_level_text(before)} to {_level_text(after)}"
     truth = space.is_boolean(c, outcome.rows)
     if np.isnan(before):

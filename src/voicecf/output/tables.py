@@ -76,7 +76,8 @@ def one_line_each(outcome: Outcome) -> Any:
     for name, clusters in (("source", outcome.source), ("target", outcome.target)):
         columns[name] = (clusters, {int})
         if learned.has_names:
-            columns[name] = (_objects([cluster_name(learned, t) for t in clusters]), {str})
+            called = [cluster_name(learned, t) if t >= 0 else None for t in clusters]
+            columns[name] = (_objects(called), {str})
     if outcome.rank.any():
         columns["rank"] = (outcome.rank, {int})
     columns["status"] = (_objects([Status(s).name.lower() for s in outcome.status]), {str})

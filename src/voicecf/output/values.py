@@ -13,7 +13,7 @@ from voicecf.geometry.arrays import Ints
 from voicecf.geometry.named import installed_backend
 from voicecf.output.wording import exact
 from voicecf.search.outcome import Outcome
-from voicecf.table.frames import Kind
+from voicecf.table.frames import Kind, is_missing
 
 # Types of values that every frame library has.
 TYPES: dict[type, Any] = {int: nw.Int64, bool: nw.Boolean, float: nw.Float64, str: nw.String}
@@ -31,7 +31,7 @@ def typed_values(outcome: Outcome, c: int) -> tuple[NDArray[Any], NDArray[Any]]:
 
 def _typed(outcome: Outcome, c: int, values: NDArray[Any]) -> NDArray[Any]:
     typed = values.astype(object)
-    missing = np.array([value is None or value != value for value in typed], dtype=np.bool_)
+    missing = np.array([is_missing(value) for value in typed], dtype=np.bool_)
     typed[missing] = None
     (kind,) = column_types(outcome, [c]) if outcome.space.columns[c].kind == "number" else (str,)
     if kind in (int, bool):
@@ -47,7 +47,7 @@ def column_types(outcome: Outcome, columns: Iterable[int]) -> set[type]:
     for c in columns:
         column = space.columns[c]
         if column.kind == "category":
-            found |= {type(level) for level in column.levels if level == level} - {type(None)}
+            found |= {type(level) for level in column.levels if not is_missing(level)}
         elif space.is_boolean(c, outcome.rows):
             found.add(bool)
         else:

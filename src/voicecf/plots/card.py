@@ -205,6 +205,8 @@ def _title(cf: Counterfactuals, i: int, n: int) -> str:
     title = short_title(cf.outcome, i)
     if Status(cf.status[i]) == Status.ALREADY:
         return f"{title}; nothing has to change."
+    if Status(cf.status[i]) == Status.UNREADABLE:
+        return f"{title}."
     if not cf.feasible[i]:
         return f"{title}."
     if n == 0:
@@ -227,4 +229,6 @@ def _reason(cf: Counterfactuals, i: int) -> str:
         text = cf.reason(i).text
         # The title has said that it cannot move.
         return opening(text.removeprefix(short_title(cf.outcome, i)).removeprefix(": "))
+    if status == Status.UNREADABLE:
+        return opening(cf.text(i).removeprefix(short_title(cf.outcome, i)).removeprefix(": "))
     return status.diagnosis

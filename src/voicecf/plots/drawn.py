@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from voicecf.errors import OptionError, known_option
+from voicecf.errors import DataError, OptionError, known_option
 from voicecf.plots.card import ChangeCard
 from voicecf.plots.display import Display
 from voicecf.plots.plane import Plane
 from voicecf.plots.segments import SegmentMap
+from voicecf.status import Status
 
 if TYPE_CHECKING:
     from voicecf.counterfactuals import Counterfactuals
@@ -21,6 +22,8 @@ def drawn(cf: Counterfactuals, i: int, kind: str, data: Any, plane: Any) -> Disp
         if data is not None or plane is not None:
             raise OptionError('data and plane are for kind="map"; a card needs neither.')
         return ChangeCard.from_counterfactuals(cf, i)
+    if cf.status[i] == Status.UNREADABLE:
+        raise DataError(f'{cf.text(i)} A map has no place for it; use kind="card".')
     return SegmentMap.from_learned(cf.outcome.question.learned, data, _plane(cf, i, plane), cf, i)
 
 

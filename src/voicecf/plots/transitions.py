@@ -88,9 +88,9 @@ class Transitions(Display):
 
         Alternatives, of a `rank` above 0, are left out.
         """
-        if len(cf) == 0:
+        if not (cf.source >= 0).any():
             raise DataError('there are no answers to sum up; use voice.explain(X, target="each").')
-        cf = cf[cf.rank == 0]
+        cf = cf[(cf.rank == 0) & (cf.source >= 0)]
         k = cf.outcome.question.learned.n_clusters
         asked = _grouped(cf.source, cf.target, k)
         found = cf.feasible

@@ -10,7 +10,7 @@ import numpy as np
 
 from voicecf.output.calling import cluster_name
 from voicecf.reasons.case import Case
-from voicecf.rules.sides import is_missing
+from voicecf.table.frames import is_missing
 
 Kind = Literal[
     "plausible", "contraction", "range", "step", "cluster", "low", "high", "direction", "levels",

@@ -19,12 +19,11 @@ from voicecf.output.digits import BELOW, decimal, is_continuous
 from voicecf.output.values import typed_cells, written
 from voicecf.reasons.case import Case
 from voicecf.rules.multiples import Multiples
-from voicecf.rules.sides import is_missing
 from voicecf.rules.splits import values_of
 from voicecf.search.outcome import Outcome
 from voicecf.search.solving import PAIRWISE
 from voicecf.status import Status
-from voicecf.table.frames import Cells
+from voicecf.table.frames import Cells, is_missing
 from voicecf.table.rows import Rows
 from voicecf.table.space import Space
 

@@ -10,8 +10,8 @@ import numpy as np
 
 from voicecf.errors import ColumnError, OptionError, known_column, likely
 from voicecf.geometry.arrays import Array
-from voicecf.rules.sides import is_missing
 from voicecf.table.column import Column
+from voicecf.table.frames import is_missing
 from voicecf.table.space import Space
 
 # Coordinates are cached for lists of up to MOST_VALUES values, and MOST_LISTS lists of a space.

@@ -18,8 +18,9 @@ from voicecf.rules.columns import coordinates_of
 from voicecf.rules.constraints import affine_map
 from voicecf.rules.multiples import EXACT, Grid, Listed, Multiples
 from voicecf.rules.rules import ColumnRule
-from voicecf.rules.sides import Side, is_missing
+from voicecf.rules.sides import Side
 from voicecf.table.column import Column
+from voicecf.table.frames import is_missing
 from voicecf.table.rows import Rows
 from voicecf.table.space import Space
 
@@ -147,9 +148,10 @@ class ColumnRows:
 
     def codes(self, table: Array, wanted: Ints) -> Ints:
         """Return the position of each row's level, -1 where it is not among the wanted ones."""
-        if len(self.column.sources) == 1 and self.rows.frame is not None:
+        by_value = len(self.column.sources) == 1 and not self.column.binned
+        if by_value and self.rows.frame is not None:
             return _codes_of_values(*_series_values(self.series), self.column.levels, wanted)
-        if len(self.column.sources) == 1 and self.array is not None:
+        if by_value and self.array is not None:
             none: Any = None  # compared element by element, which `is None` cannot do
             missing = (self.array != self.array) | (self.array == none)
             return _codes_of_values(self.array, missing, self.column.levels, wanted)
@@ -173,7 +175,8 @@ class Limits:
     values : array of shape (n,)
         The rows' values, NaN where missing.
     locked : array of shape (n or 1,) of bool
-        Rows that cannot move, because a rule is relative to their value and it is missing.
+        Rows that cannot move, because their value is missing, and a rule is relative to it or the
+        model knows that it is missing.
     """
 
     low: Array
@@ -192,7 +195,9 @@ class Limits:
         )
         if data.boolean:
             low, high = np.maximum(low, 0.0), np.minimum(high, 1.0)
-        locked = np.isnan(data.values) if rule.relative else np.zeros(1, dtype=np.bool_)
+        locked = np.zeros(1, dtype=np.bool_)
+        if rule.relative or data.column.stays_missing:
+            locked = np.isnan(data.values)
         return cls(low, high, data.column.limits, data.values, locked)
 
     def destinations(self, direction: int = 0) -> tuple[Array, Array]:
@@ -436,10 +441,12 @@ def _transitions(column: Column, rule: ColumnRule) -> Flags:
     """
     count = len(column.levels)
     allowed = np.zeros((count + 1, count), dtype=np.uint8)
-    if rule.fixed:
+    if rule.fixed or column.indicator:
         return allowed
     known = [i for i, level in enumerate(column.levels) if not is_missing(level)]
-    allowed[:, known if rule.levels is None else list(rule.levels)] = 1
+    allowed[:, column.destinations if rule.levels is None else list(rule.levels)] = 1
+    if column.stays_missing:
+        allowed[-1] = 0
     for start, end in rule.forbidden:
         allowed[start, end] = 0
     if rule.direction:

@@ -339,7 +339,16 @@ def _increment_rule(increment: float | None, column: Column) -> dict[str, Any]:
 
 def _level_rule(levels: tuple[Any, ...], column: Column) -> dict[str, Any]:
     _check_kind(column, "levels", "category", "bounds and steps")
-    return {"levels": tuple(level_position(level, column, "levels") for level in levels)}
+    positions = tuple(level_position(level, column, "levels") for level in levels)
+    for at in set(positions) - set(column.destinations):
+        same = next(
+            i for i in column.destinations if (column.options[i] == column.options[at]).all()
+        )
+        raise OptionError(
+            f"levels of {column.name!r}: the encoder gives {column.levels[at]!r} and "
+            f"{column.levels[same]!r} one code, and an answer names the latter; list it instead."
+        )
+    return {"levels": positions}
 
 
 def _order_rule(levels: tuple[Any, ...], column: Column) -> dict[str, Any]:

@@ -127,12 +127,3 @@ def as_float(value: Any) -> float | None:
         return float(value) if isinstance(value, Real) else None
     except OverflowError:
         return None
-
-
-def is_missing(level: Any) -> bool:
-    """Tell whether a level is a missing value: None, NaN, or pandas.NA."""
-    if level is None:
-        return True
-    # NaN differs from itself, and comparing pandas.NA gives no boolean.
-    same = level == level
-    return not isinstance(same, (bool, np.bool_)) or not same

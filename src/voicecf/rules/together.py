@@ -17,14 +17,13 @@ from voicecf.rules.columns import column_of, level_position
 from voicecf.rules.sides import (
     OPEN,
     as_float,
-    is_missing,
     is_several,
     plain_item,
     read_pair,
     read_side,
 )
 from voicecf.table.column import Column
-from voicecf.table.frames import as_frame
+from voicecf.table.frames import as_frame, is_missing
 from voicecf.table.space import Space
 
 # A column, a comparison and a value; names with spaces are in backticks.

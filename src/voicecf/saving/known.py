@@ -26,6 +26,8 @@ CLASSES = {
     "voicecf.table.rows": "Rows",
     "voicecf.table.sample_row": "SampleRow SampleCell",
     "voicecf.table.pipeline": "Steps Wire Link Coding",
+    "voicecf.table.affine": "Scale",
+    "voicecf.table.branches": "Branches Branch",
     "voicecf.rules.rules": "Rules",
     "sklearn.pipeline": "Pipeline FeatureUnion",
     "sklearn.compose": "ColumnTransformer make_column_selector",
@@ -34,7 +36,7 @@ CLASSES = {
         "QuantileTransformer FunctionTransformer OrdinalEncoder OneHotEncoder TargetEncoder "
         "KBinsDiscretizer PolynomialFeatures Binarizer"
     ),
-    "sklearn.impute": "SimpleImputer MissingIndicator",
+    "sklearn.impute": "SimpleImputer MissingIndicator KNNImputer",
     "sklearn.decomposition": "PCA IncrementalPCA TruncatedSVD FactorAnalysis FastICA NMF",
     "sklearn.feature_selection": (
         "SelectKBest SelectPercentile SelectFpr SelectFdr SelectFwe VarianceThreshold"

@@ -173,16 +173,17 @@ def _check_space(space: Any) -> None:
     _need(np.array_equal(np.sort(places), np.arange(d)), space, "columns")
     _need(len(space.coordinate_names) == d, space, "coordinate_names")
     _need((space.steps is None) == (space._template is None), space, "_template")
-    sources = list(range(len(space.sources)))
+    sources = [(source, False) for source in range(len(space.sources))]
     if space.steps is None:
         _need(space.mixing is None and len(sources) == d, space, "sources")
         _need(space._plain == all(c.kind == "number" for c in columns), space, "_plain")
     else:
         _check_steps(space, d)
-        sources = [wire.source for wire in space.steps.wires]
+        sources = [(wire.source, wire.indicator) for wire in space.steps.wires]
     for column in columns:
         own = {space.sources.index(source) for source in column.sources}
-        found = [place for place, source in enumerate(sources) if source in own]
+        wanted = {(source, column.indicator) for source in own}
+        found = [place for place, source in enumerate(sources) if source in wanted]
         _need(column.places.tolist() == found, column, "places")
 
 
@@ -245,7 +246,7 @@ def _check_learned(learned: Any) -> None:
         _need(np.array_equal(weights, clustering.weights), learned, "weights")
         _need(np.array_equal(origins, clustering.centers), learned, "origins")
     else:
-        _need(len(space.mixing.shift) == width and (weights > 0).all(), learned, "weights")
+        _need(len(space.mixing.shift) == width and (weights >= 0).all(), learned, "weights")
     _need(clustering.dtype == space.dtype, learned, "space")
     alpha = _array(learned, "alpha", k)
     _need((alpha > 0).all() and (alpha <= 1).all(), learned, "alpha")

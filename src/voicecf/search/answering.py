@@ -31,7 +31,10 @@ def answer(question: Question, pairs: Pairs, *, deepen: bool = False) -> Outcome
         If True, a row that is in its target already moves into the contracted cell.
     """
     answers, targets = solve_pairs(question, pairs, deepen=deepen)
-    return verified(question, pairs.row, targets, answers)
+    found = verified(question, pairs.row, targets, answers)
+    if pairs.target is None:
+        found.target[found.status == Status.UNREADABLE] = -1
+    return found
 
 
 def solve_pairs(
@@ -173,10 +176,25 @@ def outcome_of(
 ) -> Outcome:
     """Return the outcome of answers whose cost and number of changes have been computed."""
     cost, changed = measures
-    return Outcome(
+    found = Outcome(
         question, rows, targets, answers.points, answers.status, cost, changed,
         answers.cardinality, answers.rho, answers.gap, np.zeros(len(rows), dtype=np.int64), output,
     )  # fmt: skip
+    return _without_unreadable(found) if question.rows.faults else found
+
+
+def _without_unreadable(found: Outcome) -> Outcome:
+    """Return answers, none of them for a row that cannot be read."""
+    unreadable = np.array(list(found.rows.faults))
+    source = found.question.source.copy()
+    source[unreadable] = -1
+    at = np.isin(found.row, unreadable)
+    for values in (found.points, found.cost, found.rho, found.gap):
+        values[at] = np.nan
+    for counts in (found.n_changed, found.cardinality):
+        counts[at] = 0
+    found.status[at] = Status.UNREADABLE
+    return replace(found, question=replace(found.question, source=source))
 
 
 def relative(gap: Array, energy: Array) -> Array:

@@ -161,7 +161,7 @@ class Outcome:
             return self.moves
         deltas = np.full((len(self), len(self.space.columns)), np.nan)
         for c, column in enumerate(self.space.columns):
-            if column.kind == "number":
+            if column.numeric:
                 deltas[:, c] = self.values[1][c] - self.values[0][c]
         return deltas
 

@@ -30,8 +30,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from voicecf.errors import DataError, ModelError
 from voicecf.solver.summing import Pairwise, Sequential, summation_like
+from voicecf.table.affine import chosen_columns
 from voicecf.table.frames import as_frame
-from voicecf.table.pipeline import chosen_columns
 from voicecf.table.stream import Stream, joined
 
 LEARNED = (
@@ -141,12 +141,38 @@ def _sums(
 
 def _fit_encoder(encoder: Any, stream: Stream, path: str) -> None:
     """Fit an encoder on rows that together show every level."""
-    if encoder.min_frequency is not None or encoder.max_categories is not None:
-        raise ModelError(
-            f"step {path!r} puts infrequent levels into one group; voicecf does not follow that. "
-            "Leave out min_frequency and max_categories, or merge the levels in the table."
-        )
-    encoder.fit(joined(list(_showing_all(stream))))
+    rows = joined(list(_showing_all(stream)))
+    if encoder.min_frequency is None and encoder.max_categories is None:
+        encoder.fit(rows)
+        return
+    own, counts, n = encoder._fit_infrequent_category_mapping, _level_counts(stream), stream.n_rows
+
+    def of_all_rows(n_samples: int, category_counts: Any, missing_indices: Any) -> None:
+        """Merge infrequent levels by their counts in all rows, not in those shown."""
+        levels = [categories.tolist() for categories in encoder.categories_]
+        found = [
+            np.array([count[_key(level)] for level in of_column])
+            for count, of_column in zip(counts, levels, strict=True)
+        ]
+        own(n, found, missing_indices)
+
+    encoder._fit_infrequent_category_mapping = of_all_rows
+    try:
+        encoder.fit(rows)
+    finally:
+        del encoder._fit_infrequent_category_mapping
+
+
+def _level_counts(stream: Stream) -> list[Counter[Any]]:
+    """Count the levels of each column."""
+    counts: list[Counter[Any]] = []
+    for block in stream:
+        frame = as_frame(block)
+        counts = counts or [Counter() for _ in range(block.shape[1])]
+        for at, count in enumerate(counts):
+            values = _column(block if frame is None else frame, at)
+            count.update(map(_key, values))
+    return counts
 
 
 def _showing_all(stream: Stream) -> Iterator[Any]:
@@ -167,15 +193,24 @@ def _showing_all(stream: Stream) -> Iterator[Any]:
 
 def _levels(table: Any, at: int) -> dict[Any, int]:
     """Return the levels of a column and a row of each; gaps of a kind are one level."""
-    if isinstance(table, np.ndarray):
-        values = table[:, at].tolist()
-    else:
-        values = table.get_column(table.columns[at]).to_list()
+    values = _column(table, at)
     rows = dict(zip(reversed(values), range(len(values) - 1, -1, -1), strict=True))
     gaps = [level for level in rows if level != level]
     for level in gaps:
-        rows["voicecf: nan", type(level)] = rows.pop(level)
+        rows[_key(level)] = rows.pop(level)
     return rows
+
+
+def _column(table: Any, at: int) -> list[Any]:
+    """Return the values of a column."""
+    if isinstance(table, np.ndarray):
+        return table[:, at].tolist()  # type: ignore[no-any-return]
+    return table.get_column(table.columns[at]).to_list()  # type: ignore[no-any-return]
+
+
+def _key(level: Any) -> Any:
+    """Return what stands for a level in a dict, where NaN would not be found again."""
+    return ("voicecf: nan", type(level)) if level != level else level
 
 
 def _fit_imputer(imputer: SimpleImputer, stream: Stream, path: str) -> None:

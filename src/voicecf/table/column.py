@@ -8,6 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from voicecf.geometry.arrays import Array, Ints
+from voicecf.table.frames import is_missing
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,6 +47,13 @@ class Column:
         The coordinates of each level.
     rising : bool
         Whether a number's map is increasing.
+    binned : bool
+        Whether a category codes numbers by bins. Its levels are then one observed number of each
+        bin, ascending.
+    indicator : bool
+        Whether a category tells if another column has a value. It never changes.
+    stays_missing : bool
+        Whether there is such an indicator of this column, so that a missing value stays missing.
     """
 
     name: Any
@@ -61,6 +69,9 @@ class Column:
     listed: tuple[float, ...] = ()
     options: Array = field(default_factory=lambda: np.empty((0, 0)))
     rising: bool = True
+    binned: bool = False
+    indicator: bool = False
+    stays_missing: bool = False
 
     @property
     def free(self) -> bool:
@@ -68,6 +79,20 @@ class Column:
         return self.kind == "number" and not self.listed
 
     @property
+    def numeric(self) -> bool:
+        """Whether the user's values are numbers."""
+        return self.kind == "number" or self.binned
+
+    @property
+    def destinations(self) -> list[int]:
+        """Positions of the levels that an answer may name: the first of each code, none missing."""
+        first: dict[bytes, int] = {}
+        for i, level in enumerate(self.levels):
+            if not is_missing(level):
+                first.setdefault((self.options[i] + 0.0).tobytes(), i)
+        return list(first.values())
+
+    @property
     def declared(self) -> bool:
-        """Whether the column is a block of 0/1 columns that the user declared as a category."""
+        """Whether the level is read from coordinates: a block of 0/1 columns, or an indicator."""
         return self.kind == "category" and self.sources != (self.name,)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from voicecf.errors import ColumnError, likely
 from voicecf.geometry.arrays import Ints
@@ -43,7 +43,9 @@ class Extra:
         return frame[:, [columns.index(name) for name in self.names if name in columns]]
 
 
-def read_with_extra(space: Space, X: Any, id: Any = None) -> Rows:
+def read_with_extra(
+    space: Space, X: Any, id: Any = None, errors: Literal["status", "raise"] = "raise"
+) -> Rows:
     """Read a table, and keep the columns that the model does not know.
 
     Parameters
@@ -52,17 +54,19 @@ def read_with_extra(space: Space, X: Any, id: Any = None) -> Rows:
     X : frame or array
     id : column, optional
         The column with the ids of the rows.
+    errors : "status" or "raise"
+        What becomes of rows that cannot be read; see `Space.read`.
     """
     given = as_frame(X)
     if given is None:
         if id is not None:
             raise ColumnError(f"id={id!r} names a column, and X is an array; pass a frame.")
-        return space.read(X)
+        return space.read(X, errors)
     names, known = list(given.columns), given
     if id is not None:
         _check_id(space, id, names)
         known = given if space.named else given.drop(id)
-    rows = space.read(known)
+    rows = space.read(known, errors)
     read = list(rows.frame.columns)
     if read == names:
         return rows

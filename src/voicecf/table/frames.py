@@ -47,7 +47,14 @@ def in_partitions(X: Any) -> bool:
 
 
 def as_frame(X: Any) -> Any:
-    """Return X as a narwhals frame, or None if it is an array; a lazy frame is an error."""
+    """Return X as a narwhals frame, or None if it is an array; a lazy frame is an error.
+
+    A row, as a dict or a pandas Series, and a list of dicts become a frame, too.
+    """
+    if isinstance(X, Mapping):
+        return _frame_of_rows([X])
+    if isinstance(X, list) and X and all(isinstance(row, Mapping) for row in X):
+        return _frame_of_rows(X)
     if isinstance(X, (np.ndarray, list)):  # a shortcut, for speed when rows are read one by one
         return None
     try:
@@ -57,9 +64,7 @@ def as_frame(X: Any) -> Any:
     if isinstance(frame, nw.LazyFrame):
         raise DataError("X is a lazy frame; call X.collect() first.")
     if isinstance(frame, nw.Series):
-        raise DataError(
-            "X is one column or row; for row i of a frame pass df.iloc[[i]] or df[i:i + 1]."
-        )
+        return _frame_of_series(X, frame)
     if not isinstance(frame, nw.DataFrame):
         return None
     try:
@@ -70,6 +75,28 @@ def as_frame(X: Any) -> Any:
         twice = dict.fromkeys(n for n in names if names.count(n) > 1)
         raise ColumnError(f"column names must differ; named twice: {listed(twice)}.")
     return frame
+
+
+def _frame_of_rows(rows: Sequence[Mapping[Any, Any]], backend: Any = None) -> Any:
+    """Return rows, each a dict from column to value, as a frame; what one lacks is missing."""
+    names = dict.fromkeys(name for row in rows for name in row)
+    columns = {name: [_plain(row.get(name)) for row in rows] for name in names}
+    return nw.from_dict(columns, backend=backend or installed_backend())
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _frame_of_series(series: Any, wrapped: Any) -> Any:
+    """Return a row of a pandas frame, whose index are the columns, as a frame of this one row."""
+    index = nw.maybe_get_index(wrapped)
+    if index is None:
+        raise DataError("X is one column; for row i of a frame pass df[i:i + 1].")
+    row = dict(zip(index, wrapped.to_list(), strict=True))
+    frame = _frame_of_rows([row], wrapped.implementation).to_native()
+    frame.index = [series.name]
+    return nw.from_native(frame, eager_only=True)
 
 
 def table(columns: Mapping[Any, Any], kind: Kind | None = None, schema: Any = None) -> Any:
@@ -116,6 +143,40 @@ def number_array(X: Any) -> NDArray[Any]:
                 "X holds text or objects; encode them as numbers first (OneHotEncoder)."
             ) from None
     return values
+
+
+def transformed(steps: Sequence[Any], rows: Any) -> Any:
+    """Return the output of fitted steps, one after the other, of any type."""
+    for step in steps:
+        try:
+            rows = step.transform(rows)
+        except ValueError as error:
+            raise DataError(f"{type(step).__name__} cannot transform X: {error}") from error
+    return rows
+
+
+def dense(output: Any) -> Array:
+    """Return the output of a step, a sparse matrix, frame or array, as an array of numbers."""
+    if sparse.issparse(output):
+        output = output.toarray()
+    elif not isinstance(output, np.ndarray):
+        output = nw.from_native(output, eager_only=True).to_numpy()
+    try:
+        return np.array(output, dtype=np.float64, order="C")
+    except (TypeError, ValueError):
+        raise DataError(
+            "the steps before the model leave text in the data; encode every column that is not "
+            "numeric (OneHotEncoder), or drop it."
+        ) from None
+
+
+def is_missing(value: Any) -> bool:
+    """Tell whether a value is missing: None, NaN, or pandas.NA."""
+    if value is None:
+        return True
+    # NaN differs from itself, and comparing pandas.NA gives no boolean.
+    same = value == value
+    return not isinstance(same, (bool, np.bool_)) or not same
 
 
 def numbers(frame: Any, name: Any) -> Array:
@@ -190,6 +251,10 @@ def _series_with_cells(series: Any, cells: Cells) -> Any:
         changed = _arrow_with_cells(series, cells.rows, values)
         if changed is not None:
             return changed
+    if series.implementation.is_pandas() and values.dtype == object:
+        changed = _pandas_with_cells(series, cells.rows, values)
+        if changed is not None:
+            return changed
     new_values: Any = values.tolist() if values.dtype == object else values
     if series.dtype == nw.Boolean and values.dtype == object:
         # Scattered into a numpy array of booleans, None would become False.
@@ -221,6 +286,22 @@ def _arrow_with_cells(series: Any, rows: Ints, values: NDArray[Any]) -> Any:
         missing = nw.new_series("", [None] * len(series), series.dtype, backend=backend)
         return series.zip_with(nw.new_series("", unchanged, backend=backend), missing)
     return None
+
+
+def _pandas_with_cells(series: Any, rows: Ints, values: NDArray[Any]) -> Any:
+    """Write into a pandas column of objects or nullable booleans; None for other types.
+
+    The type is kept, and so is None, which encoders tell from NaN.
+    """
+    native = series.to_native()
+    if str(native.dtype) not in ("object", "boolean"):
+        return None
+    column = native.to_numpy(dtype=object, copy=True)
+    if str(native.dtype) == "boolean":
+        values = np.array([None if is_missing(v) else bool(v) for v in values], dtype=object)
+    column[rows] = values
+    changed = type(native)(column, index=native.index, name=native.name, dtype=native.dtype)
+    return nw.from_native(changed, series_only=True)
 
 
 def _common_type(series: Any, values: NDArray[Any]) -> tuple[Any, NDArray[Any]]:
@@ -261,7 +342,7 @@ def emptied(frame: Any, names: Sequence[Any], missing: NDArray[np.bool_]) -> Any
     Integers and booleans get a type that allows missing values, if their library has one, so that
     the other rows keep their digits.
     """
-    rows = np.flatnonzero(missing)
+    rows, names = np.flatnonzero(missing), list(dict.fromkeys(names))
     if not len(rows):
         return frame
     whole = [name for name in names if is_whole(frame, name)]

@@ -6,6 +6,7 @@ is not affine, such as a logarithm.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from enum import IntEnum
@@ -17,8 +18,16 @@ from voicecf.errors import ColumnError, DataError, ModelError, OptionError, know
 from voicecf.geometry.arrays import Array, Ints
 from voicecf.geometry.tolerance import TOLERANCE
 from voicecf.table.column import Column
-from voicecf.table.frames import Cells, any_array, as_frame, is_whole, number_array
-from voicecf.table.pipeline import Steps, dense, input_names
+from voicecf.table.frames import (
+    Cells,
+    any_array,
+    as_frame,
+    dense,
+    is_missing,
+    is_whole,
+    number_array,
+)
+from voicecf.table.pipeline import Coding, Steps, Wire, input_names
 from voicecf.table.rows import Rows
 from voicecf.table.sample_row import SampleRow, plain_row
 from voicecf.table.space import Space, source_values
@@ -29,6 +38,8 @@ NONE_ON = "(none)"
 # How far beyond the observed range a curve is tried, in multiples of that range. No round numbers,
 # so that none hits the end of the domain exactly, such as 0 for a logarithm.
 BEYOND = 1.0123 * 2.0 ** np.arange(-6.0, 20.0)
+# The coding of a column without levels.
+NUMBER = Coding((), False)
 # Number of rows of the data from which the round-trip error is learned.
 SAMPLED = 20_000
 
@@ -177,13 +188,7 @@ def _space_of_steps(pipeline: Any, stream: Stream, dtype: Any) -> Space:
     else:
         names = [f"x{i}" for i in range(any_array(first).shape[1])]
     steps = Steps.of(pipeline, names)
-    positions = sorted({wire.source for wire in steps.wires})
-    columns = [
-        Column(
-            names[i], (names[i],), np.array([p for p, w in enumerate(steps.wires) if w.source == i])
-        )
-        for i in positions
-    ]
+    columns = _columns(steps.wires, names)
     space = Space(columns, names, frame is not None or fitted_names is not None, dtype)
     space.steps, space.mixing = steps, steps.mixing
     # scikit-learn stores column names only if all of them are text.
@@ -191,8 +196,24 @@ def _space_of_steps(pipeline: Any, stream: Stream, dtype: Any) -> Space:
     space.steps_take_frame = fitted_names is not None or (frame is not None and not all_text)
     space.coordinate_names = [wire.label for wire in steps.wires]
     space.round_trip_error = np.zeros(len(steps.wires))
-    _learn(space, RowBlocks(space, stream), positions)
+    _learn(space, RowBlocks(space, stream))
     return space
+
+
+def _columns(wires: list[Wire], names: list[Any]) -> list[Column]:
+    """Return the user's columns, and after each the column that tells where it has no value."""
+    places: dict[tuple[int, bool], list[int]] = {}
+    for place, wire in enumerate(wires):
+        places.setdefault((wire.source, wire.indicator), []).append(place)
+    columns = []
+    for source, indicator in sorted(places):
+        at, name = np.array(places[source, indicator]), names[source]
+        if indicator:
+            column = Column(f"{name} is missing", (name,), at, "category", indicator=True)
+        else:
+            column = Column(name, (name,), at, stays_missing=(source, True) in places)
+        columns.append(column)
+    return columns
 
 
 def _check_trace(space: Space, rows: Rows) -> None:
@@ -217,40 +238,85 @@ def _check_trace(space: Space, rows: Rows) -> None:
         )
 
 
-def _learn(space: Space, data: RowBlocks, sources: list[int]) -> None:
+def _learn(space: Space, data: RowBlocks) -> None:
     """Learn what fitted attributes do not say: ranges, options, and how maps are inverted."""
-    space.columns, values = _survey(space, data, sources)
+    space.columns, values, counts = _survey(space, data)
+    for c, count in counts.items():
+        if space.columns[c].binned:
+            space.columns[c] = _with_typical_numbers(space, c, count)
     _learn_options(space)
+    for c, count in counts.items():
+        if not space.columns[c].binned:
+            space.columns[c] = _most_frequent_first(space.columns[c], count)
     _learn_directions(space)
     _learn_round_trip_error(space, data)
     _learn_curves(space, data, values)
 
 
 def _survey(
-    space: Space, data: RowBlocks, sources: list[int]
-) -> tuple[list[Column], dict[int, Array]]:
-    """Return columns with their ranges, and the distinct values of columns mapped by curves.
+    space: Space, data: RowBlocks
+) -> tuple[list[Column], dict[int, Array], dict[int, Counter[Any]]]:
+    """Return columns with their ranges, and the distinct values of some of them.
 
-    The first row of the data is stored in the space.
+    These are the values of columns mapped by curves, and those of bins and merged levels, with
+    their frequencies. The first row of the data is stored in the space.
     """
     learned: list[Column] = []
     values: dict[int, Array] = {}
+    counts: dict[int, Counter[Any]] = {}
     kinds: dict[int, NumberKind] = {}
     for before, rows in data.spans():
         if len(rows.points) == 0:
             raise DataError("X has no rows; bounds and contraction are learned from data.")
         _check_trace(space, rows)
         if before == 0:
-            space._template = _sample_row(space, rows, sources)
-        learned = _joined(learned, [_described(space, rows, c) for c in range(len(sources))])
+            space._template = _sample_row(space, rows)
+        learned = _joined(learned, [_described(space, rows, c) for c in range(len(space.columns))])
         values = _distinct_values(space, rows, learned, values)
         for c, column in enumerate(learned):
-            if column.kind == "number":
+            if _coding(space, column).counted:
+                counts.setdefault(c, Counter()).update(_present(space, rows, column))
+            if column.numeric:
                 kind = NumberKind.of(*source_values(space, rows, column))
                 kinds[c] = kinds.get(c, kind).joined(kind)
     for c, kind in kinds.items():
         learned[c] = replace(learned[c], whole=kind > NumberKind.WHOLE_FLOATS)
-    return learned, values
+    return learned, values, counts
+
+
+def _present(space: Space, rows: Rows, column: Column) -> list[Any]:
+    """Return the values of a column that are not missing."""
+    source = column.sources[0]
+    if rows.frame is not None:
+        values = rows.frame.get_column(space.frame_name(rows.frame, source)).to_list()
+    else:
+        assert rows.array is not None
+        values = rows.array[:, space.sources.index(source)].tolist()
+    return [value for value in values if not is_missing(value)]
+
+
+def _with_typical_numbers(space: Space, c: int, count: Counter[Any]) -> Column:
+    """Return a column of bins whose levels are the median of the numbers in each bin."""
+    column = space.columns[c]
+    numbers = np.array(sorted(count))
+    cells = {column.sources[0]: Cells(np.arange(len(numbers)), numbers)}
+    codes = space._sample_points(len(numbers), cells)[:, column.places]
+    _, bins = np.unique(codes, axis=0, return_inverse=True)
+    levels = []
+    for b in range(int(bins.max()) + 1):
+        of_bin = numbers[bins.ravel() == b]
+        upto = np.cumsum([count[number] for number in of_bin.tolist()])
+        levels.append(float(of_bin[np.searchsorted(upto, 0.5 * upto[-1])]))
+    return replace(column, levels=tuple(sorted(levels)))
+
+
+def _most_frequent_first(column: Column, count: Counter[Any]) -> Column:
+    """Return a category with the levels of one code next to each other, the most frequent first."""
+    _, codes = np.unique(column.options, axis=0, return_inverse=True)
+    rare = [-count[level] if not is_missing(level) else np.inf for level in column.levels]
+    order = np.lexsort([np.array(rare), codes.ravel()])
+    levels = tuple(column.levels[i] for i in order)
+    return replace(column, levels=levels, options=column.options[order])
 
 
 def _learn_directions(space: Space) -> None:
@@ -264,12 +330,21 @@ def _learn_directions(space: Space) -> None:
 
 def _described(space: Space, rows: Rows, c: int) -> Column:
     """Return a column as the steps and a block of the data describe it."""
-    assert space.steps is not None
-    column = space.columns[c]
-    coding = space.steps.codings.get(space.sources.index(column.name))
-    if coding is None:
+    column, coding = space.columns[c], _coding(space, space.columns[c])
+    if column.indicator:
+        return column
+    if coding is NUMBER:
         return _number(space, rows, column)
-    return replace(column, kind="category", levels=coding.levels, ordered=coding.ordered)
+    kind: dict[str, Any] = {"ordered": coding.ordered, "binned": coding.binned}
+    return replace(column, kind="category", levels=coding.levels, **kind)
+
+
+def _coding(space: Space, column: Column) -> Coding:
+    """Return how the levels of a column are coded; NUMBER if it has none."""
+    assert space.steps is not None
+    if column.indicator:
+        return NUMBER
+    return space.steps.codings.get(space.sources.index(column.sources[0]), NUMBER)
 
 
 def _distinct_values(
@@ -284,9 +359,10 @@ def _distinct_values(
     return known
 
 
-def _sample_row(space: Space, rows: Rows, needed: list[int]) -> Rows:
+def _sample_row(space: Space, rows: Rows) -> Rows:
     """Return the first row, its frame as plain values, so that it can be saved."""
     frame = array = None
+    needed = [space.sources.index(s) for s in {s for c in space.columns for s in c.sources}]
     if rows.frame is not None:
         names = space.sources if space.named else list(rows.frame.columns)
         frame = SampleRow.of(rows.frame[[0]], {names[i] for i in needed})
@@ -298,13 +374,17 @@ def _sample_row(space: Space, rows: Rows, needed: list[int]) -> Rows:
 def _learn_options(space: Space) -> None:
     """Learn the coordinates of every level, for all categories in one call of the steps."""
     changes, n = {}, 0
-    for column in space.columns:
-        if column.kind == "category":
+    for c, column in enumerate(space.columns):
+        if column.indicator:
+            gap = {column.sources[0]: Cells(np.array([1]), [None])}
+            options = space._sample_points(2, gap)[:, column.places]
+            space.columns[c] = replace(column, levels=(False, True), options=options)
+        elif column.kind == "category":
             changes[column.sources[0]] = Cells(np.arange(n, n + len(column.levels)), column.levels)
             n += len(column.levels)
     points = space._sample_points(n, changes)
     for c, column in enumerate(space.columns):
-        if column.kind == "category":
+        if column.kind == "category" and not column.indicator:
             rows = changes[column.sources[0]].rows
             space.columns[c] = replace(column, options=points[np.ix_(rows, column.places)])
 
@@ -340,7 +420,8 @@ def _number(space: Space, rows: Rows, column: Column) -> Column:
     if len(column.places) != 1:
         raise ModelError(
             f"column {column.name!r} goes into several coordinates, and one answer could not "
-            "change all of them; let each column go through one transformer only."
+            "change all of them; let each column go through one transformer only, or only through "
+            "scalers, PCA and feature selectors."
         )
     values, _ = source_values(space, rows, column)
     missing = np.isnan(values)
@@ -368,7 +449,8 @@ def _learn_curves(space: Space, data: RowBlocks, values: dict[int, Array]) -> No
             _check_alone(space, rows, c, values[c], observed[c])
     for c in values:
         error = np.where(np.isfinite(inverse[c]), np.abs(again[c] - tried[c]), np.inf)
-        if not _monotone(observed[c]) or (error > _largest_error(observed[c])).any():
+        inexact = (error > _largest_error(observed[c])).any()
+        if inexact or not _monotone(observed[c]) or _elsewhere(values[c], inverse[c]):
             space.columns[c] = replace(space.columns[c], listed=tuple(values[c].tolist()))
         else:
             space.round_trip_error[space.columns[c].places] = 2.0 * error.max()
@@ -393,6 +475,16 @@ def _monotone(coordinates: Array) -> bool:
     """Tell whether the coordinates of ascending values strictly rise, or strictly fall."""
     differences = np.diff(coordinates)
     return bool((differences > 0).all() or (differences < 0).all())
+
+
+def _elsewhere(values: Array, inverse: Array) -> bool:
+    """Tell whether an inverse leads away from the data: sqrt, for the square of negative numbers.
+
+    `inverse` begins with the values that the inverse returns for the coordinates of `values`.
+    """
+    return bool(
+        (np.abs(inverse[: len(values)] - values) > np.ptp(values)).any() and len(values) > 1
+    )
 
 
 def _largest_error(coordinates: Array) -> float:

@@ -9,45 +9,47 @@ x = A z + c.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any
 
-import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 from sklearn.compose import ColumnTransformer
-from sklearn.decomposition import PCA, IncrementalPCA, TruncatedSVD
-from sklearn.feature_selection import SelectorMixin
-from sklearn.impute import SimpleImputer
+from sklearn.impute import KNNImputer, MissingIndicator, SimpleImputer
+from sklearn.impute._iterative import IterativeImputer
 from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.preprocessing import (
+    Binarizer,
     FunctionTransformer,
-    MaxAbsScaler,
-    MinMaxScaler,
+    KBinsDiscretizer,
     OneHotEncoder,
     OrdinalEncoder,
     PowerTransformer,
     QuantileTransformer,
-    RobustScaler,
-    StandardScaler,
+    TargetEncoder,
 )
 
-from voicecf.errors import DataError, ModelError
+from voicecf.errors import ModelError
 from voicecf.geometry.arrays import Array
 from voicecf.geometry.pullback import Mixing
+from voicecf.table.affine import MIXERS, SCALERS, Named, flat, identity, mixing_of, parts_of, passes
+from voicecf.table.branches import Branches, cut, joined, mixes
+from voicecf.table.frames import is_missing, transformed
+from voicecf.table.inverses import inverse_of
 
-# Transformers by what they do to a column: an affine map, another invertible map, a code for its
-# levels; and those that mix columns.
-SCALERS = (StandardScaler, MinMaxScaler, RobustScaler, MaxAbsScaler)
+# Transformers by what they do to a column: an invertible map that is not affine, a code for its
+# levels, a code for intervals of its numbers; and those that fill in missing values.
 CURVES = (PowerTransformer, QuantileTransformer)
-ENCODERS = (OneHotEncoder, OrdinalEncoder)
-MIXERS = (PCA, IncrementalPCA, TruncatedSVD, SelectorMixin)
+ENCODERS = (OneHotEncoder, OrdinalEncoder, TargetEncoder)
+BINS = (KBinsDiscretizer, Binarizer)
+IMPUTERS = (SimpleImputer, KNNImputer, IterativeImputer)
 KNOWN = (
     "StandardScaler, MinMaxScaler, RobustScaler, MaxAbsScaler, PowerTransformer, "
-    "QuantileTransformer, FunctionTransformer with inverse_func, OneHotEncoder, OrdinalEncoder, "
-    "SimpleImputer and ColumnTransformer; then PCA, TruncatedSVD or a feature selector"
+    "QuantileTransformer, FunctionTransformer with an inverse, OneHotEncoder, OrdinalEncoder, "
+    "TargetEncoder, KBinsDiscretizer, SimpleImputer, KNNImputer, ColumnTransformer and "
+    "FeatureUnion; then PCA, TruncatedSVD or a feature selector"
 )
 
 
@@ -65,20 +67,42 @@ class Wire:
         Whether it holds the user's values, at most with missing ones imputed.
     affine : bool
         Whether it is an affine function of the user's column.
+    indicator : bool
+        Whether it only tells if the user's column has a value.
     """
 
     source: int
     label: str
     raw: bool = True
     affine: bool = True
+    indicator: bool = False
 
 
 @dataclass(frozen=True)
 class Coding:
-    """How an encoder codes a category: its levels, and whether the code keeps their order."""
+    """How the levels of a column are coded.
+
+    Attributes
+    ----------
+    levels : tuple
+        Empty for bins, whose levels are learned from the data.
+    ordered : bool
+        Whether the code keeps the order of the levels.
+    merged : bool
+        Whether infrequent levels have one code.
+    binned : bool
+        Whether the column has numbers, coded by the bin that they are in.
+    """
 
     levels: tuple[Any, ...]
     ordered: bool
+    merged: bool = False
+    binned: bool = False
+
+    @property
+    def counted(self) -> bool:
+        """Whether frequencies in the data decide which level an answer names."""
+        return self.merged or self.binned
 
 
 @dataclass(frozen=True)
@@ -106,6 +130,8 @@ class Trace:
         The coding of each column that is a category, by the column's position.
     used : set of int
         Wires that are the input of a step, or a coordinate.
+    filled : set of int
+        Columns whose missing values are filled in from other columns.
     """
 
     names: list[Any]
@@ -113,90 +139,107 @@ class Trace:
     links: list[Link] = field(default_factory=list)
     codings: dict[int, Coding] = field(default_factory=dict)
     used: set[int] = field(default_factory=set)
+    filled: set[int] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self.wires = [Wire(i, str(name)) for i, name in enumerate(self.names)]
 
     def through(self, path: str, transformer: Any, inputs: list[int]) -> list[int]:
         """Follow wires through one fitted transformer; return its output wires."""
-        if _passes(transformer):
+        if passes(transformer):
             return inputs
         if isinstance(transformer, Pipeline):
             for name, step in transformer.steps:
                 inputs = self.through(f"{path}.{name}", step, inputs)
             return inputs
-        if isinstance(transformer, ColumnTransformer):
-            return self._through_columns(path, transformer, inputs)
+        if isinstance(transformer, (ColumnTransformer, FeatureUnion)):
+            outputs: list[int] = []
+            for name, part, columns in parts_of(path, transformer, len(inputs)):
+                outputs += self.through(name, part, [inputs[i] for i in columns])
+            return outputs
         if isinstance(transformer, ENCODERS):
             return self._through_encoder(path, transformer, inputs)
-        if isinstance(transformer, SimpleImputer):
+        if isinstance(transformer, BINS):
+            return self._through_bins(transformer, inputs)
+        if isinstance(transformer, IMPUTERS):
             return self._through_imputer(path, transformer, inputs)
+        if isinstance(transformer, MissingIndicator):
+            return self._through_indicator(path, transformer, inputs)
         return self._through_map(path, transformer, inputs)
 
-    def _through_columns(self, path: str, transformer: Any, inputs: list[int]) -> list[int]:
-        names = list(getattr(transformer, "feature_names_in_", range(len(inputs))))
-        outputs: list[int] = []
-        for name, step, chosen in transformer.transformers_:
-            wires = [inputs[i] for i in chosen_columns(chosen, names)]
-            if wires and not (isinstance(step, str) and step == "drop"):
-                outputs += self.through(f"{path}.{name}", step, wires)
-        return outputs
-
     def _through_encoder(self, path: str, encoder: Any, inputs: list[int]) -> list[int]:
-        self._refuse_infrequent(path, encoder, inputs)
         outputs: list[int] = []
-        one_hot = isinstance(encoder, OneHotEncoder)
+        groups = getattr(encoder, "infrequent_categories_", None) or [None] * len(inputs)
         for i, wire in enumerate(inputs):
             before, levels = self.wires[wire], encoder.categories_[i].tolist()
-            if not before.raw:
+            if not (before.raw or before.indicator):
                 raise ModelError(
                     f"step {path!r} encodes column {self.names[before.source]!r} after another "
                     "step has changed it; encode the column as it is (a SimpleImputer may come "
                     "first)."
                 )
-            self.codings[before.source] = Coding(tuple(levels), not one_hot)
-            for label in _labels(encoder, i, before.label) if one_hot else [before.label]:
-                new = Wire(before.source, label, raw=False, affine=False)
-                outputs.append(self._new(new))
+            merged = groups[i] is not None
+            if not before.indicator:
+                ordered = isinstance(encoder, OrdinalEncoder) and not merged
+                self.codings[before.source] = Coding(tuple(levels), ordered, merged)
+            for label in _labels(encoder, i, before.label):
+                outputs.append(self._new(replace(before, label=label, raw=False, affine=False)))
         self._link(encoder, inputs, outputs)
         return outputs
 
-    def _refuse_infrequent(self, path: str, encoder: Any, inputs: list[int]) -> None:
-        """Raise if an encoder merges infrequent levels, which then have the same code."""
-        try:
-            groups = encoder.infrequent_categories_
-        except AttributeError:
-            return
-        for wire, group in zip(inputs, groups, strict=True):
-            if group is not None:
-                raise ModelError(
-                    f"step {path!r} merges infrequent levels of "
-                    f"{self.names[self.wires[wire].source]!r}, so an answer could not say which "
-                    "level it means. Leave out min_frequency and max_categories, or merge the "
-                    "levels in the table."
-                )
-
-    def _through_imputer(self, path: str, imputer: SimpleImputer, inputs: list[int]) -> list[int]:
-        if imputer.add_indicator:
-            raise ModelError(
-                f"step {path!r} is SimpleImputer(add_indicator=True), which makes two "
-                "coordinates of one column; use add_indicator=False."
-            )
-        # A column without any value in the data of fit is dropped by default.
-        dropped = [_is_missing(s) and not imputer.keep_empty_features for s in imputer.statistics_]
-        inputs = [wire for wire, drop in zip(inputs, dropped, strict=True) if not drop]
-        outputs = [self._new(self.wires[wire]) for wire in inputs]
-        self._link(imputer, inputs, outputs)
+    def _through_bins(self, binning: Any, inputs: list[int]) -> list[int]:
+        """Follow columns into bins, of which the data will tell a typical number."""
+        outputs: list[int] = []
+        for i, wire in enumerate(inputs):
+            before = self.wires[wire]
+            if not before.indicator:
+                self.codings.setdefault(before.source, Coding((), True, binned=True))
+            for label in _bin_labels(binning, i, before.label):
+                outputs.append(self._new(replace(before, label=label, raw=False, affine=False)))
+        self._link(binning, inputs, outputs)
         return outputs
+
+    def _through_imputer(self, path: str, imputer: Any, inputs: list[int]) -> list[int]:
+        # A column without any value in the data of fit is dropped by default.
+        pairs = zip(inputs, _is_empty(imputer), strict=True)
+        kept = [wire for wire, empty in pairs if imputer.keep_empty_features or not empty]
+        outputs = [self._new(self.wires[wire]) for wire in kept]
+        self._link(imputer, kept, outputs)
+        if not isinstance(imputer, SimpleImputer):
+            self._check_gaps(path, imputer)
+            self.filled |= {self.wires[wire].source for wire in kept}
+        if imputer.add_indicator:
+            outputs = outputs + self._through_indicator(path, imputer.indicator_, inputs)
+        return outputs
+
+    def _through_indicator(
+        self, path: str, indicator: MissingIndicator, inputs: list[int]
+    ) -> list[int]:
+        """Add wires that tell whether columns have a value; nothing leads back from them."""
+        self._check_gaps(path, indicator)
+        marked = [self.wires[inputs[i]] for i in indicator.features_]
+        return [
+            self._new(Wire(w.source, f"{w.label} is missing", False, False, True)) for w in marked
+        ]
+
+    def _check_gaps(self, path: str, imputer: Any) -> None:
+        """Raise if a transformer takes some number or text for a missing value."""
+        if not is_missing(imputer.missing_values):
+            raise ModelError(
+                f"step {path!r} ({type(imputer).__name__}) takes {imputer.missing_values!r} for a "
+                "missing value; voicecf follows it for missing_values=np.nan only. Write NaN into "
+                "the table instead."
+            )
 
     def _through_map(self, path: str, transformer: Any, inputs: list[int]) -> list[int]:
         affine = isinstance(transformer, SCALERS) and not getattr(transformer, "clip", False)
         if isinstance(transformer, FunctionTransformer):
-            if transformer.inverse_func is None:
+            if inverse_of(transformer) is None:
                 raise ModelError(
                     f"step {path!r} is a FunctionTransformer without inverse_func, so answers "
                     "cannot be translated back into your columns; give the inverse as well: "
-                    "FunctionTransformer(np.log1p, inverse_func=np.expm1)."
+                    "FunctionTransformer(np.log1p, inverse_func=np.expm1). Functions of numpy such "
+                    "as np.log1p and np.sqrt need none."
                 )
         elif not isinstance(transformer, (*SCALERS, *CURVES)):
             raise self._unknown(path, transformer)
@@ -211,16 +254,6 @@ class Trace:
     def _unknown(self, path: str, transformer: Any) -> ModelError:
         """Return the error for a transformer that cannot be followed."""
         name = type(transformer).__name__
-        if isinstance(transformer, MIXERS):
-            return ModelError(
-                f"step {path!r} ({name}) mixes columns inside a ColumnTransformer; make it a "
-                "separate step after the ColumnTransformer."
-            )
-        if isinstance(transformer, FeatureUnion):
-            return ModelError(
-                f"step {path!r} is a FeatureUnion, which makes several coordinates of one column; "
-                "use a ColumnTransformer."
-            )
         return ModelError(f"step {path!r} ({name}) is not supported; what works: {KNOWN}.")
 
     def _new(self, wire: Wire) -> int:
@@ -240,7 +273,8 @@ class Trace:
                 raise ModelError(
                     f"column {self.names[self.wires[wire].source]!r} goes into several "
                     "coordinates, and one answer could not change all of them; let each column go "
-                    "through one transformer only."
+                    "through one transformer only, or only through scalers, PCA and feature "
+                    "selectors."
                 )
             self.used.add(wire)
 
@@ -252,7 +286,10 @@ class Steps:
     Attributes
     ----------
     before, after : list of transformers
-        The steps up to the coordinates, and those from the first mixing step on.
+        The steps up to the coordinates, and those from the first mixing step on. `after` is None if
+        the first mixing step was cut into branches (see `voicecf.table.branches`).
+    whole : list of transformers
+        All steps.
     wires : list of Wire
         The wire of each coordinate.
     links : list of Link
@@ -262,16 +299,20 @@ class Steps:
     codings : dict
         The coding of each column that is a category, by the column's position.
     mixing : Mixing or None
-        The affine map of the steps in `after`; None if there are none.
+        The affine map from the coordinates to the model's input; None if they are the same.
+    filled : list of int
+        Columns whose missing values are filled in from other columns.
     """
 
     before: list[Any]
-    after: list[Any]
+    after: list[Any] | None
+    whole: list[Any]
     wires: list[Wire]
     links: list[Link]
     ends: list[int]
     codings: dict[int, Coding]
     mixing: Mixing | None
+    filled: list[int]
 
     @classmethod
     def of(cls, steps: Any, names: list[Any]) -> Steps:
@@ -289,34 +330,47 @@ class Steps:
         >>> [wire.label for wire in steps.wires], steps.mixing.matrix.shape
         (['a', 'b', 'c'], (2, 3))
         """
-        flat = list(_flat(steps))
-        first = next((i for i, (_, t) in enumerate(flat) if isinstance(t, MIXERS)), len(flat))
-        before, after = flat[:first], flat[first:]
+        named = list(flat("", steps))
         trace, ends = Trace(names), list(range(len(names)))
-        for path, transformer in before:
-            ends = trace.through(path, transformer, ends)
+        before: list[Any] = []
+        for path, step in named:
+            if mixes(path, step, len(ends)):
+                break
+            ends = trace.through(path, step, ends)
+            before.append(step)
+        after: list[Any] | None = [step for _, step in named[len(before) :]]
+        mixing = None
+        if after and isinstance(after[0], MIXERS):
+            mixing = mixing_of(named[len(before) :], identity(len(ends)))
+        elif after:
+            front, ends, mixing = _through_branches(trace, named[len(before) :], ends)
+            before, after = [*before, front], None
         trace.use(ends)
         return cls(
-            before=[transformer for _, transformer in before],
-            after=[transformer for _, transformer in after],
+            before=before,
+            after=after,
+            whole=[step for _, step in named],
             wires=[trace.wires[end] for end in ends],
             links=trace.links,
             ends=ends,
             codings=trace.codings,
-            mixing=_mixing(after, len(ends)) if after else None,
+            mixing=mixing,
+            filled=sorted(trace.filled),
         )
 
     def forward(self, rows: Any) -> Any:
         """Return the coordinates of rows: the output of the steps in `before`, of any type."""
-        return _transformed(self.before, rows)
+        return transformed(self.before, rows)
 
-    def onward(self, rows: Any) -> Any:
-        """Return the input of the model from the output of `forward`."""
-        return _transformed(self.after, rows)
+    def onward(self, output: Any, rows: Any) -> Any:
+        """Return the input of the model from rows and what `forward` made of them."""
+        if self.after is None:
+            return transformed(self.whole, rows)
+        return transformed(self.after, output)
 
     def backward(self, points: Array) -> dict[int, Array]:
         """Return the user's values of number columns, by the columns' positions."""
-        sources = {wire.source for wire in self.wires} - set(self.codings)
+        sources = {w.source for w in self.wires if not w.indicator} - set(self.codings)
         if len(points) == 0:  # scalers refuse empty arrays
             return {source: np.empty(0) for source in sources}
         columns = {wire: points[:, i] for i, wire in enumerate(self.ends)}
@@ -325,146 +379,89 @@ class Steps:
         return {source: columns[source] for source in sources}
 
 
-def _passes(transformer: Any) -> bool:
-    """Tell whether a step leaves its columns as they are."""
-    if transformer is None or isinstance(transformer, str):
-        return True
-    return isinstance(transformer, FunctionTransformer) and transformer.func is None
+def _through_branches(
+    trace: Trace, steps: list[Named], inputs: list[int]
+) -> tuple[Branches, list[int], Mixing]:
+    """Follow wires into the branches of a step that mixes columns.
 
-
-def _flat(steps: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield the names and transformers of steps in order, also those inside nested pipelines."""
-    for name, step in steps.steps:
-        if isinstance(step, Pipeline):
-            yield from _flat(step, f"{path}{name}.")
-        elif step is not None and not isinstance(step, str):
-            yield f"{path}{name}", step
-
-
-def chosen_columns(chosen: Any, names: list[Any]) -> list[int]:
-    """Return the positions of the columns that a transformer of a ColumnTransformer is for.
-
-    `chosen` is what scikit-learn allows: one name or position, a list, a slice, or a mask.
+    Returns the branches, their output wires, and the affine map from there to the end of the steps.
     """
-    if isinstance(chosen, slice):
-        start, stop = chosen.start, chosen.stop
-        if isinstance(start, str) or isinstance(stop, str):  # by name, the last one included
-            start = None if start is None else names.index(start)
-            stop = None if stop is None else names.index(stop) + 1
-        return list(range(len(names)))[slice(start, stop, chosen.step)]
-    if isinstance(chosen, (str, int, np.integer)):
-        chosen = [chosen]
-    entries = list(chosen)
-    if entries and all(isinstance(c, (bool, np.bool_)) for c in entries):
-        return np.flatnonzero(entries).tolist()
-    return [names.index(c) if isinstance(c, str) else int(c) % len(names) for c in entries]
+    path, step = steps[0]
+    front, outlets = cut(path, step, len(inputs))
+    outputs = []
+    for branch in front.branches:
+        wires = [inputs[i] for i in branch.columns]
+        for name, inner in branch.steps:
+            wires = trace.through(name, inner, wires)
+        outputs.append(wires)
+    start = joined(outlets, [len(wires) for wires in outputs])
+    mixing = mixing_of(steps[1:], start, weighted=True)
+    return front, [wire for wires in outputs for wire in wires], mixing
 
 
-def _labels(encoder: OneHotEncoder, i: int, name: str) -> list[str]:
+def _labels(encoder: Any, i: int, name: str) -> list[str]:
     """Return the labels of the columns that code the i-th input of an encoder."""
+    if isinstance(encoder, TargetEncoder):
+        several = encoder.target_type_ == "multiclass"
+        return [f"{name} ({c})" for c in encoder.classes_] if several else [name]
+    if not isinstance(encoder, OneHotEncoder):
+        return [name]
+    levels = encoder.categories_[i].tolist()
+    groups = getattr(encoder, "infrequent_categories_", None)
+    group = [] if groups is None or groups[i] is None else groups[i].tolist()
     dropped = None if encoder.drop_idx_ is None else encoder.drop_idx_[i]
-    levels = encoder.categories_[i]
-    return [f"{name}={level}" for j, level in enumerate(levels) if j != dropped]
+    labels = [
+        f"{name}={level}" for j, level in enumerate(levels) if j != dropped and level not in group
+    ]
+    if group and not (dropped is not None and levels[dropped] in group):
+        labels.append(f"{name}=infrequent")
+    return labels
 
 
-def _is_missing(value: Any) -> bool:
-    return value is None or value != value
+def _bin_labels(binning: Any, i: int, name: str) -> list[str]:
+    """Return the labels of the columns that code the i-th input of a transformer into bins."""
+    if isinstance(binning, Binarizer) or binning.encode == "ordinal":
+        return [name]
+    edges = binning.bin_edges_[i]
+    return [f"{name}={low:g} to {high:g}" for low, high in pairwise(edges)]
 
 
-def _transformed(steps: list[Any], rows: Any) -> Any:
-    for step in steps:
-        try:
-            rows = step.transform(rows)
-        except ValueError as error:
-            raise DataError(f"{type(step).__name__} cannot transform X: {error}") from error
-    return rows
-
-
-def dense(output: Any) -> Array:
-    """Return the output of a step, a sparse matrix, frame or array, as an array of numbers."""
-    if sparse.issparse(output):
-        output = output.toarray()
-    elif not isinstance(output, np.ndarray):
-        output = nw.from_native(output, eager_only=True).to_numpy()
-    try:
-        return np.array(output, dtype=np.float64, order="C")
-    except (TypeError, ValueError):
-        raise DataError(
-            "the steps before the model leave text in the data; encode every column that is not "
-            "numeric (OneHotEncoder), or drop it."
-        ) from None
+def _is_empty(imputer: Any) -> list[bool]:
+    """Tell which columns had no value in the data that an imputer was fitted on."""
+    if isinstance(imputer, KNNImputer):
+        return (~imputer._valid_mask).tolist()  # type: ignore[no-any-return]
+    simple = imputer.initial_imputer_ if isinstance(imputer, IterativeImputer) else imputer
+    return [is_missing(value) for value in simple.statistics_]
 
 
 def _reversed(link: Link, columns: dict[int, Array]) -> dict[int, Array]:
-    """Compute the input wires of a link from its output wires; nothing for encoders."""
-    if isinstance(link.transformer, ENCODERS):
+    """Compute the input wires of a link from its output wires; nothing for encoders and bins."""
+    if isinstance(link.transformer, (*ENCODERS, *BINS)):
         return {}
-    if isinstance(link.transformer, SimpleImputer):
+    if isinstance(link.transformer, IMPUTERS):
         pairs = zip(link.inputs, link.outputs, strict=True)
         return {before: columns[after] for before, after in pairs if after in columns}
-    outputs = np.column_stack([columns[after] for after in link.outputs])
+    # Nothing leads back from an encoder or a bin to a wire before it.
+    unknown = np.full(len(next(iter(columns.values()))), np.nan)
+    outputs = np.column_stack([columns.get(after, unknown) for after in link.outputs])
     outputs = np.where(np.isfinite(outputs), outputs, np.nan)  # transformers refuse infinity
     # Outside the range of a map the inverse is NaN, so a warning of numpy adds nothing.
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
-        inputs = np.asarray(link.transformer.inverse_transform(outputs), dtype=np.float64)
+        inputs = np.asarray(_inverse(link.transformer)(outputs), dtype=np.float64)
     return {before: inputs[:, i] for i, before in enumerate(link.inputs)}
 
 
-def _mixing(steps: list[tuple[str, Any]], d: int) -> Mixing:
-    """Compose the steps from the first mixing one on into one affine map."""
-    matrix, shift = np.eye(d), np.zeros(d)
-    for path, step in steps:
-        a, c = _affine(path, step, len(shift))
-        matrix, shift = a @ matrix, a @ shift + c
-    return Mixing(np.ascontiguousarray(matrix), shift)
-
-
-def _affine(path: str, step: Any, d: int) -> tuple[Array, Array]:
-    """Return matrix and shift of one step's affine map."""
-    if isinstance(step, (PCA, IncrementalPCA)):
-        matrix = np.asarray(step.components_, dtype=np.float64)
-        if step.whiten:
-            eps = np.finfo(step.explained_variance_.dtype).eps
-            matrix = matrix / np.maximum(np.sqrt(step.explained_variance_), eps)[:, None]
-        return matrix, -matrix @ step.mean_
-    if isinstance(step, TruncatedSVD):
-        return np.asarray(step.components_, dtype=np.float64), np.zeros(len(step.components_))
-    if isinstance(step, SelectorMixin):
-        selected = np.flatnonzero(step.get_support())
-        return np.eye(d)[selected], np.zeros(len(selected))
-    if isinstance(step, SCALERS) and not getattr(step, "clip", False):
-        scale, shift = _scaling(step, d)
-        return np.diag(scale), shift
-    if _passes(step):
-        return np.eye(d), np.zeros(d)
-    raise ModelError(
-        f"step {path!r} ({type(step).__name__}) follows a step that mixes columns and is not "
-        "affine; only scalers, PCA, TruncatedSVD and feature selectors may follow. Put it first."
-    )
-
-
-def _scaling(scaler: Any, d: int) -> tuple[Array, Array]:
-    """Return factor and shift of a scaler, column by column."""
-    if isinstance(scaler, MinMaxScaler):
-        return np.asarray(scaler.scale_, float), np.asarray(scaler.min_, float)
-    scale = 1.0 / _or(getattr(scaler, "scale_", None), 1.0, d)
-    centre = getattr(scaler, "mean_", None)
-    if isinstance(scaler, StandardScaler) and not scaler.with_mean:
-        centre = None
-    if isinstance(scaler, RobustScaler):
-        centre = scaler.center_
-    return scale, -scale * _or(centre, 0.0, d)
-
-
-def _or(values: Any, otherwise: float, d: int) -> Array:
-    """Return values as an array; d times `otherwise` if there are none."""
-    return np.full(d, otherwise) if values is None else np.asarray(values, dtype=np.float64)
+def _inverse(transformer: Any) -> Any:
+    """Return the function from a transformer's outputs to its inputs."""
+    if isinstance(transformer, FunctionTransformer):
+        return inverse_of(transformer)
+    return transformer.inverse_transform
 
 
 def input_names(steps: Any) -> NDArray[Any] | None:
     """Return the column names that steps were fitted with; None if with an array."""
-    for _, step in _flat(steps):
+    for _, step in flat("", steps):
         names = getattr(step, "feature_names_in_", None)
         return None if names is None else np.asarray(names, dtype=object)
     return None

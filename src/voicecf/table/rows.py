@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import narwhals.stable.v2 as nw
@@ -38,6 +38,10 @@ class Rows:
     extra : Extra or None
         Columns of the user's table that the model does not know, and the order of all columns;
         None if there is nothing to know about them.
+    faults : dict of int to str
+        Rows that cannot be read, and why. Here they are replaced by a row that can be read.
+    original : Rows or None
+        The rows as they came, if some of them are replaced.
     """
 
     frame: Any
@@ -47,6 +51,8 @@ class Rows:
     raw: Any = None
     array: NDArray[Any] | None = None
     extra: Extra | None = None
+    faults: dict[int, str] = field(default_factory=dict)
+    original: Rows | None = None
 
     @classmethod
     def unread(cls, frame: Any, array: NDArray[Any] | None, kind: Kind | None) -> Rows:

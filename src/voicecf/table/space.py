@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -17,12 +17,14 @@ from voicecf.geometry.pullback import Mixing
 from voicecf.geometry.tolerance import TOLERANCE
 from voicecf.parallel import in_parallel
 from voicecf.table.column import Column
+from voicecf.table.faults import with_faults
 from voicecf.table.frames import (
     Cells,
     Kind,
     any_array,
     array_with_cells,
     as_frame,
+    dense,
     frame_with_cells,
     indexed,
     is_whole,
@@ -33,7 +35,7 @@ from voicecf.table.frames import (
     typed,
     widened,
 )
-from voicecf.table.pipeline import Steps, dense
+from voicecf.table.pipeline import Steps
 from voicecf.table.rows import Rows, side_of
 
 
@@ -97,8 +99,37 @@ class Space:
         """Whether every column can take any number."""
         return all(column.free and not column.whole for column in self.columns)
 
-    def read(self, X: Any) -> Rows:
-        """Read a table; raise if a column is missing, not a number, or has missing values."""
+    def read(self, X: Any, errors: Literal["status", "raise"] | None = None) -> Rows:
+        """Read a table; raise if a column is missing, not a number, or has missing values.
+
+        With ``errors="status"`` rows that cannot be read are listed in `Rows.faults` instead.
+        Rows that can be read but not explained raise or are listed only if `errors` is given.
+        """
+        try:
+            rows = self._read(X)
+        except DataError as error:
+            if errors == "status":
+                return with_faults(self, self._unread(X), error)
+            raise
+        if errors is None or self.steps is None or not self.steps.filled:
+            return rows
+        rows = with_faults(self, rows, None)
+        if rows.faults and errors == "raise":
+            row, why = next(iter(rows.faults.items()))
+            raise DataError(f"row {row} cannot be read: {why}")
+        return rows
+
+    def _unread(self, X: Any) -> Rows:
+        """Return the rows of a table without coordinates."""
+        frame, array = as_frame(X), None
+        if frame is None:
+            array = any_array(X) if self.steps is not None else number_array(X)
+            self._check_width(array.shape[1])
+        else:
+            frame = self._pick(frame)
+        return Rows.unread(frame, array, Kind.of(frame))
+
+    def _read(self, X: Any) -> Rows:
         if self.steps is not None:
             return self._read_through_steps(X)
         frame = as_frame(X)
@@ -120,13 +151,8 @@ class Space:
 
     def _read_through_steps(self, X: Any) -> Rows:
         """Read a table, and transform it by the fitted steps."""
-        frame, array = as_frame(X), None
-        if frame is None:
-            array = any_array(X)
-            self._check_width(array.shape[1])
-        else:
-            frame = self._pick(frame)
-        return self._transformed(frame, array, Kind.of(frame))
+        rows = self._unread(X)
+        return self._transformed(rows.frame, rows.array, rows.kind)
 
     def _transformed(self, frame: Any, array: NDArray[Any] | None, kind: Kind | None) -> Rows:
         """Return rows with their coordinates and the model's input, computed by the steps."""
@@ -135,12 +161,13 @@ class Space:
             points = np.empty((0, self.n_coordinates))
             width = self.n_coordinates if self.mixing is None else len(self.mixing.shift)
             return Rows(frame, points, np.empty((0, width)), kind, None, array)
-        raw = self.steps.forward(self._input_of_steps(frame, array))
+        taken = self._input_of_steps(frame, array)
+        raw = self.steps.forward(taken)
         points = dense(raw)
         self._check_finite(points)
         if self.mixing is None:
             return Rows(frame, points, points, kind, raw, array)
-        raw = self.steps.onward(raw)
+        raw = self.steps.onward(raw, taken)
         return Rows(frame, points, dense(raw), kind, raw, array)
 
     def _input_of_steps(self, frame: Any, array: NDArray[Any] | None) -> Any:
@@ -154,7 +181,7 @@ class Space:
     def is_boolean(self, c: int, rows: Rows) -> bool:
         """Tell whether a number column has booleans in the user's table."""
         column = self.columns[c]
-        if column.kind != "number" or rows.frame is None:
+        if not column.numeric or rows.frame is None:
             return False
         name = self.frame_name(rows.frame, column.sources[0])
         return bool(rows.frame.get_column(name).dtype == nw.Boolean)
@@ -331,18 +358,21 @@ class Space:
     def level_cells(self, c: int, at: Ints, points: Array) -> dict[Any, Cells]:
         """Return the new values of the sources of a category, for the points at some positions."""
         column = self.columns[c]
+        if column.indicator:
+            return {}
         levels = self.nearest_level(c, points[at][:, column.places])
         if column.declared:
             return {
                 source: Cells(at, (levels == j).astype(np.float64))
                 for j, source in enumerate(column.sources)
             }
-        return {column.sources[0]: Cells(at, [column.levels[i] for i in levels])}
+        values = [column.levels[i] for i in levels]
+        return {column.sources[0]: Cells(at, np.array(values) if column.binned else values)}
 
     def read_again(self, rows: Rows) -> Rows:
         """Compute the coordinates of rows that `write` returned."""
         if self.steps is None:
-            return self.read(rows.array if rows.frame is None else rows.frame)
+            return self._read(rows.array if rows.frame is None else rows.frame)
         return self._transformed(rows.frame, rows.array, rows.kind)
 
     def box(self, lo: Array, hi: Array) -> tuple[Array, Array]:
@@ -407,11 +437,11 @@ class Space:
         if rows.frame is None:
             assert rows.array is not None
             values = rows.array[which, self.sources.index(source)]
-            if column.kind == "category":
+            if not column.numeric:
                 return np.asarray(values, dtype=object)
             return np.asarray(values, np.float32 if values.dtype == np.float32 else np.float64)
         series = rows.frame.get_column(self.frame_name(rows.frame, source))[which]
-        if column.kind == "number":
+        if column.numeric:
             single = series.dtype == nw.Float32
             return series_numbers(series).astype(np.float32 if single else np.float64)
         levels = np.empty(len(series), dtype=object)

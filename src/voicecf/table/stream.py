@@ -58,7 +58,8 @@ class Stream:
     @classmethod
     def table(cls, X: Any) -> Stream:
         """Read one table in memory: a frame, or anything that numpy turns into an array."""
-        whole = X if as_frame(X) is not None else any_array(X)
+        frame = as_frame(X)
+        whole = any_array(X) if frame is None else frame.to_native()
         return cls(lambda: iter([whole]), in_memory=True)
 
     @classmethod

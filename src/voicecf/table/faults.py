@@ -1,0 +1,174 @@
+"""Rows that cannot be read: which value is at fault, and what to do about it.
+
+The causes are found in the table. A value that looks wrong, because it is missing, infinite or an
+unknown level, is at fault if the steps cannot read it in a row that is fine otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from voicecf.errors import DataError
+from voicecf.geometry.arrays import Mask
+from voicecf.table.column import Column
+from voicecf.table.frames import Cells, dense, is_missing, numbers
+from voicecf.table.rows import Rows
+
+if TYPE_CHECKING:
+    from voicecf.table.space import Space
+
+MISSING = "{name} has no value. Fill it in, or put a SimpleImputer into the pipeline."
+INFINITE = "{name} is {value}, which is not a finite number. Correct it."
+UNKNOWN = (
+    "{name} has the level {value!r}, which is not known from the data of fit. Correct it, or let "
+    "the encoder accept unknown levels (handle_unknown)."
+)
+OUTSIDE = "{name} is {value:g}, which the steps before the model cannot transform. Correct it."
+DEPENDENT = (
+    "{name} has no value, and the one that the pipeline fills in depends on other columns, so it "
+    "would change with them. Fill it in first."
+)
+
+
+def with_faults(space: Space, rows: Rows, error: DataError | None) -> Rows:
+    """Read rows of which some cannot be read, and replace these by a row of the data.
+
+    Parameters
+    ----------
+    space : Space
+    rows : Rows
+        Not read yet, unless they can be read.
+    error : DataError or None
+        Why the rows cannot be read all together; it is raised again if the table does not show a
+        cause. None if they can be read.
+
+    Returns
+    -------
+    Rows
+        With `faults`, and the rows as they came in `original`.
+    """
+    faults = _dependent(space, rows)
+    if error is None:
+        return replace(rows, faults=faults, original=rows) if faults else rows
+    faults = {**_wrong_values(space, rows), **faults}
+    if not faults and space.steps is None:
+        raise error
+    readable = _replaced(space, rows, faults)
+    outside = {} if space.steps is None else _outside(space, readable)
+    faults = {**outside, **faults}
+    if not faults:
+        raise error
+    read = space.read_again(_replaced(space, readable, outside))
+    return replace(read, faults=faults, original=rows)
+
+
+def _dependent(space: Space, rows: Rows) -> dict[int, str]:
+    """Return the rows with a missing value that is filled in from other columns."""
+    faults: dict[int, str] = {}
+    for i in [] if space.steps is None else space.steps.filled:
+        source = space.sources[i]
+        for row in np.flatnonzero([is_missing(value) for value in _values(space, rows, source)]):
+            faults.setdefault(int(row), DEPENDENT.format(name=source))
+    return faults
+
+
+def _wrong_values(space: Space, rows: Rows) -> dict[int, str]:
+    """Return the rows with a value that cannot be read."""
+    faults: dict[int, str] = {}
+    for column in space.columns:
+        for source in [] if column.indicator else column.sources:
+            for wrong, why in _suspects(space, rows, column, source):
+                at = np.flatnonzero(wrong)
+                values = _values(space, rows.take(at), source) if len(at) else []
+                if values and not _is_read(space, source, values[0]):
+                    for row, value in zip(at.tolist(), values, strict=True):
+                        faults.setdefault(row, why.format(name=source, value=value))
+    return faults
+
+
+def _suspects(space: Space, rows: Rows, column: Column, source: Any) -> Iterator[tuple[Mask, str]]:
+    """Yield masks of the values that may be at fault, one for each cause, and the cause."""
+    if column.numeric or column.declared:
+        values = _numbers(space, rows, source)
+        yield np.isnan(values), MISSING
+        yield values == np.inf, INFINITE
+        yield values == -np.inf, INFINITE
+        return
+    listed = _values(space, rows, source)
+    missing = np.array([is_missing(value) for value in listed], dtype=np.bool_)
+    # An encoder may know one kind of missing value, such as NaN, and not another, such as None.
+    for kind in {type(value) for value in np.asarray(listed, dtype=object)[missing]}:
+        yield missing & np.array([type(value) is kind for value in listed]), MISSING
+    known = {level for level in column.levels if not is_missing(level)}
+    yield ~missing & np.array([value not in known for value in listed], dtype=np.bool_), UNKNOWN
+
+
+def _values(space: Space, rows: Rows, source: Any) -> list[Any]:
+    """Return the user's values of a source."""
+    if rows.frame is not None:
+        return rows.frame.get_column(space.frame_name(rows.frame, source)).to_list()  # type: ignore[no-any-return]
+    assert rows.array is not None
+    return rows.array[:, space.sources.index(source)].tolist()  # type: ignore[no-any-return]
+
+
+def _numbers(space: Space, rows: Rows, source: Any) -> Any:
+    """Return the user's numbers of a source, NaN where missing; raise if it holds text."""
+    if rows.frame is not None:
+        return numbers(rows.frame, space.frame_name(rows.frame, source))
+    assert rows.array is not None
+    try:
+        return rows.array[:, space.sources.index(source)].astype(np.float64)
+    except (TypeError, ValueError):
+        raise DataError(
+            f"column {source!r} holds text, not numbers; encode it first (OneHotEncoder)."
+        ) from None
+
+
+def _is_read(space: Space, source: Any, value: Any) -> bool:
+    """Tell whether the steps read a value in a row that is fine otherwise."""
+    if space.steps is None:
+        return False
+    try:
+        points = space._sample_points(1, {source: Cells(np.array([0]), [value])})
+    except DataError:
+        return False
+    return bool(np.isfinite(points).all())
+
+
+def _outside(space: Space, rows: Rows) -> dict[int, str]:
+    """Return the rows with a number that the steps map to none, such as the log of -1."""
+    assert space.steps is not None
+    with np.errstate(all="ignore"):
+        points = dense(space.steps.forward(space._input_of_steps(rows.frame, rows.array)))
+    faults: dict[int, str] = {}
+    for column in space.columns:
+        wrong = np.flatnonzero(~np.isfinite(points[:, column.places]).all(axis=1))
+        if len(wrong):
+            values = _numbers(space, rows, column.sources[0])
+            for row in wrong.tolist():
+                faults.setdefault(row, OUTSIDE.format(name=column.name, value=values[row]))
+    return faults
+
+
+def _replaced(space: Space, rows: Rows, faults: dict[int, str]) -> Rows:
+    """Return rows in which those at fault have the values of a row that can be read."""
+    at = np.array(sorted(faults), dtype=np.int64)
+    if len(at) == 0:
+        return rows
+    cells = {}
+    for column in space.columns:
+        for source in column.sources:
+            value = _readable_value(space, column, source)
+            cells[source] = Cells(at, [value] * len(at))
+    return space.with_cells(rows, np.arange(len(rows)), cells)
+
+
+def _readable_value(space: Space, column: Column, source: Any) -> Any:
+    if space.steps is not None:
+        return _values(space, space._sample_row(), source)[0]
+    low = column.observed[0]
+    return low if np.isfinite(low) else 0.0
