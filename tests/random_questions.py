@@ -132,9 +132,8 @@ def _whole_table(rng: np.random.Generator, numbers: pd.DataFrame, model: Any) ->
     return make_pipeline(*first, ways[rng.integers(len(ways))], model)
 
 
-def rules(rng: np.random.Generator, frame: pd.DataFrame) -> dict[str, Any]:
-    """Return random rules about the columns of a table."""
-    numbers = [n for n in NUMBERS if n in frame]
+def rules(rng: np.random.Generator, frame: pd.DataFrame, numbers: list[str]) -> dict[str, Any]:
+    """Return random rules about the columns of a table; `numbers` are not coded by bins."""
     words: dict[str, Any] = {}
 
     def some(share: float) -> bool:
@@ -153,7 +152,7 @@ def rules(rng: np.random.Generator, frame: pd.DataFrame) -> dict[str, Any]:
         words["least"] = {name: float(np.round(frame[name].std() / 4, 2)) or 1.0}
     if {"visits", "money"} <= {*frame} and some(0.6):
         words["together"] = "if visits == 0 then money == 0"
-    if {"visits", "age"} <= {*frame} and some(0.3):
+    if {"visits", "age"} <= {*numbers} and some(0.3):
         words["constraints"] = "visits <= age"
     if some(0.15):
         words["max_changes"] = int(rng.integers(1, 4))
@@ -198,7 +197,6 @@ def complaints(seed: int) -> list[str]:
     """Ask one random question; return everything that is wrong with its answers."""
     rng = np.random.default_rng(seed)
     case = made(rng)
-    words = rules(rng, case.frame)
     objective = str(rng.choice(["cost", "fewest", "prefix"]))
     features = case.frame.drop(columns="note")
     with warnings.catch_warnings():
@@ -207,6 +205,9 @@ def complaints(seed: int) -> list[str]:
         names = list(SEGMENTS[: model[-1].n_clusters]) if rng.random() < 0.5 else None
         contraction = "retain" if rng.random() < 0.5 else 1.0
         voice = VoICE(model, names=names, contraction=contraction).fit(features)
+        columns = {column.name: column for column in voice.space_.columns}
+        numbers = [n for n in NUMBERS if n in columns and columns[n].kind == "number"]
+        words = rules(rng, case.frame, numbers)
         rows = case.frame.sample(6, random_state=seed)
         given: Any = rows
         if rng.random() < 0.2:
@@ -269,7 +270,8 @@ def _typed(cf: Any, rows: pd.DataFrame, model: Any, answered: Any, words: Any, c
     typed = []
     for i in moved:
         text = cf.text(i)
-        typed.append([(name, after) for name, _, after in phrases(text, names)])
+        read = phrases(text, names)
+        typed.append([(n, after == "True" if n == "member" else after) for n, _, after in read])
         if not typed[-1]:
             yield f"no change could be read from {text!r}"
     if not moved:

@@ -377,8 +377,9 @@ def _least_rule(amount: float, column: Column) -> dict[str, Any]:
 def _check_kind(column: Column, word: str, kind: str, instead: str) -> None:
     if column.kind != kind:
         wanted = "number columns" if kind == "number" else "categories"
+        given = "coded by bins" if column.binned else f"a {column.kind}"
         raise ColumnError(
-            f"{word} can be given for {wanted} only; column {column.name!r} is a {column.kind}. "
+            f"{word} can be given for {wanted} only; column {column.name!r} is {given}. "
             f"Use {instead}."
         )
 

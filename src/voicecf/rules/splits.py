@@ -102,12 +102,15 @@ class Union:
     rule : Together
     intervals : dict of int to Intervals
         The sides of the boxes, by column; not for categories.
+    levels : dict of int to mask of shape (m, levels)
+        The levels that each box allows in a column that is a category, or coded by bins.
     own : tuple of arrays of shape (n,)
         The rows' own values of the columns: numbers, or positions of levels.
     """
 
     rule: Together
     intervals: dict[int, Intervals]
+    levels: dict[int, Mask]
     own: tuple[Any, ...]
 
 
@@ -167,13 +170,17 @@ def _union(space: Space, rows: Rows, choices: Choices, rule: Together) -> Union:
     intervals = {
         c: Intervals.of(ColumnRows(space, rows, c), choices, rule.low[:, at], rule.high[:, at])
         for at, c in enumerate(rule.columns)
-        if c not in rule.levels
+        if space.columns[c].kind == "number"
     }
-    return Union(rule, intervals, tuple(values_of(space, c, rows) for c in rule.columns))
+    levels = dict(rule.levels)
+    for at, c in enumerate(rule.columns):
+        if space.columns[c].binned:
+            levels[c] = rule.holds_in(at, np.array(space.columns[c].levels, dtype=float)).T
+    return Union(rule, intervals, levels, tuple(values_of(space, c, rows) for c in rule.columns))
 
 
 def values_of(space: Space, c: int, rows: Rows) -> Any:
     """Return the values of a column: numbers, or positions of levels (-1 if unknown)."""
-    if space.columns[c].kind == "number":
+    if space.columns[c].numeric:
         return ColumnRows(space, rows, c).values
     return level_codes(space, c, space.table_values(c, rows, np.arange(len(rows))))

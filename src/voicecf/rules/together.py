@@ -163,7 +163,7 @@ def _rule(entry: Any, space: Space) -> Together:
     columns = tuple(sorted({c for box in boxes for c in box}))
     numbers = [[_interval(box.get(c)) for c in columns] for box in boxes]
     low, high = np.moveaxis(np.array(numbers, dtype=np.float64), 2, 0)
-    levels = {c: _masks(boxes, c, space) for c in columns if space.columns[c].kind == "category"}
+    levels = {c: _masks(boxes, c, space) for c in columns if not space.columns[c].numeric}
     return Together(text, columns, low, high, levels)
 
 
@@ -203,7 +203,7 @@ def _box(entry: Mapping[Any, Any], space: Space) -> Box:
 
 def _values(value: Any, column: Column) -> Values:
     """Read what a box allows in one column: a value, a pair (lo, hi), or a list of levels."""
-    if column.kind == "category":
+    if not column.numeric:
         levels = value if isinstance(value, tuple) else (value,)
         return frozenset(level_position(level, column, "together") for level in levels)
     where = f"together of {column.name!r}"
@@ -284,7 +284,7 @@ def _compared(
     sign = OPPOSITE[sign] if opposite else sign
     value = match["value"].strip()
     unquoted = value[1:-1] if value[0] == value[-1] and value[0] in "'\"" else value
-    if column.kind == "category":
+    if not column.numeric:
         if sign not in ("==", "!="):
             raise OptionError(f"{where}: the category {column.name!r} may be == or != a level.")
         level = frozenset([level_position(unquoted, column, where)])

@@ -296,10 +296,10 @@ class BoxSearch:
             places = self.choices.member[self.choices.first[c] : self.choices.first[c + 1]]
             if (point[places] == self.choices.points[row, places]).all():
                 inside &= self._has_own(union, j, row)[boxes]
-            elif c in union.rule.levels:
-                table = self.choices._table(c)
-                level = int(((table - point[places]) ** 2).sum(axis=1).argmin())
-                inside &= union.rule.levels[c][boxes, level]
+            elif c in union.levels:
+                away = ((self.choices._table(c) - point[places]) ** 2).sum(axis=1)
+                away[~self.choices._allowed(c).any(axis=0)] = np.inf  # levels that nobody moves to
+                inside &= union.levels[c][boxes, int(away.argmin())]
             else:
                 sides, slack = union.intervals[c], self.smallest[places[0]]
                 z = point[places[0]]
@@ -342,8 +342,8 @@ class BoxSearch:
         part = node.copy(boxes=left)
         for j, c in enumerate(union.rule.columns):
             part.stay[c] &= bool(self._has_own(union, j, row)[boxes].any())
-            if c in union.rule.levels:
-                levels = union.rule.levels[c][boxes].any(axis=0).astype(part.allowed.dtype)
+            if c in union.levels:
+                levels = union.levels[c][boxes].any(axis=0).astype(part.allowed.dtype)
                 part.narrow_levels(self.choices, c, levels)
             else:
                 part.narrow(self.choices, c, union.intervals[c], boxes)
