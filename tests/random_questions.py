@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 from sklearn.cluster import KMeans
 from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import PCA
@@ -209,15 +211,25 @@ def complaints(seed: int) -> list[str]:
         numbers = [n for n in NUMBERS if n in columns and columns[n].kind == "number"]
         words = rules(rng, case.frame, numbers)
         rows = case.frame.sample(6, random_state=seed)
+        if rng.random() < 0.2:  # a level or a number that may not be readable
+            rows = rows.astype({"town": object}) if "town" in rows else rows
+            name = str(rng.choice([n for n in ("town", "score", "money") if n in rows] or ["note"]))
+            rows.loc[rows.index[2], name] = "Mars" if name in ("town", "note") else np.nan
         given: Any = rows
-        if rng.random() < 0.2:
+        kind = rng.random()
+        if kind < 0.15:
             given = [dict(row) for _, row in rows.iterrows()]
+        elif kind < 0.35:
+            given = pl.from_pandas(rows)
+        elif kind < 0.45 and "passthrough" not in str(model):  # scikit-learn refuses it there
+            given = pa.Table.from_pandas(rows, preserve_index=False)
         cf = voice.explain(given, "each", objective=objective, **words)
         return [f"{seed}: {text}" for text in _faults(cf, case, words, rows, model, rng)]
 
 
 def _faults(cf: Any, case: Made, words: Any, rows: pd.DataFrame, model: Any, rng: Any) -> Any:
     new = cf.to_frame()
+    new = new if isinstance(new, pd.DataFrame) else new.to_pandas()
     answered = np.flatnonzero(np.isin(cf.status, ANSWERED))
     if len(answered):
         frame = new.iloc[answered][[c for c in case.frame if c != "note"]]

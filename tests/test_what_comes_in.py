@@ -450,7 +450,7 @@ def test_a_row_may_be_a_dict_or_a_series(form):
     np.testing.assert_array_equal(voice.predict(given), pipeline.predict(frame[3 : 3 + n]))
     cf, expected = voice.explain(given), voice.explain(frame[3 : 3 + n])
     np.testing.assert_array_equal(cf.points, expected.points)
-    assert cf.text(0) == expected.text(0)
+    assert cf.text(0).split(" moves ")[1] == expected.text(0).split(" moves ")[1]
     np.testing.assert_array_equal(pipeline.predict(cf.to_frame()), cf.target)
     if form == "series":
         assert cf.to_frame().index.tolist() == [3]

@@ -6,14 +6,14 @@ unknown level, is at fault if the steps cannot read it in a row that is fine oth
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from voicecf.errors import DataError
-from voicecf.geometry.arrays import Mask
+from voicecf.geometry.arrays import Ints, Mask
 from voicecf.table.column import Column
 from voicecf.table.frames import Cells, dense, is_missing, numbers
 from voicecf.table.rows import Rows
@@ -84,7 +84,7 @@ def _wrong_values(space: Space, rows: Rows) -> dict[int, str]:
             for wrong, why in _suspects(space, rows, column, source):
                 at = np.flatnonzero(wrong)
                 values = _values(space, rows.take(at), source) if len(at) else []
-                if values and not _is_read(space, source, values[0]):
+                if values and not _is_read(space, rows.take(at[:1]), source):
                     for row, value in zip(at.tolist(), values, strict=True):
                         faults.setdefault(row, why.format(name=source, value=value))
     return faults
@@ -128,12 +128,13 @@ def _numbers(space: Space, rows: Rows, source: Any) -> Any:
         ) from None
 
 
-def _is_read(space: Space, source: Any, value: Any) -> bool:
-    """Tell whether the steps read a value in a row that is fine otherwise."""
+def _is_read(space: Space, row: Rows, source: Any) -> bool:
+    """Tell whether the steps read the value of a source, if all others of its row are fine."""
     if space.steps is None:
         return False
+    row = _with_readable_values(space, row, np.zeros(1, dtype=np.int64), {source})
     try:
-        points = space._sample_points(1, {source: Cells(np.array([0]), [value])})
+        points = dense(space.steps.forward(space._input_of_steps(row.frame, row.array)))
     except DataError:
         return False
     return bool(np.isfinite(points).all())
@@ -157,13 +158,17 @@ def _outside(space: Space, rows: Rows) -> dict[int, str]:
 def _replaced(space: Space, rows: Rows, faults: dict[int, str]) -> Rows:
     """Return rows in which those at fault have the values of a row that can be read."""
     at = np.array(sorted(faults), dtype=np.int64)
-    if len(at) == 0:
-        return rows
+    return _with_readable_values(space, rows, at) if len(at) else rows
+
+
+def _with_readable_values(space: Space, rows: Rows, at: Ints, kept: Collection[Any] = ()) -> Rows:
+    """Return rows of which some have the values of a row that can be read, but for some sources."""
     cells = {}
     for column in space.columns:
         for source in column.sources:
-            value = _readable_value(space, column, source)
-            cells[source] = Cells(at, [value] * len(at))
+            if source not in kept:
+                value = _readable_value(space, column, source)
+                cells[source] = Cells(at, [value] * len(at))
     return space.with_cells(rows, np.arange(len(rows)), cells)
 
 

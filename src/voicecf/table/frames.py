@@ -257,6 +257,8 @@ def _series_with_cells(series: Any, cells: Cells) -> Any:
             return changed
     new_values: Any = values.tolist() if values.dtype == object else values
     if series.dtype == nw.Boolean and values.dtype == object:
+        # Encoders know the levels of booleans with gaps as numbers.
+        new_values = [bool(v) if v in (0, 1) else v for v in new_values]
         # Scattered into a numpy array of booleans, None would become False.
         return _rebuilt(series, cells.rows, new_values)
     try:
