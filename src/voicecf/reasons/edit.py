@@ -78,11 +78,16 @@ def _removal_text(case: Case, member: Member) -> str:
 
 def _bounds_removal_text(case: Case, member: Member) -> str:
     name = member.column
-    low, high = case.bounds(case.place(name), relaxed(case, case.original, member))
+    c = case.place(name)
+    low, high = case.bounds(c, relaxed(case, case.original, member))
     lower = f"down to {number(low)}" if np.isfinite(low) and member.kind != "high" else ""
     upper = f"up to {number(high)}" if np.isfinite(high) and member.kind != "low" else ""
     if lower or upper:
-        return f"allow {name} {lower}{' and ' if lower and upper else ''}{upper}"
+        beyond = (
+            _outside_text(case, c, side) for side, text in ((low, lower), (high, upper)) if text
+        )
+        outside = next(filter(None, beyond), "")
+        return f"allow {name} {lower}{' and ' if lower and upper else ''}{upper}{outside}"
     side = {"low": "lower bound", "high": "upper bound"}.get(member.kind, "bounds")
     return f"remove the {side} of {name}"
 
