@@ -25,7 +25,7 @@ def cost_without(outcome: Outcome, word: str) -> Array:
         raise OptionError("cost_without is available for answers of VoICE only, not of CFCLUST.")
     question = _without(outcome.question, word)
     moved = (outcome.source == outcome.target) & (outcome.status != Status.ALREADY)
-    pairs = Pairs(outcome.row, outcome.target)
+    pairs = Pairs(outcome.row, np.maximum(outcome.target, 0))  # -1 for rows that cannot be read
     found = answer(question, pairs, deepen=bool(moved.any()))
     return np.where(found.feasible, found.cost, np.nan)
 

@@ -142,14 +142,15 @@ class Splits:
         cls, space: Space, rules: Rules, rows: Rows, choices: Choices, curved: Any
     ) -> Splits | None:
         """Translate the rules of a question; None if there are none of this kind."""
+        if not (rules.least or rules.together or curved):
+            return None
         least = tuple(
             _least_change(ColumnRows(space, rows, c), choices, rule.least)
             for c, rule in enumerate(rules.of_columns(space))
             if rule.least > 0 and not rule.fixed
         )
         unions = tuple(_union(space, rows, choices, rule) for rule in rules.unions(space))
-        curved = tuple(curved)
-        return cls(least, unions, curved) if least or unions or curved else None
+        return cls(least, unions, tuple(curved))
 
 
 def _least_change(data: ColumnRows, choices: Choices, amount: float) -> LeastChange:

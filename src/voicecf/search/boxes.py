@@ -27,6 +27,9 @@ from voicecf.status import Status
 
 # Up to this many boxes that columns may lie in become a node each; more are divided in halves.
 FEW = 4
+# Plain integers, since comparing numpy's integers with those of an enumeration is slow.
+INFEASIBLE, UNRESOLVED = int(Status.INFEASIBLE), int(Status.UNRESOLVED)
+OPTIMAL, STOPPED = int(Status.OPTIMAL), int(Status.STOPPED)
 # Relative difference up to which a bound has reached an answer; the same as in the compiled core.
 REACHED = 1e-9
 
@@ -163,12 +166,13 @@ class BoxSearch:
     def _open(self, problems: list[Problem], solved: Solved, turns: Iterator[int]) -> None:
         """Put solved nodes on the heaps of their problems."""
         found = solved.found
-        for at, node in enumerate(solved.nodes):
-            problem = problems[node.problem]
-            problem.nodes += int(found.nodes[at])
-            if found.status[at] != Status.INFEASIBLE:
-                key = self._changes(found, at), float(found.bound[at])
-                heappush(problem.heap, (key, next(turns), solved, at))
+        changes = found.changes.tolist() if self.fewest else [0] * len(found.changes)
+        lists = found.nodes.tolist(), found.status.tolist(), changes, found.bound.tolist()
+        for at, (nodes, status, *key) in enumerate(zip(*lists, strict=True)):
+            problem = problems[solved.nodes[at].problem]
+            problem.nodes += nodes
+            if status != INFEASIBLE:
+                heappush(problem.heap, (tuple(key), next(turns), solved, at))
 
     def _go_on(self, problem: Problem) -> list[Node]:
         """Take the best open node of a problem, and return its parts; none if it is finished."""
@@ -177,9 +181,9 @@ class BoxSearch:
                 problem.unsure = True
                 return []
             (_, bound), _, solved, at = heappop(problem.heap)
-            status = solved.found.status[at]
-            problem.unsure |= bool(status in (Status.UNRESOLVED, Status.STOPPED))
-            if status == Status.UNRESOLVED:
+            status = int(solved.found.status[at])
+            problem.unsure |= status in (UNRESOLVED, STOPPED)
+            if status == UNRESOLVED:
                 continue
             answer, parts = self._examined(solved, at)
             problem.offer(answer)
@@ -237,7 +241,7 @@ class BoxSearch:
         if inside is None or solved.apart is None or self.curves is None:
             return None, [node.copy(bent=True)]
         answer = None
-        answered = inside.status[at] in (Status.OPTIMAL, Status.STOPPED)
+        answered = int(inside.status[at]) in (OPTIMAL, STOPPED)
         if answered and self._parts(node, row, inside.points[at]) is None:
             answer = self._answer(inside, at)
             changes, energy = answer.key

@@ -52,9 +52,13 @@ class Node:
         lines = {name: side[row if len(side) > 1 else 0] for name, side in sides.items()}
         return cls(problem, **lines, boxes=boxes)
 
-    def copy(self, **changes: Any) -> Node:
-        """Return a node whose arrays can be changed."""
-        return replace(self, **{name: getattr(self, name).copy() for name in LINES}, **changes)
+    def copy(self, boxes: tuple[Ints | None, ...] | None = None, bent: bool = False) -> Node:
+        """Return a node whose arrays can be changed, with other boxes or with curved rules."""
+        return Node(
+            self.problem, self.stay.copy(), self.allowed.copy(), self.least.copy(),
+            self.most.copy(), self.lo.copy(), self.hi.copy(),
+            self.boxes if boxes is None else boxes, self.bent or bent,
+        )  # fmt: skip
 
     def narrow(self, choices: Choices, c: int, within: Intervals, which: Any) -> None:
         """Allow a number column only what lies between the ends of some intervals."""
