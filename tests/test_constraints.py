@@ -121,8 +121,8 @@ def test_categories_cannot_be_added(space):
 
 
 def test_a_rule_tells_whether_it_is_linear_in_coordinates(space):
-    (curved,) = read_constraints("income + age <= 3", space)
-    (straight,) = read_constraints("age <= 3", space)
+    (curved,) = read_constraints("income + fresh <= 3", space)
+    (straight,) = read_constraints("fresh <= 3", space)
     assert not curved.is_affine(space)
     assert straight.is_affine(space)
 
