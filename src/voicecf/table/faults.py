@@ -174,6 +174,11 @@ def _with_readable_values(space: Space, rows: Rows, at: Ints, kept: Collection[A
 
 def _readable_value(space: Space, column: Column, source: Any) -> Any:
     if space.steps is not None:
-        return _values(space, space._sample_row(), source)[0]
+        value = _values(space, space._sample_row(), source)[0]
+        if not is_missing(value):
+            return value
+        known = [level for level in column.levels if not is_missing(level)]
+        if known and not column.declared:
+            return known[0]
     low = column.observed[0]
     return low if np.isfinite(low) else 0.0
