@@ -238,7 +238,8 @@ def test_no_point_that_is_as_usual_is_cheaper(share):
             bounds=list(zip(region.lo, region.hi, strict=True)),
             constraints={"type": "ineq", "fun": constraints}, options={"ftol": 1e-13},
         )  # fmt: skip
-        assert found.success
+        # SLSQP stops with status 8 where it cannot improve by as little as it is asked to.
+        assert found.status in (0, 8)
         assert cost == pytest.approx(found.fun, rel=1e-6)
 
 

@@ -245,6 +245,7 @@ def _axes(counts: Ints, means: Array, scatter: Array) -> Array:
     middle = counts @ means / counts.sum()
     within = scatter[present].diagonal(axis1=1, axis2=2).sum(axis=0)
     overall = (within + counts @ (means - middle) ** 2) / counts.sum()
+    overall = np.maximum(overall, 0.0)  # a sum of differences may be negative by rounding
     sizes = np.maximum(np.abs(means).max(axis=0), np.sqrt(overall))
     least = (LEAST_DEVIATION * np.where(sizes > LEAST_SPREAD, sizes, 1.0)) ** 2
     at_least_one = np.maximum(counts, 1)
