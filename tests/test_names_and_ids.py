@@ -410,3 +410,12 @@ def test_columns_in_another_order_come_back_in_that_order(voice, kind):
     given = nw.from_native(kind(TABLE[FEATURES[::-1]][:4]), eager_only=True)
     after = nw.from_native(voice.explain(given.to_native(), 1).to_frame(), eager_only=True)
     assert after.columns == given.columns == FEATURES[::-1]
+
+
+def test_ids_may_stand_in_a_column_that_the_pipeline_drops():
+    table = pd.DataFrame({"who": [f"C-{i}" for i in range(20)], "x": np.arange(20.0) ** 2})
+    columns = make_column_transformer((StandardScaler(), ["x"]))
+    voice = VoICE(make_pipeline(columns, KMeans(2, n_init=2, random_state=0))).fit(table)
+    cf = voice.explain(table.head(2), id="who")
+    assert cf.text(0).startswith("Row C-0 ")
+    assert cf.to_frame()["who"].tolist() == ["C-0", "C-1"]

@@ -63,8 +63,10 @@ def _removal_text(case: Case, member: Member) -> str:
             return f"allow every level of {name}"
         case "forbidden":
             return f"allow {member.text.replace(' may not change ', ' to change ')}"
-        case "constraint" | "together":
+        case "constraint":
             return f"drop the rule '{member.text}'"
+        case "together":
+            return f"drop the rule {member.text.removesuffix(' must hold')}"
         case "least":
             return f"allow {name} to change by less"
         case "max_changes":

@@ -58,7 +58,7 @@ def members_of(case: Case) -> list[Member]:
     for text in dict.fromkeys(rules["constraints"]):
         found.append(Member(text.strip(), "constraint", detail=text))
     for entry, rule in zip(rules["together"], case.unions, strict=True):
-        found.append(Member(rule.text, "together", detail=entry))
+        found.append(Member(f"'{rule.text}' must hold", "together", detail=entry))
     if rules["plausible"] is not None:
         share = f"{100 * rules['plausible']:.6g} %"
         whose = f"{share} of the members of {cluster_name(case.learned, case.target)}"

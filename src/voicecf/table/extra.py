@@ -21,7 +21,7 @@ class Extra:
     Attributes
     ----------
     columns : dict of object to narwhals series
-        These columns, by name.
+        These columns, by name, and that of the ids, which the pipeline may drop.
     names : list
         All columns of the user's table, in its order.
     id : object
@@ -68,10 +68,10 @@ def read_with_extra(
         known = given if space.named else given.drop(id)
     rows = space.read(known, errors)
     read = list(rows.frame.columns)
-    if read == names:
+    if read == names and id is None:
         return rows
     # Copies: answers must not change if the user changes the frame later.
-    unknown = [at for at, name in enumerate(names) if name not in read]
+    unknown = [at for at, name in enumerate(names) if name not in read or name == id]
     copies = given[:, unknown].iter_columns() if unknown else ()
     columns = {series.name: series for series in copies}
     return replace(rows, extra=Extra(columns, names, id))
@@ -81,7 +81,7 @@ def _check_id(space: Space, id: Any, names: list[Any]) -> None:
     """Raise if the column of ids is not there, or is a column of the model."""
     if id not in names:
         raise ColumnError(f"unknown column {id!r} in id; {likely(id, names)}")
-    if space.named and id in space.sources:
+    if space.named and any(id in column.sources for column in space.columns):
         raise ColumnError(
             f"id={id!r} is a column that the model uses; give a column that only names the rows."
         )
