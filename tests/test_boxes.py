@@ -323,7 +323,7 @@ def test_ranges_end_where_a_rule_does():
     ("together", "message"),
     [
         ("frequency", "no comparison"),
-        ("if frequency == 0", "no comparison"),
+        ("if frequency == 0", "no .then."),
         ("frequncy == 0", "frequency"),
         ("money == much", "no number"),
         ({"money": 0}, "is not known"),
@@ -342,3 +342,45 @@ def test_rules_survive_a_file():
     plain = rules.to_dict()
     assert plain["together"] == [CUSTOMERS, [{"money": [1, "open"]}, {"money": 0}]]
     assert Rules.from_dict(plain) == rules
+
+
+def test_a_strict_comparison_is_strict():
+    table = pd.DataFrame({"n": [0, 1, 2, 8, 9, 10], "x": [0.0, 1.0, 2.0, 8.0, 9.0, 10.0]})
+    voice = VoICE(KMeans(2, n_init=2, random_state=0), contraction=1.0).fit(table)
+    target = int(voice.predict(table)[-1])
+    new = voice.explain(table.head(1), target, constraints=["n > 6", "x < 9", "x > 7"]).to_frame()
+    assert new.n.tolist() == [7]
+    assert ((new.x > 7) & (new.x < 9)).all()
+
+
+@pytest.mark.parametrize("scaler", [StandardScaler, PowerTransformer])
+@pytest.mark.parametrize(
+    "together",
+    ["m == 60.7", [{"m": 60.7}], "m in [60.7, 50.3]", "40 <= m <= 45 and n >= 5",
+     "if n == 0 or n == 1 then m == 0", pd.DataFrame({"n": [8, 9], "m": [50.3, 60.7]})],
+)  # fmt: skip
+def test_values_of_a_rule_are_met_to_the_last_digit(together, scaler):
+    table = pd.DataFrame(
+        {"n": [0, 0, 1, 2, 8, 9, 10, 12], "m": [0.0, 0, 3.2, 5.1, 50.3, 60.7, 72.9, 81.4]}
+    )
+    model = make_pipeline(scaler(), KMeans(2, n_init=2, random_state=0))
+    voice = VoICE(model, contraction=1.0).fit(table)
+    target = int(voice.predict(table)[-1])
+    new = voice.explain(table.head(2), target, together=together).to_frame()
+    meaning = {
+        "m == 60.7": new.m == 60.7,
+        "m in [60.7, 50.3]": new.m.isin([60.7, 50.3]),
+        "40 <= m <= 45 and n >= 5": new.m.between(40, 45) & (new.n >= 5),
+        "if n == 0 or n == 1 then m == 0": (new.n > 1) | (new.m == 0),
+    }
+    frame = isinstance(together, pd.DataFrame)
+    pairs = [(8, 50.3), (9, 60.7)] if frame else []
+    known = [pair in pairs for pair in zip(new.n, new.m, strict=True)]
+    expected = known if frame else meaning[together if isinstance(together, str) else "m == 60.7"]
+    assert np.all(expected)
+
+
+def test_an_equality_behind_a_curve_is_refused_with_a_remedy():
+    voice = customer_voice()
+    with pytest.raises(OptionError, match="two comparisons"):
+        voice.explain(customers().head(1), constraints="money == recency")

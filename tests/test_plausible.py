@@ -60,7 +60,7 @@ def extremeness_by_hand(
     points: np.ndarray, X: np.ndarray, labels: np.ndarray, target: int
 ) -> np.ndarray:
     mean, directions, deviations = by_hand(X, labels, target)
-    return np.array([max(abs(directions @ (z - mean)) / deviations) for z in points])
+    return np.array([max(1e-3, *abs(directions @ (z - mean)) / deviations) for z in points])
 
 
 # How usual a point is.
@@ -349,7 +349,7 @@ def test_explainers_without_members_say_what_plausible_needs():
 
 @pytest.mark.parametrize("share", [0, 1, 1.5, -1, True, "much", np.nan])
 def test_a_share_lies_between_0_and_1(share):
-    with pytest.raises(OptionError, match="must be a share between 0 and 1"):
+    with pytest.raises(OptionError, match="must be a share above 0 and below 1"):
         iris().explain(IRIS[:1], plausible=share)
 
 
@@ -421,3 +421,13 @@ def test_an_unknown_rule_has_no_cost():
     cf = iris().explain(IRIS[:2], target=2)
     with pytest.raises(OptionError, match="word='colour' is not known"):
         cf.cost_without("colour")
+
+
+def test_members_that_are_all_equal_can_be_joined():
+    table = pd.DataFrame({"f": [0, 0, 0, 0, 5, 6, 7, 8], "m": [0.0, 0, 0, 0, 50, 70, 65, 80]})
+    model = make_pipeline(StandardScaler(), KMeans(2, n_init=2, random_state=0))
+    voice = VoICE(model).fit(table)
+    target = int(voice.predict(table)[0])
+    cf = voice.explain(table.tail(2), target, plausible=0.95)
+    assert cf.feasible.all()
+    assert (cf.usual == 1.0).all()

@@ -25,6 +25,9 @@ LEAST_DEVIATION = 1e-10
 # Least variance along an axis, relative to the overall variance of its columns. Rounding errors
 # hide what is smaller, such as the sum of the codes of a category, which never varies.
 LEAST_VARIANCE = 1e-12
+# Points within this share of a deviation of the mean are not told apart, so that members may all be
+# equal.
+ALIKE = 1e-3
 
 # The points of some rows, and their clusters.
 Block = tuple[Array, Ints]
@@ -263,7 +266,7 @@ def _axes(counts: Ints, means: Array, scatter: Array) -> Array:
 def _extremeness(axes: Array, mean: Array, points: Array) -> Array:
     # One column per point: a maximum down the columns is faster than one along the rows.
     along = axes @ (np.asarray(points) - mean).T
-    return np.asarray(np.abs(along, out=along).max(axis=0, initial=0.0))
+    return np.asarray(np.abs(along, out=along).max(axis=0, initial=ALIKE))
 
 
 def _by_cluster(blocks: Iterable[Block]) -> Iterator[tuple[int, Array]]:

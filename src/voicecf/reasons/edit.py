@@ -225,9 +225,18 @@ def _constraint_edits(
 
     value = float(sum(f * values[name] for name, f in tight.coefficients.items()))
     least = _least(enough, tight.limit, value)
+    whole = _is_whole(case, tight)
     for limit in (readable(least, tight.limit), readable(value, tight.limit)):
+        limit = float(np.floor(limit)) if whole else limit
         loosened = _constraint_text(replace(tight, limit=limit))
         yield Edit(f"loosen '{member.text}' to '{loosened}'", partial(with_limit, limit))
+
+
+def _is_whole(case: Case, constraint: Constraint) -> bool:
+    """Tell whether a constraint adds whole numbers, so that its limit may be whole."""
+    columns = [case.space.columns[case.place(name)] for name in constraint.coefficients]
+    factors = constraint.coefficients.values()
+    return all(c.whole for c in columns) and all(f == np.rint(f) for f in factors)
 
 
 _EDITS: dict[str, Callable[[Case, Member, Variant, Outcome], Iterator[Edit]]] = {

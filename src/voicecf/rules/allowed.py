@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +10,8 @@ import numpy as np
 
 from voicecf.errors import OptionError
 from voicecf.geometry.arrays import Array, Ints, Mask
-from voicecf.rules.choices import Choices
+from voicecf.rules.choices import Choices, Freedom
+from voicecf.rules.columns import column_of
 from voicecf.rules.constraints import Constraint, pull_back
 from voicecf.rules.rules import Rules
 from voicecf.rules.splits import Splits, values_of
@@ -119,6 +120,7 @@ class Allowed:
         constraints = rules.linear(space)
         affine = [one for one in constraints if one.is_affine(space)]
         curved = [one for one in constraints if one not in affine]
+        _check_equalities(space, choices, curved)
         splits = Splits.of(space, rules, rows, choices, curved)
         return cls(
             rules,
@@ -172,6 +174,20 @@ class Allowed:
         return holds
 
     @property
+    def ends(self) -> dict[int, Array]:
+        """The ends of boxes that columns which belong together may lie in, ascending."""
+        if self.splits is None:
+            return {}
+        found: dict[int, list[Array]] = {}
+        for rule in (union.rule for union in self.splits.unions):
+            for at, c in enumerate(rule.columns):
+                if c not in rule.levels:
+                    found.setdefault(c, []).extend([rule.low[:, at], rule.high[:, at]])
+        ends = {c: np.unique(np.concatenate(sides)) for c, sides in found.items()}
+        finite = {c: values[np.isfinite(values)] for c, values in ends.items()}
+        return {c: values for c, values in finite.items() if len(values)}
+
+    @property
     def least(self) -> dict[int, float]:
         """The least change, in the user's units, of the columns that have one."""
         splits = self.splits
@@ -191,3 +207,15 @@ class Allowed:
         """Whether a box alone describes what is allowed: no choices, linear rules or costs."""
         linear = len(self.normals) or self.rules.plausible is not None
         return self.choices is None and not linear and bool((self.factors == 1.0).all())
+
+
+def _check_equalities(space: Space, choices: Choices, curved: Iterable[Constraint]) -> None:
+    """Refuse an equality of numbers behind a curve, which no number meets exactly."""
+    for one in curved:
+        columns = [column_of(space, name, one.text) for name in one.coefficients]
+        if one.equal and any(choices.freedom[c] == Freedom.ANY for c in columns):
+            raise OptionError(
+                f"constraint {one.text!r} asks for an equality of numbers that the pipeline does "
+                "not scale linearly, which rounding makes impossible to meet. Give two "
+                "comparisons, such as 'a - b <= 0.1' and 'b - a <= 0.1', or steps for the columns."
+            )

@@ -95,8 +95,19 @@ def level_position(level: Any, column: Column, word: str, missing: bool = False)
     if level in column.levels:
         return column.levels.index(level)
     # Rules that are read from a file may have text where the column has numbers.
-    same_text = [i for i, known in enumerate(column.levels) if str(known) == level]
-    if len(same_text) == 1:
-        return same_text[0]
+    written = {"true": 1.0, "false": 0.0}.get(str(level).lower(), level)
+    same = [i for i, known in enumerate(column.levels) if _same_level(known, level, written)]
+    if len(same) == 1:
+        return same[0]
     known = [known for known in column.levels if not is_missing(known)]
     raise OptionError(f"unknown level {level!r} in {where}; {likely(level, known)}")
+
+
+def _same_level(known: Any, text: Any, written: Any) -> bool:
+    """Tell whether a level is what a text says: the same text, number or truth value."""
+    if str(known) == text:
+        return True
+    try:
+        return not isinstance(known, str) and float(known) == float(written)
+    except (TypeError, ValueError):
+        return False

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from math import isfinite
+from math import ceil, isfinite
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,9 @@ from voicecf.table.space import Space
 WORDS = re.compile(
     r"`(?P<quoted>[^`]*)`|(?<![\w.])(?P<name>[^\W\d]\w*)|(?<![<>=!])(?P<equal>=)(?!=)"
 )
+STRICT = (ast.Lt, ast.Gt)
+# By how much < differs from <= among any numbers, relative to the terms of a rule.
+SLIGHTLY = 1e-9
 # For each comparison the factors that bring it to the form <=; an equality needs both.
 SIGNS = {ast.LtE: (1,), ast.Lt: (1,), ast.GtE: (-1,), ast.Gt: (-1,), ast.Eq: (1, -1)}
 GRAMMAR = (
@@ -40,6 +43,8 @@ class Constraint:
     coefficients : dict
         Factor of each column, by its name.
     limit : float
+    equal : bool
+        Whether it is one half of an equality.
 
     Examples
     --------
@@ -52,6 +57,7 @@ class Constraint:
     text: str
     coefficients: dict[Any, float]
     limit: float
+    equal: bool = False
 
     def is_affine(self, space: Space) -> bool:
         """Whether the rule is linear in coordinates, too: no column is mapped by a curve."""
@@ -116,7 +122,11 @@ class _Parser:
         for (left, right), comparison in zip(pairwise(sides), body.ops, strict=True):
             if type(comparison) not in SIGNS:
                 raise self._error("may compare with <=, >=, <, > and == only")
-            constraints += [self._constraint(left, right, s) for s in SIGNS[type(comparison)]]
+            strict, equal = isinstance(comparison, STRICT), isinstance(comparison, ast.Eq)
+            for sign in SIGNS[type(comparison)]:
+                found = self._constraint(left, right, sign)
+                found = replace(found, limit=self._below(found)) if strict else found
+                constraints.append(replace(found, equal=equal))
         return constraints
 
     def _parse(self) -> ast.expr:
@@ -147,6 +157,19 @@ class _Parser:
         if not (isfinite(limit) and all(map(isfinite, factors.values()))):
             raise self._error("has numbers that are too large")
         return Constraint(self.text, factors, limit)
+
+    def _below(self, rule: Constraint) -> float:
+        """Return the largest limit below that of a rule: by 1 for whole numbers, else by a little.
+
+        A little is more than rounding errors of the rule's terms.
+        """
+        columns = [self.space.columns[self.space.names.index(name)] for name in rule.coefficients]
+        factors = rule.coefficients.values()
+        if all(column.whole for column in columns) and all(f == int(f) for f in factors):
+            return float(ceil(rule.limit) - 1)
+        sizes = [max(map(abs, column.observed)) for column in columns]
+        terms = [abs(f) * size for f, size in zip(factors, sizes, strict=True) if isfinite(size)]
+        return rule.limit - SLIGHTLY * (abs(rule.limit) + sum(terms) or 1.0)
 
     def _linear(self, node: ast.expr) -> Linear:
         """Read an expression as a sum of columns times numbers."""

@@ -73,7 +73,8 @@ class ColumnRule:
     @property
     def relative(self) -> bool:
         """Whether what is allowed depends on the row's value."""
-        return self.direction != 0 or any(s is not None and s.relative for s in self.sides)
+        sides = any(s is not None and s.relative for s in self.sides)
+        return self.direction != 0 or self.least > 0 or sides
 
     @property
     def sides(self) -> tuple[Side | None, Side | None]:
@@ -113,7 +114,8 @@ class Rules:
     costs : dict of column to number
         Factor of the column's squared change.
     least : dict of column to number
-        A number changes by at least this amount or not at all, in the user's units.
+        A number changes by at least this amount or not at all, in the user's units; one that is
+        missing stays missing.
     max_changes : int
         The largest number of columns that may change.
     constraints : str or list of str
@@ -319,7 +321,7 @@ def _plausible(value: Any) -> float | None:
         return None
     number = None if isinstance(value, bool) else as_float(plain_item(value))
     if number is None or not 0 < number < 1:
-        raise OptionError(f"plausible={value!r} must be a share between 0 and 1, such as 0.95.")
+        raise OptionError(f"plausible={value!r} must be a share above 0 and below 1, such as 0.95.")
     return number
 
 

@@ -154,10 +154,8 @@ class Splits:
 
 
 def _least_change(data: ColumnRows, choices: Choices, amount: float) -> LeastChange:
-    own = data.values
-    # A row whose value is missing may move anywhere.
-    below = np.where(np.isnan(own), np.inf, own - amount)
-    above = np.where(np.isnan(own), -np.inf, own + amount)
+    own = np.nan_to_num(data.values)  # a row whose value is missing may not move
+    below, above = own - amount, own + amount
     endless = np.full(len(own), np.inf)
     return LeastChange(
         data.c,

@@ -28,12 +28,17 @@ from voicecf.table.space import Space
 
 # A column, a comparison and a value; names with spaces are in backticks.
 COMPARISON = re.compile(
-    r"(?:`(?P<quoted>[^`]+)`|(?P<name>[^\W\d][\w.]*))\s*(?P<sign>==|=|!=|<=|>=|<|>)\s*(?P<value>\S.*)"
+    r"(?:`(?P<quoted>[^`]+)`|(?P<name>[^\W\d][\w.]*))"
+    r"(?:\s*(?P<sign>==|=|!=|<=|>=|<|>)\s*|\s+(?P<among>in)\s+)(?P<value>\S.*)"
 )
+# A column between two numbers: 2 <= rooms <= 3.
+BETWEEN = re.compile(r"(?P<low>[^<>=]+?)\s*(?P<first><=|<)(?P<rest>.+?(?:<=|<).+)")
 CONDITION = re.compile(r"if\s+(?P<condition>.+?)\s+then\s+(?P<rest>.+)", re.IGNORECASE | re.DOTALL)
 # What follows has an even number of quotation marks, so that a word is not inside of them.
 OUTSIDE_QUOTES = r"(?=(?:[^'\"`]*['\"`][^'\"`]*['\"`])*[^'\"`]*$)"
 OPPOSITE = {"==": "!=", "!=": "==", "<=": ">", ">": "<=", ">=": "<", "<": ">="}
+# Up to this many boxes are written out in reasons.
+FEW_BOXES = 3
 # In a column that may take any number, < and > leave out this share of the observed range.
 STRICT = 1e-3
 GRAMMAR = (
@@ -186,8 +191,26 @@ def _masks(boxes: list[Box], c: int, space: Space) -> Mask:
 
 
 def _text_of(boxes: list[Box], space: Space) -> str:
+    """Write a few boxes as text; of many, only the names of the columns."""
+    if len(boxes) <= FEW_BOXES:
+        return " or ".join(
+            " and ".join(_values_text(space.columns[c], values) for c, values in box.items())
+            for box in boxes
+        )
     names = [str(space.names[c]) for c in sorted({c for box in boxes for c in box})]
-    return f"only {len(boxes)} combinations of {', '.join(names)} are allowed"
+    return f"one of {len(boxes)} combinations of {', '.join(names)}"
+
+
+def _values_text(column: Column, values: Values) -> str:
+    if isinstance(values, frozenset):
+        levels = [str(column.levels[i]) for i in sorted(values)]
+        return f"{column.name} == {levels[0]}" if len(levels) == 1 else f"{column.name} in {levels}"
+    low, high = values
+    if low == high:
+        return f"{column.name} == {low:g}"
+    if isfinite(low) and isfinite(high):
+        return f"{low:g} <= {column.name} <= {high:g}"
+    return f"{column.name} {'>=' if isfinite(low) else '<='} {low if isfinite(low) else high:g}"
 
 
 # Boxes as dicts.
@@ -229,13 +252,15 @@ def _number(value: Any, column: Column, where: str) -> float:
 def _boxes_of_text(text: str, space: Space) -> list[Box]:
     match = CONDITION.fullmatch(text.strip())
     if match is None:
+        if re.match(r"if\s", text.strip(), re.IGNORECASE):
+            raise OptionError(f"together: {text!r} has an 'if' but no 'then'. {GRAMMAR}")
         return _union(text, text, space)
-    # If A and B then C is: not A, or not B, or C.
-    others = [
-        box
-        for part in _split(match["condition"], "and")
-        for box in _compared(_comparison(part, text), space, text, opposite=True)
-    ]
+    # If A and B then C is: not A, or not B, or C. If A or B then C is: not A and not B, or C.
+    others: list[Box] = [{}]
+    for one in _split(match["condition"], "or"):
+        parts = [_comparison(part, text) for part in _comparisons(one)]
+        nots = [box for part in parts for box in _compared(part, space, text, opposite=True)]
+        others = [_both(box, other) for box in others for other in nots]
     return [*others, *_union(match["rest"], text, space)]
 
 
@@ -246,14 +271,31 @@ def _union(part: str, text: str, space: Space) -> list[Box]:
 
 def _intersection(part: str, text: str, space: Space) -> list[Box]:
     boxes: list[Box] = [{}]
-    for one in _split(part, "and"):
+    for one in _comparisons(part):
         compared = _compared(_comparison(one, text), space, text)
         boxes = [_both(box, other) for box in boxes for other in compared]
     return boxes
 
 
+def _comparisons(text: str) -> list[str]:
+    """Return comparisons that are joined by "and"; one with two numbers as two."""
+    found = []
+    for part in _split(text, "and"):
+        between = BETWEEN.fullmatch(part.strip())
+        if between is None:
+            found.append(part)
+        else:
+            column = re.split("<=|<", between["rest"])[0].strip()
+            found += [
+                f"{column} {between['first'].replace('<', '>')} {between['low']}",
+                between["rest"],
+            ]
+    return found
+
+
 def _split(text: str, word: str) -> list[str]:
-    return re.split(rf"\s+{word}\s+{OUTSIDE_QUOTES}", text, flags=re.IGNORECASE)
+    between = "," if word == "," else rf"\s+{word}\s+"
+    return re.split(rf"{between}{OUTSIDE_QUOTES}", text, flags=re.IGNORECASE)
 
 
 def _both(one: Box, other: Box) -> Box:
@@ -280,24 +322,39 @@ def _compared(
     """Return the boxes, one or two, of a comparison of a column with a value."""
     where = f"together {text!r}"
     c = column_of(space, match["quoted"] or match["name"], where)
-    column, sign = space.columns[c], {"=": "=="}.get(match["sign"], match["sign"])
+    column, sign = space.columns[c], {"=": "==", None: "=="}.get(match["sign"], match["sign"])
     sign = OPPOSITE[sign] if opposite else sign
     value = match["value"].strip()
-    unquoted = value[1:-1] if value[0] == value[-1] and value[0] in "'\"" else value
+    values = _split(value.strip("[]()"), ",") if match["among"] else [value]
+    texts = [_unquoted(part.strip()) for part in values]
     if not column.numeric:
         if sign not in ("==", "!="):
             raise OptionError(f"{where}: the category {column.name!r} may be == or != a level.")
-        level = frozenset([level_position(unquoted, column, where)])
+        levels = frozenset(level_position(text, column, where) for text in texts)
         every = frozenset(i for i, known in enumerate(column.levels) if not is_missing(known))
-        return [{c: level if sign == "==" else every - level}]
+        return [{c: levels if sign == "==" else every - levels}]
+    numbers = [_number_of(text, column, where) for text in texts]
+    if sign == "==":
+        return [{c: (number, number)} for number in numbers]
+    boxes: list[Box] = [{}]
+    for number in numbers:
+        others: list[Box] = [{c: interval} for interval in _intervals(sign, number, column)]
+        boxes = [_both(box, other) for box in boxes for other in others]
+    return boxes
+
+
+def _unquoted(text: str) -> str:
+    return text[1:-1] if len(text) > 1 and text[0] == text[-1] and text[0] in "'\"" else text
+
+
+def _number_of(unquoted: str, column: Column, where: str) -> float:
     truth = {"true": 1.0, "false": 0.0}.get(unquoted.lower())
     try:
-        number = float(unquoted.replace("_", "")) if truth is None else truth
+        return float(unquoted.replace("_", "")) if truth is None else truth
     except ValueError:
         raise OptionError(
-            f"{where}: {value!r} is no number, but {column.name!r} is a column of numbers."
+            f"{where}: {unquoted!r} is no number, but {column.name!r} is a column of numbers."
         ) from None
-    return [{c: interval} for interval in _intervals(sign, number, column)]
 
 
 def _intervals(sign: str, number: float, column: Column) -> list[tuple[float, float]]:

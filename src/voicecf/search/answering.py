@@ -32,9 +32,13 @@ def answer(question: Question, pairs: Pairs, *, deepen: bool = False) -> Outcome
     """
     answers, targets = solve_pairs(question, pairs, deepen=deepen)
     found = verified(question, pairs.row, targets, answers)
-    if pairs.target is None:
-        found.target[found.status == Status.UNREADABLE] = -1
-    return found
+    unreadable = found.status == Status.UNREADABLE
+    if pairs.named or not unreadable.any():
+        return found
+    # The target of a row that cannot be read is not known: one answer says so.
+    found.target[unreadable] = -1
+    first = np.append(True, np.diff(found.row) != 0)
+    return found[~unreadable | first]
 
 
 def solve_pairs(
@@ -99,7 +103,9 @@ def _in_user_columns(question: Question, rows: Ints, points: Array) -> Rows | No
     space, allowed = question.learned.space, question.allowed
     if space.steps is None:
         return None
-    return space.write(points, question.rows, rows, *allowed.sides, allowed.grids, allowed.least)
+    return space.write(
+        points, question.rows, rows, *allowed.sides, allowed.grids, allowed.least, allowed.ends
+    )
 
 
 def _round_trip(

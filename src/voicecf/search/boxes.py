@@ -27,6 +27,8 @@ from voicecf.status import Status
 
 # Up to this many boxes that columns may lie in become a node each; more are divided in halves.
 FEW = 4
+# Nodes that are divided in a turn, if there are so many: a turn has a price of its own.
+TOGETHER = 16
 # Plain integers, since comparing numpy's integers with those of an enumeration is slow.
 INFEASIBLE, UNRESOLVED = int(Status.INFEASIBLE), int(Status.UNRESOLVED)
 OPTIMAL, STOPPED = int(Status.OPTIMAL), int(Status.STOPPED)
@@ -149,7 +151,8 @@ class BoxSearch:
         self._open(problems, Solved(roots, found, None, self._broken(roots, found), None), turns)
         open_ = list(range(len(problems)))
         while open_:
-            parts = {p: self._go_on(problems[p]) for p in open_}
+            share = max(1, TOGETHER // len(open_))
+            parts = {p: self._go_on(problems[p], share) for p in open_}
             open_ = [p for p in open_ if parts[p]]
             for solved in self._solved([node for p in open_ for node in parts[p]]):
                 self._open(problems, solved, turns)
@@ -174,9 +177,10 @@ class BoxSearch:
             if status != INFEASIBLE:
                 heappush(problem.heap, (tuple(key), next(turns), solved, at))
 
-    def _go_on(self, problem: Problem) -> list[Node]:
-        """Take the best open node of a problem, and return its parts; none if it is finished."""
-        while not problem.done:
+    def _go_on(self, problem: Problem, most: int) -> list[Node]:
+        """Divide the best open nodes of a problem; return their parts, none if it is finished."""
+        found: list[Node] = []
+        while most > 0 and not problem.done:
             if problem.nodes > self.limit:
                 problem.unsure = True
                 return []
@@ -188,11 +192,12 @@ class BoxSearch:
             answer, parts = self._examined(solved, at)
             problem.offer(answer)
             if parts:
-                return parts
-            if parts is None:
+                found += parts
+                most -= 1
+            elif parts is None:
                 problem.bound = min(problem.bound, bound)
                 problem.unsure |= answer is None
-        return []
+        return found
 
     def _result(self, problem: Problem) -> tuple[Answer | None, Status, float]:
         """Return the best answer of a problem, its status, and a lower bound for its energy."""

@@ -67,7 +67,7 @@ class Curves:
         The rows' own values of the columns of the rules, by position.
     strict : bool
         Whether answers keep away from the limits by the errors of conversions, after an answer
-        broke a rule by rounding.
+        broke a rule by rounding. Rules about listed values only are exact.
     """
 
     space: Space
@@ -168,12 +168,13 @@ class Curves:
                 lines.strict[:, j] -= above
                 lines.apart[:, c] += above - below
                 size += np.abs(slope) * largest[at] + np.maximum(np.abs(below), np.abs(above))
-            self._round(lines, j, TOLERANCE.rule * size)
+            listed = all(self.choices.freedom[c] != ANY for c, _ in self.terms(one))
+            self._round(lines, j, TOLERANCE.rule * size, strict=self.strict and not listed)
         return lines
 
-    def _round(self, lines: Lines, j: int, rounding: Array) -> None:
+    def _round(self, lines: Lines, j: int, rounding: Array, *, strict: bool) -> None:
         """Allow for rounding: loosen both rows, or tighten them if `strict`."""
-        if self.strict:
+        if strict:
             error = self.space.round_trip_error
             rounding = -np.abs(lines.normals[:, j]) @ error - rounding
         lines.loose[:, j] += rounding

@@ -108,17 +108,20 @@ class Pairs:
     row : array of shape (n,)
     target : array of shape (n,) or None
         None means the cheapest of all other clusters.
+    named : bool
+        Whether the user named the targets.
     """
 
     row: Ints
     target: Ints | None
+    named: bool = True
 
     @classmethod
     def of(cls, target: Any, source: Ints, learned: Learned) -> Pairs:
         """Return the pairs of a user's target: a cluster, one per row, "nearest" or "each"."""
         every = np.arange(len(source))
         if isinstance(target, str) and target == "nearest":
-            return cls(every, None)
+            return cls(every, None, named=False)
         if isinstance(target, str) and target == "each":
             return cls.each(source, learned.n_clusters)
         return cls(every, read_target(target, len(source), learned))
@@ -128,7 +131,7 @@ class Pairs:
         """Pair each row with every cluster but its own, ascending."""
         others = np.tile(np.arange(k - 1), (len(source), 1))
         others += others >= source[:, None]
-        return cls(np.repeat(np.arange(len(source)), k - 1), others.ravel())
+        return cls(np.repeat(np.arange(len(source)), k - 1), others.ravel(), named=False)
 
 
 def read_target(target: Any, n: int, learned: Learned) -> Ints:

@@ -207,21 +207,26 @@ def with_rules(
 
     Whole numbers often satisfy such a rule with equality. With the ordinary guard (factor 1) the
     rule is therefore loosened by rounding errors. Whether an answer satisfies it is then checked in
-    the user's units, and if not, it is solved again with a larger factor: then the rule is not
-    loosened and has a guard of its own.
+    the user's units, and if not, it is solved again with a larger factor: then a rule about numbers
+    that are not listed is not loosened and has a guard of its own.
     """
     normals, guard = allowed.normals, Guard.none(len(allowed.normals))
     largest = np.abs(points).max(axis=0, initial=1.0)
     rounding = TOLERANCE.rule * (np.abs(allowed.offsets) + np.abs(normals) @ largest)
     offsets = allowed.offsets - normals @ region.origin
-    if guard_factor == 1.0:
-        offsets = offsets + rounding
-    else:
-        space = learned.space
+    space = learned.space
+    options = np.zeros(space.n_coordinates, dtype=np.bool_)  # coordinates of listed values
+    for c, column in enumerate(space.columns):
+        listed = allowed.grids is not None and allowed.grids[c] is not None
+        options[column.places] = listed or column.kind == "category"
+    exact = ~(normals[:, ~options] != 0.0).any(axis=1)
+    loosened = exact | (guard_factor == 1.0)
+    offsets = np.where(loosened, offsets + rounding, offsets)
+    if guard_factor != 1.0:
         # A model in single precision is given answers that are rounded to it.
         rounded = space.round_trip_error + 0.5 * np.finfo(space.dtype).eps * largest
         errors = np.abs(normals) @ rounded + rounding
-        guard = replace(guard, constant=errors)
+        guard = replace(guard, constant=np.where(exact, 0.0, errors))
     assert region.guard is not None
     return Region(
         np.vstack([region.normals, normals]),

@@ -108,16 +108,24 @@ class Space:
         try:
             rows = self._read(X)
         except DataError as error:
+            if errors != "status" and self.steps is None:
+                raise
+            rows = with_faults(self, self._unread(X), error)
             if errors == "status":
-                return with_faults(self, self._unread(X), error)
-            raise
+                return rows
+            raise self._unreadable(rows) from error
         if errors is None or self.steps is None or not self.steps.filled:
             return rows
         rows = with_faults(self, rows, None)
         if rows.faults and errors == "raise":
-            row, why = next(iter(rows.faults.items()))
-            raise DataError(f"row {row} cannot be read: {why}")
+            raise self._unreadable(rows)
         return rows
+
+    def _unreadable(self, rows: Rows) -> DataError:
+        """Return the error for the first row that cannot be read."""
+        row, more = min(rows.faults), len(rows.faults) - 1
+        also = f" {more} more rows cannot be read, either." if more else ""
+        return DataError(f"row {row} cannot be read: {rows.faults[row]}{also}")
 
     def _unread(self, X: Any) -> Rows:
         """Return the rows of a table without coordinates."""
@@ -305,6 +313,7 @@ class Space:
     def write(
         self, points: Array, rows: Rows, which: Ints, lo: Any = None, hi: Any = None,
         grids: Any = None, least: Mapping[int, float] | None = None,
+        ends: Mapping[int, Array] | None = None,
     ) -> Rows:  # fmt: skip
         """Return answers in the user's columns.
 
@@ -324,6 +333,8 @@ class Space:
             For each column the values that it is limited to.
         least : dict of int to float, optional
             The least change of some columns, which rounding must not make smaller.
+        ends : dict of int to array, optional
+            Ascending values of some columns, which values next to them stand for.
 
         Returns
         -------
@@ -348,6 +359,8 @@ class Space:
                     v = grids[c].values_at(points[at, column.places[0]], v)
                 elif lo is not None:
                     v = np.clip(v, side_of(lo, which[at], c), side_of(hi, which[at], c))
+                if ends and c in ends:
+                    v = _at_ends(v, ends[c], column.observed)
                 if least and c in least:
                     v = _at_least(v, self.table_values(c, rows, which[at]), least[c])
                 changes[column.sources[0]] = Cells(at, _snapped(v) if column.whole else v)
@@ -495,6 +508,17 @@ def _snapped(values: Array) -> Array:
     nearest = np.rint(values)
     close = np.abs(values - nearest) <= TOLERANCE.whole * np.maximum(1.0, np.abs(nearest))
     return np.where(close, nearest, values)
+
+
+def _at_ends(values: Array, ends: Array, observed: tuple[float, float]) -> Array:
+    """Replace values by the end that they differ from only by rounding."""
+    after = np.searchsorted(ends, values).clip(0, len(ends) - 1)
+    before = np.maximum(after - 1, 0)
+    nearer = np.abs(values - ends[before]) < np.abs(values - ends[after])
+    nearest = np.where(nearer, ends[before], ends[after])
+    spread = observed[1] - observed[0]
+    size = np.abs(nearest) + (spread if np.isfinite(spread) else 0.0)
+    return np.where(np.abs(values - nearest) <= TOLERANCE.invertible * size, nearest, values)
 
 
 def _at_least(values: Array, own: Array, least: float) -> Array:
