@@ -119,10 +119,12 @@ class Rules:
     max_changes : int
         The largest number of columns that may change.
     constraints : str or list of str
-        Linear rules between number columns, such as ``"fresh + 2*frozen <= 60000"``.
+        Linear rules between number columns, such as ``"fresh + 2*frozen <= 60000"``. < and > are
+        strict: whole numbers differ by 1, others by a billionth of the rule's terms.
     together : list, str or frame
         Columns that belong together; an answer satisfies every rule of the list. A rule is text,
-        ``"if visits == 0 then money == 0"`` or ``"visits == 0 and money == 0 or visits >= 1"``; a
+        ``"if visits == 0 then money == 0"`` or ``"visits == 0 and money == 0 or visits >= 1"``,
+        with comparisons such as ``town == Oslo``, ``2 <= rooms <= 3`` and ``rooms in [1, 2]``; a
         list of dicts, each a box, ``[{"visits": 0, "money": 0}, {"visits": (1, None)}]``; or a
         frame whose rows are the only combinations allowed, ``df[["town", "region"]]``. In a column
         that may take any number, < and > keep a thousandth of the observed range away.

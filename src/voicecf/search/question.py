@@ -136,7 +136,7 @@ class Pairs:
 
 def read_target(target: Any, n: int, learned: Learned) -> Ints:
     """Return the target of each row, or raise an error that names the clusters."""
-    k, target = learned.n_clusters, _numbered(target, learned.names)
+    given, k, target = target, learned.n_clusters, _numbered(target, learned.names)
     try:
         targets = np.asarray(target)
     except ValueError:
@@ -145,7 +145,7 @@ def read_target(target: Any, n: int, learned: Learned) -> Ints:
         return np.empty(0, dtype=np.int64)
     if targets.dtype.kind not in "iu" or targets.shape not in ((), (n,)):
         raise TargetError(
-            f"target={str(target)[:60]!r} is not known; use a cluster (0 to {k - 1}), an array of "
+            f"target={_shortened(given)} is not known; use a cluster (0 to {k - 1}), an array of "
             f'{n} of them, "nearest" or "each".'
         )
     if targets.size and not (targets.min() >= 0 and targets.max() < k):
@@ -172,3 +172,9 @@ def _numbered(target: Any, names: tuple[str, ...]) -> Any:
     targets = list(target)
     named = any(isinstance(one, str) for one in targets)
     return [_numbered(one, names) for one in targets] if named else target
+
+
+def _shortened(value: Any) -> str:
+    """Return what a user wrote, at most 60 characters of it."""
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
