@@ -9,7 +9,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 
 from voicecf.output.calling import cluster_name, opening
-from voicecf.output.sentences import limit, short_title
+from voicecf.output.sentences import limit, rarity, short_title
 from voicecf.output.wording import exact
 from voicecf.plots.display import Display, canvas
 from voicecf.plots.sheet import FOOTER, HEADER, ROW, WIDTH, Sheet
@@ -217,7 +217,7 @@ def _title(cf: Counterfactuals, i: int, n: int) -> str:
 def _subtitle(cf: Counterfactuals, i: int, changes: list[Change]) -> str:
     if not changes:
         return ""
-    parts = [f"cost {compact(float(cf.cost[i]))}", limit(cf.outcome, i)]
+    parts = [f"cost {compact(float(cf.cost[i]))}", limit(cf.outcome, i), rarity(cf.outcome, i)]
     if Status(cf.status[i]) == Status.STOPPED:
         parts.append("the search reached its limit, and a cheaper answer may exist")
     return " ".join(f"{part[0].upper()}{part[1:]}." for part in parts if part)
