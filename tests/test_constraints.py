@@ -34,9 +34,9 @@ def space() -> Space:
     [
         ("fresh + 2*frozen <= 60000", {"fresh": 1.0, "frozen": 2.0}, 60000.0),
         ("fresh >= frozen", {"fresh": -1.0, "frozen": 1.0}, 0.0),
-        ("0.5*(fresh - frozen) < class + 3", {"fresh": 0.5, "frozen": -0.5, "class": -1.0}, 3.0),
+        ("0.5*(fresh - frozen) <= class + 3", {"fresh": 0.5, "frozen": -0.5, "class": -1.0}, 3.0),
         ("`my col` <= 3", {"my col": 1.0}, 3.0),
-        ("-fresh > -1_000e-3", {"fresh": 1.0}, 1.0),
+        ("-fresh >= -1_000e-3", {"fresh": 1.0}, 1.0),
         ("fresh / 4 * 2 <= (1 + 2) * 3 / 2", {"fresh": 0.5}, 4.5),
         ("3 <= 1 + fresh + fresh - frozen", {"fresh": -2.0, "frozen": 1.0}, -2.0),
         ("  +fresh<=1.e2 ", {"fresh": 1.0}, 100.0),
@@ -46,6 +46,13 @@ def space() -> Space:
 def test_a_rule_says_what_is_written(space, text, coefficients, limit):
     (row,) = read_constraints(text, space)
     assert row == Constraint(text, coefficients, limit)
+
+
+@pytest.mark.parametrize("text", ["fresh < 3", "3 > fresh", "-fresh > -3"])
+def test_a_strict_comparison_leaves_its_limit_out(space, text):
+    (row,) = read_constraints(text, space)
+    assert not row.holds({"fresh": 3.0})
+    assert row.holds({"fresh": 3.0 - 1e-3})
 
 
 def test_an_equality_is_two_rows_and_a_chain_one_a_link(space):

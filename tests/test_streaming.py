@@ -333,7 +333,8 @@ def test_memory_does_not_grow_with_the_rows(small_blocks):
         streaming.fit(VoICE(SHARK(3, init=centers, max_iter=5)), source(n_tables))
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
-    assert peaks[1] < 1.1 * peaks[0]
+    # Nine more tables take less than one table does: what is kept of their members' extremes.
+    assert peaks[1] - peaks[0] < centers.itemsize * CHUNK * 4
 
 
 def test_progress_tells_pass_and_rows():
