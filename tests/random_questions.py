@@ -121,7 +121,7 @@ def made(rng: np.random.Generator) -> Made:
     tail: list[Any] = []
     if rng.random() < 0.3:
         tail = [StandardScaler()]
-    if rng.random() < 0.2:
+    if rng.random() < 0.2 and len(steps) > 1:
         tail += [PCA(2, whiten=bool(rng.random() < 0.5), random_state=0)]
     return Made(kept, make_pipeline(columns, *tail, model))
 
@@ -129,7 +129,7 @@ def made(rng: np.random.Generator) -> Made:
 def _whole_table(rng: np.random.Generator, numbers: pd.DataFrame, model: Any) -> Pipeline:
     """Return a pipeline of numbers whose steps treat all columns alike."""
     first: list[Any] = [KNNImputer()] if numbers.isna().any(axis=None) else []
-    union = FeatureUnion([("scaled", StandardScaler()), ("parts", PCA(2, random_state=0))])
+    union = FeatureUnion([("scaled", StandardScaler()), ("parts", PCA(1, random_state=0))])
     ways = [StandardScaler(), PowerTransformer(), union]
     return make_pipeline(*first, ways[rng.integers(len(ways))], model)
 
