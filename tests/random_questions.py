@@ -221,10 +221,20 @@ def complaints(seed: int) -> list[str]:
             given = [dict(row) for _, row in rows.iterrows()]
         elif kind < 0.35:
             given = pl.from_pandas(rows)
-        elif kind < 0.45 and "passthrough" not in str(model):  # scikit-learn refuses it there
-            given = pa.Table.from_pandas(rows, preserve_index=False)
+        elif kind < 0.45:
+            arrow = pa.Table.from_pandas(rows, preserve_index=False)
+            given = arrow if _accepts(model, arrow.drop_columns(["note"])) else rows
         cf = voice.explain(given, "each", objective=objective, **words)
         return [f"{seed}: {text}" for text in _faults(cf, case, words, rows, model, rng)]
+
+
+def _accepts(model: Any, frame: Any) -> bool:
+    """Tell whether the user's own pipeline takes a frame: scikit-learn takes few of pyarrow's."""
+    try:
+        model.predict(frame)
+    except Exception:
+        return False
+    return True
 
 
 def _faults(cf: Any, case: Made, words: Any, rows: pd.DataFrame, model: Any, rng: Any) -> Any:
