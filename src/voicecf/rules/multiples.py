@@ -92,6 +92,16 @@ class Listed:
     values: Array
     coordinates: Array
 
+    def inside(self, low: Any, high: Any) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the positions of the first and last value within bounds, in the order listed."""
+        falls = self.values[-1] < self.values[0]
+        values = self.values[::-1] if falls else self.values
+        first = np.searchsorted(values, low, side="left")
+        last = np.searchsorted(values, high, side="right") - 1
+        if falls:
+            first, last = len(values) - 1 - last, len(values) - 1 - first
+        return np.asarray(first, dtype=np.int64), np.asarray(last, dtype=np.int64)
+
     def values_at(self, coordinates: Array, values: Array) -> Array:
         """Return the listed values whose coordinates are nearest; `values` if the list is empty."""
         if not len(self.values):

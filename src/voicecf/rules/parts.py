@@ -353,14 +353,8 @@ def _from_list(rule: ColumnRule, limits: Limits, grid: Listed) -> Part:
     part.grid = grid
     if not len(grid.values):
         return part
-    low, high = limits.destinations(rule.direction)
-    falls = grid.values[-1] < grid.values[0]
-    values = grid.values[::-1] if falls else grid.values
-    least = np.searchsorted(values, low, side="left")
-    most = np.searchsorted(values, high, side="right") - 1
-    if falls:
-        least, most = len(values) - 1 - most, len(values) - 1 - least
-    part.table, part.count = grid.coordinates, len(values)
+    least, most = grid.inside(*limits.destinations(rule.direction))
+    part.table, part.count = grid.coordinates, len(grid.values)
     part.set_range(least, most, (least <= most) & ~limits.locked)
     return part
 

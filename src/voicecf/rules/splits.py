@@ -57,12 +57,7 @@ class Intervals:
             return cls(np.where(empty, np.inf, lo), np.where(empty, -np.inf, hi), none, none - 1)
         grid, pitch = choices.grids[data.c], choices.pitch[data.c]
         if isinstance(grid, Listed) and len(grid.values):
-            falls = grid.values[-1] < grid.values[0]
-            values = grid.values[::-1] if falls else grid.values
-            first = np.searchsorted(values, low, side="left")
-            last = np.searchsorted(values, high, side="right") - 1
-            if falls:
-                first, last = len(values) - 1 - last, len(values) - 1 - first
+            first, last = grid.inside(low, high)
         elif pitch > 0:
             lo, hi = data.interval(low, high)
             first = np.ceil((lo - choices.base[data.c]) / pitch - SAME).clip(-MOST, MOST)
