@@ -384,3 +384,20 @@ def test_an_equality_behind_a_curve_is_refused_with_a_remedy():
     voice = customer_voice()
     with pytest.raises(OptionError, match="two comparisons"):
         voice.explain(customers().head(1), constraints="money == recency")
+
+
+def test_multiples_of_a_move_up_to_rho_keep_a_curved_rule():
+    voice, rows = customer_voice(contraction=1.0), customers().head(40)
+    cf = voice.explain(rows, "each", constraints="recency <= age", objective="fewest")
+    own, steps = voice.model_[:-1].transform(rows)[cf.row], voice.model_[:-1]
+    own = np.asarray(own)
+    limited = 0
+    for i in np.flatnonzero(cf.feasible & (cf.n_changed > 0)):
+        times = np.linspace(1.0, min(cf.rho[i], 1e3), 50)[:, None]
+        along = steps.inverse_transform(own[i] + times * (cf.points[i] - own[i]))
+        along = np.asarray(along)
+        held = cf.points[i] == own[i]  # values that do not move are as they were
+        along = np.where(held, rows.iloc[[cf.row[i]]].to_numpy(), along)
+        assert (along[:, 0] <= along[:, 2] * (1 + 1e-9)).all()
+        limited += bool(np.isclose(along[-1, 0], along[-1, 2], rtol=1e-6))
+    assert limited > 0

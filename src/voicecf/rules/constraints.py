@@ -62,7 +62,7 @@ class Constraint:
     def is_affine(self, space: Space) -> bool:
         """Whether the rule is linear in coordinates, too: no column is mapped by a curve."""
         places = (column_of(space, name, self.text) for name in self.coefficients)
-        return all(space.columns[c].affine and not space.columns[c].listed for c in places)
+        return not any(space.columns[c].curved for c in places)
 
     def holds(self, values: Any) -> Any:
         """Tell whether values (numbers or arrays by column name) satisfy the rule."""

@@ -85,10 +85,7 @@ class Curves:
     def bent(self) -> list[int]:
         """Positions of the columns that are mapped by curves."""
         columns = {c for one in self.constraints for c, _ in self.terms(one)}
-        return sorted(c for c in columns if not self._affine(c))
-
-    def _affine(self, c: int) -> bool:
-        return self.space.columns[c].affine and not self.space.columns[c].listed
+        return sorted(c for c in columns if self.space.columns[c].curved)
 
     def broken(self, points: Array, rows: Ints) -> Mask:
         """Tell which points, in coordinates, break a rule, beyond rounding."""
@@ -108,23 +105,19 @@ class Curves:
 
         It is bisected between the first of several multiples that breaks a rule and the one before.
         """
-        own = self.choices.points[rows]
-        fine, coarse = np.ones(len(points)), np.minimum(rho, FAR)
-        shares = np.linspace(0.0, 1.0, TRIED)[1:] ** 2
-        tried = 1.0 + (coarse - 1.0)[:, None] * shares
-        below, above = fine.copy(), fine.copy()
-        settled = np.zeros(len(points), dtype=np.bool_)
-        for multiple in tried.T:
-            broken = self._breaks(own, points, multiple, rows) & ~settled
-            above = np.where(settled, above, multiple)
-            settled |= broken
-            below = np.where(settled, below, multiple)
-        for _ in range(HALVINGS if settled.any() else 0):
+        own, farthest = self.choices.points[rows], np.minimum(rho, FAR)
+        below, above = np.ones(len(points)), np.ones(len(points))
+        limited = np.zeros(len(points), dtype=np.bool_)  # by a rule, between `below` and `above`
+        for share in np.linspace(0.0, 1.0, TRIED)[1:] ** 2:
+            multiple = 1.0 + share * (farthest - 1.0)
+            above = np.where(limited, above, multiple)
+            limited |= self._breaks(own, points, multiple, rows)
+            below = np.where(limited, below, multiple)
+        for _ in range(HALVINGS if limited.any() else 0):
             middle = 0.5 * (below + above)
             broken = self._breaks(own, points, middle, rows)
-            above = np.where(settled & broken, middle, above)
-            below = np.where(settled & ~broken, middle, below)
-        return np.where(settled, below, rho)
+            above, below = np.where(broken, middle, above), np.where(broken, below, middle)
+        return np.where(limited, below, rho)
 
     def _breaks(self, own: Array, points: Array, multiple: Array, rows: Ints) -> Mask:
         """Tell which multiples of moves break a rule."""
@@ -182,7 +175,7 @@ class Curves:
 
     def _slopes(self, c: int, factor: float, knots: dict[int, Any]) -> tuple[Any, Any, Any]:
         """Return the slope of a term, and the constants of the lines below and above it."""
-        if self._affine(c):
+        if not self.space.columns[c].curved:
             scale, shift = affine_map(self.space, c)
             constant = -factor / scale * shift
             return factor / scale, constant, constant

@@ -79,6 +79,11 @@ class Column:
         return self.kind == "number" and not self.listed
 
     @property
+    def curved(self) -> bool:
+        """Whether a number is mapped by a curve, one that can be inverted or not."""
+        return not self.affine or bool(self.listed)
+
+    @property
     def numeric(self) -> bool:
         """Whether the user's values are numbers."""
         return self.kind == "number" or self.binned
