@@ -51,7 +51,7 @@ answers = frame.mapInArrow(lambda batches: explain_batches(voice, batches, **que
 found = pa.Table.from_batches(answers.toArrow().to_batches()).sort_by("id")
 spark.stop()
 
-inside = found.filter(found["feasible"])
+inside = found.filter(found["voicecf_feasible"])
 landed = voice.predict(inside.select(["age", "income"])) == 2
 print(f"{found.num_rows} answers from Spark, {inside.num_rows} of them feasible.")
 print(f"The pipeline puts all of these into the target: {landed.all()}")

@@ -80,7 +80,7 @@ def assert_told(answers, cf, frame):
     assert answers.index.tolist() == frame.index[cf.row].tolist()
     for name in ("source", "target", "feasible"):
         np.testing.assert_array_equal(answers[name], getattr(cf, name))
-    assert answers["status"].tolist() == [Status(s).name.lower() for s in cf.status.tolist()]
+    assert answers["voicecf_status"].tolist() == [Status(s).name.lower() for s in cf.status.tolist()]
     found = cf.feasible
     for name in ("cost", "n_changed", "rho", "tau", "gap"):
         told = answers[name].to_numpy(dtype=float, na_value=np.nan)
@@ -110,7 +110,7 @@ def test_answers_are_those_of_memory_whatever_the_partitions(
     cf = voice.explain(frame, **question)
     assert_told(answers, cf, frame)
     assert answers["note"].tolist() == frame["note"].iloc[cf.row].tolist()
-    there = answers[answers["feasible"]]
+    there = answers[answers["voicecf_feasible"]]
     assert (voice.model_.predict(there[voice.space_.sources]) == there["target"]).all()
 
 
@@ -124,7 +124,7 @@ def test_what_is_announced_is_what_comes(explained):
         for part in lazy.partitions:
             pd.testing.assert_series_equal(lazy.dtypes, part.compute(scheduler="sync").dtypes)
     assert answers["age"].dtype == "Int64"
-    assert not answers["feasible"].all()
+    assert not answers["voicecf_feasible"].all()
 
 
 def test_empty_partitions_are_no_trouble(explained):
@@ -159,7 +159,7 @@ def test_threads_of_one_worker_may_answer_at_once(client):
     frame = numbers(50_000)
     voice = VoICE(KMeans(3, n_init=1, random_state=0)).fit(frame)
     answers = voice.explain(dd.from_pandas(frame, npartitions=16)).compute(scheduler="threads")
-    np.testing.assert_array_equal(answers["cost"], voice.explain(frame).cost)
+    np.testing.assert_array_equal(answers["voicecf_cost"], voice.explain(frame).cost)
 
 
 @pytest.mark.parametrize("npartitions", [1, 5])
@@ -208,8 +208,8 @@ def test_answers_are_right_though_a_worker_is_killed(client):
     running = client.compute(voice.explain(lazy, target="each"))
     killed = kill_one(client)
     answers = running.result(timeout=120)
-    np.testing.assert_array_equal(answers["cost"], expected.cost)
-    np.testing.assert_array_equal(answers["target"], expected.target)
+    np.testing.assert_array_equal(answers["voicecf_cost"], expected.cost)
+    np.testing.assert_array_equal(answers["voicecf_target"], expected.target)
     assert killed not in client.run(os.getpid).values()
 
 

@@ -18,8 +18,8 @@ from voicecf.errors import OptionError, VoiceError
 from voicecf.rules.rules import Rules
 
 if TYPE_CHECKING:
-    from voicecf.files.reading import Source
     from voicecf.files.run import Work
+    from voicecf.files.table import Table
     from voicecf.learned.explainer import Explainer
 
 __all__ = ["add_explain"]
@@ -28,6 +28,7 @@ __all__ = ["add_explain"]
 READING = ("delimiter", "decimal", "encoding")
 EXAMPLES = """\
 voicecf explain customers.csv -o answers.parquet --k 4 --ignore id     (your own table)
+voicecf explain --sql "select * from 'sales/*.parquet'" -o answers.parquet     (a query)
 voicecf explain --example                                              (an example table)
 voicecf explain --help                                                 (all options)
 """
@@ -38,8 +39,8 @@ def add_explain(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     parser = commands.add_parser(
         "explain",
         help="find what would have to change, for every row of a file",
-        description="Find, for every row of CSV or Parquet files, the cheapest change that moves "
-        "it to another segment. If a run is interrupted, the same command continues it.",
+        description="Find, for every row of files, a database or a query, the cheapest change that "
+        "moves it to another segment. If a run is interrupted, the same command continues it.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         epilog=f"examples:\n{EXAMPLES}",
         argument_default=None,
@@ -53,7 +54,11 @@ def add_explain(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
 
 def _add_files(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("input", nargs="?", type=Path, metavar="INPUT", help="a CSV or Parquet file, or a folder")
+    add("input", nargs="?", type=Path, metavar="INPUT",
+        help="CSV, Parquet or JSON: a file, a folder, or a pattern in quotes; or a .duckdb "
+        "database")  # fmt: skip
+    add("--sql", metavar="QUERY", help="a query of DuckDB as the input, such as "
+        "\"select * from 'sales/*.csv' where year > 2020\"")  # fmt: skip
     add("-o", "--output", type=Path, help="file for the answers, .parquet or .csv, or a folder")
     add("--example", action="store_true", help="explain an example table of wines")
     add("--overwrite", action="store_true", help="replace OUTPUT once the new one is complete")
@@ -66,9 +71,9 @@ def _add_files(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("files")
     add = group.add_argument
     add("--format", help="format of the files if OUTPUT is a folder: parquet (default) or csv")
-    add("--delimiter", help="delimiter of CSV files (default: detected from the first line)")
-    add("--decimal", help='decimal mark of CSV files: "." (default) or ","')
-    add("--encoding", help="encoding of CSV files: utf-8 (default), latin-1, ...")
+    add("--delimiter", help="delimiter of CSV files (default: detected)")
+    add("--decimal", help='decimal mark of CSV files: "." or "," (default: detected by column)')
+    add("--encoding", help="encoding of CSV files: utf-8, latin-1, ... (default: detected)")
     add("--bad-rows", help="rows that cannot be read: stop (default), or skip and list them")
     add("--missing", help="missing values: stop (default), drop the row, or fill them in")
     add("--ignore", nargs="+", action="extend", metavar="COLUMN",
@@ -178,7 +183,7 @@ def _add_rules(group: Any) -> None:
 
 def run_explain(chosen: argparse.Namespace) -> int:
     """Run the command; an error in the user's input is printed as a sentence, and returns 2."""
-    if chosen.input is None and not chosen.example:
+    if chosen.input is None and chosen.sql is None and not chosen.example:
         swallowed = " Options that take several values take INPUT, too, if it comes after them."
         hint = swallowed if chosen.output else ""
         print(f"INPUT is missing.{hint} Examples:\n{EXAMPLES}", end="", file=sys.stderr)
@@ -188,9 +193,8 @@ def run_explain(chosen: argparse.Namespace) -> int:
             if chosen.example:
                 return _run_example(chosen)
             if chosen.output is None:
-                raise OptionError(
-                    f"OUTPUT is missing; use -o {chosen.input.stem}-answers.parquet, for example."
-                )
+                name = "query" if chosen.input is None else chosen.input.stem
+                raise OptionError(f"OUTPUT is missing; use -o {name}-answers.parquet, for example.")
             _explain(chosen)
     except KeyboardInterrupt:
         print("\ninterrupted; run the same command again to continue.", file=sys.stderr)
@@ -244,7 +248,7 @@ def _run_example(chosen: argparse.Namespace) -> int:
 def _print_first(work: Work) -> None:
     """Print the first answers as sentences."""
     assert work.voice is not None
-    rows = next(iter(work.request.source)).slice(0, 3)
+    rows = next(iter(work.request.source.table())).slice(0, 3)
     answers = work.voice.explain(rows, **work.request.question)
     print("\nthe first answers (-o FILE writes all of them):")
     for i in range(min(len(answers), 3)):
@@ -252,21 +256,14 @@ def _print_first(work: Work) -> None:
 
 
 def _explain(chosen: argparse.Namespace, *, temporary: bool = False) -> Work:
-    from voicecf.files.opening import check_apart
-    from voicecf.files.progress import Bar
     from voicecf.files.run import Work
 
     job = Job(chosen, *read_options(chosen))
-    check_apart(job.source.files, chosen.output)
     model_path = chosen.save_model
     if model_path is not None and not model_path.absolute().parent.is_dir():
         raise OptionError(f"--save-model {model_path}: there is no folder {model_path.parent}.")
-    bar = Bar(quiet=chosen.quiet)
-    work = Work(job.request(), chosen.overwrite, chosen.restart, bar)
-    try:
-        tally = work.done(lambda: job.explainer(bar))
-    finally:
-        bar.end()
+    work = Work(job.request(), chosen.overwrite, chosen.restart, not chosen.quiet)
+    tally = work.done(job.explainer)
     _save_model(chosen, job, work)
     if not chosen.quiet:
         _print_summary(work, tally.text(), temporary)
@@ -290,8 +287,7 @@ def _save_model(chosen: argparse.Namespace, job: Job, work: Work) -> None:
         return
     from voicecf.saving import save
 
-    voice = work.voice or job.explainer(work.bar)
-    save(voice, chosen.save_model)
+    save(work.voice or job.explainer(job.source.table()), chosen.save_model)
 
 
 class Job:
@@ -300,27 +296,25 @@ class Job:
     def __init__(
         self, chosen: argparse.Namespace, options: dict[str, Any], rules: dict[str, Any]
     ) -> None:
+        from voicecf.files.source import open_source
+
         self.chosen, self.options, self.rules = chosen, options, rules
         self.model = _loaded(chosen.model) if chosen.model else None
-        self.source = self._source()
+        self.source = open_source(chosen.input, sql=chosen.sql, **self._reading())
 
-    def _source(self) -> Source:
-        from voicecf.files.opening import input_files, open_source
-
-        reading: dict[str, Any] = {}
-        if input_files(self.chosen.input)[1] == "csv":
-            reading = {name: self.options[name] for name in READING}
-            reading["categories"] = [*self.options["ignore"], *self.options["category"]]
-            if self.model is not None:
-                reading["kinds"] = _column_types(self.model)
-        return open_source(self.chosen.input, **reading)
+    def _reading(self) -> dict[str, Any]:
+        """Return how CSV files are read."""
+        reading = {name: self.options[name] for name in READING}
+        kinds = {} if self.model is None else _column_types(self.model)
+        return {**reading, "kinds": {**kinds, **dict.fromkeys(self.options["category"], "text")}}
 
     def request(self) -> Any:
         """Return the request that the run answers, and by which a later run recognises it."""
         from voicecf.files.request import Request
 
         question = self._question()
-        options = {**self.options, "rules": Rules.from_dict(self.rules).to_dict()}
+        rules = Rules.from_dict(self.rules).to_dict()
+        options = {**self.options, "rules": rules, "sql": self.chosen.sql}
         del options["bad_rows"]
         if self.chosen.model:
             options["model"] = hashlib.sha256(self.chosen.model.read_bytes()).hexdigest()
@@ -339,7 +333,7 @@ class Job:
             return {**question, **self.rules}
         return {**question, "rules": Rules.from_dict(self.rules)}
 
-    def explainer(self, bar: Any) -> Explainer:
+    def explainer(self, table: Table) -> Explainer:
         """Return the saved explainer, or fit one to the rows."""
         from voicecf.cli import fitting
 
@@ -351,12 +345,13 @@ class Job:
             tuple(options["ignore"]), tuple(options["category"]), options["seed"],
             self._voice_options(),
         )  # fmt: skip
-        columns = fitting.Columns.of(self.source.schema, choice)
-        rows = fitting.Selected(self.source, columns, options["missing"], options["bad_rows"])
+        columns = fitting.Columns.of(table.schema, choice)
+        rows = fitting.Selected(table, columns, options["missing"], options["bad_rows"])
+        doubts = fitting.doubts(table, columns, choice)
         if not self.chosen.quiet:
-            for note in (*columns.notes, *fitting.doubts(self.source, columns, choice)):
+            for note in (*table.notes, *columns.notes, *doubts):
                 _note(note)
-        return fitting.fitted(fitting.unfitted(columns, choice), rows, bar.say)
+        return fitting.fitted(fitting.unfitted(columns, choice), rows, not self.chosen.quiet)
 
     def _voice_options(self) -> dict[str, Any]:
         """Return the options of the constructor of VoICE."""
@@ -378,11 +373,12 @@ def _loaded(path: Path) -> Explainer:
 
 
 def _column_types(voice: Explainer) -> dict[str, str]:
-    """Return the types with which the number columns of an explainer are read from a CSV file."""
+    """Return what the columns of an explainer hold in a CSV file."""
     types: dict[str, str] = {}
     for column in voice.space_.columns:
-        if column.numeric or column.declared:
-            types |= dict.fromkeys(map(str, column.sources), "int64" if column.whole else "double")
+        number = "int64" if column.whole else "double"
+        kind = number if column.numeric or column.declared else "text"
+        types |= dict.fromkeys(map(str, column.sources), kind)
     return types
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,10 +14,11 @@ from sklearn.compose import ColumnTransformer
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, StandardScaler
+from tqdm.auto import tqdm
 
 from voicecf.errors import DataError, OptionError, VoiceError, known_column, listed
-from voicecf.files.badrows import MISSING, BadRowError, Check
-from voicecf.files.reading import Source
+from voicecf.files.badrows import BadRowError, unusable
+from voicecf.files.table import Table
 from voicecf.shark import SHARK
 from voicecf.streaming import fit
 from voicecf.voice import VoICE
@@ -27,6 +28,8 @@ __all__ = ["Choice", "Columns", "Selected", "fitted", "unfitted"]
 SCALERS = {"standard": StandardScaler, "minmax": MinMaxScaler}
 # A text column with more distinct values than this in the first rows is no category, but names.
 NAMES = 100
+# Rows that are read at once.
+AT_ONCE = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -147,55 +150,68 @@ def _one_step(steps: list[Any]) -> Any:
 
 
 class Selected:
-    """The clustered columns of files, without unusable rows; can be iterated several times.
+    """The clustered columns of a table, without unusable rows; can be iterated several times.
 
     Parameters
     ----------
-    source : Source
+    table : Table
     columns : Columns
     missing : "stop", "drop" or "fill"
     bad_rows : "stop" or "skip"
     """
 
-    def __init__(self, source: Source, columns: Columns, missing: str, bad_rows: str) -> None:
-        self.source, self.columns = source, columns
+    def __init__(self, table: Table, columns: Columns, missing: str, bad_rows: str) -> None:
+        self.table, self.columns = table, columns
         self.missing, self.bad_rows = missing, bad_rows
-        levels = dict.fromkeys(columns.categories)
-        self.check = Check(columns.numbers, levels, lambda row: False)
 
     def __iter__(self) -> Iterator[pa.Table]:
         """Yield tables of usable rows."""
-        for chunk in self.source.chunks():
-            cells = self.check.cells(chunk.table)
-            usable = chunk.without({i: c for i, c in cells.items() if not self._filled(c)})
-            for bad in usable.bad:
-                if self.bad_rows == "stop" and not (bad.missing and self.missing == "drop"):
-                    raise BadRowError(bad)
-            if len(usable.rows):
-                yield usable.table.select(self.columns.every)
+        for chunk in self.table.parts(AT_ONCE):
+            gaps = self._gaps(chunk.table)
+            fatal = {**({} if self.missing == "drop" else gaps), **chunk.wrong}
+            if fatal and self.bad_rows == "stop":
+                first = min(fatal)
+                raise BadRowError(self.table.bad_row(chunk.first + first, fatal[first]))
+            usable, rows = chunk.without({*gaps, *chunk.wrong})
+            if len(rows):
+                yield usable.select(self.columns.every)
 
-    def _filled(self, cell: tuple[str, str, str]) -> bool:
-        return self.missing == "fill" and cell[2] == MISSING
+    def _gaps(self, table: pa.Table) -> dict[int, str]:
+        """Return the rows that lack a value, unless it is filled in, or have an infinite one."""
+        if self.missing != "fill":
+            return unusable(table, self.columns.numbers, self.columns.categories)
+        filled = pa.table({n: pc.fill_null(table[n], 0) for n in self.columns.numbers})
+        return unusable(filled, self.columns.numbers, ())
 
 
-def fitted(voice: VoICE, rows: Selected, say: Callable[[str], Any] = str) -> VoICE:
-    """Fit an explainer to the rows of files; `say` is called with a text for each pass."""
+def fitted(voice: VoICE, rows: Selected, progress: bool = False) -> VoICE:
+    """Fit an explainer to the rows of files, with a bar for each pass over them."""
     if next(iter(rows), None) is None:
         raise DataError("there are no rows to learn segments from.")
     try:
         if rows.missing == "fill":
             # Streaming would turn None into NaN, which OneHotEncoder treats as another level.
             return voice.fit(pa.concat_tables(rows).combine_chunks())
-        return fit(voice, rows, progress=lambda turn, n: say(f"learning: pass {turn}, {n:,} rows"))
+        with tqdm(
+            total=rows.table.n_rows, unit=" rows", leave=False, disable=None if progress else True
+        ) as bar:
+            return fit(voice, rows, progress=lambda turn, n: _drawn(bar, turn, n))
     except VoiceError:
         raise
     except ValueError as error:  # raised by scikit-learn
         raise DataError(f"the segments cannot be learned: {str(error).splitlines()[0]}") from None
 
 
-def doubts(source: Source, columns: Columns, choice: Choice) -> list[str]:
+def _drawn(bar: Any, turn: int, n: int) -> None:
+    """Draw how far a pass over the rows is."""
+    bar.set_description(f"learning, pass {turn}", refresh=False)
+    bar.n = n
+    bar.update(0)
+
+
+def doubts(table: Table, columns: Columns, choice: Choice) -> list[str]:
     """Check the first rows: refuse names as a category, return notes on numbers that count rows."""
-    head = next(iter(source), None)
+    head = next(iter(table), None)
     if head is None or head.num_rows < 3:
         return []
     for name in columns.categories:

@@ -19,7 +19,7 @@ DEFAULTS: dict[str, Any] = {
     "k": 3, "weights": "none", "scale": "standard", "seed": 0, "missing": "stop",
     "bad_rows": "stop", "ignore": [], "category": [], "target": "nearest", "objective": "cost",
     "deepen": False, "alternatives": 0, "limit": None, "contraction": "retain", "retain": 1.0,
-    "box": "data", "margin": 0.0, "delimiter": None, "decimal": ".", "encoding": "utf-8",
+    "box": "data", "margin": 0.0, "delimiter": None, "decimal": "auto", "encoding": None,
     "format": "parquet",
 }  # fmt: skip
 ALLOWED = {
@@ -29,7 +29,7 @@ ALLOWED = {
     "bad_rows": ("stop", "skip"),
     "objective": ("cost", "prefix", "fewest"),
     "box": ("data", "none"),
-    "decimal": (".", ","),
+    "decimal": ("auto", ".", ","),
     "format": ("parquet", "csv"),
 }
 # Options of fitting, which a saved explainer does not take.

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Answering", "explain_batches", "rules_of"]
 
-# Columns of every answer, after the user's own.
+# Columns of every answer, after the user's own; in a table their names begin with `PREFIX`.
 OWN = {
     "row": pa.int64(),
     "source": pa.int32(),
@@ -41,7 +41,7 @@ OWN = {
 }
 # One more column if alternatives were asked for.
 RANK = {"rank": pa.int32()}
-# Goes before all of these names if one is the name of a column of the user's.
+# Goes before these names, so that they are the same whatever the user's columns are called.
 PREFIX = "voicecf_"
 # Null where a row has no answer.
 BLANK = ("cost", "n_changed", "rho", "tau", "gap")
@@ -53,15 +53,15 @@ def explain_batches(
     batches: Iterable[pa.RecordBatch],
     *,
     rows_from: int = 0,
-    prefix: str | None = None,
     **question: Any,
 ) -> Iterator[pa.RecordBatch]:
     """Answer a stream of Arrow batches, one batch for each that comes.
 
-    An answer is the changed row, in the user's columns and types, followed by `row`, `source`,
-    `target`, `status`, `feasible`, `cost`, `n_changed`, `rho`, `tau`, `gap` (and `rank` with
-    alternatives). Columns that the explainer does not know are carried along. Where a row has no
-    answer, the explainer's columns are null. All batches have one schema, whatever is in them.
+    An answer is the changed row, in the user's columns and types, followed by `voicecf_row`,
+    `voicecf_source`, and in the same way `target`, `status`, `feasible`, `cost`, `n_changed`,
+    `rho`, `tau`, `gap` (and `rank` with alternatives). Columns that the explainer does not know are
+    carried along. Where a row has no answer, the explainer's columns are null. All batches have one
+    schema, whatever is in them.
 
     Parameters
     ----------
@@ -70,10 +70,7 @@ def explain_batches(
     batches : iterable of pyarrow.RecordBatch or Table
         All with the columns and types of the first one.
     rows_from : int
-        Number of the first row, in the column `row`.
-    prefix : str, optional
-        Goes before the names of voicecf's own columns. By default nothing does, or ``voicecf_``
-        if one of them has the name of a column of the user's.
+        Number of the first row, in the column `voicecf_row`.
     **question
         `target` (one cluster or its name, "nearest" or "each"), `objective`, `rules` and so on, as
         of `VoICE.explain`.
@@ -87,14 +84,14 @@ def explain_batches(
     >>> batch = pa.record_batch({"age": [1.0, 3.5], "income": [5.0, 6.0], "id": ["a", "b"]})
     >>> (answers,) = explain_batches(voice, [batch], target=1)
     >>> answers.schema.names[:6]
-    ['age', 'income', 'id', 'row', 'source', 'target']
-    >>> answers["status"].to_pylist()
+    ['age', 'income', 'id', 'voicecf_row', 'voicecf_source', 'voicecf_target']
+    >>> answers["voicecf_status"].to_pylist()
     ['optimal', 'already']
     """
     answering, first = None, rows_from
     for batch in batches:
         if answering is None:
-            answering = Answering.of(voice, batch.schema, question, prefix)
+            answering = Answering.of(voice, batch.schema, question)
         table = answering.table(batch)
         rows = np.arange(first, first + table.num_rows)
         yield answering.batch(answering.explained(table), table, rows)
@@ -127,7 +124,6 @@ class Answering:
         voice: Explainer,
         incoming: pa.Schema,
         question: dict[str, Any],
-        prefix: str | None = None,
     ) -> Answering:
         """Check a question against the columns of a stream, and work out what goes out."""
         _check_target(question.get("target", "nearest"), voice.learned_.names)
@@ -139,8 +135,7 @@ class Answering:
         rules.check(space)
         fields = [_out_field(space, rules, names, field) for field in incoming]
         own = OWN | (RANK if question.get("alternatives") else {})
-        prefix = _free_prefix(prefix, names, list(own))
-        fields += [pa.field(prefix + name, kind) for name, kind in own.items()]
+        fields += [pa.field(PREFIX + name, kind) for name, kind in own.items()]
         return cls(voice, question, incoming, pa.schema(fields))
 
     def table(self, batch: pa.RecordBatch | pa.Table) -> pa.Table:
@@ -176,6 +171,17 @@ class Answering:
         own = list(OWN | (RANK if self.question.get("alternatives") else {}))
         columns += [_own_column(answers, name, lost, rows) for name in own]
         return pa.RecordBatch.from_arrays(columns, schema=self.schema)
+
+    def columns(self) -> tuple[list[str], list[str]]:
+        """Return the names of the columns that the explainer reads: of numbers, and of text."""
+        space = self.voice.space_
+        names = dict(zip(space.sources, self.incoming.names, strict=False))
+        numbers: list[str] = []
+        texts: list[str] = []
+        for column in space.columns:
+            chosen = numbers if column.numeric or column.declared else texts
+            chosen += [str(s) if space.named else names[s] for s in column.sources]
+        return numbers, texts
 
     def _source(self, place: int) -> Any:
         """Return the explainer's name for a column of the stream."""
@@ -224,6 +230,12 @@ def _check_names(names: list[str]) -> None:
     twice = dict.fromkeys(name for name in names if names.count(name) > 1)
     if twice:
         raise ColumnError(f"column names must differ; named twice: {listed(twice)}.")
+    ours = [name for name in names if name in {PREFIX + own for own in OWN | RANK}]
+    if ours:
+        raise ColumnError(
+            f"answers have columns called {listed(ours)}, and so has the table; rename them there, "
+            "or leave them out."
+        )
 
 
 def rules_of(question: dict[str, Any]) -> Rules:
@@ -235,20 +247,6 @@ def rules_of(question: dict[str, Any]) -> Rules:
         return Rules.from_dict(rules)
     words = set(Rules.__dataclass_fields__)
     return Rules.from_dict({word: value for word, value in question.items() if word in words})
-
-
-def _free_prefix(prefix: str | None, names: list[str], own: list[str]) -> str:
-    """Return what goes before voicecf's own columns so that no name is there twice."""
-    taken = set(names)
-    if prefix is not None:
-        clash = [prefix + name for name in own if prefix + name in taken]
-        if clash:
-            raise ColumnError(f"prefix={prefix!r} makes {clash[0]!r}, which is a column already.")
-        return prefix
-    prefix = ""
-    while any(prefix + name in taken for name in own):
-        prefix += PREFIX
-    return prefix
 
 
 def _fed(space: Space, names: list[str]) -> list[Any]:

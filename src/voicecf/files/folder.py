@@ -6,15 +6,14 @@ import errno
 import json
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from voicecf.errors import VoiceError
 
-__all__ = ["BusyError", "FullError", "Journal", "OutputError", "locked", "write_whole"]
+__all__ = ["BusyError", "FullError", "OutputError", "locked", "write_whole"]
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
@@ -91,7 +90,7 @@ def _said_in_words(path: Path) -> Iterator[None]:
 
 
 @contextmanager
-def room_for(folder: Path, needed: int, goes_on: str) -> Iterator[None]:
+def room_for(folder: Path, goes_on: Callable[[], str]) -> Iterator[None]:
     """Turn a full disk into a sentence; `goes_on` tells what a second run will do."""
     try:
         yield
@@ -100,8 +99,8 @@ def room_for(folder: Path, needed: int, goes_on: str) -> Iterator[None]:
             raise
         free = shutil.disk_usage(folder).free
         raise FullError(
-            f"the disk is full: the next part needs {needed:,} bytes in {folder}, and {free:,} are "
-            f"free. Make room and run the same command again: {goes_on}."
+            f"the disk is full: {free:,} bytes are free in {folder}. Make room and run the same "
+            f"command again: {goes_on()}."
         ) from None
 
 
@@ -137,81 +136,3 @@ def read_json(path: Path) -> Any:
         return json.loads(path.read_text(encoding="utf-8"))
     except (FileNotFoundError, NotADirectoryError, ValueError):
         return None
-
-
-@dataclass
-class Appended:
-    """A file that grows at its end, and is cut back to what was known to be whole."""
-
-    path: Path
-    length: int = 0
-
-    def cut(self, length: int) -> None:
-        """Keep so many bytes."""
-        self.length = length
-        if not self.path.exists():
-            if length:
-                raise OutputError(f"{self.path} is gone; start again with --restart.")
-            return
-        if self.path.stat().st_size < length:
-            raise OutputError(f"{self.path} was cut short; start again with --restart.")
-        os.truncate(self.path, length)
-
-    def add(self, content: Any) -> None:
-        """Put bytes at the end, on the disk; if that fails, the file is as it was."""
-        created = not self.path.exists()
-        try:
-            with self.path.open("ab") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-        except OSError:
-            with suppress(OSError):
-                os.truncate(self.path, self.length)
-            raise
-        if created:
-            sync_folder(self.path.parent)
-        self.length += len(content)
-
-
-class Journal:
-    """What is done: a line of JSON for each part, added when the part is on the disk.
-
-    A line that is not whole, because a process died while writing it, does not count.
-
-    Attributes
-    ----------
-    count : int
-        Number of parts.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self.file = Appended(path)
-        self.count = 0
-
-    def resume(self) -> Iterator[dict[str, Any]]:
-        """Read all entries, one after the other, and go on behind the last one."""
-        length = 0
-        if self.file.path.exists():
-            with self.file.path.open("rb") as lines:
-                for line in lines:
-                    entry = _entry(line)
-                    if entry is None:
-                        break
-                    length += len(line)
-                    self.count += 1
-                    yield entry
-        self.file.cut(length)
-
-    def add(self, entry: dict[str, Any]) -> None:
-        """Put down that something is done."""
-        self.file.add(json.dumps(entry, sort_keys=True).encode("ascii") + b"\n")
-        self.count += 1
-
-
-def _entry(line: bytes) -> dict[str, Any] | None:
-    try:
-        found = json.loads(line) if line.endswith(b"\n") else None
-    except ValueError:
-        return None
-    return found if isinstance(found, dict) else None

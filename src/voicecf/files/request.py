@@ -10,12 +10,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
+import duckdb
 import numpy as np
 import pyarrow as pa
 import sklearn
 
 from voicecf.files.entry import rules_of
-from voicecf.files.reading import Source
+from voicecf.files.source import Source
 from voicecf.saving import save
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ class Request:
         As of `explain`.
     bad_rows : "stop" or "skip"
     part_rows : int or None
-    quiet_gaps : bool
+    drop_gaps : bool
         Whether rows with missing values are left out even if other bad rows are fatal.
     """
 
@@ -50,13 +51,14 @@ class Request:
     question: dict[str, Any]
     bad_rows: str = "stop"
     part_rows: int | None = None
-    quiet_gaps: bool = False
+    drop_gaps: bool = False
 
     def manifest(self) -> dict[str, Any]:
         """Return what has to be the same for a run to go on."""
         versions = {
             "voicecf": version("voicecf"),
             "pyarrow": pa.__version__,
+            "duckdb": duckdb.__version__,
             "numpy": np.__version__,
             "scikit-learn": sklearn.__version__,
         }

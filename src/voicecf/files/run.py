@@ -4,35 +4,26 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-import numpy as np
-import pyarrow as pa
+from tqdm.auto import tqdm
 
 from voicecf.errors import DataError, known_option
 from voicecf.files.ahead import ahead
-from voicecf.files.badrows import HEADER, BadRow, BadRowError, Check
+from voicecf.files.badrows import BadRowError, listing, unusable
 from voicecf.files.entry import Answering
-from voicecf.files.folder import (
-    Appended,
-    Journal,
-    OutputError,
-    locked,
-    read_json,
-    room_for,
-    sync_folder,
-    write_whole,
-)
-from voicecf.files.opening import check_apart, open_source
-from voicecf.files.parts import Form, Sink, form_of
-from voicecf.files.progress import Bar
-from voicecf.files.reading import Chunk, Source, in_parts
+from voicecf.files.folder import OutputError, locked, read_json, room_for, sync_folder, write_whole
+from voicecf.files.kept import KeptParts, Part
 from voicecf.files.request import Request, differences, digest, plain_question, same
+from voicecf.files.source import Source, check_apart, open_source
+from voicecf.files.table import Chunk, Table
 from voicecf.files.tally import Tally
+from voicecf.files.writing import Writer, flush
 from voicecf.saving import load_explainer, save
 
 if TYPE_CHECKING:
@@ -43,7 +34,9 @@ __all__ = ["Work", "explain_files"]
 # Rows of the input that make a part: where answers are projections, and where they are searches.
 PART, SEARCHED = 1 << 17, 1 << 13
 # What a work folder holds, up to the first point of a name.
-OURS = ("manifest", "explainer", "journal", "data", "parts", "bad", "finished", "replaced", "")
+OURS = (
+    "manifest", "explainer", "input", "spill", "parts", "result", "bad", "finished", "replaced", "",
+)  # fmt: skip
 
 
 def explain_files(
@@ -55,24 +48,25 @@ def explain_files(
     overwrite: bool = False,
     restart: bool = False,
     part_rows: int | None = None,
-    bar: Bar | None = None,
+    progress: bool = False,
     **question: Any,
 ) -> Tally:
-    """Answer the rows of CSV or Parquet files into another file, or a folder of them.
+    """Answer the rows of files, of a database or of a query into another file, or a folder of them.
 
     Work is kept in a folder beside the output, ``OUTPUT.partial``, a part at a time. A run that was
     cut off, at whatever moment, goes on there when it is called again with the same arguments, and
     ends with the same bytes; the output appears in one step when all is done, with
-    ``OUTPUT.manifest.json`` beside it.
+    ``OUTPUT.manifest.json`` beside it. While it works, the folder takes as much room again as the
+    answers do, and the input if that is no Parquet file.
 
     Parameters
     ----------
     voice : VoICE or CFCLUST
         Fitted.
     given : path or Source
-        A CSV or Parquet file, or a folder of them.
+        CSV, Parquet or JSON files, a folder or pattern of them, or what `open_source` returns.
     output : path
-        Ends in .parquet or .csv, or is a folder.
+        Ends in .parquet, .csv or .tsv, or is a folder.
     bad_rows : "stop" or "skip"
         What to do about a row that cannot be answered: raise, or leave it out and list it in
         ``OUTPUT.bad.csv``.
@@ -82,8 +76,8 @@ def explain_files(
         Whether to drop what an earlier run with other options left in the work folder.
     part_rows : int, optional
         Rows of the input that make a part.
-    bar : Bar, optional
-        Is told about the progress.
+    progress : bool
+        Whether to draw a bar, on a terminal.
     **question
         `target`, `objective`, `rules` and so on, as of `VoICE.explain`.
 
@@ -94,11 +88,9 @@ def explain_files(
     """
     known_option(bad_rows, ("stop", "skip"), "bad_rows")
     source = given if isinstance(given, Source) else open_source(given)
-    check_apart(source.files, Path(output))
     options = {"question": plain_question(question), "model": digest(voice)}
     request = Request(source, Path(output), options, question, bad_rows, part_rows)
-    work = Work(request, overwrite, restart, bar or Bar(quiet=True))
-    return work.done(lambda: voice)
+    return Work(request, overwrite, restart, progress).done(lambda table: voice)
 
 
 @dataclass
@@ -108,15 +100,20 @@ class Work:
     Attributes
     ----------
     request : Request
-    overwrite, restart : bool
+    overwrite, restart, progress : bool
         As of `explain_files`.
-    bar : Bar
+    went_on : int
+        Rows that an earlier run had answered.
+    nothing_to_do : bool
+        Whether the output was complete already.
+    voice : Explainer or None
+        What answered.
     """
 
     request: Request
     overwrite: bool = False
     restart: bool = False
-    bar: Bar = field(default_factory=lambda: Bar(quiet=True))
+    progress: bool = False
     went_on: int = 0
     nothing_to_do: bool = False
     voice: Explainer | None = None
@@ -124,19 +121,24 @@ class Work:
     def __post_init__(self) -> None:
         """Name the files."""
         output = self.request.output
+        check_apart(self.request.source, output)
         self.folder = output.with_name(output.name + ".partial")
         self.told = output.with_name(output.name + ".manifest.json")
         self.bad = output.with_name(output.name + ".bad.csv")
 
-    def done(self, make: Callable[[], Explainer]) -> Tally:
+    def done(self, make: Callable[[Table], Explainer]) -> Tally:
         """Do what is left to do; `make` gives the explainer where an earlier run kept none."""
         with locked(self.request.output):
             manifest = self.request.manifest()
             finished = self._finished(manifest)
             if finished is None:
                 self._prepare(manifest)
-                self.voice = self._explainer(manifest, make)
-                finished = self._answered(self.voice, manifest)
+                with room_for(self.folder, _from_the_start):
+                    table = self.request.source.table(self.folder)
+                if table.rejected and self.request.bad_rows == "stop":
+                    raise BadRowError(table.rejected[0])
+                self.voice = self._explainer(manifest, lambda: make(table))
+                finished = self._answered(self.voice, table, manifest)
             self._hand_over()
         return Tally(**finished["summary"])
 
@@ -174,7 +176,7 @@ class Work:
             )
         if before is None or self.restart or (self.folder / "finished.json").exists():
             _remove(self.folder)
-        with room_for(self.request.output.parent, 4096, "it starts again"):
+        with room_for(self.request.output.parent, _from_the_start):
             self.folder.mkdir(exist_ok=True)
 
     def _explainer(self, manifest: dict[str, Any], make: Callable[[], Explainer]) -> Explainer:
@@ -182,51 +184,103 @@ class Work:
         kept = self.folder / "explainer.voicecf"
         if not (self.folder / "manifest.json").exists():
             voice = make()
-            with room_for(self.folder, 1 << 20, "it starts again"):
+            with room_for(self.folder, _from_the_start):
                 save(voice, kept)
                 write_whole(self.folder / "manifest.json", _json(manifest))
         # What was kept is read even if it was just written: both runs have the very same.
         return load_explainer(kept)  # type: ignore[no-any-return]
 
-    def _answered(self, voice: Explainer, manifest: dict[str, Any]) -> dict[str, Any]:
-        """Answer all parts that are not on the disk yet."""
-        source = self.request.source
-        answering = Answering.of(voice, source.schema, self.request.question)
-        size = self.request.part_rows or _part_rows(voice, self.request.question)
-        form = form_of(self.request.output, self.request.options.get("format"))
-        log = Log.opened(self.folder, form, answering.schema)
-        self._check_bad_rows(log.tally)
-        self.went_on = start = size * log.parts
-        self.bar.begin(start, source.total)
-        parts = self._parts(Check.of(voice, source.schema.names), size, start)
-        with closing(ahead(parts, 2)) as read, closing(ahead(_answers(answering, read), 1)) as made:
-            for part in made:
-                log.add(part, f"it goes on at row {size * log.parts:,}")
-                self.bar.reach(part.end)
-        self.bar.end()
-        if source.fingerprint() != manifest["input"]:
+    def _answered(self, voice: Explainer, table: Table, manifest: dict[str, Any]) -> dict[str, Any]:
+        """Write all parts: those that an earlier run kept, and those that are still to be made."""
+        request, kept = self.request, KeptParts(self.folder)
+        answering = Answering.of(voice, table.schema, request.question)
+        size = request.part_rows or _part_rows(voice, request.question)
+        self.went_on = min(size * kept.count, table.n_rows)
+        made = self._made(answering, table, size)
+        tally = Tally(bad=len(table.rejected))
+        hidden = None if self.progress else True  # None: hidden unless there is a terminal
+        with (
+            room_for(self.folder, lambda: f"it goes on at row {size * kept.count:,}"),
+            closing(ahead(made, 1)) as coming,
+            listing(self.folder / "bad.csv", table.rejected) as listed,
+            tqdm(total=table.n_rows, initial=self.went_on, unit=" rows", disable=hidden) as bar,
+        ):
+            result = self._writer(answering)
+            for old, part in chain(((True, part) for part in kept), ((False, p) for p in coming)):
+                if not old:
+                    kept.add(part)
+                    bar.update(part.tally.rows + len(part.bad))
+                self._check_bad(part)
+                result.write(part.batch)
+                listed(part.bad)
+                tally = tally.plus(part.tally)
+            result.close()
+        if request.source.kind != "query" and request.source.fingerprint() != manifest["input"]:
             raise DataError("the input was changed while it was being read; run again --restart.")
-        return log.finish(manifest, self.folder)
+        return self._finish(manifest, result.path, tally)
 
-    def _parts(self, check: Check, size: int, start: int) -> Iterator[list[Chunk]]:
-        """Read parts, and take bad rows out of them."""
-        for part in in_parts(self.request.source.chunks(start), size, start):
-            sound = [chunk.without(check.cells(chunk.table)) for chunk in part]
-            for bad in (bad for chunk in sound for bad in chunk.bad):
-                if self.request.bad_rows == "stop" and not self._left_out(bad):
-                    raise BadRowError(bad)
-            yield sound
+    def _made(self, answering: Answering, table: Table, size: int) -> Iterator[Part]:
+        """Answer the rows that no kept part has."""
+        with closing(ahead(table.parts(size, self.went_on), 2)) as chunks:
+            for chunk in chunks:
+                yield self._part(answering, table, chunk)
 
-    def _check_bad_rows(self, tally: Tally) -> None:
-        """Refuse to go on without bad rows where some were left out already."""
-        if tally.bad and self.request.bad_rows == "stop" and not self.request.quiet_gaps:
+    def _part(self, answering: Answering, table: Table, chunk: Chunk) -> Part:
+        """Answer a part, but for bad rows."""
+        whys = dict(chunk.wrong)
+        self._stop_at(whys, table, chunk)
+        if self.request.drop_gaps:
+            whys = {**unusable(chunk.table, *answering.columns()), **whys}
+        while True:
+            rows, numbers = chunk.without(whys)
+            answers = answering.explained(rows)
+            faults = {
+                int(numbers[i] - chunk.first): w for i, w in answers.outcome.rows.faults.items()
+            }
+            if not faults:
+                break
+            self._stop_at(faults, table, chunk)
+            whys |= faults
+        bad = [table.bad_row(chunk.first + i, whys[i]) for i in sorted(whys)]
+        tally = Tally()
+        tally.add(answers, len(numbers), len(bad))
+        return Part(answering.batch(answers, rows, numbers), tally, bad)
+
+    def _stop_at(self, whys: dict[int, str], table: Table, chunk: Chunk) -> None:
+        """Raise at the first bad row, if bad rows are fatal."""
+        if whys and self.request.bad_rows == "stop":
+            first = min(whys)
+            raise BadRowError(table.bad_row(chunk.first + first, whys[first]))
+
+    def _check_bad(self, part: Part) -> None:
+        """Refuse to go on where an earlier run left out rows that are fatal now."""
+        if part.bad and self.request.bad_rows == "stop" and not self.request.drop_gaps:
             raise OutputError(
-                f"the run that was cut off left out {tally.bad:,} bad rows. Go on with --bad-rows "
-                "skip, or start again with --restart."
+                f"the run that was cut off left out {part.bad[0]}. Go on with --bad-rows skip, or "
+                "start again with --restart."
             )
 
-    def _left_out(self, bad: BadRow) -> bool:
-        return self.request.quiet_gaps and bad.missing
+    def _writer(self, answering: Answering) -> Writer:
+        """Begin to write the result, in place of one that was not completed."""
+        output, form = self.request.output, self.request.options.get("format")
+        kind = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".tsv": "tsv"}.get(
+            output.suffix.lower()
+        )
+        path = self.folder / "result"
+        if path.is_dir():
+            shutil.rmtree(path)
+        return Writer(path, answering.schema, kind or form or "parquet", several=kind is None)
+
+    def _finish(self, manifest: dict[str, Any], result: Path, tally: Tally) -> dict[str, Any]:
+        """Put down that the result is complete."""
+        with room_for(self.folder, lambda: "it goes on at the end"):
+            if tally.bad:
+                flush(self.folder / "bad.csv")
+            else:
+                (self.folder / "bad.csv").unlink()
+            finished = {**manifest, "summary": tally.to_dict()}
+            write_whole(self.folder / "finished.json", _json(finished))
+        return finished
 
     def _hand_over(self) -> None:
         """Put the finished result into its place; a run that dies here is ended by the next one."""
@@ -235,7 +289,7 @@ class Work:
             self._clear_up()
             return
         output = self.request.output
-        result = self.folder / finished["result"]
+        result = self.folder / "result"
         if result.exists():
             if output.is_dir() or (output.exists() and result.is_dir()):
                 output.rename(self.folder / "replaced")
@@ -257,73 +311,6 @@ class Work:
                 _remove(self.folder)
 
 
-@dataclass
-class Part:
-    """Answers to a part of the rows."""
-
-    batch: pa.RecordBatch
-    tally: Tally
-    bad: list[BadRow]
-    end: int
-
-
-@dataclass
-class Log:
-    """What is on the disk: parts in a sink, bad rows in a list, and a journal that counts both."""
-
-    journal: Journal
-    sink: Sink
-    listed: Appended
-    tally: Tally
-
-    @classmethod
-    def opened(cls, folder: Path, form: Form, schema: pa.Schema) -> Log:
-        """Go on after what the journal says is done."""
-        journal, done = Journal(folder / "journal.jsonl"), []
-        last: dict[str, Any] = {"listed": 0, "tally": {}}
-        for last in journal.resume():
-            done.append(last["output"])
-        listed = Appended(folder / "bad.csv")
-        listed.cut(last["listed"])
-        sink = form(folder, schema)
-        sink.resume(done)
-        return cls(journal, sink, listed, Tally(**last["tally"]))
-
-    @property
-    def parts(self) -> int:
-        """Number of parts that are done."""
-        return self.journal.count
-
-    def add(self, part: Part, goes_on: str) -> None:
-        """Put a part on the disk, and then into the journal."""
-        with room_for(self.sink.folder, part.batch.nbytes, goes_on):
-            output = self.sink.add(part.batch)
-            if part.bad:
-                head = "" if self.listed.length else HEADER
-                self.listed.add((head + "".join(bad.line() for bad in part.bad)).encode())
-            self.tally = self.tally.plus(part.tally)
-            entry = {"output": output, "listed": self.listed.length, "tally": self.tally.to_dict()}
-            self.journal.add(entry)
-
-    def finish(self, manifest: dict[str, Any], folder: Path) -> dict[str, Any]:
-        """Complete the result, and say that it is complete."""
-        with room_for(folder, 1 << 20, "it goes on at the end"):
-            result = self.sink.finish()
-            finished = {**manifest, "result": result.name, "summary": self.tally.to_dict()}
-            write_whole(folder / "finished.json", _json(finished))
-        return finished
-
-
-def _answers(answering: Answering, parts: Iterable[list[Chunk]]) -> Iterator[Part]:
-    for part in parts:
-        table = answering.table(pa.concat_tables([chunk.table for chunk in part]).combine_chunks())
-        rows = np.concatenate([chunk.rows for chunk in part])
-        bad = [bad for chunk in part for bad in chunk.bad]
-        answers, tally = answering.explained(table), Tally()
-        tally.add(answers, len(rows), len(bad))
-        yield Part(answering.batch(answers, table, rows), tally, bad, part[-1].end)
-
-
 def _part_rows(voice: Explainer, question: dict[str, Any]) -> int:
     """Return how many rows make a part: so many that one takes seconds, not minutes."""
     space = voice.space_
@@ -332,6 +319,10 @@ def _part_rows(voice: Explainer, question: dict[str, Any]) -> int:
     size = PART if projected and words <= {"immutable", "bounds"} else SEARCHED
     pairs = voice.clustering_.n_clusters - 1 if question.get("target") == "each" else 1
     return max(size // pairs, 1 << 10)
+
+
+def _from_the_start() -> str:
+    return "it starts again"
 
 
 def _json(content: Any) -> bytes:
@@ -344,8 +335,7 @@ def _is_empty_folder(path: Path) -> bool:
 
 def _any_part(folder: Path) -> bool:
     """Tell whether a part is on the disk."""
-    journal = folder / "journal.jsonl"
-    return journal.exists() and journal.stat().st_size > 0
+    return any((folder / "parts").glob("*.arrow"))
 
 
 def _remove(folder: Path) -> None:

@@ -1,0 +1,221 @@
+"""What the user names as input: files, a folder, a pattern, a database or a query."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from glob import glob
+from pathlib import Path
+from shutil import rmtree
+from tempfile import TemporaryDirectory, mkdtemp
+from typing import Any
+from weakref import finalize
+
+from voicecf.errors import DataError, OptionError, listed
+from voicecf.files.badrows import Place
+from voicecf.files.staging import Reading, Staged, connected, lines_of, stage_csv, stage_query
+from voicecf.files.table import Table
+from voicecf.files.text import CsvText, quoted
+
+__all__ = ["Source", "open_source"]
+
+# Kinds of files by the ends of their names.
+ENDINGS = {
+    "csv": (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz"),
+    "parquet": (".parquet", ".pq"),
+    "json": (".json", ".jsonl", ".ndjson", ".json.gz", ".jsonl.gz", ".ndjson.gz"),
+    "database": (".duckdb", ".ddb"),
+}
+# Bytes at either end of a file that its fingerprint looks at.
+ENDS = 1 << 16
+
+
+def open_source(given: Any = None, *, sql: str | None = None, **reading: Any) -> Source:
+    """Name an input: a file, a folder, a pattern such as ``sales/*.csv``, or a query.
+
+    Parameters
+    ----------
+    given : path, optional
+        CSV, Parquet or JSON files, or a DuckDB database with one table.
+    sql : str, optional
+        A query of DuckDB, such as ``select * from 'sales/*.parquet' where year > 2020``. Tables of
+        the database that is given can be named.
+    **reading
+        How CSV files are read: `delimiter`, `decimal`, `encoding`, `kinds`; see `Reading`.
+
+    Examples
+    --------
+    >>> from voicecf.files import open_source
+    >>> table = open_source(sql="select range as age, 'a' as name from range(3)").table()
+    >>> table.n_rows, table.schema.names
+    (3, ['age', 'name'])
+    """
+    if given is None and sql is None:
+        raise OptionError("an input is missing: give a file or a folder, or a query with --sql.")
+    files, kind = ([], "query") if given is None else _files(given)
+    if sql is not None and kind not in ("query", "database"):
+        raise OptionError(
+            f"{given} and --sql are two inputs; name the file in the query: "
+            f"--sql \"select * from '{given}'\"."
+        )
+    folder = Path(given) if given is not None and Path(given).is_dir() else None
+    return Source(files, kind, sql, folder, Reading(**reading))
+
+
+@dataclass(frozen=True)
+class Source:
+    """An input, which can be read any number of times.
+
+    Attributes
+    ----------
+    files : list of Path
+        In the order in which they are read; none for a query.
+    kind : str
+        "csv", "parquet", "json", "database" or "query".
+    sql : str or None
+    folder : Path or None
+        The folder that is given, if it is one.
+    reading : Reading
+    """
+
+    files: list[Path]
+    kind: str
+    sql: str | None = None
+    folder: Path | None = None
+    reading: Reading = field(default_factory=Reading)
+
+    def fingerprint(self) -> Any:
+        """Return what tells whether the input changed.
+
+        Of files: size, time, and a digest of both ends. Of a query: its number of rows, and a sum
+        over digests of them, which does not depend on their order.
+        """
+        found: list[dict[str, Any]] = [_print_of(file) for file in self.files]
+        if self.kind == "query":
+            with TemporaryDirectory() as folder, connected(Path(folder)) as connection:
+                rows = f"({self._query(connection)})"
+                facts = connection.execute(
+                    f"select count(*), sum(hash(t)) from {rows} t"
+                ).fetchone()
+            found.append({"rows": facts[0], "digest": str(facts[1])})
+        return found
+
+    def table(self, folder: Path | None = None) -> Table:
+        """Return the rows, brought into a Parquet file in a folder unless they are in such files.
+
+        A file that is there already, from a run that was interrupted, is used again.
+        """
+        if self.kind == "parquet" and not any("=" in str(file.parent) for file in self.files):
+            return Table.of(self.files)
+        if folder is not None:
+            return self._staged(folder)
+        temporary = Path(mkdtemp(prefix="voicecf-"))
+        table = self._staged(temporary)
+        finalize(table, rmtree, temporary, ignore_errors=True)
+        return table
+
+    def _staged(self, folder: Path) -> Table:
+        path = folder / "input.parquet"
+        staged = Staged.saved(folder) or self._stage(folder, path)
+        return Table.staged(path, staged, self._places(folder, staged))
+
+    def _stage(self, folder: Path, path: Path) -> Staged:
+        database = self.files[0] if self.kind == "database" else None
+        with connected(folder, database) as connection:
+            if self.kind == "csv":
+                csv = CsvText(self.files, folder, self.reading.delimiter, self.reading.encoding)
+                staged = stage_csv(connection, csv, self.reading, path)
+            else:
+                staged = stage_query(connection, self._query(connection), path)
+        for copy in folder.glob("input-*.csv"):
+            copy.unlink()
+        staged.save(folder)
+        return staged
+
+    def _query(self, connection: Any) -> str:
+        """Return SQL of the rows, if they are not in CSV files."""
+        files = ", ".join(map(quoted, self.files))
+        if self.sql is not None:
+            return self.sql.strip().rstrip(";")
+        if self.kind == "database":
+            return f"select * from {_only_table(connection, self.files[0])}"
+        if self.kind == "json":
+            return f"select * from read_json_auto([{files}])"
+        return f"select * from read_parquet([{files}], hive_partitioning=true)"
+
+    def _places(self, folder: Path, staged: Staged) -> Callable[[int], Place]:
+        if self.kind != "csv":
+            name = self.files[0].name if len(self.files) == 1 else "the input"
+            return lambda row: Place(name, f"row {row}")
+        delimiter, encoding = self.reading.delimiter, staged.encoding
+        return lines_of(lambda: CsvText(self.files, folder, delimiter, encoding), staged.rejected)
+
+
+def _only_table(connection: Any, file: Path) -> str:
+    tables = [name for (name,) in connection.execute("show tables").fetchall()]
+    if len(tables) != 1:
+        example = (
+            f' Choose one with --sql, such as --sql "select * from {tables[0]}".' if tables else ""
+        )
+        raise DataError(f"{file.name} holds {len(tables)} tables ({listed(tables)}).{example}")
+    name = tables[0].replace('"', '""')
+    return f'"{name}"'
+
+
+def _files(given: Any) -> tuple[list[Path], str]:
+    """Return the files that are meant, in the order of their names, and their kind."""
+    path = Path(given)
+    if path.is_file():
+        files = [path]
+    elif path.is_dir():
+        every = sorted(p for p in path.rglob("*") if p.is_file())
+        files = [p for p in every if not _hidden(p.relative_to(path)) and _kind(p)]
+        if not files:
+            raise DataError(f"there is no CSV, Parquet or JSON file in the folder {path}.")
+    else:
+        files = sorted(Path(name) for name in glob(str(given), recursive=True))
+        if not files:
+            raise DataError(f"there is no file or folder {given}.")
+    kinds = {_kind(file) for file in files}
+    if len(kinds) > 1:
+        raise DataError(f"{given} holds files of several kinds; give one kind.")
+    (kind,) = kinds
+    if kind is None:
+        raise DataError(
+            f"{given} is no CSV, Parquet, JSON or DuckDB file by its name; rename it, to end in "
+            ".csv for example."
+        )
+    return files, kind
+
+
+def check_apart(source: Source, output: Path) -> None:
+    """Refuse an output that is the input, or would become part of it."""
+    for file in source.files:
+        if output.absolute() in (file.absolute(), *file.absolute().parents):
+            raise DataError(f"the output {output} would replace the input {file}; give another.")
+    if source.folder is not None and source.folder.absolute() in output.absolute().parents:
+        raise DataError(f"the output {output} lies within the folder of the input; give another.")
+
+
+def _kind(file: Path) -> str | None:
+    name = file.name.lower()
+    return next((kind for kind, ends in ENDINGS.items() if name.endswith(ends)), None)
+
+
+def _hidden(path: Path) -> bool:
+    return any(part.startswith(("_", ".")) for part in path.parts)
+
+
+def _print_of(file: Path) -> dict[str, Any]:
+    facts = file.stat()
+    with file.open("rb") as opened:
+        digest = hashlib.sha256(opened.read(ENDS))
+        opened.seek(max(facts.st_size - ENDS, 0))
+        digest.update(opened.read(ENDS))
+    return {
+        "file": file.name,
+        "bytes": facts.st_size,
+        "modified": facts.st_mtime_ns,
+        "ends": digest.hexdigest(),
+    }

@@ -1,0 +1,208 @@
+"""Whatever DuckDB reads, brought into one Parquet file: CSV, JSON, databases and queries."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from voicecf.errors import DataError
+from voicecf.files.badrows import BadRow, Place
+from voicecf.files.folder import read_json, write_whole
+from voicecf.files.kinds import Deciding, Kind
+from voicecf.files.text import CsvText, quoted
+
+__all__ = ["Reading", "Staged", "connected", "stage_csv", "stage_query"]
+
+# Rows at the beginning of CSV files by which the kinds of columns are decided. If a later row
+# contradicts, they are decided by all rows.
+HEAD = 1 << 16
+COPY = "(format parquet, compression snappy, row_group_size 131072)"
+# Numbers of these types are read as floats, since scikit-learn has no such types.
+AS_FLOAT = ("DECIMAL", "HUGEINT", "UHUGEINT")
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How CSV files are to be read; what is None is found out.
+
+    Attributes
+    ----------
+    delimiter : str, optional
+        One character.
+    decimal : str
+        "." or "," for all columns; "auto" finds it out for each.
+    encoding : str, optional
+        Any that Python knows.
+    kinds : dict of str to str
+        What columns hold: "int64", "double" or "text". Of columns that are not named, it is found
+        out.
+    """
+
+    delimiter: str | None = None
+    decimal: str = "auto"
+    encoding: str | None = None
+    kinds: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Staged:
+    """A table in one Parquet file, with columns c0, c1, ..., and what is known about it.
+
+    Attributes
+    ----------
+    names : list of str
+        The user's names of the columns.
+    notes : list of str
+        What was understood beyond what the input says.
+    rejected : list of BadRow
+        Lines that are no rows.
+    whys : list of str
+        For each column, what is wrong with a VALUE that is not of its kind.
+    encoding : str or None
+        Of CSV files, if it was found out.
+    """
+
+    names: list[str]
+    notes: list[str]
+    rejected: list[BadRow]
+    whys: list[str]
+    encoding: str | None = None
+
+    def save(self, folder: Path) -> None:
+        """Put it down beside the Parquet file: from then on the table is known to be whole."""
+        write_whole(folder / "input.json", json.dumps(asdict(self)).encode())
+
+    @classmethod
+    def saved(cls, folder: Path) -> Staged | None:
+        """Return what was put down in a folder, if anything was."""
+        found = read_json(folder / "input.json")
+        if found is None:
+            return None
+        return cls(**{**found, "rejected": [BadRow(**bad) for bad in found["rejected"]]})
+
+
+@contextmanager
+def connected(folder: Path, database: Path | None = None) -> Iterator[Any]:
+    """Connect to DuckDB: in memory, spilling to a folder, with a database of the user's open."""
+    config: dict[str, Any] = {
+        "memory_limit": "2GB",
+        "temp_directory": str(folder / "spill"),
+        "autoinstall_known_extensions": False,
+        "TimeZone": "UTC",
+    }
+    connection = duckdb.connect(config=config)
+    try:
+        connection.execute("set enable_progress_bar = false")
+        if database is not None:
+            connection.execute(f"attach {quoted(database)} as given (read_only)")
+            connection.execute("use given")
+        yield connection
+    except duckdb.OutOfMemoryException:
+        raise DataError("the input does not fit into memory; leave out columns.") from None
+    except duckdb.Error as error:
+        raise DataError(_sentence(error)) from None
+    finally:
+        connection.close()
+
+
+def _sentence(error: Exception) -> str:
+    if "invalid state" in str(error):
+        return (
+            "a CSV file has lines that end in different ways (Windows and Unix), or a quote in the "
+            "middle of a value. Write it again in one way."
+        )
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    kind, _, text = lines[0].partition(": ")
+    return f"DuckDB cannot read the input: {text or kind}".rstrip(".") + "."
+
+
+def stage_query(connection: Any, sql: str, output: Path) -> Staged:
+    """Write the rows of a query."""
+    rows = f"({sql.strip().rstrip(';')})"
+    described = connection.execute(f"describe select * from {rows}").fetchall()
+    columns = [f"#{i}" for i in range(1, len(described) + 1)]
+    values = []
+    for i, (_, kind, *_) in enumerate(described):
+        kind = str(kind)
+        wanted = "double" if kind.startswith(AS_FLOAT) else "varchar" if "ENUM" in kind else ""
+        values.append(f"{f'cast({columns[i]} as {wanted})' if wanted else columns[i]} as c{i}")
+    _copy(connection, f"select {', '.join(values)} from {rows}", output)
+    return Staged([name for name, *_ in described], [], [], [])
+
+
+def stage_csv(connection: Any, csv: CsvText, reading: Reading, output: Path) -> Staged:
+    """Write the rows of CSV files, with numbers as numbers.
+
+    A value that is no number makes a bad row: the column `fault` has the number of its column.
+    """
+    said = [reading.kinds.get(name) for name in csv.names]
+    deciding = Deciding(connection, said, csv.dialect.delimiter, reading.decimal)
+    kinds, seen = deciding.kinds(f"(select * from {csv.sql()} limit {HEAD})")
+    if not seen or _stage(connection, csv, kinds, output):
+        by_head, (kinds, _) = kinds, deciding.kinds(csv.sql())
+        if not seen or kinds != by_head:
+            _stage(connection, csv, kinds, output)
+    errors = _rejects(connection)
+    if any(kind == "INVALID ENCODING" for _, _, kind, _ in errors):
+        return stage_csv(connection, csv.in_western_encoding(), reading, output)
+    notes = [
+        f"{name} {kind.mark.note}"
+        for name, kind in zip(csv.names, kinds, strict=True)
+        if kind.mark is not None and kind.mark.note
+    ]
+    whys = [kind.why(name) for name, kind in zip(csv.names, kinds, strict=True)]
+    return Staged(csv.names, [*csv.notes(), *notes], csv.rejected(errors), whys, csv.encodings[0])
+
+
+def _stage(connection: Any, csv: CsvText, kinds: list[Kind], output: Path) -> bool:
+    """Write the rows with columns of some kinds; tell whether there are values of other kinds."""
+    numbers = [i for i, kind in enumerate(kinds) if kind.mark is not None]
+    values = [f"n{i} as c{i}" if i in set(numbers) else f"c{i}" for i in range(len(kinds))]
+    converted = "".join(f", {kinds[i].number(f'c{i}')} as n{i}" for i in numbers)
+    wrong = " ".join(f"when {kinds[i].is_wrong(f'c{i}', f'n{i}')} then {i}" for i in numbers)
+    fault = f"case {wrong} end" if wrong else "cast(null as integer)"
+    connection.execute("drop table if exists reject_errors; drop table if exists reject_scans")
+    converted_rows = f"(select *{converted} from {csv.sql()})"
+    select = f"select {', '.join(values)}, {fault} as fault from {converted_rows}"
+    _copy(connection, select, output)
+    (found,) = connection.execute(
+        f"select count(fault) from read_parquet({quoted(output)})"
+    ).fetchone()
+    return bool(found)
+
+
+def _copy(connection: Any, select: str, output: Path) -> None:
+    connection.execute(f"copy ({select}) to {quoted(output)} {COPY}")
+
+
+def _rejects(connection: Any) -> list[tuple[str, int, str, str]]:
+    """Return file, line, kind and text of what DuckDB could not read."""
+    with suppress(duckdb.CatalogException):
+        return connection.execute(  # type: ignore[no-any-return]
+            "select file_path, line, error_type, error_message from reject_errors "
+            "join reject_scans using (scan_id, file_id) order by file_id, line"
+        ).fetchall()
+    return []
+
+
+def lines_of(csv: Callable[[], CsvText], rejected: list[BadRow]) -> Callable[[int], Place]:
+    """Return a function that tells the line of a row; quick if it is asked for rows in order."""
+    left_out = {(bad.file, bad.place) for bad in rejected}
+    walk: Iterator[Place] = iter(())
+    at, here = -1, Place("", "")
+
+    def line_of(row: int) -> Place:
+        nonlocal walk, at, here
+        if row < at or at < 0:
+            walk, at = csv().places(left_out), -1
+        while at < row:
+            here, at = next(walk), at + 1
+        return here
+
+    return line_of

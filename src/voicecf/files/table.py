@@ -1,0 +1,198 @@
+"""Tables in Parquet files, read part by part and any number of times."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from voicecf.errors import ColumnError, DataError, listed
+from voicecf.files.badrows import BadRow, Place
+from voicecf.files.staging import Staged
+
+__all__ = ["Chunk", "Table"]
+
+# Rows that are read at once.
+READ = 1 << 16
+# How much of a wrong value is shown.
+SHOWN = 60
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Rows that follow one another.
+
+    Attributes
+    ----------
+    table : pyarrow.Table
+    first : int
+        The number of the first row in the whole table, from 0.
+    wrong : dict of int to str
+        Rows of the chunk with a value that is not of the kind of its column, and why.
+    """
+
+    table: pa.Table
+    first: int
+    wrong: dict[int, str] = field(default_factory=dict)
+
+    def without(self, rows: Any) -> tuple[pa.Table, Any]:
+        """Return the table without some rows, and the numbers of those that are left."""
+        kept = np.ones(self.table.num_rows, dtype=np.bool_)
+        kept[list(rows)] = False
+        table = self.table if kept.all() else self.table.filter(pa.array(kept))
+        return table, self.first + np.flatnonzero(kept)
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows in Parquet files, all with the columns of the first one.
+
+    Attributes
+    ----------
+    files : list of Path
+    schema : pyarrow.Schema
+        The user's columns.
+    counts : list of int
+        Rows of each file.
+    place_of : callable
+        Tells file and line of a row.
+    stored : list of str
+        The names that the columns have in the files.
+    whys : list of str
+        For each column, what is wrong with a value that does not fit its kind; empty if the files
+        have no such values.
+    notes : list of str
+        What was understood beyond what the input says.
+    rejected : list of BadRow
+        Lines of the input that are no rows.
+    """
+
+    files: list[Path]
+    schema: pa.Schema
+    counts: list[int]
+    place_of: Callable[[int], Place]
+    stored: list[str]
+    whys: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    rejected: list[BadRow] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, files: list[Path]) -> Table:
+        """Open the user's own Parquet files."""
+        heads = [_opened(file) for file in files]
+        schema = heads[0].schema_arrow.remove_metadata()
+        for file, head in zip(files, heads, strict=True):
+            _check_columns(head.schema_arrow.remove_metadata(), schema, file, files[0])
+        counts = [head.metadata.num_rows for head in heads]
+        return cls(files, schema, counts, lambda row: _row_of(files, counts, row), schema.names)
+
+    @classmethod
+    def staged(cls, path: Path, known: Staged, place_of: Callable[[int], Place]) -> Table:
+        """Open a Parquet file with columns c0, c1, ... for the user's."""
+        head = _opened(path)
+        stored = head.schema_arrow
+        schema = pa.schema([(name, stored.field(i).type) for i, name in enumerate(known.names)])
+        counts = [head.metadata.num_rows]
+        facts = known.whys, known.notes, known.rejected
+        return cls([path], schema, counts, place_of, stored.names, *facts)
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return sum(self.counts)
+
+    def __iter__(self) -> Iterator[pa.Table]:
+        """Read the rows as tables."""
+        return (chunk.table for chunk in self.parts(READ))
+
+    def parts(self, size: int, start: int = 0) -> Iterator[Chunk]:
+        """Read the rows from number `start` on, `size` at a time, however the files divide them."""
+        held: list[pa.Table] = []
+        rows = 0
+        for table in self._tables(start):
+            while rows + table.num_rows >= size:
+                held.append(table.slice(0, size - rows))
+                yield self._chunk(held, start)
+                table, held, rows, start = table.slice(size - rows), [], 0, start + size
+            if table.num_rows:
+                held.append(table)
+                rows += table.num_rows
+        if held:
+            yield self._chunk(held, start)
+
+    def _chunk(self, tables: list[pa.Table], first: int) -> Chunk:
+        table = pa.concat_tables(tables).combine_chunks()
+        wrong: dict[int, str] = {}
+        if self.whys and table["fault"].null_count < table.num_rows:
+            faults = enumerate(table["fault"].to_pylist())
+            wrong = {row: self._why(first + row, at) for row, at in faults if at is not None}
+        columns = table.columns[: len(self.schema)]
+        return Chunk(pa.Table.from_arrays(columns, schema=self.schema), first, wrong)
+
+    def _why(self, row: int, column: int) -> str:
+        value = self.place_of(row).texts[column]
+        return self.whys[column].replace("VALUE", repr(value[:SHOWN]))
+
+    def bad_row(self, row: int, why: str) -> BadRow:
+        """Return a row as a bad one."""
+        return BadRow.at(row, self.place_of(row), why)
+
+    def _tables(self, start: int) -> Iterator[pa.Table]:
+        """Read the rows from number `start` on, in tables of various lengths."""
+        for file, count in zip(self.files, self.counts, strict=True):
+            if start < count:
+                yield from self._of_file(file, max(start, 0))
+            start -= count
+
+    def _of_file(self, file: Path, start: int) -> Iterator[pa.Table]:
+        opened = _opened(file)
+        groups = [opened.metadata.row_group(g).num_rows for g in range(opened.num_row_groups)]
+        ends = np.cumsum(groups)
+        wanted = np.flatnonzero(ends > start)
+        skipped = start - int(ends[wanted[0]] - groups[wanted[0]])
+        try:
+            for batch in opened.iter_batches(READ, row_groups=wanted.tolist()):
+                table = pa.Table.from_batches([batch]).slice(skipped)
+                skipped = max(skipped - batch.num_rows, 0)
+                yield table.select(self.stored)
+        except (pa.ArrowInvalid, OSError) as error:
+            raise DataError(f"{file} is damaged: {error}.") from None
+
+
+def _row_of(files: list[Path], counts: list[int], row: int) -> Place:
+    """Return the file of a row of the whole table, and its number there."""
+    ends = np.cumsum(counts)
+    at = int(np.searchsorted(ends, row, side="right"))
+    return Place(files[at].name, f"row {row - (ends[at] - counts[at])}")
+
+
+def _opened(file: Path) -> pq.ParquetFile:
+    try:
+        # A buffer a column instead of whole row groups, which may be as large as the file.
+        return pq.ParquetFile(file, pre_buffer=False, buffer_size=1 << 20)
+    except (pa.ArrowInvalid, OSError) as error:
+        raise DataError(f"{file} is no Parquet file, or damaged: {error}.") from None
+
+
+def _check_columns(schema: pa.Schema, wanted: pa.Schema, file: Path, first: Path) -> None:
+    """Refuse a file whose columns are not those of the first one."""
+    twice = [name for name in schema.names if schema.names.count(name) > 1]
+    if twice:
+        raise ColumnError(f"{file}: column names must differ; named twice: {listed(set(twice))}.")
+    lacking = [name for name in wanted.names if name not in schema.names]
+    if lacking or len(schema.names) != len(wanted.names):
+        more = [name for name in schema.names if name not in wanted.names]
+        what = f"lacks {listed(lacking)}" if lacking else f"also has {listed(more)}"
+        raise ColumnError(f"{file} {what}, unlike {first}; all files need the same columns.")
+    for name in wanted.names:
+        kinds = schema.field(name).type, wanted.field(name).type
+        if kinds[0] != kinds[1]:
+            raise ColumnError(
+                f"{file}: column {name!r} is of type {kinds[0]}, in {first} it is {kinds[1]}; all "
+                "files need the same types."
+            )

@@ -1,0 +1,293 @@
+"""CSV files as DuckDB reads them: encoding, delimiter, header, and the line of every row."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from voicecf.errors import ColumnError, DataError, OptionError, listed
+from voicecf.files.badrows import BadRow, Place
+
+__all__ = ["CsvText", "Dialect", "quoted"]
+
+DELIMITERS = ",;\t|"
+NEWLINES = ("\r\n", "\n", "\r")
+# Most lines above a header that are taken for a title.
+TITLE = 5
+# Characters at the beginning from which delimiter and header are told.
+LOOKED_AT = 64_000
+# Encodings that need no transcoding, as DuckDB reads them.
+UTF8 = ("utf-8", "utf8", "ascii")
+WESTERN = "cp1252"
+BOM = b"\xef\xbb\xbf"
+
+
+def quoted(text: Any) -> str:
+    """Return a text as a literal of SQL."""
+    return "'" + str(text).replace("'", "''") + "'"
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How a CSV file is laid out.
+
+    Attributes
+    ----------
+    delimiter : str
+    skip : int
+        Lines above the header.
+    names : list of str
+        As the header has them, or numbered where there is none.
+    header : bool
+        Whether there is a header.
+    newline : str
+        What ends a line.
+    """
+
+    delimiter: str
+    skip: int
+    names: list[str]
+    header: bool
+    newline: str
+
+    @classmethod
+    def of(cls, file: Path, encoding: str, delimiter: str | None) -> Dialect:
+        """Look at the beginning of a file."""
+        with opened(file, encoding) as text:
+            sample = text.read(LOOKED_AT)
+            more = bool(text.read(1))
+        lines = sample.splitlines(keepends=True)
+        if more and len(lines) > 1:
+            lines.pop()
+        if not any(line.strip() for line in lines):
+            raise DataError(f"{file.name} is empty; its first line must name the columns.")
+        delimiter = delimiter or max(DELIMITERS, key=lambda mark: _regularity(lines, mark))
+        skip, first = _first_record(lines, delimiter)
+        header = not all(_is_number(cell) for cell in first)
+        if skip and not header:
+            raise DataError(
+                f"{file.name}, line {skip + 1}: numbers, and no names of columns above them. Give "
+                "every column a name in the first line."
+            )
+        if len(first) == 1 and len(first[0]) > 200:
+            raise DataError(
+                f"{file.name} does not look like a table: no comma, semicolon, tab or bar "
+                "separates values in its lines."
+            )
+        names = first if header else [f"column {i}" for i in range(1, len(first) + 1)]
+        return cls(delimiter, skip, names, header, _newline(lines, delimiter))
+
+
+def _regularity(lines: list[str], delimiter: str) -> tuple[float, int]:
+    """Score a delimiter: the share of records that it divides alike, and into how many values."""
+    counts = Counter(len(row) for row in csv.reader(lines, delimiter=delimiter) if row)
+    width, often = max(counts.items(), key=lambda item: (item[0] > 1, item[1]))
+    return (often / sum(counts.values()), width) if width > 1 else (0.0, 1)
+
+
+def _first_record(lines: list[str], delimiter: str) -> tuple[int, list[str]]:
+    """Return how many lines are above the header, and the header."""
+    reader, before, records = csv.reader(lines, delimiter=delimiter), 0, []
+    for record in reader:
+        if record:
+            records.append((before, record))
+        before = reader.line_num
+    counts = Counter(len(record) for _, record in records)
+    width = max(counts, key=lambda width: (counts[width], width))
+    # Lines with one value above others with several are a title.
+    above = next((i for i, (_, record) in enumerate(records) if len(record) > 1), 0)
+    return records[above] if above <= TITLE and width > 1 else records[0]
+
+
+def _newline(lines: list[str], delimiter: str) -> str:
+    """Return what ends the records, which may hold other line breaks in quotes."""
+    reader = csv.reader(lines, delimiter=delimiter)
+    ends = Counter(
+        end for _ in reader for end in NEWLINES if lines[reader.line_num - 1].endswith(end)
+    )
+    return max(NEWLINES, key=lambda end: ends[end])
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return "_" not in text
+
+
+def opened(file: Path, encoding: str) -> Any:
+    """Open a text file, compressed or not."""
+    encoding = "utf-8-sig" if encoding.lower() in UTF8 else encoding
+    try:
+        if file.suffix == ".gz":
+            return gzip.open(file, "rt", encoding=encoding, newline="")
+        return file.open(encoding=encoding, newline="")
+    except LookupError:
+        raise OptionError(f"--encoding {encoding} is not known; try latin-1.") from None
+
+
+def encoding_of(file: Path, chosen: str | None) -> str:
+    """Return the encoding that a file says or seems to have."""
+    if chosen is not None:
+        return chosen
+    with (gzip.open if file.suffix == ".gz" else open)(file, "rb") as raw:
+        head = raw.read(LOOKED_AT)
+    if head.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return "utf-16"
+    if head.startswith(BOM):  # DuckDB does not see a quote behind it
+        return "utf-8-sig"
+    if b"\x00" in head:
+        raise DataError(f"{file.name} holds no text, so it is no CSV file.")
+    try:
+        head[: head.rfind(b"\n") + 1].decode()
+    except UnicodeDecodeError:
+        return WESTERN
+    return "utf-8"
+
+
+class CsvText:
+    """CSV files, all with the columns of the first one, as text columns c0, c1, ... of DuckDB.
+
+    Parameters
+    ----------
+    files : list of Path
+    folder : Path
+        Where files in other encodings than UTF-8 are written again.
+    delimiter, encoding : str, optional
+        Told from the first file if left out.
+    """
+
+    def __init__(
+        self, files: list[Path], folder: Path, delimiter: str | None, encoding: str | None
+    ) -> None:
+        if delimiter is not None and len(delimiter) != 1:
+            raise OptionError(f"--delimiter {delimiter!r} must be one character.")
+        self.files, self.folder, self.chosen = files, folder, encoding
+        self.encodings = [encoding_of(file, encoding) for file in files]
+        try:
+            self.dialect = Dialect.of(files[0], self.encodings[0], delimiter)
+            for file, used in zip(files[1:], self.encodings[1:], strict=True):
+                other = Dialect.of(file, used, self.dialect.delimiter)
+                _check_header(other.names, self.dialect.names, file, files[0])
+        except UnicodeError:
+            raise DataError(_wrong_encoding(files, self.encodings)) from None
+        self.names = list(_unique(self.dialect.names))
+
+    @cached_property
+    def paths(self) -> list[Path]:
+        """Files in UTF-8: the user's own, or copies."""
+        return [self._as_utf8(i) for i in range(len(self.files))]
+
+    def _as_utf8(self, i: int) -> Path:
+        """Return a file in UTF-8: itself, or a copy."""
+        file, encoding = self.files[i], self.encodings[i]
+        if encoding.lower() in UTF8:
+            return file
+        copy = self.folder / f"input-{i}.csv"
+        try:
+            with (
+                opened(file, encoding) as text,
+                copy.open("w", encoding="utf-8", newline="") as out,
+            ):
+                while block := text.read(1 << 22):
+                    out.write(block)
+        except UnicodeError:
+            raise DataError(_wrong_encoding([file], [encoding])) from None
+        return copy
+
+    def in_western_encoding(self) -> CsvText:
+        """Return the same files, read as Western European text; raise if the user chose another."""
+        if self.chosen is not None or WESTERN in self.encodings:
+            raise DataError(_wrong_encoding(self.files, self.encodings))
+        return CsvText(self.files, self.folder, self.dialect.delimiter, WESTERN)
+
+    def notes(self) -> Iterator[str]:
+        """Tell what was understood beyond what the files say."""
+        for encoding in dict.fromkeys(self.encodings):
+            if encoding == WESTERN and self.chosen != WESTERN:
+                yield "the text is not UTF-8 and was read as Western European (--encoding cp1252)"
+        if self.dialect.skip:
+            yield f"{self.dialect.skip} lines above the header were left out"
+        if not self.dialect.header:
+            yield "the first line holds numbers, not names: the columns were numbered"
+        elif self.names != self.dialect.names:
+            yield "some columns have no name, or that of another one: they got a number"
+
+    def sql(self) -> str:
+        """Return SQL that reads the rows; DuckDB puts lines that are none into a table."""
+        columns = ", ".join(f"c{i}: 'VARCHAR'" for i in range(len(self.names)))
+        paths = ", ".join(quoted(path) for path in self.paths)
+        filled = " or ".join(f"c{i} is not null" for i in range(len(self.names)))
+        return (
+            f"(select * from read_csv([{paths}], delim={quoted(self.dialect.delimiter)}, "
+            f"quote='\"', escape='\"', new_line={self.dialect.newline!r}, "
+            f"header={self.dialect.header}, skip={self.dialect.skip}, "
+            f"columns={{{columns}}}, auto_detect=false, allow_quoted_nulls=false, "
+            f"store_rejects=true) where {filled})"
+        )
+
+    def places(self, rejected: set[tuple[str, str]]) -> Iterator[Place]:
+        """Read the files again, and yield the line of every row; `rejected` lines are none."""
+        for file, encoding in zip(self.files, self.encodings, strict=True):
+            with opened(file, encoding) as text:
+                reader = csv.reader(text, delimiter=self.dialect.delimiter)
+                end, header = 0, self.dialect.header
+                for record in reader:
+                    line, end = end + 1, reader.line_num
+                    if line <= self.dialect.skip or not any(record):
+                        continue
+                    if header:
+                        header = False
+                    elif (file.name, f"line {line}") not in rejected:
+                        yield Place(file.name, f"line {line}", record)
+
+    def rejected(self, errors: list[tuple[str, int, str, str]]) -> list[BadRow]:
+        """Return the lines that DuckDB rejected; an error is a path, line, kind and text."""
+        names = dict(zip(map(str, self.paths), (file.name for file in self.files), strict=True))
+        whys: dict[tuple[str, int], str] = {}
+        for path, line, kind, text in errors:
+            whys.setdefault((names[path], line), _why(kind, text))
+        return [BadRow(None, file, f"line {line}", why) for (file, line), why in whys.items()]
+
+
+def _why(kind: str, text: str) -> str:
+    if kind in ("MISSING COLUMNS", "TOO MANY COLUMNS"):
+        expected, _, found = text.removeprefix("Expected Number of Columns: ").partition(" Found: ")
+        return f"{found} values where there are {expected} columns"
+    if kind == "UNQUOTED VALUE":
+        return "a quote is opened and never closed, or something follows a closing quote"
+    return text.splitlines()[0].rstrip(".")
+
+
+def _unique(names: list[str]) -> Iterator[str]:
+    """Yield the names, with a number where one is empty or there twice."""
+    seen: set[str] = set()
+    for place, name in enumerate(names, start=1):
+        text = name.strip() or f"column {place}"
+        unique, turn = text, 2
+        while unique in seen:
+            unique, turn = f"{text} ({turn})", turn + 1
+        seen.add(unique)
+        yield unique
+
+
+def _check_header(names: list[str], wanted: list[str], file: Path, first: Path) -> None:
+    if names != wanted:
+        raise ColumnError(
+            f"{file.name} has the columns {listed(names)}, {first.name} has {listed(wanted)}; all "
+            "files need the same, in the same order."
+        )
+
+
+def _wrong_encoding(files: list[Path], encodings: list[str]) -> str:
+    return (
+        f"{files[0].name} is not encoded as {encodings[0]}; give its encoding, such as --encoding "
+        "latin-1."
+    )

@@ -1,0 +1,71 @@
+"""How answers are written: one Parquet or CSV file, or a folder of them, part by part."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.csv as pacsv
+import pyarrow.parquet as pq
+
+__all__ = ["Writer", "flush"]
+
+
+class Writer:
+    """Writes parts of one schema, one after the other.
+
+    Parameters
+    ----------
+    path : Path
+        The file or folder to write.
+    schema : pyarrow.Schema
+    kind : "parquet", "csv" or "tsv"
+    several : bool
+        Whether the path is a folder, with a file for each part: part-00000.parquet and so on.
+    """
+
+    def __init__(self, path: Path, schema: pa.Schema, kind: str, several: bool) -> None:
+        self.path, self.schema, self.kind, self.several = path, schema, kind, several
+        self.count = 0
+        if several:
+            path.mkdir()
+        self.file = None if several else self._opened(path)
+
+    def _opened(self, path: Path) -> Any:
+        if self.kind == "parquet":
+            # A dictionary of measured numbers is as long as they are, and takes most of the time.
+            repeated = [field.name for field in self.schema if not pa.types.is_floating(field.type)]
+            return pq.ParquetWriter(
+                path, self.schema, use_dictionary=repeated, compression="snappy"
+            )
+        options = pacsv.WriteOptions(delimiter="\t" if self.kind == "tsv" else ",")
+        return pacsv.CSVWriter(path, self.schema, write_options=options)
+
+    def write(self, part: pa.RecordBatch) -> None:
+        """Write a part: a row group, some lines, or a file."""
+        file = self.file or self._opened(self.path / f"part-{self.count:05d}.{self.kind}")
+        if part.num_rows:
+            file.write_batch(part)
+        self.count += 1
+        if self.several:
+            file.close()
+
+    def close(self) -> None:
+        """Complete what was written, and put it on the disk."""
+        if self.several and not self.count:
+            self.write(pa.RecordBatch.from_pylist([], schema=self.schema))
+        if self.file is not None:
+            self.file.close()
+        for path in sorted(self.path.iterdir()) if self.several else [self.path]:
+            flush(path)
+
+
+def flush(path: Path) -> None:
+    """Put a file on the disk."""
+    opened = os.open(path, os.O_RDWR)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)
