@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from voicecf.errors import VoiceError
+from voicecf.saving.whole import sync_folder, write_whole
 
 __all__ = ["BusyError", "FullError", "Journal", "OutputError", "locked", "write_whole"]
 
@@ -103,32 +104,6 @@ def room_for(folder: Path, needed: int, goes_on: str) -> Iterator[None]:
             f"the disk is full: the next part needs {needed:,} bytes in {folder}, and {free:,} are "
             f"free. Make room and run the same command again: {goes_on}."
         ) from None
-
-
-def write_whole(path: Path, content: Any) -> None:
-    """Write a file so that it is there whole, on the disk, or not at all."""
-    half = path.with_name(path.name + ".half")
-    try:
-        with half.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        half.replace(path)
-    except OSError:
-        with suppress(OSError):
-            half.unlink()
-        raise
-    sync_folder(path.parent)
-
-
-def sync_folder(folder: Path) -> None:
-    """Put the names in a folder on the disk."""
-    with suppress(OSError):  # a system that has no such thing
-        opened = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(opened)
-        finally:
-            os.close(opened)
 
 
 def read_json(path: Path) -> Any:
