@@ -80,9 +80,7 @@ def learned_of(parts: dict[str, Any]) -> Learned:
         space._template = _sample(parts["sample"], arrays, len(space.sources))
     bounds = DefaultBounds(arrays["lo"], arrays["hi"], (arrays["low"], arrays["high"]))
     fields = {name: arrays[name] for name in OF_LEARNED}
-    learned = Learned(
-        model, clustering, space, bounds=bounds, members=members, **fields, **options
-    )
+    learned = Learned(model, clustering, space, bounds=bounds, members=members, **fields, **options)
     _try_one_row(learned)
     return learned
 

@@ -1,7 +1,7 @@
-"""Objects as files of skops: a zip archive of `schema.json`, a tree of nodes, and of its arrays.
+"""Objects as members of a zip archive of skops: `schema.json`, a tree of nodes, and its arrays.
 
-Every node is compared with the list of trusted types, when a file is written and before one is
-read; skops compares once more.
+Every node is compared with the list of trusted types, before a file is written and before skops,
+which compares once more, makes anything of it.
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ from __future__ import annotations
 import json
 import sys
 import zipfile
+from collections.abc import Iterator
 from hashlib import sha256
 from io import BytesIO
-from math import prod
 from typing import Any
 from warnings import catch_warnings, simplefilter
 
@@ -25,52 +25,42 @@ from voicecf.errors import SavingError
 from voicecf.saving.trusted import public_module, trusted
 
 SCHEMA = "schema.json"
-# Bytes of memory that loading a file may take, and how many it takes for a byte of its schema and
-# for a byte of its arrays, at worst.
+# Bytes of memory that loading may take, and at worst takes for each byte of the schema and of the
+# arrays.
 MEMORY, OF_SCHEMA, OF_ARRAYS = 1 << 30, 48, 4
-MOST_MEMBERS, DEEPEST, CHUNK = 1 << 14, 200, 1 << 20
-# Kinds of numpy dtype that are plain bytes.
-PLAIN_KINDS = "biufcmMSU"
-LAST_CHARACTER = 0x10FFFF
+MOST_MEMBERS, DEEPEST, CHUNK = 1 << 14, 100, 1 << 20
 # Keys of nodes that are no part of the path to a value.
 STRUCTURE = ("content", "key_types", "shape")
+LAST_CHARACTER = 0x10FFFF
 
 
 def dumped(value: Any, name: str) -> dict[str, bytes]:
-    """Return the members of an archive; `name` is what errors call the value.
-
-    They depend on what the value holds alone: arrays are named by a digest of their content.
-    """
+    """Return members that depend on a value alone; `name` is what errors call it."""
     from skops import io  # takes half a second
 
     try:
         archive = zipfile.ZipFile(BytesIO(io.dumps(_plain(value))))
-    except RecursionError:
-        raise SavingError(f"{name} is nested too deeply, or holds itself; flatten it.") from None
     except Exception as error:  # skops has many for what it cannot store
-        raise SavingError(f"{name} has a part that cannot be saved: {error!s:.200}") from error
-    contents = {member: archive.read(member) for member in archive.namelist()}
-    names = {n: f"{sha256(c).hexdigest()}.{n.rpartition('.')[2]}" for n, c in contents.items()}
-    schema = json.loads(contents.pop(SCHEMA), object_hook=lambda node: _portable(node, names))
+        raise SavingError(
+            f"{name} has a part that cannot be saved: {type(error).__name__}: {error!s:.200}"
+        ) from error
+    arrays = {member: archive.read(member) for member in archive.namelist()}
+    names = {n: f"{sha256(c).hexdigest()}.{n.rpartition('.')[2]}" for n, c in arrays.items()}
+    schema = json.loads(arrays.pop(SCHEMA), object_hook=lambda node: _portable(node, names))
     del schema["_skops_version"]
-    check_nodes(schema, name)
-    text = json.dumps(schema, sort_keys=True).encode("ascii")
-    members = {SCHEMA: text, **{names[n]: content for n, content in contents.items()}}
+    set(_trusted_names(schema, name))
+    members = {SCHEMA: json.dumps(schema).encode("ascii")}
+    members |= {names[member]: content for member, content in arrays.items()}
     _check_size({member: len(content) for member, content in members.items()})
     return members
 
 
 def _plain(value: Any) -> Any:
-    """Return a copy without what no file holds: random generators, columns of pandas, open files.
-
-    Seeds are kept, as any number.
-    """
+    """Return a copy without random generators, and with arrays in place of pandas columns."""
     if isinstance(value, (np.random.RandomState, np.random.Generator)):
-        return None  # fitting has used it up
+        return None  # fitting has used it up; a seed is a number, which is kept
     if nw.dependencies.is_pandas_index(value) or nw.dependencies.is_into_series(value):
         return np.asarray(value)  # as whoever reads them does
-    if type(value) is np.memmap:
-        return np.array(value, subok=False)
     if type(value) in (list, tuple):
         return type(value)(map(_plain, value))
     if type(value) is dict:
@@ -79,11 +69,11 @@ def _plain(value: Any) -> Any:
         copied = type(value).__new__(type(value))
         vars(copied).update(_plain(vars(value)))
         return copied
-    return value
+    return np.array(value) if type(value) is np.memmap else value
 
 
 def _portable(node: dict[str, Any], names: dict[str, str]) -> dict[str, Any]:
-    """Replace in a node what depends on the process: addresses, and modules that import others."""
+    """Replace in a node what depends on the process: addresses, and where a function was found."""
     if isinstance(node.get("__id__"), int):
         del node["__id__"]
     if isinstance(node.get("file"), str):
@@ -94,46 +84,48 @@ def _portable(node: dict[str, Any], names: dict[str, str]) -> dict[str, Any]:
     return node
 
 
-def check_nodes(part: Any, place: str, depth: int = 0) -> None:
-    """Raise SavingError, with its place, for a node that is not of a trusted type."""
+def _trusted_names(part: Any, place: str, depth: int = 0) -> Iterator[str]:
+    """Yield the types that nodes name; raise SavingError at the place of one that is not trusted.
+
+    A node with an address, by which skops would read it from several places, is not read either.
+    """
     if depth > DEEPEST:
-        raise SavingError(f"{place:.200} is nested too deeply, or holds itself; flatten it.")
+        raise SavingError(f"{place:.80} is nested too deeply.")
     if isinstance(part, dict) and "__loader__" in part:
         kind, name = str(part["__loader__"]), f"{part['__module__']}.{part['__class__']}"
-        if name not in trusted().get(kind, ()):
-            raise _refusal(place, kind, name)
         text = part["content"].lstrip() if kind == "JsonNode" else ""
-        if "__id__" in part or text.startswith(("[", "{")):
-            raise SavingError(f"{place:.200} is written in a way that voicecf does not use.")
+        if name not in trusted(kind) or "__id__" in part or text.startswith(("[", "{")):
+            raise _refusal(place, kind, name)
+        yield name
     if isinstance(part, dict):
         for key, inner in part.items():
-            check_nodes(inner, place if key in STRUCTURE else f"{place}.{key}", depth + 1)
+            at = place if key in STRUCTURE else f"{place}.{key}"
+            yield from _trusted_names(inner, at, depth + 1)
     elif isinstance(part, list):
         for i, inner in enumerate(part):
-            check_nodes(inner, f"{place}[{_step_name(inner) or i}]", depth + 1)
+            yield from _trusted_names(inner, f"{place}[{_step_name(inner) or i}]", depth + 1)
 
 
 def _step_name(node: Any) -> str:
     """Return the name of a step, in quotes, if a node is a pair of a name and an estimator."""
     pair = node.get("content") if isinstance(node, dict) else None
-    named = isinstance(pair, list) and len(pair) > 1 and pair[0].get("__loader__") == "JsonNode"
-    return pair[0]["content"] if named and pair[0]["content"].startswith('"') else ""
+    first = pair[0].get("content") if isinstance(pair, list) and len(pair) > 1 else None
+    return first if isinstance(first, str) and first.startswith('"') else ""
 
 
 def _refusal(place: str, kind: str, name: str) -> SavingError:
     """Say what cannot be saved or loaded, and what could be in its place."""
+    remedy = (
+        "Saved are scikit-learn's pipelines, scalers, encoders, imputers, PCA, selectors and "
+        "k-means, SHARK, numbers, text, arrays and lists of these. Of a model of your own, the "
+        "centroids are enough: VoICE.from_centers(model.cluster_centers_)."
+    )
     if kind == "FunctionNode":
-        return SavingError(
-            f"{place:.200} is the function {name!r:.80}: a file of code is not safe to load. Use a "
-            "function of numpy by its name, such as FunctionTransformer(np.log1p, "
+        remedy = (
+            "Use a function of numpy by its name, such as FunctionTransformer(np.log1p, "
             "inverse_func=np.expm1)."
         )
-    return SavingError(
-        f"{place:.200} is a {name:.80}, which is not known to be safe to load. Saved are "
-        "scikit-learn's pipelines, scalers, encoders, imputers, PCA, selectors and k-means, SHARK, "
-        "numbers, text, arrays and lists of these. Of a model of your own, the centroids are "
-        "enough: VoICE.from_centers(model.cluster_centers_)."
-    )
+    return SavingError(f"{place:.200} is {name!r:.80}, which is not safe to load. {remedy}")
 
 
 def read_members(archive: zipfile.ZipFile) -> dict[str, bytes]:
@@ -147,11 +139,9 @@ def read_members(archive: zipfile.ZipFile) -> dict[str, bytes]:
     for info in infos:
         if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
             raise SavingError("it is packed in a way that voicecf does not use.")
-        # By chunks, so that no more than the checked size is ever unpacked.
         with archive.open(info) as member:
+            # By chunks, so that no more than the checked size is ever unpacked.
             contents[info.filename] = b"".join(iter(lambda: member.read(CHUNK), b""))
-        if len(contents[info.filename]) != info.file_size:
-            raise SavingError("it is cut short. Copy or save it again.")
     return contents
 
 
@@ -159,21 +149,16 @@ def loaded(members: dict[str, bytes]) -> Any:
     """Return the object in the members of an archive."""
     from skops import io
 
-    try:
-        schema = json.loads(members[SCHEMA])
-        check_nodes(schema, "it")
+    names = set(_trusted_names(json.loads(members[SCHEMA]), "it"))
+    checked = BytesIO()
+    with zipfile.ZipFile(checked, "w") as archive:
         for name, content in members.items():
             if name.endswith(".npy"):
-                _check_array(content)
-        checked = BytesIO()
-        with zipfile.ZipFile(checked, "w") as archive:
-            for name, content in members.items():
-                archive.writestr(name, content)
-        with catch_warnings():
-            simplefilter("ignore", InconsistentVersionWarning)  # voicecf has its own
-            return io.load(checked, trusted=sorted(set().union(*trusted().values())))
-    except RecursionError:
-        raise SavingError("it is nested too deeply.") from None
+                _check_array(npy.read_array(BytesIO(content), allow_pickle=False))
+            archive.writestr(name, content)
+    with catch_warnings():
+        simplefilter("ignore", InconsistentVersionWarning)  # voicecf has its own
+        return io.load(checked, trusted=sorted(names))
 
 
 def _check_size(sizes: dict[str, int]) -> None:
@@ -185,20 +170,13 @@ def _check_size(sizes: dict[str, int]) -> None:
         )
 
 
-def _check_array(content: bytes) -> None:
-    """Refuse an array that is not as long as it says, or whose bytes mean nothing."""
-    stream = BytesIO(content)
-    read = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
-    shape, _, dtype = read[npy.read_magic(stream)](stream)
-    if dtype.kind not in PLAIN_KINDS or dtype.names or dtype.subdtype:
-        raise SavingError(f"it has an array of dtype {dtype!s:.80}, which voicecf does not load.")
-    if prod(shape) * dtype.itemsize != len(content) - stream.tell() or prod(shape) > MEMORY:
-        raise SavingError("it has an array that is longer or shorter than it says.")
-    flat: Any = np.ndarray(prod(shape), dtype, content, stream.tell())
-    # numpy trusts the bytes of truth values and of characters.
-    if dtype.kind == "b" and flat.view(np.uint8).max(initial=0) > 1:
-        raise SavingError("it has an array of truth values that are neither true nor false.")
-    if dtype.kind == "U" and dtype.itemsize:
-        codes = flat.view(np.dtype(np.uint32).newbyteorder(dtype.byteorder))
-        if codes.max(initial=0) > LAST_CHARACTER:
-            raise SavingError("it has an array of text with bytes that are no characters.")
+def _check_array(array: Any) -> None:
+    """Refuse bytes that are no numbers, truth values or characters: numpy believes them."""
+    codes, highest = np.empty(0), 0
+    if array.dtype.kind == "b":
+        codes, highest = array.ravel().view(np.uint8), 1
+    elif array.dtype.kind == "U" and array.size and array.itemsize:
+        native = np.dtype(np.uint32).newbyteorder(array.dtype.byteorder)
+        codes, highest = array.ravel().view(native), LAST_CHARACTER
+    if array.dtype.kind not in "biufcmMSU" or codes.max(initial=0) > highest:
+        raise SavingError(f"it has an array of {array.dtype!s:.40} that voicecf does not load.")

@@ -28,7 +28,7 @@ HEAD, LONGEST_HEAD = "voicecf.json", 1 << 12
 
 
 class Saved:
-    """Base class of what has methods `save` and `load`."""
+    """Methods `save` and `load`."""
 
     def save(self, path: Any) -> None:
         """Write this to one plain file, without pickle; see `voicecf.saving.save`."""
@@ -57,7 +57,7 @@ def save(fitted: Any, path: Any) -> None:
     Raises
     ------
     SavingError
-        If a part is of a class or a function that could not be loaded safely; it names the part.
+        If a part could not be loaded safely, such as a function; it names the part.
 
     Examples
     --------
@@ -73,12 +73,8 @@ def save(fitted: Any, path: Any) -> None:
     target = Path(os.fsdecode(path))
     if target.exists() and not target.is_file():
         raise SavingError(f"{str(target)!r} is a folder or a device; give the path of a file.")
-    head = {
-        "format": FORMAT,
-        "version": VERSION,
-        "voicecf": version("voicecf"),
-        "scikit-learn": sklearn.__version__,
-    }
+    versions = {"voicecf": version("voicecf"), "scikit-learn": sklearn.__version__}
+    head = {"format": FORMAT, "version": VERSION, **versions}
     content = BytesIO()
     with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, member in {HEAD: json.dumps(head), **_members(fitted)}.items():
@@ -102,7 +98,7 @@ def digest(fitted: Any) -> str:
         _members(fitted)[SCHEMA],
         object_hook=lambda node: {key: node[key] for key in node if key != "_n_threads"},
     )
-    return sha256(json.dumps(content, sort_keys=True).encode("ascii")).hexdigest()
+    return sha256(json.dumps(content).encode("ascii")).hexdigest()
 
 
 def _members(fitted: Any) -> dict[str, bytes]:
@@ -132,23 +128,18 @@ def load(path: Any, *, expected: type[T] = object) -> T:  # type: ignore[assignm
     Returns
     -------
     object
-        It answers as the saved one did, bit for bit. Generators of random numbers are not saved,
-        except for seeds.
+        It answers as the saved one did, bit for bit. Random generators are not saved; seeds are.
 
     Raises
     ------
     SavingError
-        If this is no such file, or it is damaged, too large, or of another format version.
-
-    Warns
-    -----
-    VersionWarning
-        If it was written under another version of scikit-learn.
+        If this is no such file, or it is damaged, too large, or of another format version. Another
+        version of scikit-learn gives a VersionWarning.
     """
     name = os.fsdecode(path)
     with open(name, "rb") as file:
         try:
-            head, root = _read(file)
+            written_under, root = _read(file)
         except SavingError as error:
             raise SavingError(f"cannot load {name!r}: {error}") from None
         except ImportError:  # of a library of frames, which the message names
@@ -162,9 +153,9 @@ def load(path: Any, *, expected: type[T] = object) -> T:  # type: ignore[assignm
         raise SavingError(
             f"{name!r} holds a {type(root).__name__}, no {expected.__name__}; use voicecf.load."
         )
-    if head["scikit-learn"] != sklearn.__version__:
+    if written_under != sklearn.__version__:
         warn(
-            f"{name!r} was saved under scikit-learn {head['scikit-learn']!s:.20}; this is "
+            f"{name!r} was saved under scikit-learn {written_under:.20}; this is "
             f"{sklearn.__version__}. Its models may answer differently: compare a few, or fit and "
             "save again.",
             VersionWarning,
@@ -183,32 +174,26 @@ def load_explainer(path: Any) -> Any:
     return found
 
 
-def _read(file: IO[bytes]) -> tuple[dict[str, Any], Any]:
-    """Return the head of a file and the object in it."""
+def _read(file: IO[bytes]) -> tuple[str, Any]:
+    """Return the version of scikit-learn that a file was written under, and the object in it."""
     if file.read(4) != b"PK\x03\x04":
         raise SavingError("it is no file of voicecf. Explainers are saved by explainer.save(path).")
     with zipfile.ZipFile(file) as archive:
-        head = _read_head(archive)
+        head: Any = {}
+        if HEAD in archive.namelist():
+            with archive.open(HEAD) as member:
+                head = json.loads(member.read(LONGEST_HEAD))
+        if head.get("format") != FORMAT:
+            raise SavingError("it is a zip archive, but none of voicecf's.")
+        if head["version"] != VERSION:
+            raise SavingError(
+                f"it is of format {head['version']!s:.20}, written by voicecf "
+                f"{head['voicecf']!s:.20}; this voicecf reads format {VERSION}. Load it with that "
+                "voicecf, or fit and save again."
+            )
         root = loaded(read_members(archive))
     check_estimators(root)
-    if not isinstance(root, dict):
-        return head, root
-    name = root.pop("explainer")
-    return head, getattr(import_module(EXPLAINERS[name]), name)._of_parts(**root)
-
-
-def _read_head(archive: zipfile.ZipFile) -> dict[str, Any]:
-    """Return what a file says of itself; raise if it is of another format."""
-    head: Any = None
-    if HEAD in archive.namelist():
-        with archive.open(HEAD) as member:
-            head = json.loads(member.read(LONGEST_HEAD))
-    if not isinstance(head, dict) or head.get("format") != FORMAT:
-        raise SavingError("it is a zip archive, but none of voicecf's.")
-    number, writer, _ = (str(head[key])[:20] for key in ("version", "voicecf", "scikit-learn"))
-    if number != str(VERSION):
-        raise SavingError(
-            f"it is of format {number}, written by voicecf {writer}; this voicecf reads format "
-            f"{VERSION}. Load it with that voicecf, or fit and save again."
-        )
-    return head
+    if isinstance(root, dict):
+        name = root.pop("explainer")
+        root = getattr(import_module(EXPLAINERS[name]), name)._of_parts(**root)
+    return str(head["scikit-learn"]), root

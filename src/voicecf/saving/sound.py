@@ -1,8 +1,9 @@
-"""Checks of estimators from a file, of which compiled code would believe anything."""
+"""Checks of estimators from a file whose compiled code believes any shape and position."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -12,28 +13,36 @@ from sklearn.preprocessing import OneHotEncoder
 from voicecf.errors import SavingError
 
 
-def check_estimators(value: Any) -> None:
-    """Raise SavingError if an estimator anywhere in a value could make compiled code misread.
-
-    Other wrong values are errors of scikit-learn when they are used.
-    """
-    if isinstance(value, BaseEstimator):
-        check_estimators(vars(value))
-        if "cluster_centers_" in vars(value):
-            _check_centers(value)
-        if isinstance(value, OneHotEncoder) and "categories_" in vars(value):
-            _check_codes(value)
-    elif isinstance(value, (dict, list, tuple, np.ndarray)):
-        objects = value.ravel() if isinstance(value, np.ndarray) and value.dtype == object else ()
-        parts = value.values() if isinstance(value, dict) else value
-        for part in objects if isinstance(value, np.ndarray) else parts:
-            check_estimators(part)
-
-
 def need(holds: Any, what: str) -> None:
     """Raise SavingError unless something holds."""
     if not holds:
         raise SavingError(f"its {what:.80} does not fit the rest. Fit and save again.")
+
+
+def check_estimators(value: Any) -> None:
+    """Raise SavingError if compiled code could misread memory for an estimator in a value.
+
+    Other wrong values are errors of scikit-learn when they are used.
+    """
+    for estimator in _within(value):
+        if "cluster_centers_" in vars(estimator):
+            _check_centers(estimator)
+        if isinstance(estimator, OneHotEncoder) and "categories_" in vars(estimator):
+            _check_codes(estimator)
+
+
+def _within(value: Any) -> Iterator[Any]:
+    """Yield all estimators in a value."""
+    if isinstance(value, BaseEstimator):
+        yield value
+        value = vars(value)
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, np.ndarray) and value.dtype == object:
+        value = value.ravel().tolist()
+    if isinstance(value, (list, tuple)):
+        for part in value:
+            yield from _within(part)
 
 
 def _check_centers(model: Any) -> None:
@@ -50,10 +59,10 @@ def _check_centers(model: Any) -> None:
 def _check_codes(encoder: Any) -> None:
     """Check that the code of every level is one of the encoder's columns."""
     counts = [len(levels) for levels in encoder.categories_]
-    groups = getattr(encoder, "_default_to_infrequent_mappings", None) or [None] * len(counts)
-    dropped = encoder._drop_idx_after_grouping
-    drops = [None] * len(counts) if dropped is None else list(dropped)
-    columns = zip(counts, groups, drops, encoder._n_features_outs, strict=True)
+    none = [None] * len(counts)
+    groups = getattr(encoder, "_default_to_infrequent_mappings", None) or none
+    dropped = none if encoder._drop_idx_after_grouping is None else encoder._drop_idx_after_grouping
+    columns = zip(counts, groups, dropped, encoder._n_features_outs, strict=True)
     for count, group, drop, width in columns:
         codes = np.arange(count) if group is None else np.asarray(group)
         within = width + (drop is not None)

@@ -14,16 +14,6 @@ def write_whole(path: Path, content: Any) -> None:
     """Write bytes to a file that is replaced in one step, once all of them are on the disk.
 
     Until then the file at `path` stays as it was. Links are followed, and permissions are kept.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> from voicecf.saving.whole import write_whole
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write_whole(Path(folder) / "a.txt", b"all of it")
-    ...     (Path(folder) / "a.txt").read_bytes()
-    b'all of it'
     """
     target = Path(os.path.realpath(path))
     half = target.with_name(f"{target.name}.{token_hex(4)}.half")
