@@ -27,7 +27,7 @@ from voicecf.saving.trusted import public_module, trusted
 SCHEMA = "schema.json"
 # Bytes of memory that loading may take, and at worst takes for each byte of the schema and of the
 # arrays.
-MEMORY, OF_SCHEMA, OF_ARRAYS = 1 << 30, 48, 4
+MEMORY, OF_SCHEMA, OF_ARRAYS = 1 << 30, 48, 5
 MOST_MEMBERS, DEEPEST, CHUNK = 1 << 14, 100, 1 << 20
 # Keys of nodes that are no part of the path to a value.
 STRUCTURE = ("content", "key_types", "shape")
