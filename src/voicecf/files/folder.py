@@ -15,7 +15,8 @@ from typing import Any
 from voicecf.errors import VoiceError
 from voicecf.saving.whole import sync_folder, write_whole
 
-__all__ = ["BusyError", "FullError", "Journal", "OutputError", "locked", "write_whole"]
+__all__ = ["BusyError", "FullError", "Journal", "OutputError", "locked", "sync_folder",
+           "write_whole"]  # fmt: skip
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 

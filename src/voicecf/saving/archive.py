@@ -25,8 +25,7 @@ from voicecf.errors import SavingError
 from voicecf.saving.trusted import public_module, trusted
 
 SCHEMA = "schema.json"
-# Bytes of memory that loading may take, and at worst takes for each byte of the schema and of the
-# arrays.
+# Bytes of memory that loading may take, and takes at worst for a byte of the schema, of the arrays.
 MEMORY, OF_SCHEMA, OF_ARRAYS = 1 << 30, 48, 5
 MOST_MEMBERS, DEEPEST, CHUNK = 1 << 14, 100, 1 << 20
 # Keys of nodes that are no part of the path to a value.
@@ -57,19 +56,20 @@ def dumped(value: Any, name: str) -> dict[str, bytes]:
 
 def _plain(value: Any) -> Any:
     """Return a copy without random generators, and with arrays in place of pandas columns."""
+    kind: Any = type(value)
     if isinstance(value, (np.random.RandomState, np.random.Generator)):
         return None  # fitting has used it up; a seed is a number, which is kept
     if nw.dependencies.is_pandas_index(value) or nw.dependencies.is_into_series(value):
         return np.asarray(value)  # as whoever reads them does
-    if type(value) in (list, tuple):
-        return type(value)(map(_plain, value))
-    if type(value) is dict:
+    if kind in (list, tuple):
+        return kind(map(_plain, value))
+    if kind is dict:
         return {key: _plain(part) for key, part in value.items()}
     if isinstance(value, BaseEstimator):
-        copied = type(value).__new__(type(value))
+        copied = kind.__new__(kind)
         vars(copied).update(_plain(vars(value)))
         return copied
-    return np.array(value) if type(value) is np.memmap else value
+    return np.array(value) if kind is np.memmap else value
 
 
 def _portable(node: dict[str, Any], names: dict[str, str]) -> dict[str, Any]:
@@ -116,15 +116,11 @@ def _step_name(node: Any) -> str:
 def _refusal(place: str, kind: str, name: str) -> SavingError:
     """Say what cannot be saved or loaded, and what could be in its place."""
     remedy = (
-        "Saved are scikit-learn's pipelines, scalers, encoders, imputers, PCA, selectors and "
-        "k-means, SHARK, numbers, text, arrays and lists of these. Of a model of your own, the "
-        "centroids are enough: VoICE.from_centers(model.cluster_centers_)."
+        "Use a function of numpy: FunctionTransformer(np.log1p, inverse_func=np.expm1)."
+        if kind == "FunctionNode"
+        else "Use the steps that VoICE explains, and numbers, text, arrays and lists. Of a model "
+        "of your own, the centroids are enough: VoICE.from_centers(model.cluster_centers_)."
     )
-    if kind == "FunctionNode":
-        remedy = (
-            "Use a function of numpy by its name, such as FunctionTransformer(np.log1p, "
-            "inverse_func=np.expm1)."
-        )
     return SavingError(f"{place:.200} is {name!r:.80}, which is not safe to load. {remedy}")
 
 

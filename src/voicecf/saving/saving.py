@@ -41,10 +41,7 @@ class Saved:
 
 
 def save(fitted: Any, path: Any) -> None:
-    """Write an explainer, or a pipeline, to a file.
-
-    The file at `path` is replaced in one step when the new one is complete; until then it stays as
-    it was.
+    """Write an explainer, or a pipeline, to a file, which is replaced in one step.
 
     Parameters
     ----------
@@ -77,7 +74,7 @@ def save(fitted: Any, path: Any) -> None:
     head = {"format": FORMAT, "version": VERSION, **versions}
     content = BytesIO()
     with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, member in {HEAD: json.dumps(head), **_members(fitted)}.items():
+        for name, member in {HEAD: json.dumps(head).encode(), **_members(fitted)}.items():
             archive.writestr(name, member)
     write_whole(target, content.getbuffer())
 
@@ -140,10 +137,10 @@ def load(path: Any, *, expected: type[T] = object) -> T:  # type: ignore[assignm
     with open(name, "rb") as file:
         try:
             written_under, root = _read(file)
+        except ImportError:  # there is no library of frames: the message names them
+            raise
         except SavingError as error:
             raise SavingError(f"cannot load {name!r}: {error}") from None
-        except ImportError:  # of a library of frames, which the message names
-            raise
         except Exception as error:  # a damaged file can fail in any way that its readers can
             raise SavingError(
                 f"cannot load {name!r}: it is damaged, or was not written by voicecf "
