@@ -217,6 +217,32 @@ def test_codes_beyond_the_columns_of_an_encoder_are_refused(options, name, chang
         load(tmp_path / "x")
 
 
+@pytest.mark.parametrize("levels", [[5.0, 1.0], [np.nan, 1.0], np.array([5, 1], dtype=object)])
+def test_numbers_that_bisection_would_not_find_are_refused_as_levels(levels, tmp_path):
+    encoder = OneHotEncoder().fit([[1.0], [5.0]])
+    encoder.categories_ = [np.asarray(levels)]
+    save(encoder, tmp_path / "x")
+    with pytest.raises(SavingError, match="OneHotEncoder does not fit"):
+        load(tmp_path / "x")
+
+
+def test_groups_of_levels_that_are_not_in_use_do_not_count(tmp_path):
+    encoder = OneHotEncoder().fit([[1.0], [5.0]])
+    encoder._default_to_infrequent_mappings, encoder._n_features_outs = [np.array([0, 0])], [1]
+    save(encoder, tmp_path / "x")
+    with pytest.raises(SavingError, match="OneHotEncoder does not fit"):
+        load(tmp_path / "x")
+
+
+@pytest.mark.parametrize("name", ["predict", "fit", "_distance_formula", "_validate_params"])
+def test_nothing_takes_the_place_of_a_method(name, tmp_path):
+    model = SHARK(3, n_init=2, random_state=0).fit(X)
+    vars(model)[name] = np.exp
+    save(model, tmp_path / "x")
+    with pytest.raises(SavingError, match=rf"SHARK\.{name} does not fit"):
+        load(tmp_path / "x")
+
+
 @pytest.mark.parametrize("attribute", ["cluster_centers_", "feature_weights_", "n_features_in_"])
 @pytest.mark.parametrize("model", [kmeans(), SHARK(3, n_init=2, random_state=0)])
 def test_centroids_of_another_width_than_the_rows_are_refused(model, attribute, tmp_path):

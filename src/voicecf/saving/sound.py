@@ -25,6 +25,8 @@ def check_estimators(value: Any) -> None:
     Other wrong values are errors of scikit-learn when they are used.
     """
     for estimator in _within(value):
+        for name in vars(estimator):
+            need(not hasattr(type(estimator), name), f"{type(estimator).__name__}.{name}")
         if "cluster_centers_" in vars(estimator):
             _check_centers(estimator)
         if isinstance(estimator, OneHotEncoder) and "categories_" in vars(estimator):
@@ -58,14 +60,19 @@ def _check_centers(model: Any) -> None:
 
 def _check_codes(encoder: Any) -> None:
     """Check that the code of every level is one of the encoder's columns."""
-    counts = [len(levels) for levels in encoder.categories_]
-    none = [None] * len(counts)
-    groups = getattr(encoder, "_default_to_infrequent_mappings", None) or none
+    none = [None] * len(encoder.categories_)
+    groups = encoder._default_to_infrequent_mappings if encoder._infrequent_enabled else none
     dropped = none if encoder._drop_idx_after_grouping is None else encoder._drop_idx_after_grouping
-    columns = zip(counts, groups, dropped, encoder._n_features_outs, strict=True)
-    for count, group, drop, width in columns:
-        codes = np.arange(count) if group is None else np.asarray(group)
+    columns = zip(encoder.categories_, groups, dropped, encoder._n_features_outs, strict=True)
+    for levels, group, drop, width in columns:
+        codes = np.arange(len(levels)) if group is None else np.asarray(group)
         within = width + (drop is not None)
-        need(codes.shape == (count,) and codes.dtype.kind == "i", "OneHotEncoder")
-        need((codes >= 0).all() and (codes < within).all(), "OneHotEncoder")
+        sound = codes.shape == (len(levels),) and codes.dtype.kind == "i" and _searchable(levels)
+        need(sound and (codes >= 0).all() and (codes < within).all(), "OneHotEncoder")
         need(drop is None or 0 <= drop < within, "OneHotEncoder")
+
+
+def _searchable(levels: Any) -> bool:
+    """Tell whether bisection, which scikit-learn uses for numbers, finds no level past the last."""
+    numbers = np.asarray(levels.tolist())
+    return numbers.dtype.kind not in "biuf" or np.array_equal(np.sort(numbers), numbers, True)
