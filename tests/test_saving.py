@@ -400,6 +400,11 @@ def test_columns_and_series_of_pandas_are_saved_as_arrays(path):
     assert same_bits(loaded[1], series.to_numpy())
 
 
+def test_missing_values_of_pandas_are_kept(path):
+    imputer = SimpleImputer(missing_values=pd.NA, strategy="most_frequent")
+    assert again(imputer, path).missing_values is pd.NA
+
+
 def test_the_head_tells_format_and_versions(path):
     save(StandardScaler().fit(NUMBERS), path)
     with zipfile.ZipFile(path) as archive:

@@ -78,6 +78,8 @@ def _portable(node: dict[str, Any], names: dict[str, str]) -> dict[str, Any]:
         del node["__id__"]
     if isinstance(node.get("file"), str):
         node["file"] = names[node["file"]]
+    if node.get("__class__") == "NAType":  # the one object of its class, so a name is enough
+        return {"__class__": "NA", "__module__": "pandas", "__loader__": "FunctionNode"}
     if node.get("__loader__") == "FunctionNode":
         found = getattr(sys.modules.get(node["__module__"]), node["__class__"], None)
         node["__module__"] = public_module(found) or node["__module__"]

@@ -59,6 +59,8 @@ EXPLAINERS = {"VoICE": "voicecf.voice", "CFCLUST": "voicecf.cfclust"}
 def trusted(kind: str) -> set[str]:
     """Return the full names that a kind of node may have: of a class, where it is defined.
 
+    pandas.NA, which files call by its name as they do functions, is there without a need of pandas.
+
     Examples
     --------
     >>> from voicecf.saving.trusted import trusted
@@ -66,7 +68,7 @@ def trusted(kind: str) -> set[str]:
     (True, False)
     """
     if kind == "FunctionNode":
-        return {f"{module}.{name}" for module, name, _ in _listed(kind)}
+        return {"pandas.NA", *(f"{module}.{name}" for module, name, _ in _listed(kind))}
     return {f"{found.__module__}.{found.__name__}" for _, _, found in _listed(kind)}
 
 
