@@ -157,6 +157,9 @@ def _check_arrays(arrays: dict[str, Any], sizes: dict[str, int], members: Member
         _check_array(name, array, shape, letters[-1])
     for name in ("weights", "spread", "round_trip_error", *(("counts",) if members else ())):
         need((arrays[name] >= 0).all(), name)
+    if members is not None:
+        pieces = np.split(members.extremes, members.starts[1:-1])
+        need(all((np.diff(piece, prepend=0.0) >= 0).all() for piece in pieces), "extremes")
     need((arrays["alpha"] > 0).all() and (arrays["alpha"] <= 1).all(), "alpha")
     need((arrays["lo"] <= arrays["hi"]).all(), "bounds")
     need(np.array_equal(np.sort(arrays["ranking"]), np.arange(sizes["c"])), "ranking")
