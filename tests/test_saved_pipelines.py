@@ -30,7 +30,8 @@ from sklearn.preprocessing import (
 import voicecf
 from voicecf import CFCLUST, SHARK, VoICE
 from voicecf.errors import SavingError
-from voicecf.table.sample_row import SampleRow
+from voicecf.saving import digest, save
+from voicecf.table.sample_row import SampleCell, SampleRow
 
 N = 150
 RNG = np.random.default_rng(3)
@@ -172,18 +173,10 @@ def test_a_loaded_pipeline_knows_the_same_coordinates(pair):
         assert a.tolist() == b.tolist()
 
 
-def test_a_loaded_pipeline_gives_the_same_file_again(pair, tmp_path):
+def test_a_loaded_pipeline_has_the_same_digest(pair):
     voice, loaded, X = pair
-    loaded.explain(X[:2], limit=50)  # which builds the frame
-    voice.save(tmp_path / "first")
-    loaded.save(tmp_path / "second")
-    assert (tmp_path / "first").read_bytes() == (tmp_path / "second").read_bytes()
-
-
-def test_loading_builds_no_frame_before_it_is_needed(pair, tmp_path):
-    pair[0].save(tmp_path / "fresh")
-    loaded = VoICE.load(tmp_path / "fresh")
-    assert "frame" not in vars(loaded.space_._template.frame)
+    loaded.explain(X[:2], limit=50)
+    assert digest(loaded) == digest(voice)
 
 
 def test_the_transformers_are_those_of_the_model_again(pair):
@@ -242,7 +235,7 @@ def test_a_lambda_in_a_step_is_refused_with_the_remedy(path):
     X = pandas_frame()[["income", "rate"]]
     halved = FunctionTransformer(lambda x: x / 2, inverse_func=lambda x: 2 * x)
     voice = VoICE(make_pipeline(halved, KMeans(3, n_init=2, random_state=0))).fit(X)
-    with pytest.raises(SavingError, match=r"'<lambda>'.*Use a function of numpy by its name"):
+    with pytest.raises(SavingError, match=r"functiontransformer.*<lambda>'.*of numpy"):
         voice.save(path)
     assert not path.exists()
 
@@ -353,9 +346,9 @@ OF_POLARS = {
 ], ids=["pandas", "polars", "pyarrow", "odd names"])  # fmt: skip
 def test_a_sample_row_is_the_same_frame_again(library, frame, path):
     row = SampleRow.of(nw.from_native(frame, eager_only=True), set())
-    voicecf.saving.saving.save(row, path)
-    loaded = voicecf.load(path)
-    assert "frame" not in vars(loaded)
+    save(StandardScaler(copy=[vars(cell) for cell in row.cells]), path)
+    cells = voicecf.load(path).copy
+    loaded = SampleRow([SampleCell(**cell) for cell in cells], library)
     made = loaded.frame.to_native()
     if library == "pandas":
         pd.testing.assert_frame_equal(made, frame, check_exact=True, check_column_type=False)

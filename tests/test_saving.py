@@ -1,6 +1,7 @@
 """Saving and loading: the same object again, bit for bit, and nothing but an error otherwise."""
 
 import errno
+import functools
 import json
 import math
 import os
@@ -8,20 +9,22 @@ import pickle
 import struct
 import subprocess
 import sys
+import tracemalloc
 import zipfile
-from dataclasses import dataclass
+from copy import deepcopy
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from io import BytesIO
+from pathlib import Path
+from time import perf_counter
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
 import sklearn
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from hypothesis.extra import numpy as hnp
+import skops.io
+from scipy import special
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.cluster import KMeans, MiniBatchKMeans
 from sklearn.compose import ColumnTransformer, make_column_selector
@@ -45,13 +48,11 @@ from sklearn.preprocessing import (
 )
 
 import voicecf
-from voicecf import CFCLUST, SHARK, Region, Status, VoICE
-from voicecf.errors import OptionError, SavingError, VersionWarning, VoiceError
-from voicecf.geometry.cell import Arithmetic
-from voicecf.geometry.pullback import Mixing
+from voicecf import CFCLUST, SHARK, VoICE
+from voicecf.errors import SavingError, VersionWarning, VoiceError
 from voicecf.learned.learned import Learned
-from voicecf.saving import load, load_explainer, save
-from voicecf.table.sample_row import SampleCell
+from voicecf.saving import digest, load, load_explainer, save
+from voicecf.saving.archive import OF_SCHEMA
 
 TABLES = {"iris": load_iris, "wine": load_wine, "cancer": load_breast_cancer}
 
@@ -188,7 +189,7 @@ def test_a_loaded_explainer_can_be_fitted_saved_and_pickled_again(path, tmp_path
     voice = VoICE(KMeans(3, n_init=2, random_state=0)).fit(X)
     loaded = again(voice, path)
     save(loaded, tmp_path / "second")
-    assert path.read_bytes() == (tmp_path / "second").read_bytes()
+    assert digest(loaded) == digest(load(tmp_path / "second")) == digest(voice)
     assert all(map(same_bits, answers(voice, X), answers(pickle.loads(pickle.dumps(loaded)), X)))
     assert all(map(same_bits, answers(voice, X), answers(sklearn.clone(loaded).fit(X), X)))
 
@@ -282,7 +283,8 @@ def assert_same_outputs(before, after):
 @pytest.mark.parametrize("name", NUMERIC)
 def test_a_numeric_step_answers_with_the_same_bits(name, output, path):
     X = NUMBERS if output == "default" else FRAME[list("abcde")]
-    step = NUMERIC[name]().set_output(transform=output).fit(X, CLASSES)
+    # A copy, as in explainers: it has no gaps in its arrays, which products could tell.
+    step = deepcopy(NUMERIC[name]().set_output(transform=output).fit(X, CLASSES))
     loaded = again(step, path)
     assert_same_outputs(outputs(step, X), outputs(loaded, X))
     assert repr(loaded) == repr(step) or "random_state" in repr(step)
@@ -348,174 +350,116 @@ def test_a_nested_pipeline_predicts_the_same(model, path):
     assert_same_outputs(outputs(pipeline, FRAME), outputs(again(pipeline, path), FRAME))
 
 
-def test_selected_components_lie_in_memory_as_they_did(path):
+@pytest.mark.parametrize("fitted_before", [False, True])
+@pytest.mark.parametrize("solver", ["full", "randomized", "covariance_eigh"])
+def test_components_that_are_cut_off_a_matrix_give_the_same_bits(solver, fitted_before, path):
     """PCA cuts rows off a matrix that is stored by columns; matrix products can tell."""
-    pca = PCA(2, svd_solver="randomized", random_state=3).fit(NUMBERS)
-    assert not pca.components_.flags.forc
-    assert again(pca, path).components_.strides == pca.components_.strides
+    X = np.random.default_rng(0).normal(size=(200, 13)) + np.arange(200)[:, None] % 3
+    pca = PCA(6, svd_solver=solver, random_state=3)
+    model = make_pipeline(StandardScaler(), pca, KMeans(3, n_init=2, random_state=0))
+    voice = VoICE(model.fit(X) if fitted_before else model).fit(X)
+    loaded = again(voice, path)
+    assert all(map(same_bits, answers(voice, X), answers(loaded, X)))
+    usual = [v.explain(X, plausible=0.9) for v in (voice, loaded)]
+    assert same_bits(usual[0].points, usual[1].points)
+    assert same_bits(usual[0].usual, usual[1].usual)
 
 
-def test_gaps_in_memory_are_kept_only_while_they_are_small(path):
-    table = np.arange(12.0).reshape(3, 4)
-    wide = np.zeros(2**26 + 1)[:: 2**25]  # three numbers in half a gigabyte
-    views = [table[:, 1:3], table[::2, ::2].T, table[::-1], np.broadcast_to(table, (2, 3, 4)), wide]
-    loaded = again(views, path)
-    assert all(map(same_bits, views, loaded))
-    assert [a.strides for a in loaded[:2]] == [a.strides for a in views[:2]]
-    assert loaded[-1].strides == (8,)
-    rewritten(path, lambda text: text.replace('"strides": [32, 8]', f'"strides": [{2**40}, 8]'))
-    with pytest.raises(SavingError, match="more memory"):
-        load(path)
+# Values
+
+VALUES = [
+    None, True, 3, 2**80, -0.0, math.inf, math.nan, "a\0", "\ud83d", b"a\0", (1, [2.5]), {},
+    {0: "a", "b": (None,), 2.5: [1]}, slice(1, None), slice("a", "c"), np.float32(0.1), np.int8(3),
+    np.bool_(True), np.str_("Ürümqi"), np.datetime64("2020-01-01"), np.timedelta64(3, "s"),
+    np.dtype("<f4"), np.dtype(object), np.float32, float, np.log1p, np.nan_to_num, f_regression,
+    special.expit, date(2020, 1, 2), datetime(2020, 1, 2, 3, 4, 5, 6), time(1), timedelta(1, 2, 3),
+    Decimal("1.10"), np.asfortranarray(np.arange(6.0).reshape(2, 3)), np.arange(6, dtype=">i2"),
+    np.array(3.5), np.zeros((0, 4), np.float32), np.array([np.nan, -np.nan, -0.0, 5e-324]),
+    np.array(["a", "\U0010ffff"]), np.array([["x", None], [2.5, 3]], dtype=object),
+    np.array(["2020-01-01", "NaT"], dtype="M8[ns]"), np.array([True, False]),
+]  # fmt: skip
 
 
-def test_pandas_missing_values_are_kept(path):
-    imputer = SimpleImputer(missing_values=pd.NA, strategy="most_frequent")
-    assert again(imputer, path).missing_values is pd.NA
-
-
-# The tree
-
-SCALARS = st.one_of(
-    st.none(),
-    st.booleans(),
-    st.integers(),
-    st.integers(-(2**20000), 2**20000),
-    st.floats(),
-    st.floats(width=32).map(np.float32),
-    st.text(),
-    st.text(st.characters()),
-    st.lists(st.sampled_from("\ud83d\ude00a\0")).map("".join),
-    st.binary(),
-    st.complex_numbers(),
-    st.dates(),
-    st.datetimes(),
-    st.times(),
-    st.timedeltas(),
-    st.decimals(),
-    st.sampled_from(list(Status)),
-    st.sampled_from([np.float32, np.number, np.str_, object, str, float, bool]),
-    st.sampled_from([np.log1p, np.sqrt, np.nan_to_num, f_regression]),
-    st.sampled_from(["<f4", ">i8", "|O", "<U7", "<M8[ns]", "|b1", "|S3"]).map(np.dtype),
-    st.builds(slice, *[st.none() | st.integers()] * 3),
-    st.builds(range, st.integers(), st.integers()),
-    st.text().map(np.str_),
-    st.binary().map(np.bytes_),
-    st.sampled_from([np.int8(-3), np.uint64(2**64 - 1), np.bool_(True), np.float16(0.1)]),
-    st.sampled_from([np.datetime64("2020-01-01"), np.datetime64("NaT"), np.timedelta64(3, "s")]),
-    st.sampled_from([np.complex64(1 - 2j), np.longdouble(1) / 3]),
-)
-DTYPES = st.one_of(
-    hnp.scalar_dtypes(),
-    hnp.unicode_string_dtypes(max_len=4),
-    hnp.byte_string_dtypes(max_len=4),
-)
-ARRAYS = st.one_of(
-    hnp.arrays(DTYPES, hnp.array_shapes(min_dims=0, min_side=0, max_side=3)),
-    hnp.arrays(DTYPES, hnp.array_shapes(min_dims=2, max_dims=3, max_side=3)).map(np.transpose),
-    st.lists(SCALARS, max_size=4).map(lambda parts: as_objects(parts)),
-)
-
-
-def as_objects(parts):
-    found = np.empty(len(parts), dtype=object)
-    for i, part in enumerate(parts):
-        found[i] = part
-    return found
-
-
-HASHABLE = st.one_of(st.none(), st.integers(), st.text(), st.binary(), st.dates())
-TREES = st.recursive(
-    SCALARS | ARRAYS,
-    lambda parts: st.one_of(
-        st.lists(parts, max_size=3),
-        st.lists(parts, max_size=3).map(tuple),
-        st.dictionaries(HASHABLE | st.tuples(HASHABLE), parts, max_size=3),
-        st.sets(HASHABLE, max_size=3),
-        st.frozensets(HASHABLE, max_size=3),
-        st.builds(Arithmetic, parts, parts),
-        st.builds(SampleCell, parts, parts, st.text(), levels=st.tuples(parts)),
-        st.builds(Mixing, parts, parts),
-        st.builds(StandardScaler, copy=parts),
-    ),
-    max_leaves=8,
-)
-
-
-@settings(max_examples=300, deadline=None)
-@given(TREES)
-def test_any_tree_comes_back_with_its_types_and_bits(tmp_path_factory, tree):
-    path = tmp_path_factory.getbasetemp() / "tree.voicecf"
-    assert same_bits(tree, again(tree, path))
-
-
-@pytest.mark.parametrize("array", [
-    np.asfortranarray(np.arange(6.0).reshape(2, 3)),
-    np.arange(6.0).reshape(2, 3),
-    np.arange(6, dtype=">i2"),
-    np.array(3.5),
-    np.zeros((0, 4), np.float32),
-    np.array([np.nan, -np.nan, -0.0, np.inf, 5e-324]),
-    np.array(["a", "\U0010ffff", ""]),
-    np.array([["x", None], [np.nan, 3]], dtype=object),
-    np.array(["2020-01-01", "NaT"], dtype="M8[ns]"),
-])  # fmt: skip
-def test_arrays_keep_dtype_shape_order_and_bits(array, path):
-    loaded = again(array, path)
-    assert same_bits(array, loaded)
-    assert loaded.flags.f_contiguous == array.flags.f_contiguous
-    assert loaded.flags.c_contiguous == array.flags.c_contiguous
-    assert loaded.flags.writeable
-
-
-@pytest.mark.parametrize("text", [np.str_("a\0"), np.str_("\0"), np.bytes_(b"a\0"), "\0", "a\0"])
-def test_zeros_at_the_end_of_text_are_kept(text, path):
-    assert len(again(text, path)) == len(text)
-    assert same_bits(text, again(text, path))
-
-
-def test_read_only_arrays_stay_so(path):
-    array = np.arange(3.0)
-    array.flags.writeable = False
-    assert not again([array], path)[0].flags.writeable
-
-
-def test_what_was_one_object_is_one_again_even_in_a_ring(path):
-    scaler, array = StandardScaler(), np.arange(3.0)
-    scaler.copy, scaler.mean_ = scaler, array
-    loaded = again({"first": scaler, "second": (scaler, array)}, path)
-    assert loaded["first"] is loaded["second"][0] is loaded["first"].copy
-    assert loaded["first"].mean_ is loaded["second"][1]
-
-
-def test_a_plain_nan_is_the_nan_that_scikit_learn_knows(path):
-    assert again([math.nan], path)[0] is np.nan
+@pytest.mark.parametrize("value", VALUES, ids=map(str, range(len(VALUES))))
+def test_a_value_in_an_estimator_keeps_its_type_and_bits(value, path):
+    loaded = again(StandardScaler(copy=value), path).copy
+    assert same_bits(value, loaded)
+    if isinstance(value, np.ndarray):
+        assert loaded.flags.f_contiguous == value.flags.f_contiguous
 
 
 def test_random_generators_are_left_out_and_seeds_kept(path):
     parts = [np.random.RandomState(3), np.random.default_rng(3), 3, np.int64(3)]
-    assert again(parts, path) == [None, None, 3, 3]
+    assert again(StandardScaler(copy=parts), path).copy == [None, None, 3, 3]
 
 
-def test_bound_methods_and_cached_values_are_left_out(path):
-    region = Region(np.eye(2), np.ones(2), np.zeros(2), np.ones(2))
-    scaler = StandardScaler()
-    scaler.shortcut = scaler.fit
-    loaded = again([scaler, region], path)
-    assert "shortcut" not in vars(loaded[0])
-    assert same_bits(vars(region), vars(loaded[1]))
+def test_columns_and_series_of_pandas_are_saved_as_arrays(path):
+    columns, series = FRAME.columns[:3], pd.Series([0.5, 2.0])
+    loaded = again(StandardScaler(copy=[columns, series]), path).copy
+    assert loaded[0].tolist() == list("abc")
+    assert same_bits(loaded[1], series.to_numpy())
 
 
-def test_a_loaded_file_is_plain(path):
+def test_missing_values_of_pandas_are_kept(path):
+    imputer = SimpleImputer(missing_values=pd.NA, strategy="most_frequent")
+    assert again(imputer, path).missing_values is pd.NA
+
+
+def test_the_head_tells_format_and_versions(path):
     save(StandardScaler().fit(NUMBERS), path)
     with zipfile.ZipFile(path) as archive:
-        head = json.loads(archive.read("explainer.json"))
-        arrays = [n for n in archive.namelist() if n != "explainer.json"]
-        assert all(np.load(BytesIO(archive.read(n)), allow_pickle=False).size for n in arrays)
-        assert all(i.compress_type == zipfile.ZIP_DEFLATED for i in archive.infolist())
-    assert head["format"] == "voicecf/explainer"
-    assert head["scikit-learn"] == sklearn.__version__
-    assert head["voicecf"] == voicecf.__version__
-    assert head["root"]["class"] == "sklearn.preprocessing.StandardScaler"
+        head = json.loads(archive.read("voicecf.json"))
+    assert head == {"format": "voicecf/explainer", "version": 2, "voicecf": voicecf.__version__,
+                    "scikit-learn": sklearn.__version__}  # fmt: skip
+
+
+def test_skops_is_imported_only_to_save_or_load():
+    code = "import sys, voicecf; sys.exit('skops' in sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_file_is_one_of_skops(path):
+    scaler = StandardScaler().fit(NUMBERS)
+    save(scaler, path)
+    assert same_bits(scaler, skops.io.load(path, trusted=[]))
+
+
+@pytest.mark.parametrize("cls", [VoICE, SHARK, CFCLUST])
+def test_each_class_saves_and_loads_itself(cls, path):
+    X = load_iris().data
+    model = SHARK(3, n_init=2) if cls is SHARK else cls(KMeans(3, n_init=2, random_state=0))
+    model.fit(X).save(path)
+    for loaded in (cls.load(path), voicecf.load(path)):
+        assert type(loaded) is cls
+        assert same_bits(loaded.predict(X), model.predict(X))
+
+
+# The digest
+
+DIGEST = (
+    "import sys, numpy as np, voicecf\n"
+    "from voicecf.saving import digest\n"
+    "print(digest(voicecf.load(sys.argv[1])))\n"
+)
+
+
+def test_the_digest_is_that_of_the_content_in_every_process(path):
+    columns = ColumnTransformer([
+        ("n", make_pipeline(FunctionTransformer(special.log1p, inverse_func=np.expm1), PCA(2)),
+         FRAME.columns[:3]), ("t", OneHotEncoder(), ["town"]),
+    ])  # fmt: skip
+    model = make_pipeline(columns, KMeans(3, n_init=2, random_state=0))
+    voice = VoICE(model, names={0: "first"}).fit(FRAME)
+    before = digest(voice)
+    voice.explain(FRAME[:3])
+    voice.save(path)
+    elsewhere = subprocess.run(
+        [sys.executable, "-c", DIGEST, str(path)], check=True, capture_output=True, text=True,
+        env={**os.environ, "PYTHONHASHSEED": "7"},
+    )  # fmt: skip
+    assert {elsewhere.stdout.strip(), digest(voice), digest(load(path))} == {before}
+    assert digest(VoICE(model, names={0: "other"}).fit(FRAME)) != before
+    assert digest(VoICE(model, names={0: "first"}).fit(FRAME[1:])) != before
 
 
 # What is refused
@@ -525,27 +469,27 @@ class Own(TransformerMixin, BaseEstimator):
     cluster_centers_ = np.eye(2)
 
 
-@dataclass
-class OwnValue:
-    a: int = 1
-
-
 def local(x):
     return x
 
 
+class OwnVoice(VoICE):
+    pass
+
+
 @pytest.mark.parametrize(("thing", "words"), [
-    (FunctionTransformer(lambda x: x), r"FunctionTransformer\.func is the function '<lambda>'"),
-    (make_pipeline(FunctionTransformer(local)), r"Pipeline\.steps\[0\]\[1\]\.func .*\(np\.log1p"),
-    (FunctionTransformer(kw_args={"f": os.system}), r"\.kw_args\['f'\] is the function 'system'"),
-    (VoICE(Own()), r"VoICE\.model is a .*Own, which is not known.*from_centers"),
-    ([OwnValue()], r"list\[0\] is a .*OwnValue"),
-    ({3: Own}, r"dict\[3\] is a Own"),
-    (np.ma.array([1.0]), r"MaskedArray is a MaskedArray"),
-    (np.zeros(2, dtype=[("a", "f8")]), r"ndarray is a ndarray of .*astype"),
-    ([FRAME], r"list\[0\] is a pandas.*DataFrame"),
-    ([open], r"list\[0\] is the function 'open'"),
-    (datetime.now().astimezone(), r"datetime is a datetime\.datetime"),
+    (FunctionTransformer(lambda x: x), r"FunctionTransformer\.func is '.*<lambda>'.*np\.log1p"),
+    (Pipeline([("mine", FunctionTransformer(local))]), r'steps\["mine"\]\[1\]\.func is .*local'),
+    (FunctionTransformer(kw_args={"f": os.system}), r"\.kw_args\.f is .*system"),
+    (VoICE(Own()), r"VoICE\.options\.model is .*Own', which is not safe.*from_centers"),
+    (OwnVoice(KMeans()), r"OwnVoice is a class of your own"),
+    (StandardScaler(copy=[Own]), r"\.copy\[0\] is .*Own"),
+    (StandardScaler(copy=np.ma.array([1.0])), r"\.copy is .*MaskedArray"),
+    (StandardScaler(copy=[FRAME]), r"StandardScaler.*"),
+    (StandardScaler(copy={(1, 2): 3}), r"StandardScaler has a part that cannot be saved"),
+    (StandardScaler(copy=open), r"\.copy is .*open"),
+    (StandardScaler(copy=datetime.now().astimezone()), r"\.copy\[1\] is 'datetime\.timezone'"),
+    ([1], r"a list cannot be saved; give an explainer"),
 ])  # fmt: skip
 def test_what_could_not_be_loaded_safely_is_refused_by_its_place(thing, words, path):
     with pytest.raises(SavingError, match=words):
@@ -557,10 +501,12 @@ def test_endless_nesting_is_refused(path):
     ring: list = []
     ring.append(ring)
     deep = [1]
-    for _ in range(5000):
+    for _ in range(300):
         deep = [deep]
-    for thing in (ring, deep):
-        with pytest.raises(SavingError, match="nested"):
+    scaler = StandardScaler()
+    scaler.copy = scaler
+    for thing in (StandardScaler(copy=ring), StandardScaler(copy=deep), scaler):
+        with pytest.raises(SavingError, match=r"nested|recursion"):
             save(thing, path)
 
 
@@ -576,7 +522,7 @@ def rewritten(path, change=None, extra=None, **kwargs):
     with zipfile.ZipFile(path) as archive:
         members = {n: archive.read(n) for n in archive.namelist()}
     if change is not None:
-        members["explainer.json"] = change(members["explainer.json"].decode()).encode()
+        members["schema.json"] = change(members["schema.json"].decode()).encode()
     with zipfile.ZipFile(path, "w", **kwargs) as archive:
         for name, content in {**members, **(extra or {})}.items():
             if content is not None:
@@ -589,43 +535,191 @@ def saved(path):
     return path
 
 
+def array_of(path):
+    """The name of an array in a file."""
+    with zipfile.ZipFile(path) as archive:
+        return next(name for name in archive.namelist() if name.endswith(".npy"))
+
+
+def with_head(path, **changes):
+    with zipfile.ZipFile(path) as archive:
+        head = json.loads(archive.read("voicecf.json"))
+    rewritten(path, extra={"voicecf.json": json.dumps({**head, **changes})})
+
+
 def test_another_scikit_learn_warns_with_both_versions_and_goes_on(saved):
-    rewritten(saved, lambda text: text.replace(f'"{sklearn.__version__}"', '"0.9.9"'))
+    with_head(saved, **{"scikit-learn": "0.9.9"})
     with pytest.warns(VersionWarning, match=rf"0\.9\.9; this is {sklearn.__version__}"):
         loaded = load(saved)
     assert loaded.n_features_in_ == 5
 
 
-@pytest.mark.parametrize("version", ["1.1", "2.0", "0.9", ""])
+@pytest.mark.parametrize("version", [1, 3, "2", None])
 def test_another_format_version_is_an_error_with_the_remedy(saved, version):
-    rewritten(saved, lambda text: text.replace('"version": "1.0"', f'"version": "{version}"'))
+    with_head(saved, version=version)
     with pytest.raises(SavingError, match=rf"format {version}, written by voicecf .* save again"):
         load(saved)
 
 
-NAMED = '"sklearn.preprocessing.StandardScaler"'
+STR = {"__class__": "str", "__module__": "builtins"}
+
+
+def json_node(value):
+    return {**STR, "__loader__": "JsonNode", "content": json.dumps(value)}
+
+
+def list_node(*nodes, kind="list"):
+    loader = f"{kind.capitalize()}Node"
+    head = {"__class__": kind, "__module__": "builtins", "__loader__": loader}
+    return {**head, "content": list(nodes)}
+
+
+def with_root(node):
+    """Return a change of a file's text: another tree."""
+    return lambda text: json.dumps({"protocol": json.loads(text)["protocol"], **node})
+
+
+KINDS = ("ObjectNode", "FunctionNode", "TypeNode", "ConstructorFromReduceNode", "ListNode",
+         "DictNode", "DefaultDictNode", "SetNode", "TupleNode", "NdArrayNode", "PartialNode",
+         "MethodNode", "OperatorFuncNode", "RandomStateNode", "RandomGeneratorNode", "ReduceNode",
+         "LossNode", "TreeNode", "CachedNode", "BytesNode", "SparseMatrixNode")  # fmt: skip
 
 
 @pytest.mark.parametrize("name", [
     "os.system", "subprocess.Popen", "builtins.eval", "voicecf.__main__.main",
-    "voicecf.cli.command.main", "voicecf.saving.saving.os", "voicecf.voice.np",
-    "voicecf.learned.explainer.BaseEstimator", "voicecf", "",
-    "sklearn.preprocessing.os", "sklearn.linear_model.LinearRegression", "voicecf.nowhere.A",
-    "voicecf.status.Status", "voicecf.errors.SavingError", "../evil", "numpy.load",
+    "voicecf.cli.command.main", "voicecf.saving.saving.os", "voicecf.voice.VoICE", "voicecf", ".",
+    "sklearn.preprocessing.os", "sklearn.linear_model._base.LinearRegression",
+    "voicecf.nowhere.A", "sklearn.svm._classes.SVC", "sklearn.tree._tree.Tree",
+    "voicecf.errors.SavingError", "../evil", "numpy.load", "builtins.range", "builtins.map",
 ])  # fmt: skip
-@pytest.mark.parametrize("kind", ["object", "function", "type", "enum"])
-def test_a_file_that_names_anything_else_is_refused(saved, name, kind):
-    node = {"is": kind, "id": 0, "class": name, "name": name, "state": {}}
-    rewritten(saved, lambda text: json.dumps({**json.loads(text), "root": node}))
+def test_a_file_that_names_anything_else_is_refused(saved, name):
+    content = saved.read_bytes()
+    module, _, short = name.rpartition(".")
+    load(saved)
     before = set(sys.modules)
-    with pytest.raises(SavingError):
+    for kind in KINDS:
+        node = {"__class__": short, "__module__": module, "__loader__": kind}
+        node.update(content=list_node(json_node("echo")), type="numpy", file="0.npy")
+        saved.write_bytes(content)
+        rewritten(saved, with_root(node))
+        with pytest.raises(SavingError, match="not safe to load"):
+            load(saved)
+    assert set(sys.modules) == before
+
+
+SYSTEM = {"__class__": "system", "__module__": "os", "content": list_node(json_node("echo"))}
+HOSTILE = [
+    *({**SYSTEM, "__loader__": kind, "key_types": list_node()} for kind in KINDS),
+    {**json_node(0), "content": "[" * 100_000},
+    {**json_node(0), "content": "9" * 10_000},
+    {**json_node(0), "__id__": 1},
+    {**json_node(0), "__loader__": []},
+    {"__id__": 10**6}, {}, [], None, "text",
+]  # fmt: skip
+
+
+def places_of(node):
+    """Yield every container and key of a tree at which there is a node."""
+    for key, part in node.items() if isinstance(node, dict) else enumerate(node):
+        if isinstance(part, dict) and "__loader__" in part:
+            yield node, key
+        if isinstance(part, (dict, list)):
+            yield from places_of(part)
+
+
+def test_hundreds_of_hostile_files_are_each_refused_in_words(path):
+    columns = ColumnTransformer([
+        ("n", StandardScaler(), list("abc")), ("t", OneHotEncoder(sparse_output=False), ["town"])
+    ])  # fmt: skip
+    VoICE(make_pipeline(columns, KMeans(3, n_init=2, random_state=0))).fit(FRAME).save(path)
+    with zipfile.ZipFile(path) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    count = len(list(places_of(json.loads(members["schema.json"]))))
+    modules = set(sys.modules)
+    for i, at in enumerate(np.linspace(0, count - 1, 240, dtype=int)):
+        tree = json.loads(members["schema.json"])
+        node, key = list(places_of(tree))[at]
+        node[key] = HOSTILE[i % len(HOSTILE)]
+        with zipfile.ZipFile(path, "w") as archive:
+            for name, content in {**members, "schema.json": json.dumps(tree)}.items():
+                archive.writestr(name, content)
+        with pytest.raises(SavingError, match=r"cannot load .*: .{10}"):
+            load(path)
+    assert set(sys.modules) == modules
+
+
+def laughs(depth):
+    """Return nodes each of which holds the one before it twice, by its address."""
+    nodes = [{**list_node(), "__id__": 1}]
+    for i in range(1, depth):
+        nodes.append({**list_node({"__id__": i}, {"__id__": i}), "__id__": i + 1})
+    return list_node(*nodes)
+
+
+BOMBS = {
+    "laughs": lambda: laughs(60),
+    "many": lambda: list_node(*[json_node(0)] * 400_000),
+    "long": lambda: json_node([[]] * 4_000_000),
+    "keys": lambda: {**list_node(kind="dict"), "content": {}, "x": [[]] * 9_000_000},
+    "deep": lambda: functools.reduce(lambda node, _: list_node(node), range(300), json_node(0)),
+}
+
+
+@pytest.mark.parametrize("name", BOMBS)
+def test_a_bomb_is_refused_soon_and_in_little_memory(saved, name):
+    rewritten(saved, with_root(BOMBS[name]()), compression=zipfile.ZIP_DEFLATED)
+    assert saved.stat().st_size < 1_000_000
+    start = perf_counter()
+    tracemalloc.start()
+    try:
+        with pytest.raises(SavingError, match="cannot load"):
+            load(saved)
+        assert tracemalloc.get_traced_memory()[1] < 1 << 30
+    finally:
+        tracemalloc.stop()
+    assert perf_counter() - start < 10
+
+
+def test_the_memory_of_a_schema_is_not_underestimated(saved):
+    """Nodes of one digit take the most memory for their text."""
+    change = with_root(list_node(*[json_node(0)] * 10_000))
+    rewritten(saved, change, {array_of(saved): None})
+    tracemalloc.start()
+    try:
+        assert len(load(saved)) == 10_000
+        assert tracemalloc.get_traced_memory()[1] < OF_SCHEMA * len(change('{"protocol": 2}'))
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_member_that_lies_about_its_size_is_refused(saved):
+    bomb = {array_of(saved): bytes(1 << 25)}
+    rewritten(saved, extra=bomb, compression=zipfile.ZIP_DEFLATED)
+    content = saved.read_bytes().replace(struct.pack("<L", 1 << 25), struct.pack("<L", 168))
+    saved.write_bytes(content)
+    with pytest.raises(SavingError, match="cannot load"):
         load(saved)
-    assert {m.split(".")[0] for m in set(sys.modules) - before} <= {"voicecf"}
+
+
+def test_too_many_members_are_refused(saved):
+    rewritten(saved, extra={f"{i}.bin": b"" for i in range(20_000)})
+    with pytest.raises(SavingError, match="none of voicecf's"):
+        load(saved)
+
+
+def test_what_would_take_too_much_memory_is_neither_saved_nor_loaded(path, monkeypatch):
+    large = StandardScaler(copy=np.zeros(1_000_000))
+    save(large, path)
+    assert path.stat().st_size < 20_000
+    monkeypatch.setattr("voicecf.saving.archive.MEMORY", 30 << 20)
+    for call in (lambda: save(large, path), lambda: load(path)):
+        with pytest.raises(SavingError, match=r"would take 38 MB of memory to load, and 30 are"):
+            call()
 
 
 @pytest.mark.parametrize("text", [
-    "", "[]", "null", "{}", "NaN", '{"format": "voicecf/explainer"}', "[" * 100_000,
-    '{"a":' * 100_000, "\xff", '{"format": "voicecf/explainer", "version": "1.0"}', "9" * 10_000,
+    "", "[]", "null", "{}", "NaN", "[" * 100_000, '{"a":' * 100_000, "\xff", "9" * 10_000,
+    '{"protocol": 2}', '{"protocol": 99}',
 ])  # fmt: skip
 def test_any_other_tree_is_an_error(saved, text):
     rewritten(saved, lambda _: text)
@@ -633,61 +727,31 @@ def test_any_other_tree_is_an_error(saved, text):
         load(saved)
 
 
-NODES = st.recursive(
-    st.none() | st.integers() | st.text(max_size=3) | st.floats(allow_nan=False),
-    lambda parts: st.one_of(
-        st.lists(parts, max_size=3),
-        st.fixed_dictionaries(
-            {"is": st.sampled_from([
-                "tuple", "set", "dict", "array", "objects", "object", "same", "slice", "range",
-                "complex", "timedelta", "int", "float", "text", "bytes", "date", "datetime", "time",
-                "decimal", "numpy text", "numpy bytes", "scalar", "dtype", "type", "function",
-                "enum", "pandas.NA", "other",
-            ])},
-            optional={
-                "items": parts | st.lists(st.tuples(parts, parts), max_size=2),
-                "hex": st.sampled_from(["00", "0x3", "zz", "0000000000000000"]) | parts,
-                "value": st.sampled_from(["nan", "7ff8000000000001"]) | parts,
-                "text": st.sampled_from(["2020-01-01", "1e999", "25:00"]) | parts,
-                "dtype": st.sampled_from(["<f8", "|O", "<U1", "f8,O", "<M8", "|S0"]) | parts,
-                "file": st.sampled_from(["arrays/0.npy", "explainer.json", "/etc/passwd"]) | parts,
-                "shape": st.sampled_from([[1], [], [-1], [0, 10**30]]) | parts,
-                "class": st.sampled_from(["voicecf.table.space.Space", "voicecf.status.Status"])
-                | parts,
-                "name": st.sampled_from(["numpy.log", "OPTIMAL", "numpy.float64"]) | parts,
-                "id": st.integers(0, 1) | parts,
-                "state": st.dictionaries(st.text(max_size=3), parts, max_size=2) | parts,
-            },
-        ),
-    ),
-    max_leaves=6,
-)  # fmt: skip
+@pytest.mark.parametrize("head", ["", "[]", "{}", "null", "{", '{"format": "voicecf/explainer"}'])
+def test_any_other_head_is_an_error(saved, head):
+    rewritten(saved, extra={"voicecf.json": head})
+    with pytest.raises(SavingError, match="cannot load"):
+        load(saved)
 
 
-@settings(max_examples=400, deadline=None)
-@given(NODES)
-def test_a_tree_made_of_nonsense_is_read_or_refused(tmp_path_factory, node):
-    path = tmp_path_factory.getbasetemp() / "nonsense.voicecf"
-    save(StandardScaler().fit(NUMBERS), path)
-    rewritten(path, lambda text: json.dumps({**json.loads(text), "root": node}))
+@pytest.mark.parametrize("content", [None, b"", b"x", b"PK\x03\x04"])
+def test_a_lost_or_broken_array_is_refused(saved, content):
+    rewritten(saved, extra={array_of(saved): content})
     with pytest.raises(SavingError):
-        load(path)  # if it is sense, then not all arrays are named
+        load(saved)
 
 
-@pytest.mark.parametrize("extra", [
-    {"evil.py": b"x"}, {"arrays/99.npy": b"x"}, {"../evil": b""}, {"arrays/0.npy": None},
-    {"explainer.json": None}, {"arrays/0.npy": b"x"}, {"arrays/0.npy": b""},
-])  # fmt: skip
-def test_members_other_than_the_tree_names_are_refused(saved, extra):
-    rewritten(saved, extra=extra)
-    with pytest.raises(SavingError):
+@pytest.mark.parametrize("member", ["schema.json", "voicecf.json"])
+def test_a_file_without_tree_or_head_is_refused(saved, member):
+    rewritten(saved, extra={member: None})
+    with pytest.raises(SavingError, match="none of voicecf's"):
         load(saved)
 
 
 @pytest.mark.filterwarnings("ignore:Duplicate name")
 def test_a_member_twice_is_refused(saved):
     with zipfile.ZipFile(saved, "a") as archive:
-        archive.writestr("explainer.json", "{}")
+        archive.writestr("schema.json", "{}")
     with pytest.raises(SavingError, match="none of voicecf's"):
         load(saved)
 
@@ -699,38 +763,18 @@ def test_a_member_twice_is_refused(saved):
 def test_arrays_that_would_run_or_mislead_are_refused(saved, array):
     stream = BytesIO()
     np.save(stream, array, allow_pickle=True)
-    rewritten(saved, extra={"arrays/0.npy": stream.getvalue()})
+    rewritten(saved, extra={array_of(saved): stream.getvalue()})
     with pytest.raises(SavingError, match="array"):
         load(saved)
 
 
-@pytest.mark.parametrize("shape", ["(1000000000000,)", "(4,)", "(-5,)", "(6,)", "(0, 10**30)", "5"])
+@pytest.mark.parametrize("shape", ["(1000000000000,)", "(-5,)", "(6,)", "(0, 10**30)", "5"])
 def test_an_array_whose_length_is_a_lie_is_refused(saved, shape):
     header = f"{{'descr': '<f8', 'fortran_order': False, 'shape': {shape}, }}".ljust(117) + "\n"
     content = b"\x93NUMPY\x01\x00" + struct.pack("<H", 118) + header.encode() + bytes(40)
-    rewritten(saved, extra={"arrays/0.npy": content})
+    rewritten(saved, extra={array_of(saved): content})
     with pytest.raises(SavingError):
         load(saved)
-
-
-def test_what_unpacks_to_too_much_is_refused_before_it_is_unpacked(path):
-    save(np.zeros(1_000_000), path)
-    assert path.stat().st_size < 20_000
-    with pytest.raises(SavingError, match=r"may take 80\d+ bytes.*pass limit=80\d+"):
-        load(path, limit=1_000_000)
-    assert load(path, limit=9_000_000).size == 1_000_000
-
-
-def test_a_long_tree_counts_for_what_its_parsing_takes(path):
-    save([[]] * 100_000, path)
-    with pytest.raises(SavingError, match="limit"):
-        load(path, limit=1_000_000)
-
-
-@pytest.mark.parametrize("limit", [0, -1, "1", None, 1.5])
-def test_the_limit_is_a_number_of_bytes(saved, limit):
-    with pytest.raises(OptionError, match="limit"):
-        load(saved, limit=limit)
 
 
 @pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
@@ -758,8 +802,8 @@ def test_an_absent_file_is_told_by_the_system(path):
         load(path)
 
 
-# Small, so that the fuzz meets every field of the archive often.
-TARGET = [1.5, "text", (None,), {"a": np.arange(3)}, StandardScaler(), np.array(["x", None])]
+# Small, so that the damage meets every field of the archive.
+TARGET = StandardScaler(copy=[1.5, "text", (None,), {"a": np.arange(3)}, np.array(["x", None])])
 
 
 def loads_or_refuses(path, content):
@@ -767,8 +811,9 @@ def loads_or_refuses(path, content):
     try:
         loaded = load(path)
     except SavingError:
-        return
+        return 1
     assert same_bits(TARGET, loaded)
+    return 0
 
 
 def test_every_truncated_file_is_refused(path):
@@ -780,27 +825,20 @@ def test_every_truncated_file_is_refused(path):
             load(path)
 
 
-def test_every_flipped_bit_is_refused_or_harmless(path):
+def test_every_damaged_byte_is_refused_or_harmless(path):
     save(TARGET, path)
     content = path.read_bytes()
+    rng = np.random.default_rng(0)
+    refused = 0
     for at in range(len(content)):
-        for bit in range(8):
-            flipped = bytearray(content)
-            flipped[at] ^= 1 << bit
-            loads_or_refuses(path, bytes(flipped))
-
-
-@settings(max_examples=500, deadline=None)
-@given(st.data())
-def test_every_damage_is_refused_or_harmless(tmp_path_factory, data):
-    path = tmp_path_factory.getbasetemp() / "damaged.voicecf"
-    save(TARGET, path)
-    content = bytearray(path.read_bytes())
-    for _ in range(data.draw(st.integers(1, 4))):
-        start = data.draw(st.integers(0, len(content)))
-        stop = data.draw(st.integers(start, min(start + 40, len(content))))
-        content[start:stop] = data.draw(st.binary(max_size=40))
-    loads_or_refuses(path, bytes(content))
+        flipped = bytearray(content)
+        flipped[at] ^= 1 << int(rng.integers(8))
+        refused += loads_or_refuses(path, bytes(flipped))
+    for _ in range(200):
+        start, size = rng.integers(len(content)), rng.integers(1, 40)
+        refused += loads_or_refuses(path, content[:start] + rng.bytes(size) + content[start:])
+        refused += loads_or_refuses(path, content[:start] + content[start + size :])
+    assert refused > 500
 
 
 # Writing
@@ -812,15 +850,11 @@ def test_an_error_while_writing_leaves_the_old_file_and_no_other(saved, monkeypa
     def full(*_, **__):
         raise OSError(28, "No space left on device")
 
-    for name in ("fsync", "replace"):
+    for module, name in ((os, "fsync"), (Path, "replace")):
         with monkeypatch.context() as patch:
-            patch.setattr(os, name, full)
+            patch.setattr(module, name, full)
             with pytest.raises(OSError, match="No space"):
-                save([1], saved)
-    with monkeypatch.context() as patch:
-        patch.setattr("voicecf.saving.saving.npy.write_array", full)
-        with pytest.raises(OSError, match="No space"):
-            save([np.arange(3)], saved)
+                save(StandardScaler(), saved)
     assert saved.read_bytes() == before
     assert list(saved.parent.iterdir()) == [saved]
 
@@ -828,9 +862,10 @@ def test_an_error_while_writing_leaves_the_old_file_and_no_other(saved, monkeypa
 def test_a_killed_process_leaves_the_old_file(saved):
     before = saved.read_bytes()
     program = (
-        "import os, sys, numpy as np, voicecf.saving.saving as saving\n"
-        "saving.npy.write_array = lambda *a, **k: os.kill(os.getpid(), 9)\n"
-        "saving.save([np.arange(3)], sys.argv[1])\n"
+        "import os, sys, voicecf.saving as saving\n"
+        "from sklearn.preprocessing import StandardScaler\n"
+        "os.fsync = lambda *a: os.kill(os.getpid(), 9)\n"
+        "saving.save(StandardScaler(), sys.argv[1])\n"
     )
     ended = subprocess.run([sys.executable, "-c", program, str(saved)], check=False)
     assert ended.returncode == -9
@@ -842,10 +877,12 @@ def test_a_file_that_cannot_grow_leaves_the_old_one_and_no_other(saved):
     pytest.importorskip("resource")
     before = saved.read_bytes()
     program = (
-        "import resource, sys, numpy as np, voicecf.saving.saving as saving\n"
+        "import resource, sys, numpy as np, voicecf.saving as saving\n"
+        "from sklearn.preprocessing import StandardScaler\n"
+        "scaler = StandardScaler(copy=np.random.default_rng(0).normal(size=100_000))\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, 50_000))\n"
         "try:\n"
-        "    saving.save(np.random.default_rng(0).normal(size=100_000), sys.argv[1])\n"
+        "    saving.save(scaler, sys.argv[1])\n"
         "except OSError as error:\n"
         "    sys.exit(error.errno)\n"
     )
@@ -859,32 +896,25 @@ def test_a_file_that_cannot_grow_leaves_the_old_one_and_no_other(saved):
 def test_a_device_is_not_replaced_by_a_file(path):
     os.mkfifo(path)
     with pytest.raises(SavingError, match="folder or a device"):
-        save([1], path)
+        save(StandardScaler(), path)
     assert path.is_fifo()
 
 
 def test_a_folder_is_no_file(tmp_path):
     with pytest.raises(SavingError, match="give the path of a file"):
-        save([1], tmp_path)
+        save(StandardScaler(), tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_links_and_permissions_are_kept(tmp_path):
     real, link = tmp_path / "real", tmp_path / "link"
-    save([1], real)
+    save(StandardScaler(), real)
     real.chmod(0o640)
     link.symlink_to(real)
-    save([2], str(link))
+    save(StandardScaler(copy=2), str(link))
     assert link.is_symlink()
-    assert load(os.fsencode(real)) == [2]
+    assert load(os.fsencode(real)).copy == 2
     assert real.stat().st_mode & 0o777 == 0o640
-
-
-def test_the_same_object_gives_the_same_bytes(tmp_path):
-    voice = VoICE(KMeans(3, n_init=2, random_state=0)).fit(load_iris().data)
-    voice.save(tmp_path / "a")
-    voice.save(tmp_path / "b")
-    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
 
 
 def test_a_loaded_explainer_answers_the_same_in_another_process(path, tmp_path):
@@ -902,8 +932,3 @@ def test_a_loaded_explainer_answers_the_same_in_another_process(path, tmp_path):
         [sys.executable, "-c", program, str(path), str(out), str(tmp_path / "X.npy")], check=True
     )
     assert same_bits(np.load(out), voice.explain(X).points)
-
-
-def test_dates_and_decimals_are_examples_of_levels(path):
-    levels = [date(2020, 1, 2), datetime(2020, 1, 2, 3, 4, 5, 6), time(1), timedelta(1, 2, 3)]
-    assert same_bits([*levels, Decimal("1.10")], again([*levels, Decimal("1.10")], path))

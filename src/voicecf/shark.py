@@ -25,6 +25,7 @@ from sklearn.utils.validation import (
 )
 
 from voicecf.parallel import in_parallel
+from voicecf.saving import Saved
 from voicecf.solver.passes import (
     CHUNK,
     Batches,
@@ -57,6 +58,7 @@ class WeightCollapseWarning(UserWarning):
 
 
 class SHARK(
+    Saved,
     ClassNamePrefixFeaturesOutMixin,  # type: ignore[misc]
     TransformerMixin,  # type: ignore[misc]
     ClusterMixin,  # type: ignore[misc]

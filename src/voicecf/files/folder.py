@@ -13,7 +13,7 @@ from typing import Any
 
 from voicecf.errors import VoiceError
 
-__all__ = ["BusyError", "FullError", "OutputError", "locked", "write_whole"]
+__all__ = ["BusyError", "FullError", "OutputError", "locked"]
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
@@ -102,32 +102,6 @@ def room_for(folder: Path, goes_on: Callable[[], str]) -> Iterator[None]:
             f"the disk is full: {free:,} bytes are free in {folder}. Make room and run the same "
             f"command again: {goes_on()}."
         ) from None
-
-
-def write_whole(path: Path, content: Any) -> None:
-    """Write a file so that it is there whole, on the disk, or not at all."""
-    half = path.with_name(path.name + ".half")
-    try:
-        with half.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        half.replace(path)
-    except OSError:
-        with suppress(OSError):
-            half.unlink()
-        raise
-    sync_folder(path.parent)
-
-
-def sync_folder(folder: Path) -> None:
-    """Put the names in a folder on the disk."""
-    with suppress(OSError):  # a system that has no such thing
-        opened = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(opened)
-        finally:
-            os.close(opened)
 
 
 def read_json(path: Path) -> Any:

@@ -10,8 +10,8 @@ from pathlib import Path
 import pyarrow as pa
 
 from voicecf.files.badrows import BadRow
-from voicecf.files.folder import write_whole
 from voicecf.files.tally import Tally
+from voicecf.saving.whole import write_whole
 
 __all__ = ["KeptParts", "Part"]
 

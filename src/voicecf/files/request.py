@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import duckdb
 import numpy as np
@@ -17,12 +15,8 @@ import sklearn
 
 from voicecf.files.entry import rules_of
 from voicecf.files.source import Source
-from voicecf.saving import save
 
-if TYPE_CHECKING:
-    from voicecf.learned.explainer import Explainer
-
-__all__ = ["Request", "differences", "digest", "plain_question", "same"]
+__all__ = ["Request", "differences", "plain_question", "same"]
 
 FORMAT, VERSION = "voicecf/explain", 1
 
@@ -76,14 +70,6 @@ def plain_question(question: dict[str, Any]) -> dict[str, Any]:
     rules = rules_of(question)
     rest = {w: value for w, value in question.items() if w not in {"rules", *rules.to_dict()}}
     return json.loads(json.dumps({**rest, "rules": rules.to_dict()}, default=str))  # type: ignore[no-any-return]
-
-
-def digest(voice: Explainer) -> str:
-    """Return a digest of an explainer: of the file that it is saved as."""
-    with TemporaryDirectory() as folder:
-        path = Path(folder) / "explainer"
-        save(voice, path)
-        return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def same(earlier: dict[str, Any], manifest: dict[str, Any]) -> bool:

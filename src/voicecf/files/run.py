@@ -17,14 +17,15 @@ from voicecf.errors import DataError, known_option
 from voicecf.files.ahead import ahead
 from voicecf.files.badrows import BadRowError, listing, unusable
 from voicecf.files.entry import Answering
-from voicecf.files.folder import OutputError, locked, read_json, room_for, sync_folder, write_whole
+from voicecf.files.folder import OutputError, locked, read_json, room_for
 from voicecf.files.kept import KeptParts, Part
-from voicecf.files.request import Request, differences, digest, plain_question, same
+from voicecf.files.request import Request, differences, plain_question, same
 from voicecf.files.source import Source, check_apart, open_source
 from voicecf.files.table import Chunk, Table
 from voicecf.files.tally import Tally
 from voicecf.files.writing import Writer, flush
-from voicecf.saving import load_explainer, save
+from voicecf.saving import digest, load_explainer, save
+from voicecf.saving.whole import sync_folder, write_whole
 
 if TYPE_CHECKING:
     from voicecf.learned.explainer import Explainer

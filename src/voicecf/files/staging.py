@@ -13,9 +13,10 @@ import duckdb
 
 from voicecf.errors import DataError
 from voicecf.files.badrows import BadRow, Place
-from voicecf.files.folder import read_json, write_whole
+from voicecf.files.folder import read_json
 from voicecf.files.kinds import Deciding, Kind
 from voicecf.files.text import CsvText, quoted
+from voicecf.saving.whole import write_whole
 
 __all__ = ["Reading", "Staged", "connected", "stage_csv", "stage_query"]
 

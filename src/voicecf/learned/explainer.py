@@ -14,14 +14,15 @@ from voicecf.errors import DataError
 from voicecf.geometry.arrays import Array, Ints
 from voicecf.geometry.clustering import Clustering
 from voicecf.learned.learned import Learned
-from voicecf.saving import LIMIT, load, save
+from voicecf.learned.parts import learned_of, parts_of
+from voicecf.saving import Saved
 from voicecf.table.learning import learn_space
 from voicecf.table.model import fitted_copy
 from voicecf.table.space import Space
 from voicecf.table.stream import Stream
 
 
-class Explainer(BaseEstimator):  # type: ignore[misc]
+class Explainer(Saved, BaseEstimator):  # type: ignore[misc]
     """Base class of the explainers: `fit` sets `learned_`; other fitted attributes read from it."""
 
     model: Any
@@ -78,14 +79,19 @@ class Explainer(BaseEstimator):  # type: ignore[misc]
         learned = self.learned_
         return learned.labels(learned.space.read(X))
 
-    def save(self, path: Any) -> None:
-        """Write this explainer to one plain file, without pickle; see `voicecf.saving.save`."""
-        save(self, path)
+    def _parts(self) -> dict[str, Any]:
+        """Return what is saved of this explainer."""
+        learned = vars(self).get("learned_")
+        learned = None if learned is None else parts_of(learned)
+        return {"options": self.get_params(deep=False), "learned": learned}
 
     @classmethod
-    def load(cls, path: Any, *, limit: int = LIMIT) -> Self:
-        """Load a saved explainer; no code in the file is run. See `voicecf.load`."""
-        return load(path, limit=limit, expected=cls)
+    def _of_parts(cls, options: dict[str, Any], learned: dict[str, Any] | None) -> Self:
+        """Make an explainer of what was saved of one."""
+        explainer = cls(**options)
+        if learned is not None:
+            explainer.learned_ = learned_of(learned)
+        return explainer
 
     def _own_model(self, X: Any) -> Any:
         """Return the explainer's own copy of the model, fitted on X unless it came fitted."""

@@ -260,7 +260,8 @@ def _axes(counts: Ints, means: Array, scatter: Array) -> Array:
     # not.
     variances = np.einsum("kji,kji->kj", directions @ covariance, directions)
     variances = np.maximum(variances, directions**2 @ (LEAST_VARIANCE * overall + least))
-    return np.asarray(directions / np.sqrt(variances)[:, :, None])
+    # Contiguous, so that products with them have the same bits after saving and loading.
+    return np.ascontiguousarray(directions / np.sqrt(variances)[:, :, None])
 
 
 def _extremeness(axes: Array, mean: Array, points: Array) -> Array:

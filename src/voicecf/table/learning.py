@@ -187,16 +187,22 @@ def _space_of_steps(pipeline: Any, stream: Stream, dtype: Any) -> Space:
         names = list(frame.columns)
     else:
         names = [f"x{i}" for i in range(any_array(first).shape[1])]
+    named = frame is not None or fitted_names is not None
+    space = space_of_steps(pipeline, names, named, dtype)
+    _learn(space, RowBlocks(space, stream))
+    return space
+
+
+def space_of_steps(pipeline: Any, names: list[Any], named: bool, dtype: Any) -> Space:
+    """Return what follows from fitted steps alone; `names` are the columns of the user's table."""
     steps = Steps.of(pipeline, names)
-    columns = _columns(steps.wires, names)
-    space = Space(columns, names, frame is not None or fitted_names is not None, dtype)
+    space = Space(_columns(steps.wires, names), names, named, dtype)
     space.steps, space.mixing = steps, steps.mixing
     # scikit-learn stores column names only if all of them are text.
     all_text = all(isinstance(name, str) for name in names)
-    space.steps_take_frame = fitted_names is not None or (frame is not None and not all_text)
+    space.steps_take_frame = input_names(pipeline) is not None or (named and not all_text)
     space.coordinate_names = [wire.label for wire in steps.wires]
     space.round_trip_error = np.zeros(len(steps.wires))
-    _learn(space, RowBlocks(space, stream))
     return space
 
 
@@ -216,7 +222,7 @@ def _columns(wires: list[Wire], names: list[Any]) -> list[Column]:
     return columns
 
 
-def _check_trace(space: Space, rows: Rows) -> None:
+def check_trace(space: Space, rows: Rows) -> None:
     """Compare the map that was read from fitted attributes with what the steps did to rows."""
     width, d = rows.points.shape[1], space.n_coordinates
     if width != d:
@@ -268,7 +274,7 @@ def _survey(
     for before, rows in data.spans():
         if len(rows.points) == 0:
             raise DataError("X has no rows; bounds and contraction are learned from data.")
-        _check_trace(space, rows)
+        check_trace(space, rows)
         if before == 0:
             space._template = _sample_row(space, rows)
         learned = _joined(learned, [_described(space, rows, c) for c in range(len(space.columns))])
@@ -585,9 +591,7 @@ def _with_categories(space: Space, stream: Stream, categories: Any) -> Space:
     columns = [
         blocks[block_of[c]] if c in block_of else column for c, column in enumerate(space.columns)
     ]
-    space.columns = list(dict.fromkeys(columns))
-    space.names = [column.name for column in space.columns]
-    space._plain = False
+    space.use(list(dict.fromkeys(columns)))
     return space
 
 

@@ -44,7 +44,9 @@ def fitted_copy(model: Any, fit: Callable[[Any], Any]) -> Any:
         Fits an unfitted copy and returns it.
     """
     if not is_fitted(model):
-        return fit(deepcopy(model))
+        # A copy has no gaps in its arrays, as PCA's components do: a matrix product of a model
+        # that was saved, or sent to another process, then has the same bits.
+        return deepcopy(fit(deepcopy(model)))
     model = deepcopy(model)
     _check_unchanged(model)
     return model

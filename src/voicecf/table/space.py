@@ -65,18 +65,22 @@ class Space:
     """
 
     def __init__(self, columns: list[Column], sources: list[Any], named: bool, dtype: Any) -> None:
-        self.columns = columns
+        self.use(columns)
         self.sources = sources
         self.named = named
         self.dtype = np.dtype(dtype)
-        self.names = [column.name for column in columns]
         self.coordinate_names = [str(source) for source in sources]
         self.steps_take_frame = named
         self.steps: Steps | None = None
         self.mixing: Mixing | None = None
         self.round_trip_error = np.zeros(len(sources))
-        self._plain = all(column.kind == "number" for column in columns)
         self._template: Rows | None = None
+
+    def use(self, columns: list[Column]) -> None:
+        """Replace the columns."""
+        self.columns = columns
+        self.names = [column.name for column in columns]
+        self._plain = all(column.kind == "number" for column in columns)
 
     @classmethod
     def plain(cls, names: list[Any], named: bool, dtype: Any = np.float64) -> Space:

@@ -1,0 +1,193 @@
+"""What has to be saved of `Learned`: all that does not follow from the fitted model."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from voicecf.geometry.clustering import Clustering
+from voicecf.learned.learned import Learned
+from voicecf.learned.members import Members
+from voicecf.rules.allowed import DefaultBounds
+from voicecf.saving.sound import need
+from voicecf.table.column import Column
+from voicecf.table.learning import check_trace, space_of_steps
+from voicecf.table.model import split_pipeline
+from voicecf.table.rows import Rows
+from voicecf.table.sample_row import SampleCell, SampleRow
+from voicecf.table.space import Space
+
+# Shapes of arrays, a letter for each length: k clusters, d coordinates, c columns, n columns of the
+# user's table, s inputs of the model, e values, and 1. Those of whole numbers are marked #, and
+# those that may be infinite ~.
+SHAPES = {
+    "weights": "d", "origins": "kd", "spread": "d", "alpha": "k", "ranking": "c#",
+    "round_trip_error": "d", "lo": "c~", "hi": "c~", "low": "d~", "high": "d~",
+    "points": "1d", "seen": "1s", "means": "kd", "axes": "kdd", "counts": "k#", "extremes": "e",
+}  # fmt: skip
+OF_BOUNDS, OF_MEMBERS = ("lo", "hi", "low", "high"), ("means", "axes", "counts", "extremes")
+OF_LEARNED = ("weights", "origins", "spread", "alpha", "ranking")
+OPTIONS = ("delta", "margin", "contract_bounds", "names", "ranks_equally")
+
+
+def parts_of(learned: Learned) -> dict[str, Any]:
+    """Return what `learned_of` needs, in plain values and arrays, and the fitted model."""
+    space, bounds, members = learned.space, learned.bounds, learned.members
+    arrays = {name: getattr(learned, name) for name in OF_LEARNED}
+    arrays["round_trip_error"] = space.round_trip_error
+    arrays |= dict(zip(OF_BOUNDS, (bounds.lo, bounds.hi, *bounds.box), strict=True))
+    if members is not None:
+        arrays |= {name: getattr(members, name) for name in OF_MEMBERS}
+    sample = None
+    if space._template is not None:
+        sample = _sample_parts(space._template)
+        arrays |= {"points": space._template.points, "seen": space._template.seen}
+    columns = [_fields(column) for column in space.columns]
+    return {
+        "model": learned.model,
+        "centers": learned.clustering.centers if learned.model is None else None,
+        "sources": space.sources,
+        "named": space.named,
+        "columns": [{name: f for name, f in c.items() if name != "places"} for c in columns],
+        "sample": sample,
+        "arrays": arrays,
+        "options": {name: getattr(learned, name) for name in OPTIONS},
+    }
+
+
+def learned_of(parts: dict[str, Any]) -> Learned:
+    """Return what was learned again; raise SavingError if the parts do not fit together."""
+    arrays, options, model = parts["arrays"], parts["options"], parts["model"]
+    steps, last = split_pipeline(model)
+    if model is None:
+        clustering = _bare_clustering(parts["centers"], arrays["weights"])
+    else:
+        clustering = Clustering.of(last)
+    space = _space(steps, clustering, parts)
+    k, width = clustering.centers.shape
+    c, d = len(space.columns), space.n_coordinates
+    s = d if space.mixing is None else len(space.mixing.shift)
+    need(width == s, "model")
+    members = None
+    if "counts" in arrays:
+        members = Members(*(arrays[name] for name in OF_MEMBERS))
+    _check_arrays(arrays, {"k": k, "d": d, "c": c, "s": s, "1": 1}, members)
+    _check_options(options, k)
+    space.round_trip_error = arrays["round_trip_error"]
+    if space.steps is not None:
+        space._template = _sample(parts["sample"], arrays, len(space.sources))
+    bounds = DefaultBounds(arrays["lo"], arrays["hi"], (arrays["low"], arrays["high"]))
+    fields = {name: arrays[name] for name in OF_LEARNED}
+    learned = Learned(model, clustering, space, bounds=bounds, members=members, **fields, **options)
+    _try_one_row(learned)
+    return learned
+
+
+def _fields(thing: Any) -> dict[str, Any]:
+    return {name: getattr(thing, name) for name in thing.__dataclass_fields__}
+
+
+def _sample_parts(rows: Rows) -> dict[str, Any]:
+    row = rows.frame
+    cells = None if row is None else [_fields(cell) for cell in row.cells]
+    return {"cells": cells, "library": None if row is None else row.library, "array": rows.array}
+
+
+def _sample(parts: dict[str, Any], arrays: dict[str, Any], n: int) -> Rows:
+    """Return the row of the data that a space stores."""
+    cells, array = parts["cells"], parts["array"]
+    need((cells is None) != (array is None), "sample row")
+    need(array is None or array.shape == (1, n), "sample row")
+    row = None
+    if cells is not None:
+        row = SampleRow([SampleCell(**cell) for cell in cells], parts["library"])
+    return Rows(row, arrays["points"], arrays["seen"], array=array)
+
+
+def _bare_clustering(centers: Any, weights: Any) -> Clustering:
+    """Return centroids without a model; their weights are scaled already."""
+    need(type(weights) is np.ndarray and weights.dtype == np.float64, "weights")
+    checked = Clustering.from_centers(centers, weights)
+    return Clustering(checked.centers, weights, checked.arithmetic, checked.dtype)
+
+
+def _space(steps: Any, clustering: Clustering, parts: dict[str, Any]) -> Space:
+    """Return the space of a pipeline's steps, with the columns that were learned."""
+    sources, named = parts["sources"], parts["named"]
+    if steps is None:
+        space = Space.plain(sources, named, clustering.dtype)
+        wires = [(place, False) for place in range(len(sources))]
+    else:
+        space = space_of_steps(steps, sources, named, clustering.dtype)
+        assert space.steps is not None
+        wires = [(wire.source, wire.indicator) for wire in space.steps.wires]
+    columns = []
+    for fields in parts["columns"]:
+        own = {(sources.index(source), fields["indicator"]) for source in fields["sources"]}
+        places = np.flatnonzero([wire in own for wire in wires])
+        columns.append(Column(places=places, **fields))
+        _check_column(columns[-1])
+    places = np.concatenate([column.places for column in columns])
+    need(np.array_equal(np.sort(places), np.arange(len(wires))), "columns")
+    space.use(columns)
+    return space
+
+
+def _check_column(column: Column) -> None:
+    width = len(column.places)
+    if column.kind == "number":
+        (low, high), (least, most) = column.observed, column.limits
+        need(width == 1 and low <= high and least <= most, f"column {column.name!r:.80}")
+        need(np.isfinite(np.array(column.listed, float)).all(), f"column {column.name!r:.80}")
+    else:
+        need(column.kind == "category", f"column {column.name!r:.80}")
+        _check_array("options", column.options, (len(column.levels), width))
+
+
+def _check_arrays(arrays: dict[str, Any], sizes: dict[str, int], members: Members | None) -> None:
+    """Compare all arrays with the table of shapes, and their numbers with what they mean."""
+    for name, array in arrays.items():
+        letters = SHAPES[name]
+        if name == "extremes":
+            assert members is not None
+            sizes["e"] = int(members.starts[-1])
+        shape = tuple(sizes[letter] for letter in letters.rstrip("#~"))
+        _check_array(name, array, shape, letters[-1])
+    for name in ("weights", "spread", "round_trip_error", *(("counts",) if members else ())):
+        need((arrays[name] >= 0).all(), name)
+    if members is not None:
+        pieces = np.split(members.extremes, members.starts[1:-1])
+        need(all((np.diff(piece, prepend=0.0) >= 0).all() for piece in pieces), "extremes")
+    need((arrays["alpha"] > 0).all() and (arrays["alpha"] <= 1).all(), "alpha")
+    need((arrays["lo"] <= arrays["hi"]).all(), "bounds")
+    need(np.array_equal(np.sort(arrays["ranking"]), np.arange(sizes["c"])), "ranking")
+
+
+def _check_array(name: str, array: Any, shape: tuple[int, ...], mark: str = "") -> None:
+    dtype = np.int64 if mark == "#" else np.float64
+    need(type(array) is np.ndarray and array.dtype == dtype and array.shape == shape, name)
+    need(not np.isnan(array).any() if mark == "~" else np.isfinite(array).all(), name)
+
+
+def _check_options(options: dict[str, Any], k: int) -> None:
+    names = options["names"]
+    need(isinstance(names, tuple) and len(set(names)) == len(names) == k, "names")
+    need(all(isinstance(name, str) for name in names), "names")
+    need(0 <= options["delta"] < np.inf and 0 <= options["margin"] < 1, "margin")
+    need(all(isinstance(options[n], bool) for n in ("contract_bounds", "ranks_equally")), "options")
+
+
+def _try_one_row(learned: Learned) -> None:
+    """Send the stored row through the steps and the model, which raise if they do not fit."""
+    space = learned.space
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        if space.steps is None:
+            learned.clustering.labels(learned.origins)
+            return
+        row = space._sample_row()
+        rows = space._transformed(row.frame, row.array, None)
+        check_trace(space, rows)
+        learned.labels(rows)
