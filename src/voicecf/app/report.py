@@ -6,13 +6,12 @@ from collections.abc import Sequence
 from html import escape
 
 from voicecf import __version__
-from voicecf.app import blocks
+from voicecf.app import blocks, charts
 from voicecf.app.answers import Answer, Obstacle, difference
 from voicecf.app.question import Objective
 from voicecf.app.reading import Table
 from voicecf.app.style import BLOCKS, REPORT, colour
-from voicecf.app.svg import map_svg
-from voicecf.app.words import counted, figure
+from voicecf.output.wording import counted, figure
 from voicecf.plots import SegmentMap
 
 GOALS = {
@@ -59,7 +58,7 @@ def html_report(
         blocks.answer_card(answer),
         _why_not(obstacle),
         _section("What changes", blocks.change_card(answer)),
-        _picture(picture, answer),
+        _picture(picture),
         _other_ways(answer, others),
         _section("What was asked", _asked(answer)),
         _section("The segments", _segments(answer)),
@@ -90,10 +89,10 @@ def _why_not(obstacle: Obstacle | None) -> str:
     return text + (f"<p>It would be possible to:</p><ul>{ways}</ul>" if ways else "")
 
 
-def _picture(picture: SegmentMap | None, answer: Answer) -> str:
+def _picture(picture: SegmentMap | None) -> str:
     if picture is None:
         return ""
-    drawn = map_svg(picture, answer.names)
+    drawn = charts.map_svg(picture)
     return _section("On the map", f"<figure>{drawn}{blocks.paragraph(picture.note)}</figure>")
 
 

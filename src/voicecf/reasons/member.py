@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from voicecf.output.calling import cluster_name
+from voicecf.output.wording import figure
 from voicecf.reasons.case import Case
 from voicecf.table.frames import is_missing
 
@@ -65,7 +66,7 @@ def members_of(case: Case) -> list[Member]:
         found.append(Member(f"the answer must be as usual as {whose}", "plausible"))
     if case.alpha < 1.0:
         where = f"the answer must lie well inside {cluster_name(case.learned, case.target)}"
-        found.append(Member(f"{where} (contraction {case.alpha:.3g})", "contraction"))
+        found.append(Member(f"{where} (contraction {figure(case.alpha)})", "contraction"))
     for rival in case.learned.cell(case.target).rivals.tolist():
         text = f"{cluster_name(case.learned, rival)} is always nearer"
         found.append(Member(text, "cluster", cluster=rival))
@@ -159,7 +160,7 @@ def _category_members(case: Case, c: int) -> Iterator[Member]:
 
 
 def number(value: float) -> str:
-    """Format a number for reading: six digits at most, unless it is whole.
+    """Format a bound: with six digits, enough to type it in again.
 
     Examples
     --------
@@ -167,7 +168,4 @@ def number(value: float) -> str:
     >>> number(61200.0), number(0.1234567)
     ('61,200', '0.123457')
     """
-    if value == np.rint(value) and abs(value) < 1e15:
-        return f"{value:,.0f}"
-    short = float(f"{value:.6g}")
-    return f"{short:,.12g}" if 1e-4 <= abs(short) < 1e12 else f"{short:g}"
+    return figure(value, 6)

@@ -12,7 +12,8 @@ from voicecf.app.everyone import Everyone, Plan
 from voicecf.app.question import Allowed, Objective
 from voicecf.app.segments import Segments
 from voicecf.app.session import Work
-from voicecf.app.words import counted, figure, percent
+from voicecf.app.words import percent
+from voicecf.output.wording import counted, figure
 from voicecf.plots import Transitions
 
 GOALS = {
