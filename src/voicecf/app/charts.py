@@ -19,8 +19,10 @@ from voicecf.plots import SegmentMap
 PICK = "pick"
 # Pixels: heights of a map, of rows by two columns, of scores; a map in a report.
 MAP, ROWS, SCORES, REPORT = 430, 360, 170, (640, 380)
-# Letters of an axis' title, and the pixels that a name in a legend may take.
-TITLE, NAME = 70, 170
+# Pixels that a legend has on a telephone, and those of a letter.
+NARROW, LETTER = 300, 8
+# Letters of an axis' title.
+TITLE = 70
 # Rows that a picture of two columns shows.
 MOST = 1_500
 # Numbers in tooltips: thousands apart, five digits.
@@ -56,12 +58,12 @@ def segment_map(
     ink : Ink
     """
     cells = [
-        _line(corners, tooltip=found.names[t], color=colour(t), strokeWidth=1, strokeOpacity=0.45,
-              filled=True, fillOpacity=0.13, interpolate="linear-closed")
+        _line(corners, tooltip=found.names[t], fill=colour(t), fillOpacity=0.13, stroke=colour(t),
+              strokeOpacity=0.45, strokeWidth=1, interpolate="linear-closed")
         for t, corners in found.cells
     ]  # fmt: skip
     pick = alt.selection_point(name=PICK, fields=["row"], clear=False)
-    rows = _dots(found.points, found.labels, found.names, found.axis_labels)
+    rows = _dots(found.points, found.labels, found.names, found.axis_labels * found.of_columns)
     rows.data["row"] = found.rows
     layers = [*cells, *_region(found), rows.add_params(pick), *_move(found, marks, ink)]
     scales = [alt.Scale(domain=ends, nice=False) for ends in np.transpose(found.viewport).tolist()]
@@ -71,16 +73,14 @@ def segment_map(
 def map_svg(found: SegmentMap) -> str:
     """Draw the map as SVG in the colours of the text around it: it loads and runs nothing."""
     width, height = REPORT
-    ink: dict[str, Any] = {"labelColor": INHERITED.text, "labelFontSize": 12}
-    drawn = (
-        segment_map(found, ink=INHERITED)
-        .properties(width=width, height=height)
-        .configure(background="transparent", aria=False)
-        .configure_legend(**ink)
-        .configure_axis(grid=False, titleColor=INHERITED.text, titleFontSize=13, **ink)
-    )
+    drawn = segment_map(found, ink=INHERITED).properties(width=width, height=height)
+    labels = {"labelColor": INHERITED.text, "labelFontSize": 12}
+    titles = {"titleColor": INHERITED.text, "titleFontSize": 13, "titleFontWeight": 500}
     file = StringIO()
-    drawn.save(file, format="svg")
+    drawn.configure(
+        background="transparent", aria=False, view={"stroke": None}, legend=labels,
+        axis={"grid": False, **labels, **titles},
+    ).save(file, format="svg")  # fmt: skip
     return file.getvalue()
 
 
@@ -129,20 +129,20 @@ def _sides(names: Sequence[str], scales: Sequence[alt.Scale]) -> list[Any]:
 def _dots(
     places: NDArray[Any], labels: NDArray[np.int64], names: Sequence[str], axes: Sequence[str]
 ) -> alt.Chart:
-    """Draw rows in the colours of their segments; tooltips tell what they are."""
+    """Draw rows in the colours of their segments; tooltips tell these, and values of `axes`."""
     data = _placed(places, segment=[names[t] for t in labels])
     scale = alt.Scale(domain=list(names), range=[colour(t) for t in range(len(names))])
-    across = alt.ExprRef(f"max(1, floor(width / {NAME}))")
+    across = max(1, NARROW // (LETTER * max(map(len, names)) + 3 * LETTER))
     legend = alt.Legend(
         orient="top", title=None, symbolType="circle", symbolOpacity=1, columns=across,
-        labelLimit=NAME - 30,
+        labelLimit=NARROW,
     )  # fmt: skip
     told = [alt.Tooltip("segment:N", title="Segment")]
     told += [
         alt.Tooltip(f"{field}:Q", title=shortened(name, TITLE), format=FORMAT)
-        for field, name in zip("xy", axes, strict=True)
+        for field, name in zip("xy", axes, strict=False)
     ]
-    drawn: alt.Chart = alt.Chart(data).mark_circle(size=34, opacity=0.62, clip=True)
+    drawn: alt.Chart = alt.Chart(data).mark_circle(size=34, opacity=0.62)
     colours = alt.Color("segment:N", scale=scale, legend=legend)
     return drawn.encode(color=colours, tooltip=told)
 
