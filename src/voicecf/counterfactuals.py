@@ -12,7 +12,7 @@ import numpy as np
 from voicecf.geometry.arrays import Array, Ints, Mask
 from voicecf.output import schema, sentences, tables
 from voicecf.output.digits import rounded
-from voicecf.output.wording import figure
+from voicecf.output.wording import counted, figure
 from voicecf.reasons.price import CONTRACTION, cost_without
 from voicecf.reasons.ranges import ranges_of
 from voicecf.reasons.reasons import Reason, reason_of
@@ -429,7 +429,7 @@ larger.
         names = [Status(s).name.lower() for s in self.status]
         counts = {name: names.count(name) for name in dict.fromkeys(names)}
         statuses = ", ".join(f"{count} {name}" for name, count in counts.items()) or "none"
-        lines = [f"{len(self)} counterfactual{'s' * (len(self) != 1)}: {statuses}"]
+        lines = [f"{counted(len(self), 'counterfactual')}: {statuses}"]
         if self.feasible.any():
             cost, changed = self.cost[self.feasible], self.n_changed[self.feasible]
             typical, changes = (figure(float(np.median(some)), 4) for some in (cost, changed))

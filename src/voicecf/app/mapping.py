@@ -53,5 +53,5 @@ def _named(found: Counterfactuals, names: Sequence[str]) -> Counterfactuals:
 
 def _cut(found: Counterfactuals, i: int, plane: Plane, rows: Any) -> SegmentMap:
     learned = found.outcome.question.learned
-    picture = SegmentMap.from_learned(learned, rows, plane, found, i, POINTS)
+    picture = SegmentMap.from_voice(learned, rows, plane, found, i, POINTS)
     return replace(picture, names=list(learned.names))  # in full: they tell segments apart

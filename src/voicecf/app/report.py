@@ -11,7 +11,7 @@ from voicecf.app.answers import Answer, Obstacle, difference
 from voicecf.app.question import Objective
 from voicecf.app.reading import Table
 from voicecf.app.style import BLOCKS, REPORT, colour
-from voicecf.output.wording import counted, figure
+from voicecf.output.wording import counted, figure, joined
 from voicecf.plots import SegmentMap
 
 GOALS = {
@@ -116,8 +116,8 @@ def _asked(answer: Answer) -> str:
         sides = [f"at least {figure(limit.low)}"] if limit.low is not None else []
         sides += [f"at most {figure(limit.high)}"] if limit.high is not None else []
         sides += [f"in steps of {figure(limit.step)}"] if limit.step is not None else []
-        lines.append(f"{limit.column}: {', '.join(sides)}.")
-    lines += [f"{name} may become {', '.join(levels)}." for name, levels in allowed.levels]
+        lines.append(f"{limit.column}: {joined(sides)}.")
+    lines += [f"{name} may become {joined(levels, 'or')}." for name, levels in allowed.levels]
     if allowed.most is not None:
         lines.append(f"At most {counted(allowed.most, 'column')} may change.")
     return f"<ul>{''.join(f'<li>{escape(line)}</li>' for line in lines)}</ul>"

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from voicecf.geometry.arrays import Array
+from voicecf.learned.learned import Learned
 from voicecf.output.sentences import short_title
 from voicecf.output.wording import counted, joined, legible
 from voicecf.plots.display import (
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
 
     from voicecf.counterfactuals import Counterfactuals
     from voicecf.learned.explainer import Explainer
-    from voicecf.learned.learned import Learned
 
 # How many columns a note names before it counts the rest.
 NAMED = 3
@@ -119,20 +119,7 @@ class SegmentMap(Display):
     @classmethod
     def from_voice(
         cls,
-        voice: Explainer,
-        X: Any,
-        plane: Plane,
-        cf: Counterfactuals | None = None,
-        i: int = 0,
-        max_points: int = 2000,
-    ) -> SegmentMap:
-        """Cut the model of a fitted explainer by a plane; see `from_learned`."""
-        return cls.from_learned(voice.learned_, X, plane, cf, i, max_points)
-
-    @classmethod
-    def from_learned(
-        cls,
-        learned: Learned,
+        voice: Explainer | Learned,
         X: Any,
         plane: Plane,
         cf: Counterfactuals | None = None,
@@ -143,8 +130,8 @@ class SegmentMap(Display):
 
         Parameters
         ----------
-        learned : Learned
-            What an explainer has learned: its `learned_`.
+        voice : fitted explainer or Learned
+            An explainer, or what one has learned: its `learned_`.
         X : frame, array or None
             Rows to draw; with None only the cells and the answer are.
         plane : Plane
@@ -153,6 +140,7 @@ class SegmentMap(Display):
         max_points : int
             Most rows to draw, evenly spaced in X.
         """
+        learned = voice if isinstance(voice, Learned) else voice.learned_
         scene = Scene(learned, plane)
         rows, points, labels = scene.rows(X, max_points)
         shown: dict[str, Any] = {}

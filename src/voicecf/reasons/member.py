@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from voicecf.output.calling import cluster_name
-from voicecf.output.wording import figure
+from voicecf.output.wording import counted, figure, joined, level
 from voicecf.reasons.case import Case
 from voicecf.table.frames import is_missing
 
@@ -54,8 +54,7 @@ def members_of(case: Case) -> list[Member]:
     rules = case.original.rules
     if rules["max_changes"] is not None:
         most = rules["max_changes"]
-        columns = "column" if most == 1 else "columns"
-        found.append(Member(f"at most {most} {columns} may change", "max_changes"))
+        found.append(Member(f"at most {counted(most, 'column')} may change", "max_changes"))
     for text in dict.fromkeys(rules["constraints"]):
         found.append(Member(text.strip(), "constraint", detail=text))
     for entry, rule in zip(rules["together"], case.unions, strict=True):
@@ -147,7 +146,7 @@ def _range_text(case: Case, c: int) -> str:
 def _category_members(case: Case, c: int) -> Iterator[Member]:
     rule, column = case.column_rules[c], case.space.columns[c]
     if rule.levels is not None:
-        levels = " or ".join(str(column.levels[i]) for i in rule.levels)
+        levels = joined([level(column.levels[i]) for i in rule.levels], "or")
         yield Member(f"{column.name} may only become {levels}", "levels", column.name)
     own = case.own_level(c)
     pairs = case.original.rules["forbidden"].get(column.name, ())

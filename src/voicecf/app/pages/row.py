@@ -12,18 +12,13 @@ import streamlit as st
 from voicecf.app import blocks, charts, finding, mapping, session
 from voicecf.app.answers import Answer, Way, difference
 from voicecf.app.preparing import Prepared
-from voicecf.app.question import Allowed, Objective, Range
+from voicecf.app.question import GOALS, NEAREST, Allowed, Range
 from voicecf.app.segments import Segments
 from voicecf.app.session import Work
 from voicecf.app.words import literal
 from voicecf.output.wording import counted, figure
 
-GOALS = {
-    Objective.COST: "Least change overall",
-    Objective.FEWEST: "Fewest columns",
-    Objective.PREFIX: "Most telling columns first",
-}
-NEAREST, ANY = "Nearest other segment", -1
+ANY = -1
 MOST_MARGIN = 90
 
 
