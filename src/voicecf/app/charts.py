@@ -91,7 +91,7 @@ def rows_by_segment(
     some = np.unique(np.linspace(0, len(frame) - 1, min(MOST, len(frame))).astype(int))
     places = np.column_stack([frame[name].to_numpy(dtype=np.float64)[some] for name in axes])
     drawn = _dots(places, labels[some], names, axes)
-    return _plain(drawn.encode(*_sides(axes, [alt.Scale(zero=False)] * 2)), ROWS)
+    return _plain(drawn.encode(*_sides(axes, [alt.Scale(zero=False, padding=8)] * 2)), ROWS)
 
 
 def scores(values: dict[int, float], chosen: int) -> alt.Chart:
