@@ -30,7 +30,7 @@ class Progress:
     def plan(self, work: dict[str, float]) -> None:
         """Say what is to be done: a guess of the seconds for each dataset."""
         self.work = work
-        self.bar = tqdm(
+        self._bar = tqdm(
             total=sum(work.values()), file=self.stream, disable=not self.alive, leave=False,
             smoothing=0, bar_format=FORM,
         )  # fmt: skip
@@ -53,7 +53,7 @@ class Progress:
 
     def close(self) -> None:
         """Take the bar away."""
-        self.bar.close()
+        self._bar.close()
 
     def advance(self, work: float) -> None:
         """So much of the dataset's work is done."""
@@ -67,9 +67,9 @@ class Progress:
 
     def draw(self) -> None:
         """Draw the bar over the last one."""
-        self.bar.set_description_str(self.text, refresh=False)
-        self.bar.n = self.done + self.inside
-        self.bar.refresh()
+        self._bar.set_description_str(self.text, refresh=False)
+        self._bar.n = self.done + self.inside
+        self._bar.refresh()
 
 
 class Silent(Progress):
