@@ -62,9 +62,10 @@ def segment_map(
               strokeOpacity=0.45, strokeWidth=1, interpolate="linear-closed")
         for t, corners in found.cells
     ]  # fmt: skip
-    pick = alt.selection_point(name=PICK, fields=["row"], clear=False)
+    # Clicks on dots alone: cells and ends have no row.
+    pick = alt.selection_point(name=PICK, fields=["row"], on="@rows_marks:click", clear=False)
     rows = _dots(found.points, found.labels, found.names, found.axis_labels * found.of_columns)
-    rows.data["row"] = found.rows
+    rows.data["row"], rows.name = found.rows, "rows"
     layers = [*cells, *_region(found), rows.add_params(pick), *_move(found, marks, ink)]
     scales = [alt.Scale(domain=ends, nice=False) for ends in np.transpose(found.viewport).tolist()]
     return _plain(alt.layer(*layers).encode(*_sides(found.axis_labels, scales)), MAP)
