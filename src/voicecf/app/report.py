@@ -92,7 +92,8 @@ def _why_not(obstacle: Obstacle | None) -> str:
 def _picture(picture: SegmentMap | None) -> str:
     if picture is None:
         return ""
-    drawn = charts.map_svg(picture)
+    title = escape(f"Map of the segments: {picture.title}")
+    drawn = f'<div role="img" aria-label="{title}">{charts.map_svg(picture)}</div>'
     return _section("On the map", f"<figure>{drawn}{blocks.paragraph(picture.note)}</figure>")
 
 
