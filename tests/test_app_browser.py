@@ -207,6 +207,9 @@ def test_a_click_on_the_map_picks_the_row(visit: Visit) -> None:
     canvas.scroll_into_view_if_needed()
     box = canvas.bounding_box()
     assert before.startswith("Row 1 ")
+    canvas.click(position={"x": 0.9 * box["width"], "y": 0.3 * box["height"]})  # a cell, no row
+    visit.settle()
+    assert visit.answer() == before
     for share in ((0.25, 0.6), (0.28, 0.62), (0.3, 0.65), (0.8, 0.6), (0.5, 0.2), (0.78, 0.62)):
         for nudge in range(0, 12, 4):
             place = {"x": box["width"] * share[0] + nudge, "y": box["height"] * share[1]}

@@ -39,10 +39,10 @@ def test_a_cell_that_differs_fails_the_check_and_only_the_check(capsys, monkeypa
 @pytest.mark.parametrize(
     ("words", "hint"),
     [
-        (["--dataset", "iirs"], "unknown dataset 'iirs'; did you mean iris?"),
-        (["--dataset", "germancredit"], "did you mean german_credit?"),
-        (["--table", "parsimoni"], "unknown table 'parsimoni'; did you mean parsimony?"),
-        (["--table", "zzz"], "choose from datasets, clustering, validity"),
+        (["--dataset", "iirs"], "unknown dataset 'iirs'; did you mean 'iris'?"),
+        (["--dataset", "germancredit"], "did you mean 'german_credit'?"),
+        (["--table", "parsimoni"], "unknown table 'parsimoni'; did you mean 'parsimony'?"),
+        (["--table", "zzz"], "choose from 'datasets', 'clustering', 'validity'"),
     ],
 )
 def test_a_typo_gets_the_likely_name(words, hint, capsys):

@@ -316,7 +316,7 @@ def test_only_what_is_proven_impossible_is_called_so(stuck, status, start):
 def test_a_change_has_no_limit_only_if_every_multiple_lands():
     voice = VoICE.from_centers([[0.0], [4.0]], feature_names=["age"])
     text = voice.explain([[1.0]], target=1, bounds={"age": (0, 1e8)}).text(0)
-    assert text.endswith("; up to 1000000 times this change still lands in cluster 1.")
+    assert text.endswith("; up to 1,000,000 times this change still lands in cluster 1.")
 
 
 def test_a_change_that_is_at_its_limit_may_hardly_be_larger():

@@ -15,6 +15,7 @@ from sklearn.datasets import load_wine
 
 from voicecf import VoICE
 from voicecf.errors import ColumnError, OptionError
+from voicecf.output.wording import compact, legible
 from voicecf.plots import (
     DARK,
     LIGHT,
@@ -28,7 +29,6 @@ from voicecf.plots import (
     Weights,
 )
 from voicecf.plots.theme import Theme
-from voicecf.plots.words import compact, legible
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")

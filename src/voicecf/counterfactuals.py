@@ -12,6 +12,7 @@ import numpy as np
 from voicecf.geometry.arrays import Array, Ints, Mask
 from voicecf.output import schema, sentences, tables
 from voicecf.output.digits import rounded
+from voicecf.output.wording import counted, figure
 from voicecf.reasons.price import CONTRACTION, cost_without
 from voicecf.reasons.ranges import ranges_of
 from voicecf.reasons.reasons import Reason, reason_of
@@ -428,11 +429,11 @@ larger.
         names = [Status(s).name.lower() for s in self.status]
         counts = {name: names.count(name) for name in dict.fromkeys(names)}
         statuses = ", ".join(f"{count} {name}" for name, count in counts.items()) or "none"
-        lines = [f"{len(self)} counterfactual{'s' * (len(self) != 1)}: {statuses}"]
+        lines = [f"{counted(len(self), 'counterfactual')}: {statuses}"]
         if self.feasible.any():
             cost, changed = self.cost[self.feasible], self.n_changed[self.feasible]
-            medians = np.median(cost), np.median(changed)
-            lines.append("median cost {:.4g}, median number of changes {:g}".format(*medians))
+            typical, changes = (figure(float(np.median(some)), 4) for some in (cost, changed))
+            lines.append(f"median cost {typical}, median number of changes {changes}")
             lines.append(sentences.cost_in_words(self.outcome))
         lines += [f"  {line}" for line in sentences.lines(rounded(self.outcome[:3]))]
         if len(self) > 3:

@@ -70,11 +70,26 @@ def known_column(name: Any, names: list[Any], where: str) -> int:
     raise ColumnError(f"unknown column {name!r} in {where}; {likely(name, names)}")
 
 
-def likely(given: Any, known: Iterable[Any]) -> str:
-    """Suggest the known name that is closest; list the known names if none is close."""
+def likely(given: Any, known: Iterable[Any], most: int = 8) -> str:
+    """Suggest the known name that is closest; list the known names if none is close.
+
+    Capitals, blanks and hyphens do not matter.
+
+    Examples
+    --------
+    >>> from voicecf.errors import likely
+    >>> likely("Bank marketing", ["iris", "bank_marketing"]), likely("x", ["iris", "wine"])
+    ("did you mean 'bank_marketing'?", "choose from 'iris', 'wine'.")
+    """
     known = list(known)
-    close = get_close_matches(str(given), [str(name) for name in known], 1, cutoff=0.5)
-    return f"did you mean {close[0]!r}?" if close else f"choose from {listed(known)}."
+    spelt = {_spelt(name): str(name) for name in reversed(known)}
+    wish = _spelt(given) if isinstance(given, str) else ""
+    close = get_close_matches(wish, list(spelt), 1, cutoff=0.5)
+    return f"did you mean {spelt[close[0]]!r}?" if close else f"choose from {listed(known, most)}."
+
+
+def _spelt(name: Any) -> str:
+    return "_".join(str(name).lower().replace("-", " ").split())
 
 
 def known_option(value: Any, allowed: Iterable[str], where: str) -> None:

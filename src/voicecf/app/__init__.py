@@ -9,7 +9,7 @@
     answers     the answer, in words and figures
     everyone    all rows, part by part
     pairwise    what CFCLUST misses
-    charts      pictures, as vega-lite
+    charts      pictures, by altair
     code        the Python that gives the same answer
     report      the answer as one HTML file
     launch      starts the server, on this machine only

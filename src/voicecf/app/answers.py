@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from voicecf import Counterfactuals, Status
 from voicecf.app.question import ALTERNATIVES, LIMIT, Allowed, Objective, Question
 from voicecf.app.segments import Segments, blocks_of
-from voicecf.app.words import counted, figure, percent
+from voicecf.app.words import percent
 from voicecf.output.sentences import limit
-from voicecf.output.wording import exact, joined
+from voicecf.output.wording import counted, exact, figure, joined, opening, sentences
 from voicecf.reasons.conflict import nearer
 from voicecf.reasons.ranges import short_ranges
 from voicecf.reasons.reasons import Member, Reason, Relaxation
@@ -140,7 +140,7 @@ class Answer:
             gap = percent(min(max(float(self.found.gap[0]), 0.0), 1.0))
             certainty = f"the search reached its limit: another answer may be up to {gap} cheaper"
         parts = [certainty, limit(self.found.rounded().outcome, 0)]
-        return " ".join(f"{part[0].upper()}{part[1:]}." for part in parts if part)
+        return sentences(parts)
 
     @property
     def _better(self) -> str:
@@ -184,7 +184,7 @@ def difference(first: Answer, other: Answer) -> str:
     new = [change.column for change in other.changes if change.column not in _columns(first)]
     what = [f"leave {joined(left[:NAMED])} alone"] if left else []
     what += [f"change {joined(new[:NAMED])}"] if new else []
-    return f"{_sentence(joined(what))}{price}"
+    return f"{opening(joined(what))}{price}"
 
 
 def _columns(answer: Answer) -> set[str]:
@@ -195,6 +195,7 @@ def _explained(segments: Segments, question: Question, **more: Any) -> Counterfa
     prepared = segments.prepared
     voice = segments.firmly(question.margin)
     row = prepared.frame.iloc[[question.row]]
+    row.index = prepared.rows[[question.row]] + 1  # rows are called by their number in the file
     return voice.explain(row, **question.options(limit=LIMIT, **more))
 
 
@@ -235,9 +236,8 @@ def _change(segments: Segments, name: str, before: Any, after: Any) -> Change | 
     if _gone(end) or end == start:
         return None
     first, last = ((v - low) / ((high - low) or 1.0) for v in (start, end))
-    whole = name in segments.prepared.whole
     verb, sign = ("rises", "+") if end > start else ("falls", "\N{MINUS SIGN}")
-    amount = "" if _gone(start) else f"{sign}{figure(abs(end - start), whole)}"
+    amount = "" if _gone(start) else f"{sign}{figure(abs(end - start))}"
     was, is_ = (exact(v, thousands=True) for v in (start, end))
     return Change(name, was, is_, first, last, verb, amount)
 
@@ -362,8 +362,4 @@ def _way(given: Answer, reason: Reason, one: Relaxation) -> Way | None:
         if margin >= asked.margin:
             return None
     changed = replace(asked, target=target, allowed=allowed, margin=margin)
-    return None if changed == asked else Way(_sentence(text), changed)
-
-
-def _sentence(text: str) -> str:
-    return text[:1].upper() + text[1:]
+    return None if changed == asked else Way(opening(text), changed)

@@ -8,10 +8,10 @@ from math import isnan
 from typing import Any
 
 from voicecf.app.answers import Answer, Change, Obstacle, Reach
-from voicecf.app.columns import short
 from voicecf.app.segments import Profile
 from voicecf.app.style import ACCENT, colour
-from voicecf.app.words import counted, percent
+from voicecf.app.words import percent
+from voicecf.output.wording import counted, shortened
 
 # Columns of which a card tells what is typical.
 TRAITS = 4
@@ -62,13 +62,13 @@ def reach_table(reaches: Sequence[Reach]) -> str:
     for reach in reaches:
         sides = [(reach.low, reach.below), (reach.high, reach.above)]
         told = [f"{value} ({why})" if why else value for value, why in sides]
-        rows.append([short(reach.column, 60), *told])
+        rows.append([shortened(reach.column, 60), *told])
     return table(("Column", "From", "To"), rows)
 
 
 def _change_line(change: Change) -> str:
-    name = escape(short(change.column, 60))
-    before, after = escape(short(change.before, 40)), escape(short(change.after, 40))
+    name = escape(shortened(change.column, 60))
+    before, after = escape(shortened(change.before, 40)), escape(shortened(change.after, 40))
     return (
         f'<div class="v-name">{name}</div>'
         f'<div class="v-num">{before} <span class="v-soft">to</span> <b>{after}</b></div>'
@@ -102,8 +102,8 @@ def profile_card(profile: Profile, segment: int) -> str:
     share = f'<div class="v-share"><i style="width:{100 * profile.share:.1f}%"></i></div>'
     size = f"{counted(profile.size, 'row')}, {percent(profile.share)}"
     lines = "".join(
-        f"<span>{escape(short(trait.column, 34))}</span>"
-        f'<span class="v-val">{escape(short(trait.typical, 28))}</span>'
+        f"<span>{escape(shortened(trait.column, 34))}</span>"
+        f'<span class="v-val">{escape(shortened(trait.typical, 28))}</span>'
         f'<span class="v-all">{escape(trait.direction)}; all rows: {escape(trait.overall)}</span>'
         for trait in profile.traits[:TRAITS]
     )
@@ -117,7 +117,7 @@ def bars(items: Sequence[tuple[str, float, str]], tint: str = ACCENT) -> str:
     """Draw bars with names and values; the longest fills its place."""
     longest = max((value for _, value, _ in items), default=0.0) or 1.0
     lines = "".join(
-        f"<span>{escape(short(name, 40))}</span>"
+        f"<span>{escape(shortened(name, 40))}</span>"
         f'<span class="v-bar"><i style="width:{100 * value / longest:.1f}%"></i></span>'
         f'<span class="v-val">{escape(text)}</span>'
         for name, value, text in items
@@ -129,11 +129,11 @@ def matrix(
     names: Sequence[str], values: Any, texts: Any, *, corner: str = "", tint: str = ACCENT
 ) -> str:
     """Write a table of segments by segments, shaded by value (0 to 1)."""
-    head = "".join(f"<th>{escape(short(name, 24))}</th>" for name in names)
+    head = "".join(f"<th>{escape(shortened(name, 24))}</th>" for name in names)
     rows = []
     for i, name in enumerate(names):
         cells = "".join(_shaded(values[i][j], texts[i][j], tint) for j in range(len(names)))
-        rows.append(f"<tr><th>{escape(short(name, 24))}</th>{cells}</tr>")
+        rows.append(f"<tr><th>{escape(shortened(name, 24))}</th>{cells}</tr>")
     return (
         f'<div class="v-scroll"><table class="v-grid"><tr><th class="v-soft">{escape(corner)}</th>'
         f"{head}</tr>{''.join(rows)}</table></div>"

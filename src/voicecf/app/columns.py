@@ -12,6 +12,7 @@ import pandas as pd
 from pandas.api import types
 
 from voicecf.errors import VoiceError
+from voicecf.output.wording import exact, shortened
 
 # Levels of a category that a table can still show, and that one-hot columns are bearable for.
 MOST_LEVELS = 20
@@ -147,15 +148,10 @@ def _text_role(name: str, present: pd.Series, distinct: int) -> tuple[Role, str,
 def _examples(present: pd.Series) -> str:
     shown = []
     for value in present.head(50):
-        text = short(str(value), 24)
+        text = shortened(str(value), 24)
         if text not in shown:
             shown.append(text)
     return ", ".join(shown[:3])
-
-
-def short(text: str, most: int) -> str:
-    """Cut a text to a length, visibly."""
-    return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 def with_roles(
@@ -181,7 +177,7 @@ def with_roles(
 
 
 def _check_role(name: str, present: pd.Series, role: Role) -> None:
-    shown = f"“{short(name, 40)}”"
+    shown = f"“{shortened(name, 40)}”"
     if role is Role.ASIDE:
         return
     if len(present) == 0:
@@ -194,10 +190,12 @@ def _check_role(name: str, present: pd.Series, role: Role) -> None:
         return
     if not types.is_numeric_dtype(present.dtype):
         raise RoleError(
-            f"Column {shown} holds text such as “{short(str(present.iloc[0]), 24)}”, so it cannot "
-            f"be a number. Use it as a category, or set it aside."
+            f"Column {shown} holds text such as “{shortened(str(present.iloc[0]), 24)}”, so it "
+            "cannot be a number. Use it as a category, or set it aside."
         )
     numbers = present.to_numpy(dtype=np.float64)
     if role is Role.WHOLE and (numbers != np.rint(numbers)).any():
         broken = numbers[numbers != np.rint(numbers)][0]
-        raise RoleError(f"Column {shown} has fractions such as {broken:g}; use it as a number.")
+        raise RoleError(
+            f"Column {shown} has fractions such as {exact(broken)}; use it as a number."
+        )

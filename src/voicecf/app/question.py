@@ -24,6 +24,15 @@ class Objective(StrEnum):
     PREFIX = "prefix"
 
 
+# What pages call the objectives, and the target of whoever names none.
+GOALS = {
+    Objective.COST: "Least change overall",
+    Objective.FEWEST: "Fewest columns",
+    Objective.PREFIX: "Most telling columns first",
+}
+NEAREST = "Nearest other segment"
+
+
 @dataclass(frozen=True)
 class Range:
     """How far a column may go: at least, at most, in multiples of; None where nothing is said."""

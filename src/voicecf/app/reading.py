@@ -13,8 +13,8 @@ from typing import Any
 
 import pandas as pd
 
-from voicecf.app.words import counted
 from voicecf.errors import VoiceError
+from voicecf.output.wording import counted
 
 # Bytes of an upload, and values in a table, that are still pleasant to work with.
 LARGEST_MB = 200

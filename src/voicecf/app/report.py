@@ -6,13 +6,12 @@ from collections.abc import Sequence
 from html import escape
 
 from voicecf import __version__
-from voicecf.app import blocks
+from voicecf.app import blocks, charts
 from voicecf.app.answers import Answer, Obstacle, difference
 from voicecf.app.question import Objective
 from voicecf.app.reading import Table
 from voicecf.app.style import BLOCKS, REPORT, colour
-from voicecf.app.svg import map_svg
-from voicecf.app.words import counted, figure
+from voicecf.output.wording import counted, figure, joined
 from voicecf.plots import SegmentMap
 
 GOALS = {
@@ -59,7 +58,7 @@ def html_report(
         blocks.answer_card(answer),
         _why_not(obstacle),
         _section("What changes", blocks.change_card(answer)),
-        _picture(picture, answer),
+        _picture(picture),
         _other_ways(answer, others),
         _section("What was asked", _asked(answer)),
         _section("The segments", _segments(answer)),
@@ -90,10 +89,11 @@ def _why_not(obstacle: Obstacle | None) -> str:
     return text + (f"<p>It would be possible to:</p><ul>{ways}</ul>" if ways else "")
 
 
-def _picture(picture: SegmentMap | None, answer: Answer) -> str:
+def _picture(picture: SegmentMap | None) -> str:
     if picture is None:
         return ""
-    drawn = map_svg(picture, answer.names)
+    title = escape(f"Map of the segments: {picture.title}")
+    drawn = f'<div role="img" aria-label="{title}">{charts.map_svg(picture)}</div>'
     return _section("On the map", f"<figure>{drawn}{blocks.paragraph(picture.note)}</figure>")
 
 
@@ -117,8 +117,8 @@ def _asked(answer: Answer) -> str:
         sides = [f"at least {figure(limit.low)}"] if limit.low is not None else []
         sides += [f"at most {figure(limit.high)}"] if limit.high is not None else []
         sides += [f"in steps of {figure(limit.step)}"] if limit.step is not None else []
-        lines.append(f"{limit.column}: {', '.join(sides)}.")
-    lines += [f"{name} may become {', '.join(levels)}." for name, levels in allowed.levels]
+        lines.append(f"{limit.column}: {joined(sides)}.")
+    lines += [f"{name} may become {joined(levels, 'or')}." for name, levels in allowed.levels]
     if allowed.most is not None:
         lines.append(f"At most {counted(allowed.most, 'column')} may change.")
     return f"<ul>{''.join(f'<li>{escape(line)}</li>' for line in lines)}</ul>"

@@ -19,8 +19,9 @@ from sklearn.pipeline import Pipeline
 
 from voicecf import VoICE
 from voicecf.app.preparing import SEED, Method, Prepared, PreparingError, pipeline
-from voicecf.app.words import figure, percent
+from voicecf.app.words import percent
 from voicecf.diagnostics import WeightConcentration, weight_concentration
+from voicecf.output.wording import figure
 from voicecf.shark import WeightCollapseWarning
 
 # Segments that are looked at to suggest a number, and that can be asked for.
@@ -305,10 +306,7 @@ def profiles(prepared: Prepared, labels: NDArray[np.int64], k: int) -> tuple[Pro
         if members.any():
             for name in prepared.numbers:
                 far = (means.at[t, name] - middle[name]) / (spread[name] or 1.0)
-                typical, overall = (
-                    figure(v, frame[name].dtype.kind == "i")
-                    for v in (medians.at[t, name], all_medians[name])
-                )
+                typical, overall = (figure(v) for v in (medians.at[t, name], all_medians[name]))
                 traits.append(Trait(name, typical, overall, float(far)))
             traits += [_level_trait(frame[name], name, members) for name in prepared.categories]
         traits.sort(key=lambda trait: -abs(trait.strength))

@@ -11,6 +11,7 @@ from typing import Any
 import streamlit as st
 
 from voicecf.app import answers, blocks, pairwise
+from voicecf.app.charts import DARK, LIGHT, Ink
 from voicecf.app.columns import Column, Role, RoleError, guess_columns, with_roles
 from voicecf.app.everyone import Everyone, overview
 from voicecf.app.examples import customers
@@ -84,9 +85,9 @@ def tied(name: str, value: Any, change: Callable[[Any], None]) -> dict[str, Any]
     return {"key": key, "on_change": lambda: change(st.session_state[key])}
 
 
-def is_dark() -> bool:
-    """Tell whether the visitor's page is dark."""
-    return getattr(st.context.theme, "type", None) == "dark"
+def ink() -> Ink:
+    """Return what to draw with on the visitor's page, light or dark."""
+    return DARK if getattr(st.context.theme, "type", None) == "dark" else LIGHT
 
 
 # Results, kept by what they depend on. Arguments that begin with _ are not compared.

@@ -1,37 +1,6 @@
-"""Numbers and lists as people write them."""
+"""Shares, and text that is shown as it is."""
 
 from __future__ import annotations
-
-from math import floor, isfinite, log10
-
-
-def figure(value: float, whole: bool = False) -> str:
-    """Write a number for reading: thousands apart, three or four telling digits.
-
-    Examples
-    --------
-    >>> from voicecf.app.words import figure
-    >>> figure(1234567.0), figure(0.0312345), figure(12.5), figure(3.0, whole=True)
-    ('1,234,567', '0.0312', '12.5', '3')
-    """
-    if not isfinite(value):
-        return "missing" if value != value else "any"
-    if whole and value == round(value):
-        return f"{value:,.0f}"
-    return _written(value, max(0, 2 - _size(value)))
-
-
-def _size(value: float) -> int:
-    return floor(log10(abs(value))) if value else 0
-
-
-def _written(value: float, digits: int) -> str:
-    if abs(value) >= 1e15 or (0 < abs(value) < 1e-6):
-        return f"{value:.3g}"
-    text = f"{value:,.{digits}f}"
-    if "." in text:
-        text = text.rstrip("0").rstrip(".")
-    return "0" if text in ("-0", "") else text
 
 
 def percent(share: float) -> str:
@@ -43,11 +12,6 @@ def percent(share: float) -> str:
     digits = 1 if 0 < share < 0.0995 or 0.99 < share < 1 else 0
     text = f"{100 * share:.{digits}f}"
     return f"{text.removesuffix('.0')} %"
-
-
-def counted(n: int, one: str, many: str | None = None) -> str:
-    """Write a number of things: '1 row', '2,000 rows'."""
-    return f"{n:,} {one if n == 1 else many or one + 's'}"
 
 
 def literal(text: str) -> str:

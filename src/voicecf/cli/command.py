@@ -6,12 +6,12 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
-from difflib import get_close_matches
 from pathlib import Path
 
 from voicecf import __version__
 from voicecf.cli.explain import add_explain
 from voicecf.datasets.sources import CATALOGUE
+from voicecf.errors import likely
 from voicecf.paper.published import TABLES
 
 
@@ -157,10 +157,7 @@ def _known(
     for text in getattr(chosen, what) or []:
         name = (titles or {}).get(text.lower(), text)
         if name not in names:
-            spelling = text.strip().lower().replace(" ", "_").replace("-", "_")
-            close = get_close_matches(spelling, names, 1, cutoff=0.5)
-            hint = f"did you mean {close[0]}?" if close else f"choose from {', '.join(names)}."
-            chosen.parser.error(f"unknown {what} {text!r}; {hint}")
+            chosen.parser.error(f"unknown {what} {text!r}; {likely(text, names, len(names))}")
         found.append(name)
     return list(dict.fromkeys(found))
 

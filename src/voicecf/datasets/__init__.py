@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from functools import cached_property
 from typing import Any
 
@@ -12,7 +11,7 @@ import numpy.typing as npt
 from sklearn.preprocessing import StandardScaler
 
 from voicecf.datasets.sources import CATALOGUE, Category, Columns
-from voicecf.errors import OptionError, listed
+from voicecf.errors import OptionError, likely
 
 __all__ = ["Dataset", "load", "names"]
 
@@ -117,7 +116,7 @@ def load(name: str) -> Dataset:
     ((150, 4), 3, ('setosa', 'versicolor', 'virginica'))
     """
     if not isinstance(name, str) or name not in CATALOGUE:
-        raise OptionError(f"unknown dataset {name!r}; {_likely(name)}")
+        raise OptionError(f"unknown dataset {name!r}; {likely(name, CATALOGUE, 10)}")
     source = CATALOGUE[name]
     columns = source.read()
     classes = Category.of(columns.pop(source.label))
@@ -132,14 +131,6 @@ def load(name: str) -> Dataset:
         feature_names=tuple(features),
         blocks=blocks,
     )
-
-
-def _likely(name: Any) -> str:
-    spelt = (
-        name.strip().lower().replace(" ", "_").replace("-", "_") if isinstance(name, str) else ""
-    )
-    close = get_close_matches(spelt, list(CATALOGUE), 1, cutoff=0.5)
-    return f"did you mean {close[0]!r}?" if close else f"there are {listed(CATALOGUE, 10)}."
 
 
 def _encoded(columns: Columns) -> tuple[Floats, list[str], dict[str, list[int]]]:

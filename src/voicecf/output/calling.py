@@ -69,17 +69,5 @@ def row_name(rows: Rows, row: int) -> str:
     return f"row {legible(', '.join(map(str, own)) if isinstance(own, tuple) else own)}"
 
 
-def opening(text: str) -> str:
-    """Return a text with a capital first letter.
-
-    Examples
-    --------
-    >>> from voicecf.output.calling import opening
-    >>> opening("row C-1017")
-    'Row C-1017'
-    """
-    return f"{text[:1].upper()}{text[1:]}"
-
-
 def _has_name(learned: Learned, cluster: int) -> bool:
     return learned.names[cluster] != f"cluster {cluster}"

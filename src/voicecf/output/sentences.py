@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
-from voicecf.output.calling import cluster_name, move, opening, row_name
+from voicecf.output.calling import cluster_name, move, row_name
 from voicecf.output.digits import decimal
-from voicecf.output.wording import exact, joined, legible
+from voicecf.output.wording import exact, figure, joined, legible, level, opening
 from voicecf.search.outcome import Outcome
 from voicecf.search.solving import aim_at
 from voicecf.status import Status
@@ -79,7 +78,7 @@ def cost_in_words(outcome: Outcome) -> str:
     alpha = question.learned.contractions[outcome.target[outcome.feasible]]
     if (alpha == 1.0).all():
         return f"{cost}; {best} that lands in the target"
-    ends = [f"{alpha.min():.3g}", f"{alpha.max():.3g}"]
+    ends = [figure(alpha.min()), figure(alpha.max())]
     contraction = " to ".join(dict.fromkeys(ends))
     return f"{cost}; contraction {contraction}: {best} that stays well inside the target"
 
@@ -100,7 +99,7 @@ def _phrase(outcome: Outcome, i: int, c: int) -> str:
     name = legible(space.names[c])
     before, after = (values[c][i] for values in outcome.values)
     if not space.columns[c].numeric:
-        return f"{name} changes from {_level_text(before)} to {_level_text(after)}"
+        return f"{name} changes from {level(before)} to {level(after)}"
     truth = space.is_boolean(c, outcome.rows)
     if np.isnan(before):
         return f"{name}, which is missing, becomes {bool(after) if truth else exact(after)}"
@@ -119,7 +118,7 @@ def limit(outcome: Outcome, i: int, where: str = "there") -> str:
         return f"however much larger, the same change still lands {where}"
     if times < 1.05:
         return "this change may hardly be larger"
-    return f"up to {min(times, FAR):.7g} times this change still lands {where}"
+    return f"up to {figure(min(times, FAR))} times this change still lands {where}"
 
 
 def rarity(outcome: Outcome, i: int) -> str:
@@ -127,7 +126,7 @@ def rarity(outcome: Outcome, i: int) -> str:
     share = outcome.usual[i]
     if not share < RARE:  # NaN if nothing is known of the members
         return ""
-    few = f"only {100 * share:.2g} %" if share > 0 else "none"
+    few = f"only {figure(100 * share, 2)} %" if share > 0 else "none"
     target = cluster_name(outcome.question.learned, outcome.target[i])
     return f"unusual: {few} of the members of {target} are as extreme"
 
@@ -156,7 +155,3 @@ def _has_multiples(outcome: Outcome, i: int, c: int) -> bool:
     if splits is not None and c in splits.columns(outcome.space):
         return False
     return column.kind == "number" and column.affine and not np.isnan(outcome.values[0][c][i])
-
-
-def _level_text(level: Any) -> str:
-    return "missing" if level is None or level != level else legible(level)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 from time import perf_counter
 from typing import TextIO
 
-BAR = 24
-# Seconds of work that the plan is trusted as much as the clock.
-TRUST = 5.0
+from tqdm import tqdm
+
+FORM = "{percentage:3.0f}%|{bar:24}| {remaining} left  {desc}"
 
 
 class Progress:
@@ -27,11 +26,14 @@ class Progress:
         self.work: dict[str, float] = {}
         self.done = self.inside = 0.0
         self.text = ""
-        self.start = self.since = perf_counter()
 
     def plan(self, work: dict[str, float]) -> None:
         """Say what is to be done: a guess of the seconds for each dataset."""
         self.work = work
+        self._bar = tqdm(
+            total=sum(work.values()), file=self.stream, disable=not self.alive, leave=False,
+            smoothing=0, bar_format=FORM,
+        )  # fmt: skip
 
     def enter(self, name: str) -> None:
         """Begin a dataset."""
@@ -40,12 +42,18 @@ class Progress:
 
     def leave(self, name: str) -> None:
         """End a dataset."""
-        self.done += self.work[name]
-        self.inside = 0.0
-        self._clear()
+        self.done, self.inside = self.done + self.work[name], 0.0
+        self.draw()
         if not self.alive:
-            took = perf_counter() - self.since
-            print(f"{name}: {took:.1f} s", file=self.stream, flush=True)
+            self._tell(name)
+
+    def _tell(self, name: str) -> None:
+        took = perf_counter() - self.since
+        print(f"{name}: {took:.1f} s", file=self.stream, flush=True)
+
+    def close(self) -> None:
+        """Take the bar away."""
+        self._bar.close()
 
     def advance(self, work: float) -> None:
         """So much of the dataset's work is done."""
@@ -57,28 +65,11 @@ class Progress:
         self.text = text
         self.draw()
 
-    def left(self) -> float:
-        """Guess the seconds left: the plan's, corrected by how it kept to the clock so far."""
-        done, total = self.done + self.inside, sum(self.work.values())
-        pace = (perf_counter() - self.start + TRUST) / (done + TRUST)
-        return pace * (total - done)
-
     def draw(self) -> None:
         """Draw the bar over the last one."""
-        if not self.alive:
-            return
-        share = (self.done + self.inside) / (sum(self.work.values()) or 1.0)
-        full = round(BAR * share)
-        bar = "#" * full + "." * (BAR - full)
-        line = f"[{bar}] {share:4.0%} {_clock(self.left())} left  {self.text}"
-        width = shutil.get_terminal_size().columns - 1
-        self.stream.write("\r\x1b[K" + line[:width])
-        self.stream.flush()
-
-    def _clear(self) -> None:
-        if self.alive:
-            self.stream.write("\r\x1b[K")
-            self.stream.flush()
+        self._bar.set_description_str(self.text, refresh=False)
+        self._bar.n = self.done + self.inside
+        self._bar.refresh()
 
 
 class Silent(Progress):
@@ -88,10 +79,5 @@ class Silent(Progress):
         super().__init__()
         self.alive = False
 
-    def leave(self, name: str) -> None:
-        """End a dataset, without a word."""
-
-
-def _clock(seconds: float) -> str:
-    minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes}:{rest:02d}"
+    def _tell(self, name: str) -> None:
+        pass

@@ -121,6 +121,7 @@ def reproduce(request: Request | None = None, progress: Progress | None = None) 
         progress.enter(name)
         _run(Study(datasets.load(name)), request, result, progress)
         progress.leave(name)
+    progress.close()
     _finish(request, result)
     result.seconds = perf_counter() - start
     return result

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any
 import narwhals.stable.v2 as nw
 import numpy as np
 
-from voicecf.output.calling import cluster_name, opening
+from voicecf.output.calling import cluster_name
 from voicecf.output.sentences import limit, rarity, short_title
-from voicecf.output.wording import exact
+from voicecf.output.wording import compact, exact, level, opening, sentences
 from voicecf.plots.display import Display, canvas
 from voicecf.plots.sheet import FOOTER, HEADER, ROW, WIDTH, Sheet
 from voicecf.plots.theme import Theme
-from voicecf.plots.words import compact, level
 from voicecf.reasons.ranges import short_ranges
 from voicecf.search.solving import PAIRWISE
 from voicecf.status import Status
@@ -220,7 +219,7 @@ def _subtitle(cf: Counterfactuals, i: int, changes: list[Change]) -> str:
     parts = [f"cost {compact(float(cf.cost[i]))}", limit(cf.outcome, i), rarity(cf.outcome, i)]
     if Status(cf.status[i]) == Status.STOPPED:
         parts.append("the search reached its limit, and a cheaper answer may exist")
-    return " ".join(f"{part[0].upper()}{part[1:]}." for part in parts if part)
+    return sentences(parts)
 
 
 def _reason(cf: Counterfactuals, i: int) -> str:

@@ -6,8 +6,8 @@ from io import BytesIO
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
+from voicecf.output.wording import shortened
 from voicecf.plots.theme import Theme, theme_of
-from voicecf.plots.words import shortened
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

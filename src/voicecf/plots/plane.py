@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -11,8 +12,7 @@ import numpy as np
 from voicecf.errors import ColumnError, DataError, known_column, listed
 from voicecf.geometry.arrays import Array
 from voicecf.output.calling import cluster_name, row_name
-from voicecf.output.wording import joined
-from voicecf.plots.words import legible
+from voicecf.output.wording import joined, legible
 from voicecf.status import Status
 from voicecf.table.frames import as_frame
 from voicecf.table.rows import Rows
@@ -79,7 +79,7 @@ class Plane:
     >>> plane.coordinates([[3.0, 0.5]])
     array([[3. , 5. , 0.5]])
     >>> plane.note
-    'Exact where the other columns are as in the row; dots tell the cluster of a whole row.'
+    'Exact where the other columns are as in the row; dots are coloured by their whole rows.'
     """
 
     space: Space
@@ -129,7 +129,8 @@ class Plane:
         axes = [Axis(legible(space.names[c]), c, space.columns[c].affine) for c in pair]
         others = len(space.columns) > 2
         held = (
-            f"Exact where the other columns are as in {name}; dots tell the cluster of a whole row."
+            f"Exact where the other columns are as in {name}; dots are coloured by their whole "
+            "rows."
         )
         return cls(
             space, given, origin, dual[0], dual[1], dual, (axes[0], axes[1]), name,
@@ -137,19 +138,26 @@ class Plane:
         )  # fmt: skip
 
     @classmethod
-    def of_move(cls, cf: Counterfactuals, i: int = 0) -> Plane:
+    def of_move(cls, cf: Counterfactuals, i: int = 0, *, also: Any = None) -> Plane:
         """Return the plane through a row and its answer.
 
         Its second direction is the one that tells the centroids apart best, across the first, among
         the columns that may change. Lengths are those of the cost. Where there is no answer, or
         nothing changes, it goes through the centre of the target instead.
+
+        Parameters
+        ----------
+        cf : Counterfactuals
+        i : int
+        also : array of shape (d,), optional
+            Coordinates of a third point that the plane is to hold; it gives the second direction.
         """
         i, learned = cf._at(i), cf.outcome.question.learned
         start, name = cf.outcome.question.points[cf.row[i]], _name(cf, i)
         metric = learned.weights + LEAST_WEIGHT
         first, towards = _first_direction(cf, i, learned)
-        frozen = _frozen(cf, i)
-        second = _second_direction(learned, metric, first, frozen)
+        others = [] if also is None else [np.asarray(also, dtype=np.float64)[None] - start]
+        second = _second_direction(learned, metric, first, _frozen(cf, i), others)
         size = np.sqrt(metric @ first**2)
         length = np.sqrt(metric @ second**2)
         second = second * (size / length) if length > 0 else second
@@ -159,8 +167,8 @@ class Plane:
             end = f"the centre of {cluster_name(learned, towards)}"
         across = _told(cf.outcome.space, second, metric)
         axes = (
-            Axis(f"along the move: 0 is {name}, 1 is {end}"),
-            Axis(f"across it, mostly {across}" if across else "across it: nothing"),
+            Axis(f"Along the move: 0 is {name}, 1 is {end}"),
+            Axis(f"Across it, mostly {across}" if across else "Across it: nothing"),
         )
         given = _picked(cf, i)
         note = (
@@ -319,15 +327,18 @@ def _first_direction(cf: Counterfactuals, i: int, learned: Learned) -> tuple[Arr
     return way, target
 
 
-def _second_direction(learned: Learned, metric: Array, first: Array, frozen: Any) -> Array:
+def _second_direction(
+    learned: Learned, metric: Array, first: Array, frozen: Any, others: Sequence[Array] = ()
+) -> Array:
     """Return what tells the centroids apart best, across the first direction; zero in one column.
 
     The centroids less what the first direction tells of them: their largest singular vector.
+    Differences given as `others` come before the centroids.
     """
     every = learned.origins - learned.origins.mean(axis=0)
     spread = np.diag(np.maximum(learned.spread, NOTHING_LEFT))
     unlocked = np.where(frozen, 0.0, 1.0)
-    for candidates in (every * unlocked, spread[~frozen], spread):
+    for candidates in (*others, every * unlocked, spread[~frozen], spread):
         if not len(candidates):
             continue
         along = candidates @ (metric * first) / (metric @ first**2)

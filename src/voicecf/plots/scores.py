@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from voicecf.geometry.arrays import Array
+from voicecf.output.wording import legible
 from voicecf.plots.display import LITERAL, Display, axis_names, canvas, head, stroke, write
 from voicecf.plots.theme import Theme, mixed
-from voicecf.plots.words import legible
 from voicecf.table.frames import table
 
 if TYPE_CHECKING:

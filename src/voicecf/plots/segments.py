@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from voicecf.geometry.arrays import Array
+from voicecf.learned.learned import Learned
 from voicecf.output.sentences import short_title
-from voicecf.output.wording import joined
+from voicecf.output.wording import counted, joined, legible
 from voicecf.plots.display import (
     LITERAL,
     Display,
@@ -26,7 +27,6 @@ from voicecf.plots.plane import Plane
 from voicecf.plots.polygons import area, middle, rectangle
 from voicecf.plots.scene import Scene, ends_of
 from voicecf.plots.theme import Theme, mixed
-from voicecf.plots.words import counted, legible
 from voicecf.table.frames import Kind, as_frame, table
 
 if TYPE_CHECKING:
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 
     from voicecf.counterfactuals import Counterfactuals
     from voicecf.learned.explainer import Explainer
-    from voicecf.learned.learned import Learned
 
 # How many columns a note names before it counts the rest.
 NAMED = 3
@@ -120,20 +119,7 @@ class SegmentMap(Display):
     @classmethod
     def from_voice(
         cls,
-        voice: Explainer,
-        X: Any,
-        plane: Plane,
-        cf: Counterfactuals | None = None,
-        i: int = 0,
-        max_points: int = 2000,
-    ) -> SegmentMap:
-        """Cut the model of a fitted explainer by a plane; see `from_learned`."""
-        return cls.from_learned(voice.learned_, X, plane, cf, i, max_points)
-
-    @classmethod
-    def from_learned(
-        cls,
-        learned: Learned,
+        voice: Explainer | Learned,
         X: Any,
         plane: Plane,
         cf: Counterfactuals | None = None,
@@ -144,8 +130,8 @@ class SegmentMap(Display):
 
         Parameters
         ----------
-        learned : Learned
-            What an explainer has learned: its `learned_`.
+        voice : fitted explainer or Learned
+            An explainer, or what one has learned: its `learned_`.
         X : frame, array or None
             Rows to draw; with None only the cells and the answer are.
         plane : Plane
@@ -154,6 +140,7 @@ class SegmentMap(Display):
         max_points : int
             Most rows to draw, evenly spaced in X.
         """
+        learned = voice if isinstance(voice, Learned) else voice.learned_
         scene = Scene(learned, plane)
         rows, points, labels = scene.rows(X, max_points)
         shown: dict[str, Any] = {}
@@ -182,6 +169,25 @@ class SegmentMap(Display):
         """Return a line a row that is drawn: its position in the data, where it is, its cluster."""
         columns = {"row": self.rows, "x": self.points[:, 0], "y": self.points[:, 1]}
         return table({**columns, "cluster": self.labels}, self.kind)
+
+    def outline(self, corners: Array) -> Array:
+        """Return the outline of a polygon, interrupted where it runs along the viewport's edge."""
+        low, high = self.viewport
+        near = 1e-9 * (high - low)
+        outline = np.vstack([corners, corners[:1]])
+        ends = [np.abs(outline - side) <= near for side in (low, high)]
+        along = np.any([(end[:-1] & end[1:]).any(axis=1) for end in ends], axis=0)
+        gaps = np.full((len(corners), 2), np.nan)
+        pieces = np.stack([outline[:-1], outline[1:], gaps], axis=1)[~along]
+        return _chained(pieces)
+
+    @property
+    def way(self) -> tuple[Array, Array]:
+        """The way from the row to its answer, and the same move further; empty without one."""
+        if self.trail is None or self.end is None:
+            return np.empty((0, 2)), np.empty((0, 2))
+        at = int(np.argmin(((self.trail - self.end) ** 2).sum(axis=1)))
+        return self.trail[: at + 1], self.trail[at:]
 
     def _size(self) -> tuple[float, float]:
         return 7.6, 5.2
@@ -225,7 +231,7 @@ class SegmentMap(Display):
         """Draw what the answer has to be in: the contracted cell, and what is allowed."""
         if self.box is not None and len(self.box):
             ax.plot(
-                *self._inner(self.box).T, color=style.faint, lw=1.1, ls=(0, (1, 2.5)), zorder=4,
+                *self.outline(self.box).T, color=style.faint, lw=1.1, ls=(0, (1, 2.5)), zorder=4,
                 label="allowed range",
             )  # fmt: skip
         if self.contracted is not None and len(self.contracted) and self.alpha is not None:
@@ -234,30 +240,19 @@ class SegmentMap(Display):
             name = self.names[target] + f",\ncontracted to {self.alpha:.2f}" * contracted
             edge = mixed(style.color(target), style.ink, 0.35)
             ax.plot(
-                *self._inner(self.contracted).T, color=edge, lw=1.8, ls=(0, (5, 2)), zorder=4,
+                *self.outline(self.contracted).T, color=edge, lw=1.8, ls=(0, (5, 2)), zorder=4,
                 label=name,
             )  # fmt: skip
 
-    def _inner(self, corners: Array) -> Array:
-        """Return the outline of a polygon, interrupted where it runs along the viewport's edge."""
-        low, high = self.viewport
-        near = 1e-9 * (high - low)
-        outline = np.vstack([corners, corners[:1]])
-        ends = [np.abs(outline - side) <= near for side in (low, high)]
-        along = np.any([(end[:-1] & end[1:]).any(axis=1) for end in ends], axis=0)
-        gaps = np.full((len(corners), 2), np.nan)
-        pieces = np.stack([outline[:-1], outline[1:], gaps], axis=1)[~along]
-        return _chained(pieces)
-
     def _draw_move(self, ax: Axes, style: Theme) -> None:
         ends = [(self.start, self.source, self.row)]
-        if self.end is not None and self.trail is not None and self.beyond is not None:
-            at = int(np.argmin(((self.trail - self.end) ** 2).sum(axis=1)))
+        if self.end is not None:
+            there, further = self.way
             halo = [stroke(4.0, style.paper)]
-            ax.plot(*self.trail[: at + 1].T, color=style.ink, lw=1.6, zorder=6, path_effects=halo)
-            if (self.beyond != self.end).any():
+            ax.plot(*there.T, color=style.ink, lw=1.6, zorder=6, path_effects=halo)
+            if np.any(self.beyond != self.end):
                 ax.plot(
-                    *self.trail[at:].T, color=style.ink, lw=1.4, ls=(0, (1, 1.4)), zorder=6,
+                    *further.T, color=style.ink, lw=1.4, ls=(0, (1, 1.4)), zorder=6,
                     path_effects=halo, label="the same move,\nfurther",
                 )  # fmt: skip
             ends.append((self.end, self.target, "its answer"))

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from voicecf.output.wording import exact
+from voicecf.output.wording import counted, exact, figure, legible
 from voicecf.plots.display import fit, width_of, wrapped, write
 from voicecf.plots.theme import Theme, mixed
-from voicecf.plots.words import ARROW, counted, legible, number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,6 +22,7 @@ WIDTH, HEADER, FOOTER, ROW = 9.6, 1.1, 0.35, 0.44
 NAME, TRACK, CHANGE, RANGE = (0.02, 0.235), (0.305, 0.53), (0.61, 0.792), (0.805, 0.985)
 # How wide the numbers at the ends of a track may be, and how far from it.
 END, GAP = 0.058, 0.012
+ARROW = "\N{RIGHTWARDS ARROW}"
 
 
 class Sheet:
@@ -142,7 +142,7 @@ class Sheet:
             ((left - END, left), change.observed[0], "right"),
             ((right, right + END), change.observed[1], "left"),
         ):
-            text = number(value, 4) if np.isfinite(value) else "open"
+            text = figure(value, 4) if np.isfinite(value) else "open"
             self._write(span, y, text, faint=True, ha=side, smallest=5.5)
 
     def _band(self, change: Change, scale: Scale, y: float) -> None:

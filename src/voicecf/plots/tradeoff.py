@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from voicecf.errors import DataError, OptionError
 from voicecf.geometry.arrays import Array
-from voicecf.output.calling import cluster_name, opening, row_name
+from voicecf.output.calling import cluster_name, row_name
+from voicecf.output.wording import compact, counted, legible, opening
 from voicecf.plots.display import Display, axis_names, canvas, fit, head, width_of, write
 from voicecf.plots.theme import Theme
-from voicecf.plots.words import compact, counted, legible
 from voicecf.table.frames import Kind, table
 
 if TYPE_CHECKING:

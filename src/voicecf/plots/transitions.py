@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from voicecf.errors import DataError, OptionError, known_option
 from voicecf.geometry.arrays import Array
+from voicecf.output.wording import compact, counted, legible, shortened
 from voicecf.plots.display import LITERAL, Display, canvas, head, write
 from voicecf.plots.theme import Theme, is_dark, mixed
-from voicecf.plots.words import compact, counted, legible, shortened
 from voicecf.table.frames import Kind, table
 
 if TYPE_CHECKING:

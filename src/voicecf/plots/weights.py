@@ -9,9 +9,9 @@ import numpy as np
 
 from voicecf.diagnostics import weight_concentration
 from voicecf.geometry.arrays import Array
+from voicecf.output.wording import counted, figure, legible, shortened
 from voicecf.plots.display import LITERAL, Display, canvas, head, write
 from voicecf.plots.theme import Theme
-from voicecf.plots.words import counted, legible, shortened
 from voicecf.table.frames import table
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ class Weights(Display):
         ax.set_xticks([])
         ax.spines["bottom"].set_visible(False)
         note = (
-            f"Together they are worth {self.effective:.3g} equal features of {self.n_features} "
+            f"Together they are worth {figure(self.effective)} equal features of {self.n_features} "
             "(the effective number, 1 / sum of squares)."
         )
         head(ax, "How much each column weighs in the model", note, style)

@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from voicecf.output.calling import cluster_name
+from voicecf.output.wording import counted, figure, joined, level
 from voicecf.reasons.case import Case
 from voicecf.table.frames import is_missing
 
@@ -53,8 +54,7 @@ def members_of(case: Case) -> list[Member]:
     rules = case.original.rules
     if rules["max_changes"] is not None:
         most = rules["max_changes"]
-        columns = "column" if most == 1 else "columns"
-        found.append(Member(f"at most {most} {columns} may change", "max_changes"))
+        found.append(Member(f"at most {counted(most, 'column')} may change", "max_changes"))
     for text in dict.fromkeys(rules["constraints"]):
         found.append(Member(text.strip(), "constraint", detail=text))
     for entry, rule in zip(rules["together"], case.unions, strict=True):
@@ -65,7 +65,7 @@ def members_of(case: Case) -> list[Member]:
         found.append(Member(f"the answer must be as usual as {whose}", "plausible"))
     if case.alpha < 1.0:
         where = f"the answer must lie well inside {cluster_name(case.learned, case.target)}"
-        found.append(Member(f"{where} (contraction {case.alpha:.3g})", "contraction"))
+        found.append(Member(f"{where} (contraction {figure(case.alpha)})", "contraction"))
     for rival in case.learned.cell(case.target).rivals.tolist():
         text = f"{cluster_name(case.learned, rival)} is always nearer"
         found.append(Member(text, "cluster", cluster=rival))
@@ -146,7 +146,7 @@ def _range_text(case: Case, c: int) -> str:
 def _category_members(case: Case, c: int) -> Iterator[Member]:
     rule, column = case.column_rules[c], case.space.columns[c]
     if rule.levels is not None:
-        levels = " or ".join(str(column.levels[i]) for i in rule.levels)
+        levels = joined([level(column.levels[i]) for i in rule.levels], "or")
         yield Member(f"{column.name} may only become {levels}", "levels", column.name)
     own = case.own_level(c)
     pairs = case.original.rules["forbidden"].get(column.name, ())
@@ -159,7 +159,7 @@ def _category_members(case: Case, c: int) -> Iterator[Member]:
 
 
 def number(value: float) -> str:
-    """Format a number for reading: six digits at most, unless it is whole.
+    """Format a bound: with six digits, enough to type it in again.
 
     Examples
     --------
@@ -167,7 +167,4 @@ def number(value: float) -> str:
     >>> number(61200.0), number(0.1234567)
     ('61,200', '0.123457')
     """
-    if value == np.rint(value) and abs(value) < 1e15:
-        return f"{value:,.0f}"
-    short = float(f"{value:.6g}")
-    return f"{short:,.12g}" if 1e-4 <= abs(short) < 1e12 else f"{short:g}"
+    return figure(value, 6)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from html import escape
 
-from voicecf.output.calling import cluster_name, cluster_names, move, opening, row_name
+from voicecf.output.calling import cluster_name, cluster_names, move, row_name
 from voicecf.output.digits import rounded
 from voicecf.output.sentences import sentence
-from voicecf.output.wording import joined
+from voicecf.output.wording import joined, opening
 from voicecf.reasons.case import Case
 from voicecf.reasons.conflict import minimal_conflict, nearer
 from voicecf.reasons.member import Member

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from voicecf.output.wording import figure
 from voicecf.reasons.case import Case
 from voicecf.reasons.conflict import minimal_conflict, without
 from voicecf.reasons.edit import smallest_edit
@@ -41,7 +42,7 @@ class Relaxation:
     members: tuple[Member, ...]
 
     def __str__(self) -> str:
-        return f"{self.text} (cost {self.cost:.3g})"
+        return f"{self.text} (cost {figure(self.cost)})"
 
 
 def relaxations(case: Case, conflict: list[Member]) -> list[Relaxation]:

@@ -9,7 +9,8 @@ from voicecf.app import blocks, charts, mapping, session
 from voicecf.app.pairwise import Comparison
 from voicecf.app.preparing import Method
 from voicecf.app.session import Work
-from voicecf.app.words import counted, percent
+from voicecf.app.words import percent
+from voicecf.output.wording import counted
 
 SHOWN = 50
 
@@ -83,10 +84,8 @@ def _miss(found: Comparison, names: tuple[str, ...]) -> None:
 
     i = int(st.selectbox("Which", misses.tolist(), format_func=told))
     picture, pairwise = mapping.miss_map(found, i, names)
-    st.vega_lite_chart(
-        charts.segment_map(picture, names, [("pairwise", pairwise)], dark=session.is_dark()),
-        theme="streamlit",
-    )
+    drawn = charts.segment_map(picture, [("pairwise", pairwise)], ink=session.ink())
+    st.altair_chart(drawn)
     st.html(
         blocks.paragraph(
             "The plane holds the row, its exact answer and the pairwise one, so that what is seen "

@@ -11,7 +11,7 @@ from voicecf.app.examples import EXAMPLES
 from voicecf.app.preparing import Missing, rows_with_gaps, usual_missing
 from voicecf.app.reading import LARGEST_MB, ReadingError, read_table
 from voicecf.app.session import Work
-from voicecf.app.words import counted
+from voicecf.output.wording import counted
 
 
 def show(now: Work) -> None:

@@ -9,18 +9,14 @@ import streamlit as st
 
 from voicecf.app import blocks, session
 from voicecf.app.everyone import Everyone, Plan
-from voicecf.app.question import Allowed, Objective
+from voicecf.app.question import GOALS, NEAREST, Allowed
 from voicecf.app.segments import Segments
 from voicecf.app.session import Work
-from voicecf.app.words import counted, figure, percent
+from voicecf.app.words import percent
+from voicecf.output.wording import counted, figure
 from voicecf.plots import Transitions
 
-GOALS = {
-    Objective.COST: "Least change overall",
-    Objective.FEWEST: "Fewest columns",
-    Objective.PREFIX: "Most telling columns first",
-}
-NEAREST, EACH = "Nearest other segment", "Every other segment"
+EACH = "Every other segment"
 
 
 def show(now: Work) -> None:

@@ -12,17 +12,13 @@ import streamlit as st
 from voicecf.app import blocks, charts, finding, mapping, session
 from voicecf.app.answers import Answer, Way, difference
 from voicecf.app.preparing import Prepared
-from voicecf.app.question import Allowed, Objective, Range
+from voicecf.app.question import GOALS, NEAREST, Allowed, Range
 from voicecf.app.segments import Segments
 from voicecf.app.session import Work
-from voicecf.app.words import counted, figure, literal
+from voicecf.app.words import literal
+from voicecf.output.wording import counted, figure
 
-GOALS = {
-    Objective.COST: "Least change overall",
-    Objective.FEWEST: "Fewest columns",
-    Objective.PREFIX: "Most telling columns first",
-}
-NEAREST, ANY = "Nearest other segment", -1
+ANY = -1
 MOST_MARGIN = 90
 
 
@@ -172,8 +168,8 @@ def _range(now: Work, prepared: Prepared, limit: Range) -> None:
     st.html(blocks.paragraph(limit.column))
     places = st.columns(3)
     for place, side, label, seen in (
-        (places[0], "low", "At least", figure(float(values.min()), whole)),
-        (places[1], "high", "At most", figure(float(values.max()), whole)),
+        (places[0], "low", "At least", figure(float(values.min()))),
+        (places[1], "high", "At most", figure(float(values.max()))),
         (places[2], "step", "In steps of", "1" if whole else "any"),
     ):
         with place:
@@ -234,11 +230,8 @@ def _map(now: Work, answer: Answer) -> None:
         if picked:
             now.ask(row=int(picked[0]["row"]))
 
-    st.vega_lite_chart(
-        charts.segment_map(picture, answer.names, dark=session.is_dark()), theme="streamlit",
-        key="map",
-        on_select=pick, selection_mode=charts.PICK,
-    )  # fmt: skip
+    drawn = charts.segment_map(picture, ink=session.ink())
+    st.altair_chart(drawn, key="map", on_select=pick, selection_mode=charts.PICK)
     st.html(blocks.paragraph(f"{picture.note} Click a point to ask about its row."))
 
 

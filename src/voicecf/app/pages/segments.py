@@ -39,7 +39,7 @@ def show(now: Work) -> None:
     with help_:
         st.html(blocks.paragraph(suggested.reason))
         if suggested.scores:
-            st.vega_lite_chart(charts.scores(suggested.scores, found.k), theme="streamlit")
+            st.altair_chart(charts.scores(suggested.scores, found.k))
     for text in found.warnings:
         st.html(blocks.notice(text))
     st.subheader("What is typical")
@@ -120,6 +120,4 @@ def _rows(found: Segments, names: tuple[str, ...]) -> None:
     sides = st.columns(2)
     x = sides[0].selectbox("Across", numbers, index=0, key="scatter x")
     y = sides[1].selectbox("Up", numbers, index=1, key="scatter y")
-    st.vega_lite_chart(
-        charts.scatter(found.prepared.frame, found.labels, names, x, y), theme="streamlit"
-    )
+    st.altair_chart(charts.rows_by_segment(found.prepared.frame, found.labels, names, (x, y)))
