@@ -80,7 +80,9 @@ def assert_told(answers, cf, frame):
     assert answers.index.tolist() == frame.index[cf.row].tolist()
     for name in ("source", "target", "feasible"):
         np.testing.assert_array_equal(answers[name], getattr(cf, name))
-    assert answers["voicecf_status"].tolist() == [Status(s).name.lower() for s in cf.status.tolist()]
+    assert answers["voicecf_status"].tolist() == [
+        Status(s).name.lower() for s in cf.status.tolist()
+    ]
     found = cf.feasible
     for name in ("cost", "n_changed", "rho", "tau", "gap"):
         told = answers[name].to_numpy(dtype=float, na_value=np.nan)

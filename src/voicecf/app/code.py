@@ -52,16 +52,14 @@ def _imports(table: Table, reading: str, prepared: Prepared, method: Method) -> 
     scalers += ["StandardScaler"] * bool(prepared.numbers)
     lines.append(f"from sklearn.preprocessing import {', '.join(scalers)}")
     names = "SHARK, VoICE" if method is Method.SHARK else "VoICE"
-    ours = ["from voicecf.app import examples"] * bundled
-    return "\n".join([*lines, "", f"from voicecf import {names}", *ours])
+    room = "app import examples" if bundled else "files import open_source"
+    return "\n".join([*lines, "", f"from voicecf import {names}", f"from voicecf.{room}"])
 
 
 def _reading(table: Table, prepared: Prepared) -> str:
     """Read the rows; only what this table needs is said."""
     frame, numbers, categories = table.frame, list(prepared.numbers), list(prepared.categories)
     lines = [f"table = {table.source}"]
-    if table.renamed:
-        lines.append(f"table.columns = {_literal(list(frame), 16)}")
     lines += [f"numbers = {_literal(numbers, 10)}"] if numbers else []
     lines += [f"categories = {_literal(categories, 13)}"] if categories else []
     if prepared.names == numbers or prepared.names == categories:

@@ -110,6 +110,10 @@ class Table:
         """Read the rows as tables."""
         return (chunk.table for chunk in self.parts(READ))
 
+    def to_pandas(self) -> Any:
+        """Return all rows as a DataFrame of pandas."""
+        return pa.concat_tables([self.schema.empty_table(), *self]).to_pandas(ignore_metadata=True)
+
     def parts(self, size: int, start: int = 0) -> Iterator[Chunk]:
         """Read the rows from number `start` on, `size` at a time, however the files divide them."""
         held: list[pa.Table] = []
