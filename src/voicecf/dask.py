@@ -1,14 +1,13 @@
 """Dask: explain and fit frames that lie in partitions, on a cluster or not.
 
-A partition is answered where it lies, and nothing depends on where partitions end. Models are
-learned from the same blocks of rows as in memory, so that they are the same to the last bit.
+Partitions are answered where they lie. The passes of a clustering run there too, and only sums
+travel. A task uses one thread, as Dask runs one task for each thread of a worker.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -24,7 +23,8 @@ except ImportError:
 
 from voicecf.errors import DataError
 from voicecf.files import Answering, explain_batches
-from voicecf.solver.passes import BATCH, Accumulator, Rows
+from voicecf.parallel import Running
+from voicecf.solver.passes import Accumulator, Rows, merged
 from voicecf.streaming.clusters import Numbers
 from voicecf.streaming.fitting import fit_model
 from voicecf.table.stream import Progress, Stream
@@ -124,12 +124,13 @@ def _answered(
     """Answer a partition."""
     if len(part) == 0:
         return meta
-    rows = pa.Table.from_pandas(part, preserve_index=False)
-    (answers,) = explain_batches(voice, [rows], **question)
+    rows = pa.Table.from_pandas(part, preserve_index=False, nthreads=1)
+    with Running(n_jobs=1):
+        (answers,) = explain_batches(voice, [rows], **question)
     table = pa.Table.from_batches([answers])
     row = _row_name(table.schema, rows.schema)
     index = part.index[table[row].to_numpy()]
-    made = table.drop_columns([row]).to_pandas(types_mapper=_nullable)
+    made = table.drop_columns([row]).to_pandas(types_mapper=_nullable, use_threads=False)
     made.index = index
     apart = {
         name: dtype
@@ -153,10 +154,10 @@ def fit(
 ) -> Estimator:
     """Fit a model, or an explainer of one, on a Dask DataFrame.
 
-    What is learned does not depend on the partitions: see `voicecf.streaming.fit`, which says also
-    what can be learned. Scalers, encoders and explainers are learned as the partitions pass by,
-    one at a time. The many passes of the clustering run where the rows lie: with a `Client`, the
-    numbers that the model sees are kept on its workers, and only sums travel.
+    What is learned depends on the partitions by the rounding of sums only (about 1e-12). See
+    `voicecf.streaming.fit` for what can be learned. Scalers, encoders and explainers are learned as
+    the partitions pass by, one at a time. The many passes of the clustering run where the rows lie:
+    with a `Client`, the numbers that the model sees are kept on its workers, and only sums travel.
 
     Parameters
     ----------
@@ -207,60 +208,45 @@ def _ahead(partitions: Any) -> Iterator[pd.DataFrame]:
 
 @dataclass(frozen=True)
 class OnCluster:
-    """Rows on the workers of a cluster, in the blocks that sums are taken in.
+    """Rows on the workers of a cluster, as the model sees them.
 
     Attributes
     ----------
-    blocks : list of delayed Rows
-        Kept by the workers; what a lost one held is computed again.
+    parts : list of (delayed Rows, int)
+        The rows of each partition, and how many come before them. The workers keep the rows, and
+        compute them again if one of them is lost.
+    n_rows : int
     """
 
-    blocks: list[Any]
+    parts: list[Any]
+    n_rows: int
 
     @classmethod
     def of(cls, frame: dd.DataFrame, numbers: Numbers) -> OnCluster:
-        """Bring partitions into blocks, as the model sees them."""
-        parts = frame.to_delayed()
-        lengths = dask.compute(*[dask.delayed(len)(part) for part in parts])
+        """Bring partitions into the form that the model takes."""
         made = dask.delayed(numbers.without_source(), pure=True, traverse=False)
-        blocks = [
-            dask.delayed(_block)(made, [parts[at] for at, _, _ in spans], spans)
-            for spans in _spans(lengths)
+        held = dask.persist(*[dask.delayed(_rows)(made, part) for part in frame.to_delayed()])
+        lengths = dask.compute(*[part.n_rows for part in held])
+        if sum(lengths) == 0:
+            raise DataError("the frame has no rows; there is nothing to learn from.")
+        before = np.cumsum([0, *lengths]).tolist()
+        parts = [
+            (part, first) for part, first, n in zip(held, before, lengths, strict=False) if n > 0
         ]
-        return cls(list(dask.persist(*blocks)))
+        return cls(parts, sum(lengths))
 
-    def accumulate(self, accumulators: Sequence[Accumulator]) -> Sequence[Any]:
-        """Send the small accumulators from block to block; the rows stay where they are."""
+    def accumulate(self, accumulators: Sequence[Accumulator]) -> list[Any]:
+        """Return copies of empty accumulators to which all rows were added."""
         sent = dask.delayed(list(accumulators), traverse=False)
-        for block in self.blocks:
-            sent = dask.delayed(_added)(sent, block)
-        return list(sent.compute())
+        filled = [dask.delayed(_filled)(sent, part, first) for part, first in self.parts]
+        return merged(dask.compute(*filled))
 
 
-def _spans(lengths: Sequence[int]) -> Iterator[list[tuple[int, int, int]]]:
-    """Yield for each block the partitions that it is made of, and which of their rows."""
-    ends = np.cumsum(lengths)
-    if not len(ends) or ends[-1] == 0:
-        raise DataError("the frame has no rows; there is nothing to learn from.")
-    for start in range(0, int(ends[-1]), BATCH):
-        stop = min(start + BATCH, int(ends[-1]))
-        spans = []
-        for at, (end, length) in enumerate(zip(ends.tolist(), lengths, strict=True)):
-            first = end - length
-            if first < stop and end > start and length:
-                spans.append((at, max(start - first, 0), min(stop - first, length)))
-        yield spans
+def _rows(numbers: Numbers, part: pd.DataFrame) -> Rows:
+    with Running(n_jobs=1):
+        return numbers.rows(part)
 
 
-def _block(numbers: Numbers, parts: list[Any], spans: list[tuple[int, int, int]]) -> Rows:
-    """Cut and join partitions, and send them through the steps."""
-    cut = [part.iloc[a:b] for part, (_, a, b) in zip(parts, spans, strict=True)]
-    return numbers.rows(pd.concat(cut) if len(cut) > 1 else cut[0])
-
-
-def _added(accumulators: list[Accumulator], rows: Rows) -> list[Accumulator]:
-    """Add a block to copies of the accumulators, for a task may have to be run again."""
-    accumulators = deepcopy(accumulators)
-    for accumulator in accumulators:
-        accumulator.add(rows)
-    return accumulators
+def _filled(accumulators: list[Accumulator], rows: Rows, first: int) -> list[Any]:
+    with Running(n_jobs=1):
+        return replace(rows, first=first).accumulate(accumulators)
