@@ -179,8 +179,9 @@ def fit(
     [0.999, 0.001]
     """
     stream = Stream.of(lambda: _ahead(frame.partitions), progress)
-    if _client() is not None:
-        stream = replace(stream, place=lambda numbers: OnCluster.of(frame, numbers))
+    client = _client()
+    if client is not None:
+        stream = replace(stream, place=lambda numbers: OnCluster.of(frame, numbers, client))
     return fit_model(estimator, stream)
 
 
@@ -212,34 +213,38 @@ class OnCluster:
 
     Attributes
     ----------
-    parts : list of (delayed Rows, int)
-        The rows of each partition, and how many come before them. The workers keep the rows, and
-        compute them again if one of them is lost.
-    n_rows : int
+    client : distributed.Client
+    parts : list of futures of Rows
+        One per partition. The workers keep the rows, and compute them again if one of them is lost.
+    before : list of int
+        Number of rows before each partition; at the end that of all rows.
     """
 
+    client: Any
     parts: list[Any]
-    n_rows: int
+    before: list[int]
 
     @classmethod
-    def of(cls, frame: dd.DataFrame, numbers: Numbers) -> OnCluster:
+    def of(cls, frame: dd.DataFrame, numbers: Numbers, client: Any) -> OnCluster:
         """Bring partitions into the form that the model takes."""
         made = dask.delayed(numbers.without_source(), pure=True, traverse=False)
-        held = dask.persist(*[dask.delayed(_rows)(made, part) for part in frame.to_delayed()])
-        lengths = dask.compute(*[part.n_rows for part in held])
+        parts = client.compute([dask.delayed(_rows)(made, part) for part in frame.to_delayed()])
+        lengths = client.gather(client.map(_n_rows, parts))
         if sum(lengths) == 0:
             raise DataError("the frame has no rows; there is nothing to learn from.")
-        before = np.cumsum([0, *lengths]).tolist()
-        parts = [
-            (part, first) for part, first, n in zip(held, before, lengths, strict=False) if n > 0
-        ]
-        return cls(parts, sum(lengths))
+        return cls(client, parts, np.cumsum([0, *lengths]).tolist())
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return self.before[-1]
 
     def accumulate(self, accumulators: Sequence[Accumulator]) -> list[Any]:
         """Return copies of empty accumulators to which all rows were added."""
-        sent = dask.delayed(list(accumulators), traverse=False)
-        filled = [dask.delayed(_filled)(sent, part, first) for part, first in self.parts]
-        return merged(dask.compute(*filled))
+        tasks = self.client.map(
+            _filled, self.parts, self.before[:-1], accumulators=list(accumulators), pure=False
+        )
+        return merged(filled for filled in self.client.gather(tasks) if filled is not None)
 
 
 def _rows(numbers: Numbers, part: pd.DataFrame) -> Rows:
@@ -247,6 +252,11 @@ def _rows(numbers: Numbers, part: pd.DataFrame) -> Rows:
         return numbers.rows(part)
 
 
-def _filled(accumulators: list[Accumulator], rows: Rows, first: int) -> list[Any]:
+def _n_rows(rows: Rows) -> int:
+    return rows.n_rows
+
+
+def _filled(rows: Rows, first: int, accumulators: list[Accumulator]) -> list[Any] | None:
+    """Return the accumulators of a partition; None if it is empty."""
     with Running(n_jobs=1):
-        return replace(rows, first=first).accumulate(accumulators)
+        return replace(rows, first=first).accumulate(accumulators) if rows.n_rows else None
