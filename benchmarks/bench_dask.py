@@ -21,7 +21,7 @@ from sklearn.cluster import KMeans
 from voicecf import SHARK, VoICE
 
 N_ROWS, N_FEATURES, K = 5_000_000, 13, 5
-PARTITION = 125_000
+PARTITION = 250_000
 ROUNDS = 3
 
 
@@ -49,7 +49,7 @@ class Workers:
     def fit(self) -> None:
         """Fit SHARK."""
         with self.client.as_current():
-            SHARK(K, n_init=3, max_iter=5, tol=0.0, random_state=0).fit(self.frame)
+            SHARK(K, n_init=4, max_iter=5, tol=0.0, random_state=0).fit(self.frame)
 
     def explain(self, voice: VoICE) -> None:
         """Answer every row."""

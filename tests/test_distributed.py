@@ -14,7 +14,7 @@ from sklearn.compose import make_column_transformer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from voicecf import CFCLUST, SHARK, VoICE, streaming
+from voicecf import CFCLUST, SHARK, VoICE, parallel, streaming
 from voicecf import dask as partitions
 from voicecf.errors import ColumnError, OptionError
 from voicecf.solver import passes
@@ -160,6 +160,19 @@ def test_threads_of_one_worker_may_answer_at_once(client):
     voice = VoICE(KMeans(3, n_init=1, random_state=0)).fit(frame)
     answers = voice.explain(dd.from_pandas(frame, npartitions=16)).compute(scheduler="threads")
     np.testing.assert_array_equal(answers["cost"], voice.explain(frame).cost)
+
+
+def test_a_task_leaves_the_other_cores_to_other_tasks(monkeypatch):
+    frame = numbers(20_000)
+    voice = VoICE(KMeans(3, n_init=1, random_state=0)).fit(frame)
+    rows = passes.Rows(frame.to_numpy(), np.ones(len(frame)))
+    centers, equal = rows.X[:3].copy(), np.ones(4)
+    monkeypatch.setattr(parallel, "n_threads", lambda n_jobs: 4 if n_jobs is None else n_jobs)
+    monkeypatch.setattr(parallel, "_in_threads", None)
+    with pytest.raises(TypeError):  # in memory several threads would run
+        voice.explain(frame)
+    voice.explain(dd.from_pandas(frame, npartitions=1)).compute(scheduler="sync")
+    partitions._filled(rows, 0, [passes.Sweep(centers, equal, centers)] * 2)
 
 
 LEARNED = ("cluster_centers_", "feature_weights_", "inertia_", "n_iter_")

@@ -199,6 +199,30 @@ def test_imputers_fill_in_what_memory_would(strategy, small_chunks):
         np.testing.assert_allclose(told, expected, rtol=1e-14)
 
 
+def test_an_imputer_marks_gaps_that_only_a_later_table_has():
+    frame = customers(300)[["age", "income", "visits"]].astype(float)
+    frame.loc[:99, "income"] = 1.0
+    frame.loc[150, "visits"] = np.nan
+    whole, parts = SimpleImputer(add_indicator=True).fit(frame), SimpleImputer(add_indicator=True)
+    streaming.fit(
+        make_pipeline(parts, KMeans(2, n_init=1, random_state=0)), pieces(frame, [100, 200])
+    )
+    np.testing.assert_allclose(parts.transform(frame), whole.transform(frame), rtol=1e-14)
+    assert parts.get_feature_names_out().tolist() == whole.get_feature_names_out().tolist()
+
+
+def test_encoders_find_the_levels_of_arrays_in_all_tables():
+    texts = np.array([["b", "x"], ["a", "x"], ["b", np.nan], ["c", "y"]], dtype=object)
+    numbers = np.array([[3.0], [np.nan], [1.0], [3.0], [np.nan], [2.0]])
+    for X in (np.repeat(texts, 5, axis=0), np.repeat(numbers, 5, axis=0)):
+        whole = OneHotEncoder(sparse_output=False).fit(X)
+        parts = OneHotEncoder(sparse_output=False)
+        streaming.fit(make_pipeline(parts, KMeans(2, n_init=1, random_state=0)), pieces(X, [1, 9]))
+        for found, expected in zip(parts.categories_, whole.categories_, strict=True):
+            assert found.dtype == expected.dtype
+            assert found.astype(str).tolist() == expected.astype(str).tolist()
+
+
 def encoder():
     return make_column_transformer(
         (make_pipeline(SimpleImputer(), StandardScaler()), ["age", "income"]),

@@ -25,9 +25,8 @@ from voicecf.errors import DataError
 from voicecf.files import Answering, explain_batches
 from voicecf.parallel import Running
 from voicecf.solver.passes import Accumulator, Rows, merged
-from voicecf.streaming.clusters import Numbers
 from voicecf.streaming.fitting import fit_model
-from voicecf.table.stream import Progress, Stream
+from voicecf.table.stream import Progress, Stream, transformed
 
 if TYPE_CHECKING:
     from voicecf.learned.explainer import Explainer
@@ -181,7 +180,7 @@ def fit(
     stream = Stream.of(lambda: _ahead(frame.partitions), progress)
     client = _client()
     if client is not None:
-        stream = replace(stream, place=lambda numbers: OnCluster.of(frame, numbers, client))
+        stream = replace(stream, place=lambda steps: OnCluster.of(frame, steps, client))
     return fit_model(estimator, stream)
 
 
@@ -215,7 +214,8 @@ class OnCluster:
     ----------
     client : distributed.Client
     parts : list of futures of Rows
-        One per partition. The workers keep the rows, and compute them again if one of them is lost.
+        One per partition, None if it is empty. The workers keep the rows, and compute them again if
+        one of them is lost.
     before : list of int
         Number of rows before each partition; at the end that of all rows.
     """
@@ -225,10 +225,10 @@ class OnCluster:
     before: list[int]
 
     @classmethod
-    def of(cls, frame: dd.DataFrame, numbers: Numbers, client: Any) -> OnCluster:
-        """Bring partitions into the form that the model takes."""
-        made = dask.delayed(numbers.without_source(), pure=True, traverse=False)
-        parts = client.compute([dask.delayed(_rows)(made, part) for part in frame.to_delayed()])
+    def of(cls, frame: dd.DataFrame, steps: Any, client: Any) -> OnCluster:
+        """Turn partitions into the rows of a model, by some steps."""
+        sent = dask.delayed(steps, pure=True, traverse=False)
+        parts = client.compute([dask.delayed(_rows)(sent, part) for part in frame.to_delayed()])
         lengths = client.gather(client.map(_n_rows, parts))
         if sum(lengths) == 0:
             raise DataError("the frame has no rows; there is nothing to learn from.")
@@ -244,19 +244,19 @@ class OnCluster:
         tasks = self.client.map(
             _filled, self.parts, self.before[:-1], accumulators=list(accumulators), pure=False
         )
-        return merged(filled for filled in self.client.gather(tasks) if filled is not None)
+        return merged(self.client.gather(tasks))
 
 
-def _rows(numbers: Numbers, part: pd.DataFrame) -> Rows:
+def _rows(steps: Any, part: pd.DataFrame) -> Rows | None:
     with Running(n_jobs=1):
-        return numbers.rows(part)
+        return transformed(steps, part) if len(part) else None
 
 
-def _n_rows(rows: Rows) -> int:
-    return rows.n_rows
+def _n_rows(rows: Rows | None) -> int:
+    return 0 if rows is None else rows.n_rows
 
 
-def _filled(rows: Rows, first: int, accumulators: list[Accumulator]) -> list[Any] | None:
-    """Return the accumulators of a partition; None if it is empty."""
+def _filled(rows: Rows | None, first: int, accumulators: list[Accumulator]) -> list[Any]:
+    """Return the accumulators of a partition; none if it is empty."""
     with Running(n_jobs=1):
-        return replace(rows, first=first).accumulate(accumulators) if rows.n_rows else None
+        return [] if rows is None else replace(rows, first=first).accumulate(accumulators)

@@ -38,7 +38,7 @@ from voicecf.solver.passes import (
     sample,
     together,
 )
-from voicecf.streaming.clusters import Numbers
+from voicecf.streaming.clusters import rows_for
 from voicecf.table.frames import in_partitions
 from voicecf.table.stream import Stream
 
@@ -193,7 +193,7 @@ class SHARK(
         """Learn from a stream of tables."""
         self._check_parameters()
         validate_data(self, stream.first(), dtype=np.float64)
-        data = Numbers(self, stream).data()
+        data = rows_for(self, stream)
         self._check_count(data.n_rows)
         self._learn(data)
         self.__dict__.pop("labels_", None)  # an earlier fit may have set them

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from threading import Lock
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -67,7 +66,7 @@ class Rows:
         return Rows(self.X[start:stop], self.mass[start:stop], self.first + start)
 
     def distinct(self) -> Rows:
-        """Sort and deduplicate the rows and add up their mass; faster than numpy.unique(X, axis=0)."""
+        """Sort and deduplicate the rows, as numpy.unique(X, axis=0) does, and add up their mass."""
         for used in (1, self.X.shape[1]):  # often the first column tells all rows apart
             order = np.lexsort(self.X.T[:used][::-1])
             X = self.X[order]
@@ -95,16 +94,15 @@ class Rows:
     def accumulate(self, accumulators: Sequence[Accumulator]) -> list[Any]:
         """Return copies of empty accumulators to which all rows were added."""
         chunks = [self.part(start, start + CHUNK) for start in range(0, self.n_rows, CHUNK)]
-        totals = [_InOrder() for _ in accumulators]
+        n = len(accumulators)
 
-        def work(job: int, _: int) -> None:
-            place, which = divmod(job, len(accumulators))
-            filled = replace(accumulators[which])  # type: ignore[type-var]
-            filled.add(chunks[place])
-            totals[which].put(place, filled)
+        def work(job: int, _: int) -> Any:
+            filled: Any = replace(accumulators[job % n])  # type: ignore[type-var]
+            filled.add(chunks[job // n])
+            return filled
 
-        in_parallel(work, len(chunks) * len(accumulators), chunk=1)
-        return [total.merged for total in totals]
+        filled = in_parallel(work, len(chunks) * n, chunk=1)
+        return merged(filled[start : start + n] for start in range(0, len(filled), n))
 
 
 class Accumulator(Protocol):
@@ -126,27 +124,6 @@ class Data(Protocol):
 
     def accumulate(self, accumulators: Sequence[Accumulator]) -> list[Any]:
         """Return copies of empty accumulators to which all rows were added."""
-
-
-class _InOrder:
-    """Merge the accumulators of parts in the order of the parts, as soon as that is possible."""
-
-    def __init__(self) -> None:
-        self.merged: Any = None
-        self._lock, self._next = Lock(), 0
-        self._waiting: dict[int, Any] = {}
-
-    def put(self, place: int, filled: Any) -> None:
-        """Take the accumulator of a part."""
-        with self._lock:
-            self._waiting[place] = filled
-            while self._next in self._waiting:
-                following = self._waiting.pop(self._next)
-                if self._next:
-                    self.merged.merge(following)
-                else:
-                    self.merged = following
-                self._next += 1
 
 
 def merged(parts: Iterable[list[Any]]) -> list[Any]:

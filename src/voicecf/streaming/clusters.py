@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -33,52 +34,38 @@ from voicecf.table.stream import Stream
 
 
 @dataclass(frozen=True)
-class Numbers:
-    """The rows of a stream as a model takes them; every row counts once."""
+class Tables:
+    """Rows that come one table after the other, from a stream of Rows."""
 
-    model: Any
     stream: Stream
-    dtype: Any = np.float64
 
     @property
     def n_rows(self) -> int:
         """Number of rows."""
         return self.stream.n_rows
 
-    def __iter__(self) -> Iterator[Rows]:
-        """Begin a pass, and yield its blocks."""
-        first = 0
-        for block in self.stream:
-            rows = self._checked(block, first)
-            first += rows.n_rows
-            yield rows
-
     def accumulate(self, accumulators: Sequence[Accumulator]) -> list[Any]:
         """Return copies of empty accumulators to which all rows were added."""
-        return merged(rows.accumulate(accumulators) for rows in self)
+        return merged(rows.accumulate(accumulators) for rows in self._placed())
 
-    def rows(self, block: Any) -> Rows:
-        """Return a block of the source as the model takes it; it may be empty."""
-        if len(block) == 0:
-            return Rows(np.empty((0, self.model.n_features_in_)), np.empty(0))
-        return self._checked(self.stream.transformed(block), 0)
-
-    def _checked(self, block: Any, first: int) -> Rows:
-        X = validate_data(self.model, block, reset=False, dtype=self.dtype, order="C")
-        X = np.require(X, np.float64, ["C", "W"])
-        return Rows(X, np.ones(len(X)), first)
-
-    def without_source(self) -> Numbers:
-        """Return what makes rows of blocks, and cannot read any: small enough to travel."""
-        return replace(self, stream=Stream(_nothing, steps=self.stream.steps))
-
-    def data(self) -> Data:
-        """Return the rows to pass over, where that is best done."""
-        return self if self.stream.place is None else self.stream.place(self)
+    def _placed(self) -> Iterator[Rows]:
+        """Begin a pass, and yield its tables, each with its position."""
+        first = 0
+        for rows in self.stream:
+            yield replace(rows, first=first)
+            first += rows.n_rows
 
 
-def _nothing() -> Iterator[Any]:
-    return iter(())
+def rows_for(model: Any, stream: Stream, dtype: Any = np.float64) -> Data:
+    """Return the rows of a stream as a model takes them, where passes over them are best made."""
+    rows = stream.through(partial(_numbers, model, dtype))
+    return Tables(rows) if stream.place is None else stream.place(rows.steps)
+
+
+def _numbers(model: Any, dtype: Any, block: Any) -> Rows:
+    """Return a block as a model takes it; every row counts once."""
+    X = validate_data(model, block, reset=False, dtype=dtype, order="C")
+    return Rows(np.require(X, np.float64, ["C", "W"]), np.ones(len(X)))
 
 
 def fit_kmeans(kmeans: KMeans, stream: Stream) -> None:
@@ -86,7 +73,7 @@ def fit_kmeans(kmeans: KMeans, stream: Stream) -> None:
     kmeans._validate_params()
     kinds = [np.float64, np.float32]
     dtype = validate_data(kmeans, stream.first(), dtype=kinds).dtype
-    data, equal = Numbers(kmeans, stream, kinds).data(), np.ones(kmeans.n_features_in_)
+    data, equal = rows_for(kmeans, stream, kinds), np.ones(kmeans.n_features_in_)
     if data.n_rows < kmeans.n_clusters:
         raise DataError(
             f"n_samples={data.n_rows} should be >= n_clusters={kmeans.n_clusters}. Ask for fewer "

@@ -9,7 +9,7 @@ from sklearn.pipeline import Pipeline
 
 from voicecf.errors import ModelError
 from voicecf.streaming.clusters import fit_kmeans
-from voicecf.streaming.steps import learn, transformed
+from voicecf.streaming.steps import learn_steps
 from voicecf.table.stream import Progress, Stream
 
 Estimator = TypeVar("Estimator")
@@ -75,9 +75,7 @@ def fit_model(model: Estimator, stream: Stream) -> Estimator:
     if hasattr(model, "_fit_stream"):
         model._fit_stream(stream)
     elif isinstance(model, Pipeline):
-        for at, (name, step) in enumerate(model.steps[:-1]):
-            model.steps[at] = (name, learn(step, stream, name))
-            stream = transformed(model.steps[at][1], stream)
+        stream = learn_steps(model.steps[:-1], stream)
         fit_model(model.steps[-1][1], stream)
     elif isinstance(model, KMeans):
         fit_kmeans(model, stream)

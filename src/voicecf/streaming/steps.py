@@ -39,14 +39,20 @@ LEARNED = (
 )
 
 
-def learn(step: Any, stream: Stream, path: str) -> Any:
-    """Fit a step on a stream; one of another kind has to be fitted already. Return it."""
-    if step is None or isinstance(step, str):
-        return step
-    for kind, how in KINDS.items():
-        if type(step) is kind:
-            how(step, stream, path)
-            return step
+def learn_steps(steps: Any, stream: Stream, path: str = "") -> Stream:
+    """Fit the steps of a pipeline on a stream; return the stream of what they make."""
+    for name, step in steps:
+        if _is_estimator(step):
+            _learn(step, stream, f"{path}{name}")
+            stream = stream.through(partial(_transformed, step))
+    return stream
+
+
+def _learn(step: Any, stream: Stream, path: str) -> None:
+    """Fit a step on a stream; one of another kind has to be fitted already."""
+    if type(step) in KINDS:
+        KINDS[type(step)](step, stream, path)
+        return
     try:
         check_is_fitted(step)
     except NotFittedError:
@@ -54,17 +60,13 @@ def learn(step: Any, stream: Stream, path: str) -> Any:
             f"step {path!r} ({type(step).__name__}) cannot be learned from a stream; what can: "
             f"{LEARNED}. Fit this step on a sample first: a fitted one is used as it is."
         ) from None
-    return step
 
 
-def transformed(step: Any, stream: Stream) -> Stream:
-    """Return the stream of what a fitted step makes."""
-    if step is None or isinstance(step, str):
-        return stream
-    return stream.through(partial(_sent, step))
+def _is_estimator(step: Any) -> bool:
+    return step is not None and not isinstance(step, str)
 
 
-def _sent(step: Any, block: Any) -> Any:
+def _transformed(step: Any, block: Any) -> Any:
     try:
         return step.transform(block)
     except ValueError as error:
@@ -72,10 +74,7 @@ def _sent(step: Any, block: Any) -> Any:
 
 
 def _fit_pipeline(pipeline: Pipeline, stream: Stream, path: str) -> None:
-    for at, (name, step) in enumerate(pipeline.steps):
-        step = learn(step, stream, f"{path}.{name}")
-        pipeline.steps[at] = (name, step)
-        stream = transformed(step, stream)
+    learn_steps(pipeline.steps, stream, f"{path}.")
 
 
 def _fit_on_first(step: Any, stream: Stream, path: str) -> None:
@@ -203,12 +202,9 @@ def _fit_columns(columns: ColumnTransformer, stream: Stream, path: str) -> None:
         part = deepcopy(own.get(name, columns.remainder))
         if _is_estimator(part) and len(chosen_columns(chosen, names)):
             picked = stream.through(partial(_picked, chosen_columns(chosen, names)))
-            learned[name] = learn(part, picked, f"{path}.{name}")
+            _learn(part, picked, f"{path}.{name}")
+            learned[name] = part
     _assemble(columns, learned, first)
-
-
-def _is_estimator(part: Any) -> bool:
-    return part is not None and not isinstance(part, str)
 
 
 def _blank(transformers: Any) -> list[Any]:

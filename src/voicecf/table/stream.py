@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from typing import Any
@@ -43,8 +43,8 @@ class Stream:
     in_memory : bool
         Whether the source is one table in memory, which may be empty.
     place : callable or None
-        Takes the rows of the model, and returns them on the machines that make the passes over
-        them (Dask); None to make them here.
+        Takes the steps that turn blocks into the rows of a model, and returns these rows on the
+        machines that make the passes over them (Dask). None: passes are made here.
     """
 
     open: Callable[[], Iterator[Any]]
@@ -79,14 +79,8 @@ class Stream:
             rows += len(block)
             if self.progress is not None:
                 self.progress(self.reading.passes, rows)
-            yield self.transformed(block)
+            yield transformed(self.steps, block)
         self._check_rows(rows)
-
-    def transformed(self, block: Any) -> Any:
-        """Pass a block through the steps."""
-        for step in self.steps:
-            block = step(block)
-        return block
 
     def _check_rows(self, rows: int) -> None:
         if rows == 0 and not self.in_memory:
@@ -112,7 +106,7 @@ class Stream:
     def first(self) -> Any:
         """Return the first block."""
         for block in self._blocks():
-            return self.transformed(block)
+            return transformed(self.steps, block)
         raise DataError("the source has no rows; there is nothing to learn from.")
 
     def _blocks(self) -> Iterator[Any]:
@@ -124,6 +118,13 @@ class Stream:
             for start in range(0, max(len(whole), int(self.in_memory)), BLOCK):
                 block = whole if len(whole) <= BLOCK else whole[start : start + BLOCK]
                 yield block if isinstance(block, np.ndarray) else block.to_native()
+
+
+def transformed(steps: Iterable[Callable[[Any], Any]], block: Any) -> Any:
+    """Pass a block through steps."""
+    for step in steps:
+        block = step(block)
+    return block
 
 
 def _opener(source: Any) -> Callable[[], Iterator[Any]]:
