@@ -124,7 +124,7 @@ def _answered(
     if len(part) == 0:
         return meta
     rows = pa.Table.from_pandas(part, preserve_index=False, nthreads=1)
-    with Running(n_jobs=1):
+    with Running(n_jobs=1, progress=False):
         (answers,) = explain_batches(voice, [rows], **question)
     table = pa.Table.from_batches([answers])
     row = _row_name(table.schema, rows.schema)
@@ -248,7 +248,7 @@ class OnCluster:
 
 
 def _rows(steps: Any, part: pd.DataFrame) -> Rows | None:
-    with Running(n_jobs=1):
+    with Running(n_jobs=1, progress=False):
         return transformed(steps, part) if len(part) else None
 
 
@@ -258,5 +258,5 @@ def _n_rows(rows: Rows | None) -> int:
 
 def _filled(rows: Rows | None, first: int, accumulators: list[Accumulator]) -> list[Any]:
     """Return the accumulators of a partition; none if it is empty."""
-    with Running(n_jobs=1):
+    with Running(n_jobs=1, progress=False):
         return [] if rows is None else replace(rows, first=first).accumulate(accumulators)
