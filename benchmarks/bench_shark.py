@@ -17,7 +17,7 @@ from sklearn.exceptions import ConvergenceWarning
 from voicecf import datasets
 from voicecf.parallel import cores
 from voicecf.shark import FLOOR, restart
-from voicecf.solver.passes import Batches, Rows, together
+from voicecf.solver.passes import Rows, together
 
 K = 3
 ROUNDS = 7
@@ -51,7 +51,7 @@ def _per_pass(run: Callable[[int], int]) -> float:
 
 def measure(X: np.ndarray) -> dict[str, float]:
     """Seconds a pass: the median of rounds that visit each contestant in turn."""
-    batches = Batches([Rows(X, np.ones(len(X)))])
+    rows = Rows(X, np.ones(len(X)))
     centers = X[np.random.default_rng(1).choice(len(X), size=K, replace=False)]
     equal = np.full(X.shape[1], 1 / X.shape[1])
 
@@ -60,7 +60,7 @@ def measure(X: np.ndarray) -> dict[str, float]:
         return int(model.fit(X).n_iter_)
 
     def shark(passes: int) -> int:
-        return together([restart(centers, passes, 0.0)], batches)[0].n_iter
+        return together([restart(centers, passes, 0.0)], rows)[0].n_iter
 
     contestants: dict[str, Callable[[], float]] = {
         "SHARK": lambda: _per_pass(shark),

@@ -105,11 +105,9 @@ bool lloyd_nearest(const Table& t, std::int32_t* labels, double* closest, Span s
     return memory.start;
 }
 
-bool lloyd_pass(const Table& t, std::int32_t* labels, double* closest, double* around, Span span) {
+bool lloyd_sweep(const Table& t, std::int64_t n, const Sums& out) {
     const Memory memory(columns_of(t));
-    if (memory.start)
-        nearest_and_spread(t, span.start, span.stop,
-                           {labels, closest, around, reinterpret_cast<double*>(memory.start)});
+    if (memory.start) sweep_rows(t, n, out, reinterpret_cast<double*>(memory.start));
     return memory.start;
 }
 
@@ -120,21 +118,13 @@ bool lloyd_distances(const Table& t, double* out, Span span) {
     return memory.start;
 }
 
-void lloyd_add_up(const Table& t, const std::int32_t* labels, double* sums, double* totals, Span span) {
-    add_up(t, span.start, span.stop, labels, sums, totals);
-}
-
-void lloyd_spread(const Table& t, const std::int32_t* labels, double* out, Span span) {
-    spread(t, span.start, span.stop, labels, out);
-}
-
 }  // namespace
 
 const Kernels& kernels() {
     static const Kernels all = {
         project<double>, project<float>,  nearest<double>, nearest<float>, branch,
         floors,          measured,        missed,          repaired,       lloyd_nearest,
-        lloyd_pass,      lloyd_distances, lloyd_add_up,    lloyd_spread,
+        lloyd_sweep,     lloyd_distances,
     };
     return all;
 }

@@ -25,10 +25,8 @@ struct Kernels {
     bool (*misses)(const Pairwise&, std::int64_t first, bool*, Span);
     bool (*repair)(const Pairwise&, double*, std::int64_t n, Span);
     bool (*lloyd_nearest)(const Table&, std::int32_t* labels, double* closest, Span);
-    bool (*lloyd_pass)(const Table&, std::int32_t* labels, double* closest, double* around, Span);
+    bool (*lloyd_sweep)(const Table&, std::int64_t n, const Sums&);
     bool (*lloyd_distances)(const Table&, double*, Span);
-    void (*lloyd_add_up)(const Table&, const std::int32_t*, double* sums, double* totals, Span);
-    void (*lloyd_spread)(const Table&, const std::int32_t*, double*, Span);
 };
 
 namespace baseline {

@@ -1,4 +1,4 @@
-// SHARK's passes: nearest centre, sums and spread, over a span of rows.
+// SHARK's passes: nearest centre, and what is added up for each cluster.
 //
 // Distances are sum_v w_v (x_v - m_v)^2, summed in feature order; a tie goes to the lowest index. Rows
 // are added up one by one in their order. SHARK's restarts can end so close to one another that the
@@ -16,11 +16,18 @@ struct Table {
     int d, k;
 };
 
+// What a pass adds up for each cluster: its rows times their mass, its mass, and the squared
+// deviations of its rows from its origin, times their mass.
+struct Sums {
+    const double* origins;
+    double *sums, *totals, *around;
+};
+
 namespace VOICECF_SET {
 
 // Rows in flight: their features are turned, so that loops run over rows.
 constexpr int LLOYD_ROWS = 64;
-// Rows between two looks at the same row, few enough to stay in a cache.
+// Rows that are assigned before they are added up, few enough to stay in a cache.
 constexpr int STRIP = 1024;
 
 // Copy rows start to stop into columns; columns beyond repeat the last row.
@@ -118,45 +125,30 @@ inline void distances(const Table& t, std::int64_t start, std::int64_t stop, dou
     }
 }
 
-// Add rows start to stop, times their mass, to the sums of their clusters.
-inline void add_up(const Table& t, std::int64_t start, std::int64_t stop, const std::int32_t* labels,
-                   double* sums, double* totals) {
-    for (std::int64_t i = start; i < stop; ++i) {
-        const double m = t.mass[i], *x = t.X + i * t.d;
-        double* total = sums + std::size_t(labels[i]) * t.d;
-        totals[labels[i]] += m;
-        for (int v = 0; v < t.d; ++v) total[v] += m * x[v];
+inline void add_row(const Table& t, std::int64_t row, std::int32_t label, const Sums& out) {
+    const std::size_t at = std::size_t(label) * t.d;
+    const double m = t.mass[row], *x = t.X + row * t.d, *origin = out.origins + at;
+    double *sum = out.sums + at, *around = out.around + at;
+    out.totals[label] += m;
+    for (int v = 0; v < t.d; ++v) {
+        const double s = x[v] - origin[v];
+        sum[v] += m * x[v];
+        around[v] += m * (s * s);
     }
 }
 
-// Add the squared deviations of rows start to stop from their cluster's mean to `out`.
-inline void spread(const Table& t, std::int64_t start, std::int64_t stop, const std::int32_t* labels,
-                   double* out) {
-    for (std::int64_t i = start; i < stop; ++i) {
-        const std::size_t at = std::size_t(labels[i]) * t.d;
-        const double m = t.mass[i], *x = t.X + i * t.d, *mean = t.centers + at;
-        double* total = out + at;
-        for (int v = 0; v < t.d; ++v) {
-            const double s = x[v] - mean[v];
-            total[v] += m * (s * s);
-        }
-    }
-}
-
-// Where a pass writes: label and distance of each row, and the spread around the centres.
-struct Pass {
-    std::int32_t* labels;
-    double *closest, *around, *block;
-};
-
-// Assign rows, then sum their spread around the centres while they are still in a cache.
-inline void nearest_and_spread(const Table& t, std::int64_t start, std::int64_t stop,
-                               const Pass& pass) {
-    for (std::int64_t first = start; first < stop; first += STRIP) {
-        const std::int64_t last = first + STRIP < stop ? first + STRIP : stop;
-        nearest_rows(t, first, last, pass.labels, pass.closest, pass.block);
+// Assign n rows, and add them up one by one while they are still in a cache.
+inline void sweep_rows(const Table& t, std::int64_t n, const Sums& out, double* block) {
+    std::int32_t labels[STRIP];
+    double closest[STRIP];
+    Table strip = t;
+    for (std::int64_t first = 0; first < n; first += STRIP) {
+        const std::int64_t length = first + STRIP < n ? STRIP : n - first;
+        strip.X = t.X + first * t.d;
+        strip.mass = t.mass + first;
+        nearest_rows(strip, 0, length, labels, closest, block);
         if (interrupted()) return;  // some rows have no label
-        spread(t, first, last, pass.labels, pass.around);
+        for (std::int64_t i = 0; i < length; ++i) add_row(strip, i, labels[i], out);
     }
 }
 

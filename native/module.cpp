@@ -310,25 +310,22 @@ struct TableArrays {
     }
 
     using Labels = Array<std::int32_t, 1>;
-    using Sums = Array<double, 2>;
+    using PerCluster = Array<double, 2>;
 
     void nearest(const Labels& labels, const Array<double, 1>& closest, std::int64_t start,
                  std::int64_t stop) const {
         run(loops().lloyd_nearest, view, labels.data(), closest.data(), Span{start, stop});
     }
-    void sweep(const Labels& labels, const Array<double, 1>& closest, const Sums& around,
-               std::int64_t start, std::int64_t stop) const {
-        run(loops().lloyd_pass, view, labels.data(), closest.data(), around.data(), Span{start, stop});
+    void sweep(const Matrix& origins, const PerCluster& sums, const Array<double, 1>& totals,
+               const PerCluster& around) const {
+        require(origins.shape(0) == centers.shape(0) && origins.shape(1) == centers.shape(1) &&
+                    mass.shape(0) == X.shape(0),
+                "origins and centers, or rows and mass, do not fit together");
+        run(loops().lloyd_sweep, view, std::int64_t(X.shape(0)),
+            Sums{origins.data(), sums.data(), totals.data(), around.data()});
     }
-    void distances(const Sums& out, std::int64_t start, std::int64_t stop) const {
+    void distances(const PerCluster& out, std::int64_t start, std::int64_t stop) const {
         run(loops().lloyd_distances, view, out.data(), Span{start, stop});
-    }
-    void add_up(const Labels& labels, const Sums& sums, const Array<double, 1>& totals,
-                std::int64_t start, std::int64_t stop) const {
-        loops().lloyd_add_up(view, labels.data(), sums.data(), totals.data(), {start, stop});
-    }
-    void spread(const Labels& labels, const Sums& out, std::int64_t start, std::int64_t stop) const {
-        loops().lloyd_spread(view, labels.data(), out.data(), {start, stop});
     }
 };
 
@@ -421,13 +418,9 @@ void bind_tables(nb::module_& m) {
         .def(nb::init<Matrix, Line, Matrix, Line>())
         .def("nearest", &TableArrays::nearest, nb::arg().noconvert(), nb::arg().noconvert(), nb::arg(),
              nb::arg(), Free())
-        .def("sweep", &TableArrays::sweep, nb::arg().noconvert(), nb::arg().noconvert(),
-             nb::arg().noconvert(), nb::arg(), nb::arg(), Free())
-        .def("distances", &TableArrays::distances, nb::arg().noconvert(), nb::arg(), nb::arg(), Free())
-        .def("add_up", &TableArrays::add_up, nb::arg(), nb::arg().noconvert(), nb::arg().noconvert(),
-             nb::arg(), nb::arg(), Free())
-        .def("spread", &TableArrays::spread, nb::arg(), nb::arg().noconvert(), nb::arg(), nb::arg(),
-             Free());
+        .def("sweep", &TableArrays::sweep, nb::arg(), nb::arg().noconvert(), nb::arg().noconvert(),
+             nb::arg().noconvert(), Free())
+        .def("distances", &TableArrays::distances, nb::arg().noconvert(), nb::arg(), nb::arg(), Free());
     nb::class_<PairwiseArrays>(m, "Pairwise")
         .def("__init__",
              [](PairwiseArrays* f, Matrix X, Index labels, Line origin, Matrix centers, Matrix gram,

@@ -9,7 +9,6 @@ import sys
 import tracemalloc
 import warnings
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -30,9 +29,16 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from voicecf import datasets, parallel
 from voicecf.shark import FLOOR, SHARK, WeightCollapseWarning
 from voicecf.solver import passes
-from voicecf.solver.passes import CHUNK, Rows
+from voicecf.solver.passes import Rows, Sweep
 
 ROOT = Path(__file__).resolve().parents[1]
+CHUNK = 32_768
+
+
+@pytest.fixture
+def small_chunks(monkeypatch):
+    """Let chunks be short, so that some rows make several."""
+    monkeypatch.setattr(passes, "CHUNK", CHUNK)
 
 
 # scikit-learn's own judgement. Its checks fit few integers, where weights do collapse, and four
@@ -188,7 +194,7 @@ def test_every_seed_follows_the_protocol(seed):
     np.testing.assert_allclose(model.feature_weights_, weights, rtol=0, atol=1e-12)
 
 
-def test_many_rows_follow_the_protocol():
+def test_many_rows_follow_the_protocol(small_chunks):
     X = blobs(n=2 * CHUNK + 777, d=6, k=3)
     start = X[[1, 2000, 60000]]
     _, labels, centers, weights, passes = protocol_restart(X, start)
@@ -268,7 +274,7 @@ def test_permuting_features_permutes_the_weights():
 # Determinism: threads, sources of randomness.
 
 
-def test_the_number_of_cores_does_not_show(monkeypatch):
+def test_the_number_of_cores_does_not_show(monkeypatch, small_chunks):
     X = blobs(n=3 * CHUNK + 1234, d=4, k=4)
     models = []
     for n in (1, 2, 7):
@@ -279,22 +285,32 @@ def test_the_number_of_cores_does_not_show(monkeypatch):
             np.testing.assert_array_equal(getattr(model, name), getattr(models[0], name))
 
 
-def test_a_failing_job_leaves_nobody_waiting(monkeypatch):
+def test_rows_of_a_chunk_are_added_one_by_one_as_numpy_does():
+    X = blobs(n=200_000, d=3)
+    centers, equal = X[:4], np.ones(3)
+    (sweep,) = Rows(X, np.ones(len(X))).accumulate([Sweep(centers, equal, X[4:8])])
+    labels = squared_distances(X, centers, equal).argmin(axis=1)
+    for j, members in enumerate(X[labels == j] for j in range(4)):
+        np.testing.assert_array_equal(sweep.sums[j], members.sum(axis=0))
+        np.testing.assert_array_equal(sweep.around[j], ((members - X[4 + j]) ** 2).sum(axis=0))
+        assert sweep.totals[j] == len(members)
+
+
+@pytest.mark.parametrize("fails", [0, 3])
+def test_a_failing_job_leaves_nobody_waiting(fails, monkeypatch, small_chunks):
     X = blobs(n=4 * CHUNK, d=2)
     model = SHARK(2, n_init=1, random_state=0).fit(X)
-    table = passes.Rows.table
+    real = Sweep.add
 
-    def fail(*_):
-        raise MemoryError("no room")
+    def without_room(sweep, rows):
+        if rows.first == fails * CHUNK:
+            raise MemoryError("no room")
+        real(sweep, rows)
 
-    def without_room(rows, centers, weights):
-        real = table(rows, centers, weights)
-        return SimpleNamespace(nearest=real.nearest, sweep=real.sweep, add_up=fail)
-
-    monkeypatch.setattr(passes.Rows, "table", without_room)
+    monkeypatch.setattr(Sweep, "add", without_room)
     with pytest.raises(MemoryError, match="no room"):
         model.fit(X)
-    monkeypatch.undo()
+    monkeypatch.setattr(Sweep, "add", real)
     assert SHARK(2, n_init=1, random_state=0).fit(X).n_iter_ == model.n_iter_
 
 

@@ -1,14 +1,13 @@
 """Dask: explain and fit frames that lie in partitions, on a cluster or not.
 
-A partition is answered where it lies, and nothing depends on where partitions end. Models are
-learned from the same blocks of rows as in memory, so that they are the same to the last bit.
+Partitions are answered where they lie. The passes of a clustering run there too, and only sums
+travel. A task uses one thread, as Dask runs one task for each thread of a worker.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -24,10 +23,10 @@ except ImportError:
 
 from voicecf.errors import DataError
 from voicecf.files import Answering, explain_batches
-from voicecf.solver.passes import BATCH, Accumulator, Rows
-from voicecf.streaming.clusters import Numbers
+from voicecf.parallel import Running
+from voicecf.solver.passes import Accumulator, Rows, merged
 from voicecf.streaming.fitting import fit_model
-from voicecf.table.stream import Progress, Stream
+from voicecf.table.stream import Progress, Stream, transformed
 
 if TYPE_CHECKING:
     from voicecf.learned.explainer import Explainer
@@ -124,12 +123,13 @@ def _answered(
     """Answer a partition."""
     if len(part) == 0:
         return meta
-    rows = pa.Table.from_pandas(part, preserve_index=False)
-    (answers,) = explain_batches(voice, [rows], **question)
+    rows = pa.Table.from_pandas(part, preserve_index=False, nthreads=1)
+    with Running(n_jobs=1, progress=False):
+        (answers,) = explain_batches(voice, [rows], **question)
     table = pa.Table.from_batches([answers])
     row = _row_name(table.schema, rows.schema)
     index = part.index[table[row].to_numpy()]
-    made = table.drop_columns([row]).to_pandas(types_mapper=_nullable)
+    made = table.drop_columns([row]).to_pandas(types_mapper=_nullable, use_threads=False)
     made.index = index
     apart = {
         name: dtype
@@ -153,10 +153,10 @@ def fit(
 ) -> Estimator:
     """Fit a model, or an explainer of one, on a Dask DataFrame.
 
-    What is learned does not depend on the partitions: see `voicecf.streaming.fit`, which says also
-    what can be learned. Scalers, encoders and explainers are learned as the partitions pass by,
-    one at a time. The many passes of the clustering run where the rows lie: with a `Client`, the
-    numbers that the model sees are kept on its workers, and only sums travel.
+    What is learned depends on the partitions by the rounding of sums only (about 1e-12). See
+    `voicecf.streaming.fit` for what can be learned. Scalers, encoders and explainers are learned as
+    the partitions pass by, one at a time. The many passes of the clustering run where the rows lie:
+    with a `Client`, the numbers that the model sees are kept on its workers, and only sums travel.
 
     Parameters
     ----------
@@ -178,8 +178,9 @@ def fit(
     [0.999, 0.001]
     """
     stream = Stream.of(lambda: _ahead(frame.partitions), progress)
-    if _client() is not None:
-        stream = replace(stream, place=lambda numbers: OnCluster.of(frame, numbers))
+    client = _client()
+    if client is not None:
+        stream = replace(stream, place=lambda steps: OnCluster.of(frame, steps, client))
     return fit_model(estimator, stream)
 
 
@@ -207,60 +208,55 @@ def _ahead(partitions: Any) -> Iterator[pd.DataFrame]:
 
 @dataclass(frozen=True)
 class OnCluster:
-    """Rows on the workers of a cluster, in the blocks that sums are taken in.
+    """Rows on the workers of a cluster, as the model sees them.
 
     Attributes
     ----------
-    blocks : list of delayed Rows
-        Kept by the workers; what a lost one held is computed again.
+    client : distributed.Client
+    parts : list of futures of Rows
+        One per partition, None if it is empty. The workers keep the rows, and compute them again if
+        one of them is lost.
+    before : list of int
+        Number of rows before each partition; at the end that of all rows.
     """
 
-    blocks: list[Any]
+    client: Any
+    parts: list[Any]
+    before: list[int]
 
     @classmethod
-    def of(cls, frame: dd.DataFrame, numbers: Numbers) -> OnCluster:
-        """Bring partitions into blocks, as the model sees them."""
-        parts = frame.to_delayed()
-        lengths = dask.compute(*[dask.delayed(len)(part) for part in parts])
-        made = dask.delayed(numbers.without_source(), pure=True, traverse=False)
-        blocks = [
-            dask.delayed(_block)(made, [parts[at] for at, _, _ in spans], spans)
-            for spans in _spans(lengths)
-        ]
-        return cls(list(dask.persist(*blocks)))
+    def of(cls, frame: dd.DataFrame, steps: Any, client: Any) -> OnCluster:
+        """Turn partitions into the rows of a model, by some steps."""
+        sent = dask.delayed(steps, pure=True, traverse=False)
+        parts = client.compute([dask.delayed(_rows)(sent, part) for part in frame.to_delayed()])
+        lengths = client.gather(client.map(_n_rows, parts))
+        if sum(lengths) == 0:
+            raise DataError("the frame has no rows; there is nothing to learn from.")
+        return cls(client, parts, np.cumsum([0, *lengths]).tolist())
 
-    def accumulate(self, accumulators: Sequence[Accumulator]) -> Sequence[Any]:
-        """Send the small accumulators from block to block; the rows stay where they are."""
-        sent = dask.delayed(list(accumulators), traverse=False)
-        for block in self.blocks:
-            sent = dask.delayed(_added)(sent, block)
-        return list(sent.compute())
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return self.before[-1]
 
-
-def _spans(lengths: Sequence[int]) -> Iterator[list[tuple[int, int, int]]]:
-    """Yield for each block the partitions that it is made of, and which of their rows."""
-    ends = np.cumsum(lengths)
-    if not len(ends) or ends[-1] == 0:
-        raise DataError("the frame has no rows; there is nothing to learn from.")
-    for start in range(0, int(ends[-1]), BATCH):
-        stop = min(start + BATCH, int(ends[-1]))
-        spans = []
-        for at, (end, length) in enumerate(zip(ends.tolist(), lengths, strict=True)):
-            first = end - length
-            if first < stop and end > start and length:
-                spans.append((at, max(start - first, 0), min(stop - first, length)))
-        yield spans
+    def accumulate(self, accumulators: Sequence[Accumulator]) -> list[Any]:
+        """Return copies of empty accumulators to which all rows were added."""
+        tasks = self.client.map(
+            _filled, self.parts, self.before[:-1], accumulators=list(accumulators), pure=False
+        )
+        return merged(self.client.gather(tasks))
 
 
-def _block(numbers: Numbers, parts: list[Any], spans: list[tuple[int, int, int]]) -> Rows:
-    """Cut and join partitions, and send them through the steps."""
-    cut = [part.iloc[a:b] for part, (_, a, b) in zip(parts, spans, strict=True)]
-    return numbers.rows(pd.concat(cut) if len(cut) > 1 else cut[0])
+def _rows(steps: Any, part: pd.DataFrame) -> Rows | None:
+    with Running(n_jobs=1, progress=False):
+        return transformed(steps, part) if len(part) else None
 
 
-def _added(accumulators: list[Accumulator], rows: Rows) -> list[Accumulator]:
-    """Add a block to copies of the accumulators, for a task may have to be run again."""
-    accumulators = deepcopy(accumulators)
-    for accumulator in accumulators:
-        accumulator.add(rows)
-    return accumulators
+def _n_rows(rows: Rows | None) -> int:
+    return 0 if rows is None else rows.n_rows
+
+
+def _filled(rows: Rows | None, first: int, accumulators: list[Accumulator]) -> list[Any]:
+    """Return the accumulators of a partition; none if it is empty."""
+    with Running(n_jobs=1, progress=False):
+        return [] if rows is None else replace(rows, first=first).accumulate(accumulators)

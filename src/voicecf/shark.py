@@ -16,6 +16,7 @@ from sklearn.base import (
     ClusterMixin,
     TransformerMixin,
 )
+from sklearn.cluster import kmeans_plusplus
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import (
     check_array,
@@ -27,20 +28,18 @@ from sklearn.utils.validation import (
 from voicecf.parallel import in_parallel
 from voicecf.saving import Saved
 from voicecf.solver.passes import (
-    CHUNK,
-    Batches,
+    SPAN,
     Contest,
     Data,
     Floats,
     Labels,
     Rows,
-    Spread,
     Sweep,
-    Varying,
+    check_init,
+    sample,
     together,
 )
-from voicecf.streaming.clusters import Numbers, check_init
-from voicecf.streaming.distinct import Distinct, DistinctRows, DistinctStream
+from voicecf.streaming.clusters import rows_for
 from voicecf.table.frames import in_partitions
 from voicecf.table.stream import Stream
 
@@ -51,6 +50,8 @@ __all__ = ["SHARK", "WeightCollapseWarning"]
 FLOOR = 1e-12
 # A spread so far below FLOOR that its rounding error does not change the weight.
 NEGLIGIBLE = 1e-6 * FLOOR
+# Number of rows up to which spreads are always summed around the means.
+FEW = 32_768
 
 
 class WeightCollapseWarning(UserWarning):
@@ -119,9 +120,13 @@ class SHARK(
     A weight is a reciprocal squared length, so it depends on the units. Standardise first, unless
     the units are comparable.
 
+    Beyond 262,144 rows starting centers are drawn from a random sample of that many.
+
     Where the weights collapse, restarts tie: the inertia is about 1e-12 for each feature without
-    weight, and rounding decides which restart wins. Sums are therefore taken in a fixed order, row
-    by row, and do not depend on the machine or its number of cores.
+    weight, and rounding decides which restart wins. Sums are therefore taken in a fixed order, and
+    do not depend on the machine or its number of cores: row by row up to 262,144 rows, beyond by
+    chunks of that many. Tables of a stream and partitions are chunks, too, so that another of the
+    tied restarts may win there; otherwise models agree to about 1e-12.
 
     Examples
     --------
@@ -182,36 +187,37 @@ class SHARK(
         self._check_parameters()
         X = validate_data(self, X, dtype=np.float64, order="C")
         self._check_count(len(X))
-        rows = Rows(X, _check_mass(sample_weight, X)).present()
-        self._learn(Batches([rows]), len(rows.X), DistinctRows(rows.distinct()))
+        self._learn(Rows(X, _check_mass(sample_weight, X)).present())
         self.labels_ = self._label(X)
         return self
 
     def _fit_stream(self, stream: Stream) -> None:
-        """Learn from a stream of tables; the result has the same bits as that of `fit`."""
+        """Learn from a stream of tables."""
         self._check_parameters()
         validate_data(self, stream.first(), dtype=np.float64)
-        rows = Numbers(self, stream)
-        self._check_count(stream.n_rows)
-        self._learn(rows.data(), stream.n_rows, DistinctStream(rows))
+        data = rows_for(self, stream)
+        self._check_count(data.n_rows)
+        self._learn(data)
         self.__dict__.pop("labels_", None)  # an earlier fit may have set them
 
-    def _learn(self, data: Data, n_rows: int, distinct: Distinct) -> None:
-        """Run all restarts over the rows, `n_rows` in all, and set the fitted attributes."""
-        starts = self._starts(distinct)
+    def _learn(self, data: Data) -> None:
+        """Run all restarts over the rows, and set the fitted attributes."""
+        starts = self._starts(data)
         ends = together([restart(s, self.max_iter, self.tol) for s in starts], data)
-        contest = Contest([(end.centers, end.weights) for end in ends], n_rows)
-        (contest,) = data.accumulate([contest])
+        (contest,) = data.accumulate([Contest([(end.centers, end.weights) for end in ends])])
         winner = contest.winner(full=True)
         best = ends[winner]
         self.cluster_centers_ = best.centers
         self.feature_weights_ = best.weights
-        self.inertia_ = contest.inertia(winner)
+        self.inertia_ = float(contest.inertia[winner])
         self.n_iter_ = best.n_iter
         self._n_features_out = len(best.centers)
-        self._warn_of_empty_clusters(distinct, contest.n_empty(winner))
-        (varying,) = data.accumulate([Varying(best.centers, best.weights)])
-        self._warn_of_collapse(best, varying.varies)
+        if n_empty := contest.n_empty(winner):
+            self._warn_of_empty_clusters(data, n_empty)
+        # Deviations from any row of its own show whether all rows of a cluster have one value.
+        members = Sweep(best.centers, best.weights, contest.members[winner])
+        (around,) = data.accumulate([members])
+        self._warn_of_collapse(best, (around.around > 0).any(axis=0))
 
     def predict(self, X: Any) -> Labels:
         """Return the nearest center of each row.
@@ -247,7 +253,7 @@ class SHARK(
         X = self._check_rows(X)
         out = np.empty((len(X), len(self.cluster_centers_)))
         table = Rows(X, np.empty(0)).table(self.cluster_centers_, self.feature_weights_)
-        in_parallel(lambda start, stop: table.distances(out, start, stop), len(X), chunk=CHUNK)
+        in_parallel(lambda start, stop: table.distances(out, start, stop), len(X), chunk=SPAN)
         return out
 
     def _check_count(self, n_rows: int) -> None:
@@ -278,31 +284,34 @@ class SHARK(
                 f"init={self.init!r} must be 'random', 'k-means++' or an array of centers."
             )
 
-    def _starts(self, distinct: Distinct) -> list[Floats]:
+    def _starts(self, data: Data) -> list[Floats]:
         """Return the starting centers of each restart."""
         k, d = self.n_clusters, self.n_features_in_
         if not isinstance(self.init, str):
             return [check_init(self.init, (k, d))]
-        if distinct.count < k:  # every distinct row is a center, and some of them several times
-            return [np.resize(distinct.take(np.arange(distinct.count)), (k, d))]
         master = _generator(self.random_state)
         seeds = [int(master.integers(0, 2**32 - 1)) for _ in range(self.n_init)]
+        rows = sample(data, lambda: int(master.integers(2**63))).distinct()
+        if rows.n_rows < k:  # every distinct row is a center, and some of them several times
+            return [np.resize(rows.X, (k, d))]
         if self.init == "k-means++":
-            return distinct.spread_out(k, seeds)
-        drawn = [
-            np.random.default_rng(seed).choice(distinct.count, size=k, replace=False)
+            return [
+                kmeans_plusplus(rows.X, k, sample_weight=rows.mass, random_state=seed)[0]
+                for seed in seeds
+            ]
+        return [
+            rows.X[np.random.default_rng(seed).choice(rows.n_rows, size=k, replace=False)]
             for seed in seeds
         ]
-        return list(distinct.take(np.concatenate(drawn)).reshape(len(seeds), k, d))
 
-    def _warn_of_empty_clusters(self, distinct: Distinct, n_empty: int) -> None:
-        """Warn if clusters of the model have no rows."""
-        if n_empty == 0:
-            return
+    def _warn_of_empty_clusters(self, data: Data, n_empty: int) -> None:
+        """Warn that clusters of the model have no rows."""
+        rows = sample(data, lambda: 0)
         warnings.warn(
             f"{n_empty} of n_clusters={self.n_clusters} clusters have no rows, in every "
-            f"restart; the data have {distinct.count} distinct rows. Use fewer clusters, or try "
-            f"other starting centers: a larger n_init, another random_state or init='k-means++'.",
+            f"restart; there are {rows.distinct().n_rows} distinct rows among {rows.n_rows}. Use "
+            f"fewer clusters, or try other starting centers: a larger n_init, another random_state "
+            f"or init='k-means++'.",
             ConvergenceWarning,
             stacklevel=4,
         )
@@ -345,11 +354,11 @@ def restart(centers: Floats, max_iter: int, tol: float) -> Generator[Any, Any, E
     weights = _weights(phi)
     n_iter, converged = 0, False
     while n_iter < max_iter and not converged:
-        sweep = yield Sweep(centers, weights)
+        sweep = yield Sweep(centers, weights, centers)
         means = sweep.means()
         spread = _spread_without_pass(sweep, means)
         if spread is None:
-            spread = (yield Spread(centers, weights, means)).total
+            spread = (yield Sweep(centers, weights, means)).around
         with np.errstate(over="ignore", invalid="ignore"):  # `_weights` raises on overflow
             phi = spread.sum(axis=0)
             converged = bool(np.linalg.norm(means - centers) <= tol)
@@ -364,12 +373,11 @@ def _spread_without_pass(sweep: Sweep, means: Floats) -> Floats | None:
     """Return the spread around the means without another pass; None if that is not accurate.
 
     Steiner's formula, sum (x - m)^2 = sum (x - c)^2 - n (m - c)^2, is used unless the two terms
-    cancel. Up to CHUNK rows the result is always None: another pass is cheap, and it gives the bits
+    cancel. Up to FEW rows the result is always None: another pass is cheap, and it gives the bits
     of the plain formula.
     """
-    if sweep.n_rows <= CHUNK:
+    if sweep.n_rows <= FEW:
         return None
-    assert sweep.around is not None
     shift = sweep.totals[:, None] * (means - sweep.centers) ** 2
     accurate = (shift <= sweep.around / 2) | (sweep.around <= NEGLIGIBLE)
     return sweep.around - shift if accurate.all() else None

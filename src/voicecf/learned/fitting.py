@@ -26,7 +26,6 @@ from voicecf.learned.learned import Learned
 from voicecf.learned.members import Members
 from voicecf.rules.allowed import DefaultBounds
 from voicecf.rules.sides import read_sides
-from voicecf.solver.summing import summation_like
 from voicecf.table.learning import RowBlocks, learn_space
 from voicecf.table.model import split_pipeline
 from voicecf.table.rows import Rows
@@ -194,22 +193,20 @@ def _weights(mixing: Mixing, clustering: Clustering) -> Array:
 def _checked_range(learned: Learned, labelled: Labelled) -> tuple[Array, Array, Array]:
     """Check all rows; return the minimum, maximum and mean of each coordinate."""
     clustering, n_rows = learned.clustering, labelled.data.n_rows
-    low, high, n_other, total = np.inf, -np.inf, 0, None
+    low, high, n_other, total = np.inf, -np.inf, 0, 0.0
     for rows, labels in labelled:
         nearest, doubtful = clustering.nearest(rows.seen)
         n_other += int(((labels != nearest) & ~doubtful).sum())
         low = np.minimum(low, rows.points.min(axis=0))
         high = np.maximum(high, rows.points.max(axis=0))
-        total = total or summation_like(rows.points, n_rows)
-        total.add(rows.points)
+        total = total + rows.points.sum(axis=0)
     if n_other:
         raise ModelError(
             f"{type(clustering.model).__name__}.predict assigns {n_other} of {n_rows} rows to "
             "another cluster than that of the nearest centroid; only nearest-centroid models have "
             "Voronoi cells. Use KMeans or SHARK."
         )
-    assert total is not None
-    return np.asarray(low), np.asarray(high), np.asarray(total.total() / n_rows)
+    return np.asarray(low), np.asarray(high), np.asarray(total / n_rows)
 
 
 def _default_bounds(space: Space, bounds: Any) -> DefaultBounds:

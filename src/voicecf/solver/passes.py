@@ -1,88 +1,89 @@
 """Passes over the rows of a table: the sums that k-means, weighted or not, needs of all rows.
 
+An accumulator adds up rows, and can be merged with another one. The rows of a pass are divided into
+chunks, each chunk fills accumulators of its own, and these are merged in the order of the chunks.
+So the rows may be one array, tables of a stream, or on several machines: results differ by the
+rounding of sums only, and for the same chunks they have the same bits whatever computes them.
+
 A restart of k-means is a generator. It yields an accumulator, such as the sums of all clusters, and
 is resumed when every row has been added to it. `together` runs several restarts in the same passes.
-Rows come in batches of whole chunks, in order, and sums are taken chunk by chunk in that order. So
-the result has the same bits whether the rows are one array, a file, or on several machines.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
-from threading import Event
+from collections.abc import Callable, Generator, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.utils.validation import check_array
 
 import voicecf._core as _core
 from voicecf.parallel import in_parallel
-from voicecf.solver.summing import Pairwise
 
 Floats = npt.NDArray[np.float64]
 Labels = npt.NDArray[np.int32]
 
-# Rows per job. For more rows than this it affects the last bits of the result, as squares are added
-# up job by job.
-CHUNK = 32_768
-# Rows per batch, a multiple of CHUNK. The labels of a batch are in memory for all restarts at once.
-BATCH = 8 * CHUNK
+# Rows per chunk. Up to this many rows sums are those of numpy, row by row; for more, it affects the
+# last bits of the result. Diabetes, the largest table of the paper, has fewer rows: its restarts
+# tie, and the last bits decide which one wins.
+CHUNK = 262_144
+# Starting centers are drawn from all rows, or from a sample of this many.
+SAMPLE = 262_144
+# Rows per job where nothing is summed.
+SPAN = 32_768
 
 
 @dataclass(frozen=True)
 class Rows:
-    """Rows to cluster, and the mass (sample weight) of each; all of them, or a batch."""
+    """Rows to cluster and the mass (sample weight) of each: all of them, or a part.
+
+    Attributes
+    ----------
+    X : array of shape (n, d)
+    mass : array of shape (n,)
+    first : int
+        Position of the first of them among all rows.
+    """
 
     X: Floats
     mass: Floats
+    first: int = 0
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self.X)
 
     def present(self) -> Rows:
         """Return the rows with a positive mass."""
         positive = self.mass > 0
         return self if positive.all() else Rows(self.X[positive], self.mass[positive])
 
-    def parts(self, size: int = BATCH) -> Iterator[Rows]:
-        """Yield the rows in batches of a size."""
-        for start in range(0, len(self.X), size):
-            span = slice(start, start + size)
-            yield Rows(self.X[span], self.mass[span])
+    def part(self, start: int, stop: int) -> Rows:
+        """Return some of the rows."""
+        return Rows(self.X[start:stop], self.mass[start:stop], self.first + start)
 
     def distinct(self) -> Rows:
-        """Sort and deduplicate the rows and add up their mass; faster than numpy.unique(X, axis=0).
-
-        Each value is replaced by its rank in the column. A row then becomes one integer, whose
-        digits are its ranks. Where that integer would overflow, it is itself replaced by its rank.
-        """
-        key, n_keys = np.zeros(len(self.X), np.int64), 1
-        for column in self.X.T:
-            values = np.unique(column)
-            if n_keys * len(values) >= 2**63:
-                distinct = np.unique(key)
-                key, n_keys = _ranks(distinct, key), len(distinct)
-            key = key * len(values) + _ranks(values, column)
-            n_keys *= len(values)
-        _, first, of_row = np.unique(key, return_index=True, return_inverse=True)
-        mass = np.bincount(of_row, weights=self.mass).astype(np.float64, copy=False)
-        return Rows(self.X[first], mass)
-
-    @cached_property
-    def _assigned(self) -> tuple[Labels, Floats]:
-        """Buffers for the label of each row and its squared distance to the nearest center."""
-        return np.empty(len(self.X), np.int32), np.empty(len(self.X))
+        """Sort and deduplicate the rows, as numpy.unique(X, axis=0) does, and add up their mass."""
+        for used in (1, self.X.shape[1]):  # often the first column tells all rows apart
+            order = np.lexsort(self.X.T[:used][::-1])
+            X = self.X[order]
+            new = np.append(True, (X[1:, :used] != X[:-1, :used]).any(axis=1))
+            if new.all():
+                break
+        mass = np.bincount(np.cumsum(new) - 1, weights=self.mass[order])
+        return Rows(X[new], mass.astype(np.float64, copy=False))
 
     def assign(self, centers: Floats, weights: Floats) -> tuple[Labels, Floats]:
-        """Return the nearest center of each row and its weighted squared distance.
-
-        The arrays are buffers, which the next assignment of these rows overwrites.
-        """
-        labels, closest = self._assigned
+        """Return the nearest center of each row and its weighted squared distance."""
+        labels, closest = np.empty(len(self.X), np.int32), np.empty(len(self.X))
         table = self.table(centers, weights)
         in_parallel(
             lambda start, stop: table.nearest(labels, closest, start, stop),
             len(self.X),
-            chunk=CHUNK,
+            chunk=SPAN,
         )
         return labels, closest
 
@@ -90,50 +91,49 @@ class Rows:
         """Return rows, metric and centers in the layout of the compiled core."""
         return _core.Table(self.X, self.mass, centers, weights)
 
+    def accumulate(self, accumulators: Sequence[Accumulator]) -> list[Any]:
+        """Return copies of empty accumulators to which all rows were added."""
+        chunks = [self.part(start, start + CHUNK) for start in range(0, self.n_rows, CHUNK)]
+        n = len(accumulators)
 
-def _ranks(sorted_values: Any, values: Any) -> npt.NDArray[np.int64]:
-    """Return the position of each of some values in a sorted array that has them all."""
-    ranks = np.empty(len(values), np.int64)
+        def work(job: int, _: int) -> Any:
+            filled: Any = replace(accumulators[job % n])  # type: ignore[type-var]
+            filled.add(chunks[job // n])
+            return filled
 
-    def work(start: int, stop: int) -> None:
-        ranks[start:stop] = np.searchsorted(sorted_values, values[start:stop])
-
-    in_parallel(work, len(values), chunk=CHUNK)
-    return ranks
+        filled = in_parallel(work, len(chunks) * n, chunk=1)
+        return merged(filled[start : start + n] for start in range(0, len(filled), n))
 
 
 class Accumulator(Protocol):
-    """A statistic of all rows, computed batch by batch."""
+    """A statistic of rows; a dataclass, whose `replace` is an empty copy."""
 
     def add(self, rows: Rows) -> None:
-        """Add the next batch of rows."""
+        """Add rows, if no others were added."""
+
+    def merge(self, other: Any) -> None:
+        """Add the rows of another accumulator, which come after those of this one."""
 
 
 class Data(Protocol):
-    """Rows that can be passed over any number of times."""
+    """Rows that can be passed over any number of times: in memory, a stream, or on a cluster."""
 
-    def accumulate(self, accumulators: Sequence[Accumulator]) -> Sequence[Any]:
-        """Add every row, in order, to each accumulator; return them, or changed copies of them."""
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+
+    def accumulate(self, accumulators: Sequence[Accumulator]) -> list[Any]:
+        """Return copies of empty accumulators to which all rows were added."""
 
 
-@dataclass(frozen=True)
-class Batches:
-    """Rows in batches of whole chunks; only the last batch may end within a chunk.
-
-    Attributes
-    ----------
-    batches : iterable of Rows
-        Can be iterated over any number of times.
-    """
-
-    batches: Iterable[Rows]
-
-    def accumulate(self, accumulators: Sequence[Accumulator]) -> Sequence[Any]:
-        """Add every row, in order, to each accumulator; return them."""
-        for rows in self.batches:
-            for accumulator in accumulators:
-                accumulator.add(rows)
-        return accumulators
+def merged(parts: Iterable[list[Any]]) -> list[Any]:
+    """Merge the accumulators of parts, each a list of them, in the order of the parts."""
+    total: list[Any] = []
+    for filled in parts:
+        for accumulator, other in zip(total, filled, strict=False):
+            accumulator.merge(other)
+        total = total or filled
+    return total
 
 
 Result = TypeVar("Result")
@@ -150,29 +150,9 @@ def together(restarts: Sequence[Generator[Any, Any, Result]], data: Data) -> lis
                 requested[at] = restarts[at].send(accumulator)
             except StopIteration as end:
                 results[at] = end.value
-        filled = dict(zip(requested, data.accumulate(list(requested.values())), strict=True))
+        found = data.accumulate(list(requested.values())) if requested else []
+        filled = dict(zip(requested, found, strict=True))
     return [results[at] for at in range(len(restarts))]
-
-
-class _Queue:
-    """Let n jobs pass one after the other, in order; if one fails, all others may pass at once."""
-
-    def __init__(self, n: int) -> None:
-        self._passed = [Event() for _ in range(n)]
-
-    def __enter__(self) -> None: ...
-
-    def __exit__(self, failure: type[BaseException] | None, *_: object) -> None:
-        if failure is not None:
-            for event in self._passed:
-                event.set()
-
-    def wait_for_turn(self, place: int) -> None:
-        if place > 0:
-            self._passed[place - 1].wait()
-
-    def leave(self, place: int) -> None:
-        self._passed[place].set()
 
 
 @dataclass
@@ -183,46 +163,43 @@ class Sweep:
     ----------
     centers, weights : array
         The metric is sum_v w_v (x_v - m_v)^2.
+    origins : array of shape (k, d)
+        A point for each cluster.
     sums : array of shape (k, d)
         Sum of the rows of each cluster times their mass, added one by one.
     totals : array of shape (k,)
         Mass of each cluster.
     around : array of shape (k, d)
-        Sum of the squared deviations of the rows of each cluster from its center.
+        Sum of the squared deviations of the rows of each cluster from its origin.
     n_rows : int
         Number of rows that were added.
     """
 
     centers: Floats
     weights: Floats
+    origins: Floats
     sums: Floats = field(init=False)
     totals: Floats = field(init=False)
-    around: Floats | None = field(init=False, default=None)
+    around: Floats = field(init=False)
     n_rows: int = field(init=False, default=0)
 
     def __post_init__(self) -> None:
-        self.sums = np.zeros_like(self.centers)
+        self.sums, self.around = np.zeros_like(self.centers), np.zeros_like(self.centers)
         self.totals = np.zeros(len(self.centers))
 
     def add(self, rows: Rows) -> None:
-        """Add the next batch of rows."""
-        X, table = rows.X, rows.table(self.centers, self.weights)
-        labels, closest = rows._assigned
-        queue = _Queue(-(-len(X) // CHUNK))
+        """Add rows, if no others were added."""
+        table = rows.table(self.centers, self.weights)
+        table.sweep(self.origins, self.sums, self.totals, self.around)
+        self.n_rows = rows.n_rows
 
-        def work(start: int, stop: int) -> Floats:
-            around = np.zeros_like(self.centers)
-            with queue:
-                table.sweep(labels, closest, around, start, stop)
-                # Rows are added one by one, in their order, as numpy does. Where weights collapse,
-                # the inertias of restarts differ by the rounding of these sums only.
-                queue.wait_for_turn(start // CHUNK)
-                table.add_up(labels, self.sums, self.totals, start, stop)
-                queue.leave(start // CHUNK)
-            return around
-
-        self.around = _added(self.around, in_parallel(work, len(X), chunk=CHUNK))
-        self.n_rows += len(X)
+    def merge(self, other: Sweep) -> None:
+        """Add the rows of another accumulator, which come after those of this one."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            self.sums += other.sums
+            self.totals += other.totals
+            self.around += other.around
+        self.n_rows += other.n_rows
 
     def means(self) -> Floats:
         """Return the mean of each cluster; for an empty cluster, its center."""
@@ -233,47 +210,6 @@ class Sweep:
 
 
 @dataclass
-class Spread:
-    """Add up the squared deviations of the rows of each cluster from its mean.
-
-    Attributes
-    ----------
-    centers, weights : array
-        They determine the cluster of each row.
-    means : array of shape (k, d)
-    total : array of shape (k, d)
-        The sums of squared deviations.
-    """
-
-    centers: Floats
-    weights: Floats
-    means: Floats
-    total: Floats | None = field(init=False, default=None)
-
-    def add(self, rows: Rows) -> None:
-        """Add the next batch of rows."""
-        labels, _ = rows.assign(self.centers, self.weights)
-        table = rows.table(self.means, self.weights)
-
-        def work(start: int, stop: int) -> Floats:
-            out = np.zeros_like(self.means)
-            table.spread(labels, out, start, stop)
-            return out
-
-        self.total = _added(self.total, in_parallel(work, len(rows.X), chunk=CHUNK))
-
-
-def _added(total: Floats | None, parts: Sequence[Floats]) -> Floats | None:
-    """Add the results of all jobs to a total, in the order of the jobs."""
-    for part in parts:
-        if total is None:
-            total = part
-        else:
-            total += part
-    return total
-
-
-@dataclass
 class Contest:
     """Compare the final models of restarts: inertia, empty clusters, and equal partitions.
 
@@ -281,49 +217,55 @@ class Contest:
     ----------
     ends : list of (centers, weights)
         One per restart.
-    n_rows : int
-        How many rows will be added in all. An inertia has the bits of numpy's sum of so many.
+    inertia : array of shape (restarts,)
+        Weighted squared distances of the rows to their centers, summed.
     filled : array of shape (restarts, k)
         Which clusters have rows.
+    members : array of shape (restarts, k, d)
+        A row of each cluster that has rows.
     """
 
     ends: list[tuple[Floats, Floats]]
-    n_rows: int
+    inertia: Floats = field(init=False)
     filled: npt.NDArray[np.bool_] = field(init=False)
-    _inertia: list[Pairwise] = field(init=False)
+    members: Floats = field(init=False)
+    # `_matches[a, b]` maps clusters of restart a to those of restart b, -1 where not yet known.
+    # Pairs of restarts whose partitions differ are dropped.
     _matches: dict[tuple[int, int], Labels] = field(init=False)
 
     def __post_init__(self) -> None:
-        n, k = len(self.ends), len(self.ends[0][0])
-        self.filled = np.zeros((n, k), np.bool_)
-        self._inertia = [Pairwise(self.n_rows) for _ in range(n)]
+        n, (k, d) = len(self.ends), self.ends[0][0].shape
+        self.inertia = np.zeros(n)
+        self.filled, self.members = np.zeros((n, k), np.bool_), np.zeros((n, k, d))
         self._matches = {(a, b): np.full(k, -1, np.int32) for a in range(n) for b in range(a)}
 
     def add(self, rows: Rows) -> None:
-        """Add the next batch of rows."""
-        for part in rows.parts():
-            labels = []
-            for at, end in enumerate(self.ends):
-                assigned, closest = part.assign(*end)
-                self._inertia[at].add(part.mass * closest)
-                self.filled[at, assigned] = True
-                labels.append(assigned.copy() if len(self.ends) > 1 else assigned)
-            self._match(labels)
-
-    def _match(self, labels: list[Labels]) -> None:
-        """Drop the pairs of restarts whose partitions differ.
-
-        `_matches[a, b]` maps clusters of restart a to those of restart b, -1 where not yet known.
-        """
+        """Add rows, if no others were added."""
+        labels = []
+        for at, end in enumerate(self.ends):
+            assigned, closest = rows.assign(*end)
+            self.inertia[at] = (rows.mass * closest).sum()
+            last = np.full(len(self.filled[at]), -1)
+            last[assigned] = np.arange(len(assigned))
+            self.filled[at] = last >= 0
+            self.members[at] = rows.X[last]
+            labels.append(assigned)
         for (a, b), match in list(self._matches.items()):
-            new = match[labels[a]] < 0
-            match[labels[a][new]] = labels[b][new]
+            match[labels[a]] = labels[b]
             if (match[labels[a]] != labels[b]).any():
                 del self._matches[a, b]
 
-    def inertia(self, at: int) -> float:
-        """Return the weighted squared distances of the rows to their centers, summed."""
-        return float(self._inertia[at].total())
+    def merge(self, other: Contest) -> None:
+        """Add the rows of another accumulator, which come after those of this one."""
+        self.inertia += other.inertia
+        self.members = np.where(self.filled[:, :, None], self.members, other.members)
+        self.filled |= other.filled
+        for pair, match in list(self._matches.items()):
+            later = other._matches.get(pair)
+            if later is None or ((match != later) & (match >= 0) & (later >= 0)).any():
+                del self._matches[pair]
+            else:
+                np.maximum(match, later, out=match)
 
     def n_empty(self, at: int) -> int:
         """Return the number of clusters without rows."""
@@ -340,42 +282,53 @@ class Contest:
         for at in range(1, len(self.ends)):
             fewer = self.n_empty(best) - self.n_empty(at) if full else 0
             same = (at, best) in self._matches
-            better = self.inertia(at) < self.inertia(best) and not same
+            better = self.inertia[at] < self.inertia[best] and not same
             if fewer > 0 or (fewer == 0 and better):
                 best = at
         return best
 
 
 @dataclass
-class Varying:
-    """Find the features that vary within a cluster.
+class Fetch:
+    """Fetch rows by their positions, which ascend."""
 
-    Attributes
-    ----------
-    centers, weights : array
-        They determine the cluster of each row.
-    varies : array of shape (d,)
-        True where two rows of one cluster have different values.
-    """
-
-    centers: Floats
-    weights: Floats
-    varies: npt.NDArray[np.bool_] = field(init=False)
-    _sample: Floats = field(init=False)
-    _sampled: npt.NDArray[np.bool_] = field(init=False)
-
-    def __post_init__(self) -> None:
-        k, d = self.centers.shape
-        self.varies = np.zeros(d, np.bool_)
-        self._sample, self._sampled = np.empty((k, d)), np.zeros(k, np.bool_)
+    positions: npt.NDArray[np.int64]
+    X: list[Floats] = field(init=False, default_factory=list)
+    mass: list[Floats] = field(init=False, default_factory=list)
 
     def add(self, rows: Rows) -> None:
-        """Add the next batch of rows."""
-        labels, _ = rows.assign(self.centers, self.weights)
-        present, first = np.unique(labels, return_index=True)
-        new = ~self._sampled[present]
-        self._sample[present[new]] = rows.X[first[new]]
-        self._sampled[present] = True
-        for start in range(0, len(labels), CHUNK):
-            span = slice(start, start + CHUNK)
-            self.varies |= (rows.X[span] != self._sample[labels[span]]).any(axis=0)
+        """Add rows, if no others were added."""
+        start, stop = np.searchsorted(self.positions, [rows.first, rows.first + rows.n_rows])
+        self.positions = self.positions[start:stop]
+        here = self.positions - rows.first
+        self.X, self.mass = [rows.X[here]], [rows.mass[here]]
+
+    def merge(self, other: Fetch) -> None:
+        """Add the rows of another accumulator, which come after those of this one."""
+        self.X += other.X
+        self.mass += other.mass
+
+
+def sample(data: Data, draw_seed: Callable[[], int]) -> Rows:
+    """Return the rows to draw starting centers from: all, or SAMPLE of them drawn at random.
+
+    A seed is drawn only if needed. Positions depend on it and the number of rows alone, so that the
+    sample is the same in memory, in a stream and on a cluster.
+    """
+    n = data.n_rows
+    positions = np.arange(n)
+    if n > SAMPLE:
+        random = np.random.default_rng(draw_seed())
+        positions = np.sort(random.choice(n, SAMPLE, replace=False, shuffle=False))
+    (fetch,) = data.accumulate([Fetch(positions)])
+    return Rows(np.concatenate(fetch.X), np.concatenate(fetch.mass))
+
+
+def check_init(init: Any, shape: tuple[int, int]) -> Floats:
+    """Return starting centers of the user's own as an array, or raise."""
+    centers: Floats = check_array(init, dtype=np.float64, order="C", copy=True, input_name="init")
+    if centers.shape != shape:
+        raise ValueError(
+            f"init has shape {centers.shape}; n_clusters and the columns of X ask for {shape}."
+        )
+    return centers

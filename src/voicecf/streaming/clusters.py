@@ -3,59 +3,69 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.cluster import KMeans
+from sklearn.cluster import KMeans, kmeans_plusplus
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_array, validate_data
+from sklearn.utils.validation import validate_data
 
 from voicecf.errors import DataError, ModelError
-from voicecf.solver.passes import Batches, Contest, Data, Floats, Labels, Rows, Sweep, together
-from voicecf.streaming.spreading import Fetch, spread_out
+from voicecf.solver.passes import (
+    Accumulator,
+    Contest,
+    Data,
+    Floats,
+    Labels,
+    Rows,
+    Sweep,
+    check_init,
+    merged,
+    sample,
+    together,
+)
 from voicecf.table.frames import table
 from voicecf.table.stream import Stream
 
 
 @dataclass(frozen=True)
-class Numbers:
-    """The rows of a stream as a model takes them, in batches; every row counts once."""
+class Tables:
+    """Rows that come one table after the other, from a stream of Rows."""
 
-    model: Any
     stream: Stream
-    dtype: Any = np.float64
 
-    def __iter__(self) -> Iterator[Rows]:
-        """Begin a pass, and yield its batches."""
-        for block in self.stream:
-            yield self._checked(block)
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return self.stream.n_rows
 
-    def rows(self, block: Any) -> Rows:
-        """Return a block of the source as the model takes it."""
-        for step in self.stream.steps:
-            block = step(block)
-        return self._checked(block)
+    def accumulate(self, accumulators: Sequence[Accumulator]) -> list[Any]:
+        """Return copies of empty accumulators to which all rows were added."""
+        return merged(rows.accumulate(accumulators) for rows in self._placed())
 
-    def _checked(self, block: Any) -> Rows:
-        X = validate_data(self.model, block, reset=False, dtype=self.dtype, order="C")
-        X = np.require(X, np.float64, ["C", "W"])
-        return Rows(X, np.ones(len(X)))
-
-    def without_source(self) -> Numbers:
-        """Return what makes rows of blocks, and cannot read any: small enough to travel."""
-        return replace(self, stream=Stream(_nothing, steps=self.stream.steps))
-
-    def data(self) -> Data:
-        """Return the rows to pass over, where that is best done."""
-        return Batches(self) if self.stream.place is None else self.stream.place(self)
+    def _placed(self) -> Iterator[Rows]:
+        """Begin a pass, and yield its tables, each with its position."""
+        first = 0
+        for rows in self.stream:
+            yield replace(rows, first=first)
+            first += rows.n_rows
 
 
-def _nothing() -> Iterator[Any]:
-    return iter(())
+def rows_for(model: Any, stream: Stream, dtype: Any = np.float64) -> Data:
+    """Return the rows of a stream as a model takes them, where passes over them are best made."""
+    rows = stream.through(partial(_numbers, model, dtype))
+    return Tables(rows) if stream.place is None else stream.place(rows.steps)
+
+
+def _numbers(model: Any, dtype: Any, block: Any) -> Rows:
+    """Return a block as a model takes it; every row counts once."""
+    X = validate_data(model, block, reset=False, dtype=dtype, order="C")
+    return Rows(np.require(X, np.float64, ["C", "W"]), np.ones(len(X)))
 
 
 def fit_kmeans(kmeans: KMeans, stream: Stream) -> None:
@@ -63,18 +73,19 @@ def fit_kmeans(kmeans: KMeans, stream: Stream) -> None:
     kmeans._validate_params()
     kinds = [np.float64, np.float32]
     dtype = validate_data(kmeans, stream.first(), dtype=kinds).dtype
-    n, d = stream.n_rows, kmeans.n_features_in_
-    if n < kmeans.n_clusters:
+    data, equal = rows_for(kmeans, stream, kinds), np.ones(kmeans.n_features_in_)
+    if data.n_rows < kmeans.n_clusters:
         raise DataError(
-            f"n_samples={n} should be >= n_clusters={kmeans.n_clusters}. Ask for fewer clusters."
+            f"n_samples={data.n_rows} should be >= n_clusters={kmeans.n_clusters}. Ask for fewer "
+            "clusters."
         )
-    data, equal = Numbers(kmeans, stream, kinds).data(), np.ones(d)
-    tol = kmeans.tol * float(np.mean(_variances(data, n, d))) if kmeans.tol else 0.0
-    ends = together([_lloyd(s, kmeans.max_iter, tol) for s in _starts(kmeans, data, n)], data)
-    (contest,) = data.accumulate([Contest([(centers, equal) for centers, _ in ends], n)])
+    tol = kmeans.tol * float(np.mean(_variances(data, equal))) if kmeans.tol else 0.0
+    starts = _starts(kmeans, data, dtype)
+    ends = together([_lloyd(start, kmeans.max_iter, tol) for start in starts], data)
+    (contest,) = data.accumulate([Contest([(centers, equal) for centers, _ in ends])])
     best = contest.winner(full=False)
     _finish(kmeans, ends[best][0].astype(dtype), n_iter=ends[best][1])
-    kmeans.inertia_ = contest.inertia(best)
+    kmeans.inertia_ = float(contest.inertia[best])
     if contest.n_empty(best):
         warnings.warn(
             f"{contest.n_empty(best)} of n_clusters={kmeans.n_clusters} clusters have no rows; "
@@ -84,15 +95,17 @@ def fit_kmeans(kmeans: KMeans, stream: Stream) -> None:
         )
 
 
-def _variances(data: Data, n: int, d: int) -> Floats:
+def _variances(data: Data, equal: Floats) -> Floats:
     """Return the variance of each column."""
-    (sweep,) = data.accumulate([Sweep(np.zeros((1, d)), np.ones(d))])
-    (sweep,) = data.accumulate([Sweep(sweep.means(), np.ones(d))])
-    return np.asarray(sweep.around[0] / n)
+    middle = np.zeros((1, len(equal)))
+    for _ in range(2):  # in the second pass around the mean, which keeps all digits
+        (sweep,) = data.accumulate([Sweep(middle, equal, middle)])
+        middle = sweep.means()
+    return np.asarray(sweep.around[0] / data.n_rows)
 
 
-def _starts(kmeans: KMeans, data: Data, n: int) -> list[Floats]:
-    """Return the centers that scikit-learn would start from."""
+def _starts(kmeans: KMeans, data: Data, dtype: Any) -> list[Floats]:
+    """Return the centers that scikit-learn would start from with the rows of a sample."""
     k, init, n_init = kmeans.n_clusters, kmeans.init, kmeans.n_init
     if callable(init):
         raise ModelError("init is a function of all rows; give k-means++, random or an array.")
@@ -101,22 +114,16 @@ def _starts(kmeans: KMeans, data: Data, n: int) -> list[Floats]:
     if n_init == "auto":
         n_init = 1 if init == "k-means++" else 10
     random = check_random_state(kmeans.random_state)
-    if init == "k-means++":
-        return spread_out(data, float(n), k, [random] * n_init)
-    share = np.full(n, 1.0) / float(n)
-    drawn = [random.choice(n, size=k, replace=False, p=share) for _ in range(n_init)]
-    (fetch,) = data.accumulate([Fetch(np.concatenate(drawn))])
-    return list(fetch.rows().reshape(n_init, k, -1))
-
-
-def check_init(init: Any, shape: tuple[int, int]) -> Floats:
-    """Return starting centers of the user's own as an array, or raise."""
-    centers: Floats = check_array(init, dtype=np.float64, order="C", copy=True, input_name="init")
-    if centers.shape != shape:
-        raise ValueError(
-            f"init has shape {centers.shape}; n_clusters and the columns of X ask for {shape}."
-        )
-    return centers
+    rows = sample(data, lambda: random.randint(2**31)).X
+    centered = (rows - rows.mean(axis=0)).astype(dtype)
+    share = np.full(len(rows), 1.0 / len(rows))
+    drawn = [
+        kmeans_plusplus(centered, k, random_state=random)[1]
+        if init == "k-means++"
+        else random.choice(len(rows), size=k, replace=False, p=share)
+        for _ in range(n_init)
+    ]
+    return [rows[positions] for positions in drawn]
 
 
 def _lloyd(centers: Floats, max_iter: int, tol: float) -> Generator[Any, Any, tuple[Floats, int]]:
@@ -124,7 +131,7 @@ def _lloyd(centers: Floats, max_iter: int, tol: float) -> Generator[Any, Any, tu
     equal = np.ones(centers.shape[1])
     n_iter, moved = 0, np.inf
     while n_iter < max_iter and moved > tol:
-        sweep = yield Sweep(centers, equal)
+        sweep = yield Sweep(centers, equal, centers)
         if not sweep.totals.all():
             far = yield Farthest(centers, int(np.count_nonzero(sweep.totals == 0)))
             far.relocate(sweep)
@@ -141,22 +148,29 @@ class Farthest:
 
     centers: Floats
     count: int
-    distance: Floats = field(default_factory=lambda: np.empty(0))
-    labels: Labels = field(default_factory=lambda: np.empty(0, np.int32))
-    X: Floats | None = None
+    distance: Floats = field(init=False)
+    labels: Labels = field(init=False)
+    X: Floats = field(init=False)
 
     def add(self, rows: Rows) -> None:
-        """Take the next batch of rows."""
+        """Add rows, if no others were added."""
         labels, closest = rows.assign(self.centers, np.ones(rows.X.shape[1]))
-        X = rows.X if self.X is None else np.concatenate([self.X, rows.X])
-        distance = np.concatenate([self.distance, closest])
+        self._keep(closest, labels, rows.X)
+
+    def merge(self, other: Farthest) -> None:
+        """Add the rows of another accumulator, which come after those of this one."""
+        self._keep(
+            np.concatenate([self.distance, other.distance]),
+            np.concatenate([self.labels, other.labels]),
+            np.concatenate([self.X, other.X]),
+        )
+
+    def _keep(self, distance: Floats, labels: Labels, X: Floats) -> None:
         first = np.argsort(-distance, kind="stable")[: self.count]
-        self.labels = np.concatenate([self.labels, labels])[first]
-        self.X, self.distance = X[first], distance[first]
+        self.distance, self.labels, self.X = distance[first], labels[first], X[first]
 
     def relocate(self, sweep: Sweep) -> None:
         """Give each empty cluster one of these rows, as scikit-learn does."""
-        assert self.X is not None
         if self.distance.max() == 0:  # more clusters than distinct rows
             return
         for empty, row, label in zip(

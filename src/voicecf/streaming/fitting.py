@@ -9,7 +9,7 @@ from sklearn.pipeline import Pipeline
 
 from voicecf.errors import ModelError
 from voicecf.streaming.clusters import fit_kmeans
-from voicecf.streaming.steps import learn, transformed
+from voicecf.streaming.steps import learn_steps
 from voicecf.table.stream import Progress, Stream
 
 Estimator = TypeVar("Estimator")
@@ -18,8 +18,8 @@ Estimator = TypeVar("Estimator")
 def fit(estimator: Estimator, source: Any, *, progress: Progress | None = None) -> Estimator:
     """Fit a model, or an explainer of one, on tables that come one after the other.
 
-    What is learned is what `estimator.fit` would learn of all rows in memory, however the source
-    divides them: SHARK, ranges and contractions to the last bit, KMeans up to the order of sums.
+    What is learned is what `estimator.fit` would learn of all rows in memory, up to the rounding of
+    sums (about 1e-12), however the source divides them.
 
     Parameters
     ----------
@@ -43,13 +43,16 @@ def fit(estimator: Estimator, source: Any, *, progress: Progress | None = None) 
 
     Notes
     -----
-    Memory holds a block of rows, not more, but for: distinct rows that SHARK draws its starts from
-    (sorted on disk beyond half a gigabyte); levels of categories; distinct values of columns whose
-    gaps are filled with a median or the most frequent one; and 8 bytes a row for VoICE with
-    retain < 1. KMeans(init="random") takes 24 bytes a row while it draws.
+    Memory holds a table of the source, and besides: up to 262,144 rows that starting centers are
+    drawn from; levels of categories; distinct values of columns whose gaps are filled with a median
+    or the most frequent one; the columns of an encoder with min_frequency or max_categories; and 8
+    bytes a row for VoICE with retain < 1.
 
-    All restarts of a model go on in the same passes. KMeans starts where scikit-learn would start
-    with the same `random_state`, and stops by its rule; `algorithm` is taken as "lloyd".
+    All restarts of a model go on in the same passes. Up to 262,144 rows KMeans starts where
+    scikit-learn would start with the same `random_state`; beyond, it draws its starts from a random
+    sample of that many rows, as SHARK does, in memory too. KMeans stops by scikit-learn's rule;
+    `algorithm` is taken as "lloyd". A ColumnTransformer decides by the first table whether its
+    output is sparse.
 
     Examples
     --------
@@ -58,7 +61,7 @@ def fit(estimator: Estimator, source: Any, *, progress: Progress | None = None) 
     >>> X = np.random.default_rng(0).normal(size=(1000, 3)) + np.repeat([[0], [5]], 500, axis=0)
     >>> whole = SHARK(2, random_state=0).fit(X)
     >>> parts = streaming.fit(SHARK(2, random_state=0), np.array_split(X, 7))
-    >>> bool((parts.cluster_centers_ == whole.cluster_centers_).all())
+    >>> bool(abs(parts.cluster_centers_ - whole.cluster_centers_).max() < 1e-12)
     True
     """
     return fit_model(estimator, Stream.of(source, progress))
@@ -72,9 +75,7 @@ def fit_model(model: Estimator, stream: Stream) -> Estimator:
     if hasattr(model, "_fit_stream"):
         model._fit_stream(stream)
     elif isinstance(model, Pipeline):
-        for at, (name, step) in enumerate(model.steps[:-1]):
-            model.steps[at] = (name, learn(step, stream, name))
-            stream = transformed(model.steps[at][1], stream)
+        stream = learn_steps(model.steps[:-1], stream)
         fit_model(model.steps[-1][1], stream)
     elif isinstance(model, KMeans):
         fit_kmeans(model, stream)

@@ -1,8 +1,8 @@
-"""Tables read in passes, in blocks of a fixed number of rows, from memory or from a source."""
+"""Tables read in passes, from memory or from a source."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from typing import Any
@@ -11,8 +11,10 @@ import narwhals.stable.v2 as nw
 import numpy as np
 
 from voicecf.errors import ColumnError, DataError, listed
-from voicecf.solver.passes import BATCH
 from voicecf.table.frames import any_array, as_frame
+
+# Rows per block: longer tables are cut.
+BLOCK = 262_144
 
 Progress = Callable[[int, int], Any]
 
@@ -27,10 +29,7 @@ class Reading:
 
 @dataclass(frozen=True)
 class Stream:
-    """Rows of one or more tables, read in any number of passes, in blocks of equal size.
-
-    The blocks do not depend on how the source divides its rows into tables. Sums over blocks are
-    therefore the same, to the last bit, for every division and for one table.
+    """Rows of one or more tables, read in any number of passes, in blocks: tables as they come.
 
     Attributes
     ----------
@@ -44,8 +43,8 @@ class Stream:
     in_memory : bool
         Whether the source is one table in memory, which may be empty.
     place : callable or None
-        Takes the rows of the model, and returns them on the machines that make the passes over
-        them (Dask); None to make them here.
+        Takes the steps that turn blocks into the rows of a model, and returns these rows on the
+        machines that make the passes over them (Dask). None: passes are made here.
     """
 
     open: Callable[[], Iterator[Any]]
@@ -76,13 +75,11 @@ class Stream:
         """Begin a pass, and yield its blocks."""
         self.reading.passes += 1
         rows = 0
-        for block, length in self._blocks():
-            rows += length
+        for block in self._blocks():
+            rows += len(block)
             if self.progress is not None:
                 self.progress(self.reading.passes, rows)
-            for step in self.steps:
-                block = step(block)
-            yield block
+            yield transformed(self.steps, block)
         self._check_rows(rows)
 
     def _check_rows(self, rows: int) -> None:
@@ -108,18 +105,26 @@ class Stream:
 
     def first(self) -> Any:
         """Return the first block."""
-        for block, _ in self._blocks():
-            for step in self.steps:
-                block = step(block)
-            return block
+        for block in self._blocks():
+            return transformed(self.steps, block)
         raise DataError("the source has no rows; there is nothing to learn from.")
 
-    def _blocks(self) -> Iterator[tuple[Any, int]]:
-        if self.in_memory:
-            (whole,) = self.open()
-            if len(whole) <= BATCH:
-                return iter([(whole, len(whole))])
-        return _regrouped(self.open(), BATCH)
+    def _blocks(self) -> Iterator[Any]:
+        """Yield tables of the user's kind with the columns of the first one, in pieces if long."""
+        first = None
+        for table in self.open():
+            whole = _checked(table, first)
+            first = whole if first is None else first
+            for start in range(0, max(len(whole), int(self.in_memory)), BLOCK):
+                block = whole if len(whole) <= BLOCK else whole[start : start + BLOCK]
+                yield block if isinstance(block, np.ndarray) else block.to_native()
+
+
+def transformed(steps: Iterable[Callable[[Any], Any]], block: Any) -> Any:
+    """Pass a block through steps."""
+    for step in steps:
+        block = step(block)
+    return block
 
 
 def _opener(source: Any) -> Callable[[], Iterator[Any]]:
@@ -158,24 +163,6 @@ def _frame_for_steps(table: Any) -> Any:
     return frame.to_polars() if find_spec("polars") else table
 
 
-def _regrouped(tables: Iterator[Any], size: int) -> Iterator[tuple[Any, int]]:
-    """Yield the rows of tables in blocks of `size` rows, and the number of rows of each block."""
-    pieces: list[Any] = []  # of the block that is being filled
-    filled, first = 0, None
-    for table in tables:
-        piece = _checked(table, first)
-        first = piece if first is None else first
-        while filled + len(piece) >= size:
-            pieces.append(piece[: size - filled])
-            yield joined(pieces), size
-            piece, pieces, filled = piece[size - filled :], [], 0
-        if len(piece):
-            pieces.append(piece)
-            filled += len(piece)
-    if pieces:
-        yield joined(pieces), filled
-
-
 def _checked(table: Any, first: Any) -> Any:
     """Return a table as a narwhals frame or an array, with the columns of the first table."""
     frame = as_frame(table)
@@ -200,31 +187,3 @@ def _checked(table: Any, first: Any) -> Any:
             f"{listed(first.columns)}. All must have the same columns."
         )
     return frame[:, [frame.columns.index(name) for name in first.columns]]
-
-
-def joined(pieces: list[Any]) -> Any:
-    """Return arrays or narwhals frames as one table of the user's kind."""
-    if isinstance(pieces[0], np.ndarray):
-        return np.concatenate(pieces) if len(pieces) > 1 else pieces[0]
-    try:
-        whole = nw.concat(_same_types(pieces), how="vertical") if len(pieces) > 1 else pieces[0]
-        return whole.to_native()
-    except Exception as error:  # each library has its own errors
-        raise DataError(
-            f"the source's tables cannot be joined: {error} All must have columns of the same "
-            "types."
-        ) from error
-
-
-def _same_types(pieces: list[Any]) -> list[Any]:
-    """Cast number columns whose types differ to floats; missing values make integers floats."""
-    schemas = [piece.schema for piece in pieces]
-    different = [
-        name
-        for name, dtype in schemas[0].items()
-        if any(schema[name] != dtype for schema in schemas)
-        and all(schema[name].is_numeric() for schema in schemas)
-    ]
-    if not different:
-        return pieces
-    return [piece.with_columns(nw.col(*different).cast(nw.Float64)) for piece in pieces]
