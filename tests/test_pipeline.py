@@ -309,6 +309,24 @@ def test_bounds_hold_in_the_users_units_to_the_last_bit(numbers):
             assert high is None or (answers[name] <= high).all()
 
 
+@pytest.mark.parametrize("kind", [pd.DataFrame, pl.from_pandas, pa.Table.from_pandas, np.asarray])
+@pytest.mark.parametrize("steps", ["standard", "power"])
+def test_rows_are_answered_alike_alone_and_beside_rows_without_an_answer(kind, steps):
+    wine = kind(WINE)
+    voice = VoICE(make_pipeline(MAPS[steps](), kmeans())).fit(wine)
+    words = {"target": 0, "immutable": voice.feature_names_in_[:11].tolist()}
+    cf = voice.explain(wine, **words)
+    assert 90 < cf.feasible.sum() < 100
+    for i in range(0, 178, 9):
+        alone = voice.explain(wine[i : i + 1], **words)
+        for name in ("points", "status", "cost", "rho", "n_changed"):
+            np.testing.assert_array_equal(getattr(alone, name)[0], getattr(cf, name)[i])
+    values = np.asarray(cf.to_frame(), dtype=np.float64)
+    assert np.isnan(values[~cf.feasible]).all()
+    landed = kind(pd.DataFrame(values[cf.feasible], columns=WINE.columns))
+    np.testing.assert_array_equal(voice.model_.predict(landed), 0)
+
+
 def test_an_immutable_column_keeps_its_bits():
     pipeline = make_pipeline(PowerTransformer(), PCA(3), kmeans())
     voice = VoICE(pipeline.fit(WINE)).fit(WINE)

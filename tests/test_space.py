@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from voicecf.errors import ColumnError, DataError
-from voicecf.table.frames import Kind, as_frame
+from voicecf.table.frames import Cells, Kind, as_frame, frame_with_cells
 from voicecf.table.learning import learn_space
 from voicecf.table.space import Space
 
@@ -291,6 +291,20 @@ def test_a_whole_number_after_rounding_is_that_number():
     assert written["a"].tolist() == [3, 2]
     assert written["a"].dtype == np.int64
     assert written["b"].tolist() == [3.0000000000004, 2.0]
+
+
+@pytest.mark.parametrize(
+    "dtype", ["float64", "float32", "Float64", "double[pyarrow]", "int64", "int32", "Int64"]
+)
+def test_a_column_of_pandas_keeps_its_type_its_index_and_the_bits_of_other_rows(dtype):
+    large = 2**24 if dtype == "float32" else 2**31 - 1 if dtype == "int32" else 2**53
+    frame = pd.DataFrame({"a": [1, large, 3]}, index=["x", "y", "z"]).astype(dtype)
+    space = learn_space(None, frame)
+    rows = space.read(frame)
+    written = frame_with_cells(rows.frame, {"a": Cells(np.array([2, 0]), np.array([8.0, 9.0]))})
+    expected = pd.DataFrame({"a": [9, large, 8]}, index=["x", "y", "z"]).astype(dtype)
+    pd.testing.assert_frame_equal(written.to_native(), expected, check_exact=True)
+    assert rows.frame.to_native()["a"].tolist() == [1, large, 3]
 
 
 def test_a_frame_that_changes_later_does_not_change_what_was_read():

@@ -501,6 +501,17 @@ def test_nearest_is_the_cheapest_of_each(kind, fixed):
         assert best.target[i] != best.source[i]
 
 
+def test_nearest_is_the_same_however_many_rows_are_bounded_at_a_time(monkeypatch):
+    X = data("iris")
+    voice = VoICE(model_of("KMeans", 6, X), retain=0.9).fit(X)
+    at_once = voice.explain(X)
+    monkeypatch.setattr("voicecf.search.solving.TABLE", 6 * 7)
+    in_blocks = voice.explain(X)
+    for name in ("points", "target", "status", "cost", "rho", "gap"):
+        np.testing.assert_array_equal(getattr(in_blocks, name), getattr(at_once, name))
+    assert voice.explain(X[:0]).points.shape == (0, 4)
+
+
 def test_one_target_a_row_is_that_row_of_each():
     X = data("wine")
     voice = VoICE(model_of("KMeans", 4, X)).fit(X)

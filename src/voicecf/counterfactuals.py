@@ -85,13 +85,18 @@ change still lands in cluster 1.
         self.outcome = outcome
         self.row, self.target = outcome.row, outcome.target
         self.points, self.status, self.cost = outcome.points, outcome.status, outcome.cost
-        self.n_changed, self.cardinality = outcome.n_changed, outcome.cardinality
-        self.rho, self.gap, self.rank = outcome.rho, outcome.gap, outcome.rank
+        self.cardinality, self.rank = outcome.cardinality, outcome.rank
+        self.rho, self.gap = outcome.rho, outcome.gap
 
     @cached_property
     def source(self) -> Ints:
         """Cluster before the change."""
         return self.outcome.source
+
+    @property
+    def n_changed(self) -> Ints:
+        """Number of columns that changed."""
+        return self.outcome.n_changed
 
     @cached_property
     def alpha(self) -> Array:

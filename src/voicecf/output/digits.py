@@ -43,12 +43,11 @@ def rounded(answers: Outcome) -> Outcome:
         values[done], touched[done] = candidate[lands], changed[lands]
         points[done] = _coordinates(answers, done, read.points[lands], changed[lands])
         rows = rows[~lands]
-    short = replace(
+    return replace(
         answers,
         output=_typed_in(answers, np.arange(n), values, touched),
         points=points.astype(answers.points.dtype, copy=False),
     )
-    return replace(short, n_changed=short.changes.sum(axis=1))
 
 
 def _attempts(answers: Outcome) -> Iterator[tuple[Any, Mask]]:

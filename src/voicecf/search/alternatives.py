@@ -32,7 +32,7 @@ def with_alternatives(first: Outcome, most: int) -> Outcome:
     def ask(row: int, target: int, locked: Mask) -> tuple[Answers, Any, Any]:
         rows, targets = np.full(len(locked), row), np.full(len(locked), target)
         answers = solve(question, rows, targets, locked=locked)
-        _, energy, _ = measure(question, rows, answers.points)
+        _, energy = measure(question, rows, answers.points)
         moves = answers.points - question.points[rows]
         few = answers.cardinality if question.objective == "fewest" else np.zeros(len(rows))
         keys = list(zip(few.tolist(), energy.tolist(), strict=True))

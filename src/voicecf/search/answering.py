@@ -13,7 +13,8 @@ from voicecf.search.outcome import Outcome
 from voicecf.search.question import Pairs, Question
 from voicecf.search.solving import Solver, measure, solve, solve_nearest
 from voicecf.status import Status
-from voicecf.table.rows import Rows
+from voicecf.table.frames import taken
+from voicecf.table.rows import Rows, without_values
 
 # Factors on the rounding guard, tried one after the other while the model assigns an answer, in the
 # user's units, to another cluster than its target.
@@ -80,22 +81,20 @@ def verified(question: Question, rows: Ints, targets: Ints, answers: Answers) ->
     linear = allowed.constraints or allowed.rules.plausible is not None
     if space.steps is None and allowed.choices is None and not linear:
         return measured(question, rows, targets, answers, None)
-    solutions = answers.points.copy()
+    output, points, wrong = _round_trip(question, rows, targets, answers)
     for factor in GUARD_FACTORS:
-        output, wrong = _round_trip(question, rows, targets, solutions, answers)
         if wrong.size == 0:
-            return measured(question, rows, targets, answers, output)
+            break
         again = solve(question, rows[wrong], targets[wrong], guard_factor=factor)
         answers.put(wrong, again)
-        solutions[wrong] = again.points
-    output, wrong = _round_trip(question, rows, targets, solutions, answers)
+        output, points, wrong = _round_trip(question, rows, targets, answers)
     if wrong.size:
-        blank = Answers.blank(len(wrong), solutions.shape[1])
+        blank = Answers.blank(len(wrong), points.shape[1])
         blank.cardinality[:] = answers.cardinality[wrong]
         answers.put(wrong, blank)
-        solutions[wrong] = np.nan
-        output = _in_user_columns(question, rows, solutions)
-    return measured(question, rows, targets, answers, output)
+        points[wrong] = np.nan
+        output = _in_user_columns(question, rows, answers.points)
+    return measured(question, rows, targets, replace(answers, points=points), output)
 
 
 def _in_user_columns(question: Question, rows: Ints, points: Array) -> Rows | None:
@@ -109,39 +108,38 @@ def _in_user_columns(question: Question, rows: Ints, points: Array) -> Rows | No
 
 
 def _round_trip(
-    question: Question, rows: Ints, targets: Ints, solutions: Array, answers: Answers
-) -> tuple[Rows | None, Ints]:
-    """Convert solutions to the user's columns and back to coordinates, and verify the result.
+    question: Question, rows: Ints, targets: Ints, answers: Answers
+) -> tuple[Rows | None, Array, Ints]:
+    """Convert answers to the user's columns and back to coordinates, and verify the result.
 
     Parameters
     ----------
     question : Question
     rows, targets : array of shape (n,)
-    solutions : array of shape (n, d)
-        Points as the solver returned them; NaN where there is none.
     answers : Answers
-        Its points become those after the round trip.
+        As the solver returned them.
 
     Returns
     -------
     output : Rows or None
         The answers in the user's columns; None if these are the coordinates themselves.
+    points : array of shape (n, d)
+        Their coordinates; NaN where there is no answer.
     wrong : array of int
         Indices of answers outside their target or against a rule.
     """
     learned = question.learned
-    output = _in_user_columns(question, rows, solutions)
-    solved = np.flatnonzero(~np.isnan(solutions).any(axis=1))
+    output = _in_user_columns(question, rows, answers.points)
+    missing, own = without_values(answers.points), taken(question.points, rows)
     if output is None:
-        points = _on_grids(question, rows[solved], solutions[solved])
+        points = _on_grids(question, rows, np.where(missing[:, None], own, answers.points))
         back = Rows(None, points, points)
     else:
-        back = learned.space.read_again(output.take(solved))
-    unchanged = solutions[solved] == question.points[rows[solved]]
-    answers.points[solved] = np.where(unchanged, solutions[solved], back.points)
-    wrong = learned.labels(back) != targets[solved]
-    wrong |= ~question.holds(rows[solved], targets[solved], back)
-    return output, solved[wrong & answers.answered[solved]]
+        back = learned.space.read_again(output)
+    wrong = (learned.labels(back) != targets) | ~question.holds(rows, targets, back)
+    points = np.where(answers.points == own, answers.points, back.points)
+    points[missing] = np.nan
+    return output, points, np.flatnonzero(wrong & answers.answered)
 
 
 def _on_grids(question: Question, rows: Ints, points: Array) -> Array:
@@ -159,17 +157,14 @@ def _on_grids(question: Question, rows: Ints, points: Array) -> Array:
 def measured(
     question: Question, rows: Ints, targets: Ints, answers: Answers, output: Rows | None
 ) -> Outcome:
-    """Return the outcome of answers: with cost, relative gap and number of changed columns."""
+    """Return the outcome of answers: with cost and relative gap."""
     space = question.learned.space
     single = space.steps is None and space.dtype != np.float64
     points = answers.points.astype(space.dtype) if single else answers.points
     doubles = points.astype(np.float64, copy=False)
-    cost, energy, changed = measure(question, rows, doubles)
+    cost, energy = measure(question, rows, doubles)
     answers = replace(answers, points=points, gap=relative(answers.gap, energy))
-    outcome = outcome_of(question, rows, targets, answers, (cost, changed), output)
-    if space.is_plain:
-        return outcome
-    return replace(outcome, n_changed=outcome.changes.sum(axis=1))
+    return outcome_of(question, rows, targets, answers, cost, output)
 
 
 def outcome_of(
@@ -177,14 +172,13 @@ def outcome_of(
     rows: Ints,
     targets: Ints,
     answers: Answers,
-    measures: tuple[Array, Ints],
+    cost: Array,
     output: Rows | None = None,
 ) -> Outcome:
-    """Return the outcome of answers whose cost and number of changes have been computed."""
-    cost, changed = measures
+    """Return the outcome of answers whose cost has been computed."""
     found = Outcome(
-        question, rows, targets, answers.points, answers.status, cost, changed,
-        answers.cardinality, answers.rho, answers.gap, np.zeros(len(rows), dtype=np.int64), output,
+        question, rows, targets, answers.points, answers.status, cost, answers.cardinality,
+        answers.rho, answers.gap, np.zeros(len(rows), dtype=np.int64), output,
     )  # fmt: skip
     return _without_unreadable(found) if question.rows.faults else found
 
@@ -197,8 +191,7 @@ def _without_unreadable(found: Outcome) -> Outcome:
     at = np.isin(found.row, unreadable)
     for values in (found.points, found.cost, found.rho, found.gap):
         values[at] = np.nan
-    for counts in (found.n_changed, found.cardinality):
-        counts[at] = 0
+    found.cardinality[at] = 0
     found.status[at] = Status.UNREADABLE
     return replace(found, question=replace(found.question, source=source))
 

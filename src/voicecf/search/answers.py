@@ -73,8 +73,8 @@ class Answers:
         """Return the answers at a mask, slice or indices."""
         return Answers(*(getattr(self, name)[which] for name in self.__dataclass_fields__))
 
-    def put(self, at: Ints, others: Answers, which: Any = slice(None)) -> None:
-        """Overwrite the answers `at` these positions by `others[which]`."""
+    def put(self, at: Ints, others: Answers, which: Mask | None = None) -> None:
+        """Overwrite the answers `at` these positions by others, or by some of them."""
         put(self, at, others, which)
 
 
@@ -83,12 +83,13 @@ def has_answer(status: NDArray[np.int8]) -> Mask:
     return np.asarray((status == Status.OPTIMAL) | (status == Status.STOPPED))
 
 
-def put(into: Any, at: Ints, others: Any, which: Any = slice(None)) -> None:
-    """Overwrite entries `at` of all arrays of a record by entries `which` of another record's."""
-    chosen = np.arange(len(others.status))[which]
+def put(into: Any, at: Ints, others: Any, which: Mask | None = None) -> None:
+    """Overwrite entries `at` of all arrays of a record by those, or some, of another record's."""
+    chosen = None if which is None else np.flatnonzero(which)
 
     def copy(a: int, b: int) -> None:
+        entries: Any = slice(a, b) if chosen is None else chosen[a:b]
         for name in into.__dataclass_fields__:
-            getattr(into, name)[at[a:b]] = getattr(others, name)[chosen[a:b]]
+            getattr(into, name)[at[a:b]] = getattr(others, name)[entries]
 
-    in_parallel(copy, len(chosen), chunk=CHUNK)
+    in_parallel(copy, len(at), chunk=CHUNK)

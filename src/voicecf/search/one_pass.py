@@ -62,11 +62,10 @@ def _answer(learned: Learned, values: Array, rows: Rows | None, target: Any) -> 
     left = np.flatnonzero(answers.status == Status.UNRESOLVED)
     if left.size:
         answers.put(left, solve(question, left, targets[left]))
-        cost, energy, changed = measure(question, left, answers.points[left])
-        done.cost[left], done.n_changed[left] = cost, changed
+        done.cost[left], energy = measure(question, left, answers.points[left])
         answers.gap[left] = relative(answers.gap[left], energy)
     every = np.arange(len(values))
-    return outcome_of(question, every, targets, answers, (done.cost, done.n_changed))
+    return outcome_of(question, every, targets, answers, done.cost)
 
 
 def _ask_the_model(learned: Learned, done: Pass, targets: Ints) -> bool:

@@ -10,14 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from voicecf.geometry.arrays import Array, Ints, Mask
+from voicecf.search.answers import has_answer
 from voicecf.search.question import Question
 from voicecf.status import Status
-from voicecf.table.rows import Rows
+from voicecf.table.frames import is_every, taken
+from voicecf.table.rows import Rows, without_values
 from voicecf.table.space import Space
 
 # Attributes that are arrays with one entry per answer.
 ARRAYS = (
-    "row", "target", "points", "status", "cost", "n_changed", "cardinality", "rho", "gap", "rank",
+    "row", "target", "points", "status", "cost", "cardinality", "rho", "gap", "rank",
 )  # fmt: skip
 
 
@@ -30,7 +32,7 @@ class Outcome:
     question : Question
     row, target : array of shape (n,)
     points : array of shape (n, d)
-    status, cost, n_changed, cardinality, rho, gap, rank : array of shape (n,)
+    status, cost, cardinality, rho, gap, rank : array of shape (n,)
     output : Rows or None
         The answers in the user's columns; None if these are the coordinates themselves.
     """
@@ -41,7 +43,6 @@ class Outcome:
     points: NDArray[Any]
     status: NDArray[np.int8]
     cost: Array
-    n_changed: Ints
     cardinality: Ints
     rho: Array
     gap: Array
@@ -91,13 +92,12 @@ class Outcome:
     @property
     def feasible(self) -> Mask:
         """Mask of the pairs with an answer in the target."""
-        answered = (Status.OPTIMAL, Status.ALREADY, Status.STOPPED)
-        return np.isin(self.status, np.array(answered, dtype=np.int8))
+        return np.asarray(has_answer(self.status) | (self.status == Status.ALREADY))
 
-    @property
+    @cached_property
     def missing(self) -> Mask:
         """Mask of the pairs without an answer."""
-        return np.asarray(np.isnan(self.points).any(axis=1))
+        return without_values(self.points)
 
     @cached_property
     def usual(self) -> Array:
@@ -112,19 +112,31 @@ class Outcome:
     @cached_property
     def moves(self) -> Array:
         """Difference of each answer to its row, in coordinates, shape (n, d)."""
-        return np.asarray(self.points - self.question.points[self.row])
+        return np.asarray(self.points - taken(self.question.points, self._which))
+
+    @cached_property
+    def _which(self) -> Ints | None:
+        """The row of each answer; None if the answers are for all rows, in order."""
+        return None if is_every(self.row, len(self.rows)) else self.row
 
     @cached_property
     def changes(self) -> Mask:
         """Mask of the columns whose values differ in the user's table, shape (n, C)."""
-        found = self.space.changed(self.moves, 0.0)
         if self.output is None:
-            return found
-        numbers = [c for c, column in enumerate(self.space.columns) if column.kind == "number"]
-        before = self.space.table_numbers(numbers, self.rows, self.row)
-        after = self.space.table_numbers(numbers, self.output)
-        found[:, numbers] = (before != after) & ~(np.isnan(before) & np.isnan(after))
-        return found & ~self.missing[:, None]
+            return self.space.changed(self.moves, 0.0)
+        found = np.empty((len(self.space.columns), len(self)), dtype=np.bool_)
+        for c, column in enumerate(self.space.columns):
+            if column.kind == "number":
+                before, after = self.before(c), self.after(c)
+                found[c] = (before != after) & ~(np.isnan(before) & np.isnan(after))
+            else:
+                found[c] = (self.moves[:, column.places] != 0.0).any(axis=1)
+        return found.T & ~self.missing[:, None]
+
+    @cached_property
+    def n_changed(self) -> Ints:
+        """Number of columns that each answer changes."""
+        return np.asarray(self.changes.sum(axis=1))
 
     def changed(self, i: int) -> Ints:
         """Return the columns that answer i changes, the costliest first."""
@@ -135,7 +147,7 @@ class Outcome:
 
     def before(self, c: int) -> NDArray[Any]:
         """Return the values of a column before the change, in the user's units."""
-        return self.space.table_values(c, self.rows, self.row)
+        return self.space.table_values(c, self.rows, self._which)
 
     def after(self, c: int) -> NDArray[Any]:
         """Return the values of a column after the change, in the user's units."""
@@ -144,7 +156,7 @@ class Outcome:
             return self.space.levels_at(c, self.points)
         if self.output is None:
             return np.asarray(self.points[:, column.places[0]])
-        values = self.space.table_values(c, self.output, np.arange(len(self)))
+        values = self.space.table_values(c, self.output)
         values[self.missing] = None if values.dtype == object else np.nan
         return values
 

@@ -259,8 +259,8 @@ def multipliers(question: Question, rows: Ints, targets: Ints, cardinality: Ints
     return table
 
 
-def measure(question: Question, rows: Ints, answers: Array) -> tuple[Array, Array, Ints]:
-    """Return cost, energy and number of changed coordinates of each answer.
+def measure(question: Question, rows: Ints, answers: Array) -> tuple[Array, Array]:
+    """Return cost and energy of each answer.
 
     With z - a the move, the cost is sum w (z - a)^2, and the energy sum (w + delta) (z - a)^2.
     """
@@ -270,7 +270,7 @@ def measure(question: Question, rows: Ints, answers: Array) -> tuple[Array, Arra
     weights, metric = question.weights, question.metric
     measures = _core.Measure(rows, question.points, answers, weights, metric, smallest)
     in_parallel(lambda a, b: measures.run(cost, energy, changed, a, b), n)
-    return cost, energy, changed
+    return cost, energy
 
 
 def solve_nearest(question: Question, solver: Solver = solve) -> tuple[Answers, Ints]:
@@ -287,7 +287,7 @@ def _best_of_all(question: Question, solver: Solver) -> tuple[Answers, Ints]:
     pairs = Pairs.each(question.source, k)
     assert pairs.target is not None
     answers = solver(question, pairs.row, pairs.target)
-    _, energy, _ = measure(question, pairs.row, answers.points)
+    _, energy = measure(question, pairs.row, answers.points)
     few = question.objective in ("prefix", "fewest")
     length = answers.cardinality if few else np.zeros(len(pairs.row))
     order = np.lexsort((pairs.target, energy, length, ~answers.answered, pairs.row))
@@ -303,20 +303,30 @@ def _best_by_lower_bounds(question: Question) -> tuple[Answers, Ints]:
     target can be better.
     """
     n, k = len(question.points), question.learned.n_clusters
-    best = _Best.blank(*question.points.shape)
     block = max(1, TABLE // k)
-    for start in range(0, n, block):
-        rows = np.arange(start, min(start + block, n))
-        bound = _lower_bounds(question, rows)
-        order = np.argsort(bound, axis=1, kind="stable")
-        open_ = np.arange(len(rows))
-        for turn in range(k - 1):
-            least = bound[open_, order[open_, turn]]
-            open_ = open_[least <= best.energy[rows[open_]] * (1 + TOLERANCE.cheaper)]
-            if open_.size == 0:
-                break
-            best.improve(question, rows[open_], order[open_, turn])
-    return best.answers, best.target
+    best = [_best_of_block(question, a, min(a + block, n)) for a in range(0, n, block)]
+    if len(best) == 1:
+        return best[0].answers, best[0].target
+    targets = [np.empty(0, dtype=np.int64), *(part.target for part in best)]
+    answers = [Answers.blank(0, question.points.shape[1]), *(part.answers for part in best)]
+    return Answers.joined(answers), np.concatenate(targets)
+
+
+def _best_of_block(question: Question, start: int, stop: int) -> _Best:
+    """Return the best answers of a range of rows."""
+    bound, open_ = _lower_bounds(question, start, stop), np.arange(stop - start)
+    tried = bound.argmin(axis=1)
+    best = _Best.of(question, start + open_, tried)
+    for _ in range(question.learned.n_clusters - 2):
+        bound[np.arange(len(open_)), tried] = np.inf
+        highest = best.energy[open_] * (1 + TOLERANCE.cheaper)
+        promising = (bound <= highest[:, None]).any(axis=1)
+        if not promising.any():
+            break
+        bound, open_ = bound[promising], open_[promising]
+        tried = bound.argmin(axis=1)
+        best.improve(open_, _Best.of(question, start + open_, tried))
+    return best
 
 
 @dataclass(frozen=True)
@@ -328,44 +338,56 @@ class _Best:
     energy: Array
 
     @classmethod
-    def blank(cls, n: int, d: int) -> _Best:
-        return cls(Answers.blank(n, d), np.zeros(n, dtype=np.int64), np.full(n, np.inf))
-
-    def improve(self, question: Question, rows: Ints, tried: Ints) -> None:
-        """Solve one more target for some rows, and replace the best answer where it is better."""
-        answers = solve(question, rows, tried)
-        _, energy, _ = measure(question, rows, answers.points)
+    def of(cls, question: Question, rows: Ints, targets: Ints) -> _Best:
+        """Solve one target for each row."""
+        answers = solve(question, rows, targets)
+        _, energy = measure(question, rows, answers.points)
         energy[~answers.answered] = np.inf
-        best = self.energy[rows]
-        unresolved = self.answers.status[rows] == Status.UNRESOLVED
-        tie = (energy == best) & np.isfinite(energy) & (tried < self.target[rows])
+        return cls(answers, targets, energy)
+
+    def improve(self, at: Ints, others: _Best) -> None:
+        """Replace the answers `at` these positions by others where those are better."""
+        energy, best = others.energy, self.energy[at]
+        unresolved = self.answers.status[at] == Status.UNRESOLVED
+        tie = (energy == best) & np.isfinite(energy) & (others.target < self.target[at])
         better = (energy < best) | tie | (unresolved & ~np.isfinite(best))
-        self.answers.put(rows[better], answers, better)
-        self.target[rows[better]] = tried[better]
-        self.energy[rows] = np.minimum(best, energy)
+        self.answers.put(at[better], others.answers, better)
+        self.target[at[better]] = others.target[better]
+        self.energy[at] = np.minimum(best, energy)
 
 
 @np.errstate(all="ignore")
-def _lower_bounds(question: Question, rows: Ints) -> Array:
+def _lower_bounds(question: Question, start: int, stop: int) -> Array:
     """Return lower bounds for the energy of an answer in each cluster; infinite for the source.
 
     The bound of a target is the energy of the projection onto its constraint against the source.
     """
-    learned, own = question.learned, np.arange(len(rows))
-    clustering, source = learned.clustering, question.source[rows]
-    distances = clustering.distances(question.rows.seen[rows])
-    sources, place = np.unique(source, return_inverse=True)
-    between = clustering.distances(clustering.centers[sources])[place]
-    lengths = _pair_lengths(learned, sources)[place]
-    to_source = distances[own, source][:, None]
-    # By how much each row violates the constraint of target against source, less rounding errors.
-    excess = 0.5 * (distances - to_source) + 0.5 * (1.0 - learned.contractions) * between
-    growth = clustering.arithmetic.growth(distances.shape[1])
-    excess -= growth * (distances + to_source + between)
-    bound = np.maximum(excess, 0.0) ** 2 / lengths * (1 - TOLERANCE.cheaper)
-    bound[~np.isfinite(bound)] = 0.0
-    bound[own, source] = np.inf
-    return np.asarray(bound)
+    learned, seen = question.learned, question.rows.seen[start:stop]
+    clustering, source = learned.clustering, question.source[start:stop]
+    sources = np.flatnonzero(np.bincount(source, minlength=learned.n_clusters))
+    place = np.empty(learned.n_clusters, dtype=np.int64)
+    place[sources] = np.arange(len(sources))
+    growth = clustering.arithmetic.growth(seen.shape[1])
+    between = clustering.distances(clustering.centers[sources])
+    between *= 0.5 * (1.0 - learned.contractions) - growth
+    lengths = _pair_lengths(learned, sources)
+    bound = np.empty((len(seen), learned.n_clusters))
+
+    def fill(a: int, b: int) -> None:
+        own, at, part = np.arange(b - a), place[source[a:b]], bound[a:b]
+        distances = clustering.distances(seen[a:b])
+        to_source = distances[own, source[a:b]][:, None]
+        with np.errstate(all="ignore"):  # each thread has its own
+            # By how much rows violate the constraint of target against source, less rounding.
+            # `take` is several times faster here than an index.
+            excess = (0.5 - growth) * distances - (0.5 + growth) * to_source
+            excess = np.maximum(excess + between.take(at, axis=0), 0.0)
+            part[:] = excess**2 / lengths.take(at, axis=0) * (1 - TOLERANCE.cheaper)
+        part[~np.isfinite(part)] = 0.0
+        part[own, source[a:b]] = np.inf
+
+    in_parallel(fill, len(seen))
+    return bound
 
 
 def _pair_lengths(learned: Learned, sources: Ints) -> Array:

@@ -185,7 +185,7 @@ def project(
         Positive weights q of the squared distance.
     rows : array of int, optional
         Indices of the points to project, in this order; an index may occur several times. All
-        points by default.
+        points by default; only then they are checked to be finite.
     unit : UnitConstraints, optional
         ``UnitConstraints.of(region, metric)``, if it has been computed already.
     prefixes : Prefixes, optional
@@ -206,6 +206,8 @@ def project(
     """
     points = np.ascontiguousarray(np.atleast_2d(np.asarray(points, dtype=np.float64)))
     unit = UnitConstraints.of(region, metric) if unit is None else unit
+    if rows is None and not np.isfinite(points).all():
+        raise ValueError("points must be finite numbers.")
     rows = np.arange(len(points)) if rows is None else np.asarray(rows, dtype=np.int64)
     m, d = unit.normals.shape
     _check(points, rows, region, d)
@@ -365,5 +367,3 @@ def _check(points: Array, rows: Ints, region: Region, d: int) -> None:
     for side in (region.lo, region.hi):
         if side.ndim == 2 and len(side) not in (1, len(points)):
             raise ValueError(f"the region has {len(side)} boxes for {len(points)} points.")
-    if not np.isfinite(points).all():
-        raise ValueError("points must be finite numbers.")

@@ -108,6 +108,16 @@ def table(columns: Mapping[Any, Any], kind: Kind | None = None, schema: Any = No
     return nw.from_dict(plain, schema=schema, backend=backend).to_native()
 
 
+def taken(rows: Any, which: Ints | None) -> Any:
+    """Return some rows of an array, frame or column; itself if they are all rows, in order."""
+    return rows if which is None or is_every(which, len(rows)) else rows[which]
+
+
+def is_every(which: Ints, n: int) -> bool:
+    """Tell whether positions are those of all n rows, in order."""
+    return len(which) == n and np.array_equal(which, np.arange(n))
+
+
 def indexed(native: Any, kind: Kind | None, which: Any) -> Any:
     """Give a frame the entries `which` of its kind's index, if the kind has one (pandas)."""
     if kind is not None and kind.index is not None:
@@ -162,7 +172,7 @@ def dense(output: Any) -> Array:
     elif not isinstance(output, np.ndarray):
         output = nw.from_native(output, eager_only=True).to_numpy()
     try:
-        return np.array(output, dtype=np.float64, order="C")
+        return np.asarray(output, dtype=np.float64, order="C")
     except (TypeError, ValueError):
         raise DataError(
             "the steps before the model leave text in the data; encode every column that is not "
@@ -186,6 +196,8 @@ def numbers(frame: Any, name: Any) -> Array:
 
 def series_numbers(series: Any) -> Array:
     """Return a column as floats, NaN where missing; raise if it is not numeric."""
+    if series.dtype.is_float():
+        return np.asarray(series.to_numpy(), dtype=np.float64)
     if series.null_count() == len(series):  # the type is unknown if all values are missing
         return np.full(len(series), np.nan)
     if not (series.dtype.is_numeric() or series.dtype == nw.Boolean):
@@ -251,7 +263,7 @@ def _series_with_cells(series: Any, cells: Cells) -> Any:
         changed = _arrow_with_cells(series, cells.rows, values)
         if changed is not None:
             return changed
-    if series.implementation.is_pandas() and values.dtype == object:
+    if series.implementation.is_pandas():
         changed = _pandas_with_cells(series, cells.rows, values)
         if changed is not None:
             return changed
@@ -291,15 +303,16 @@ def _arrow_with_cells(series: Any, rows: Ints, values: NDArray[Any]) -> Any:
 
 
 def _pandas_with_cells(series: Any, rows: Ints, values: NDArray[Any]) -> Any:
-    """Write into a pandas column of objects or nullable booleans; None for other types.
+    """Write into a pandas column of the values' own type or of nullable booleans; None for others.
 
     The type is kept, and so is None, which encoders tell from NaN.
     """
     native = series.to_native()
-    if str(native.dtype) not in ("object", "boolean"):
+    nullable = str(native.dtype) == "boolean" and values.dtype == object
+    if native.dtype != values.dtype and not nullable:
         return None
-    column = native.to_numpy(dtype=object, copy=True)
-    if str(native.dtype) == "boolean":
+    column = native.to_numpy(dtype=values.dtype, copy=True)
+    if nullable:
         values = np.array([None if is_missing(v) else bool(v) for v in values], dtype=object)
     column[rows] = values
     changed = type(native)(column, index=native.index, name=native.name, dtype=native.dtype)

@@ -373,7 +373,7 @@ class Steps:
         sources = {w.source for w in self.wires if not w.indicator} - set(self.codings)
         if len(points) == 0:  # scalers refuse empty arrays
             return {source: np.empty(0) for source in sources}
-        columns = {wire: points[:, i] for i, wire in enumerate(self.ends)}
+        columns = dict(zip(self.ends, np.ascontiguousarray(points.T), strict=True))
         for link in reversed(self.links):
             columns.update(_reversed(link, columns))
         return {source: columns[source] for source in sources}
@@ -443,8 +443,8 @@ def _reversed(link: Link, columns: dict[int, Array]) -> dict[int, Array]:
         return {before: columns[after] for before, after in pairs if after in columns}
     # Nothing leads back from an encoder or a bin to a wire before it.
     unknown = np.full(len(next(iter(columns.values()))), np.nan)
-    outputs = np.column_stack([columns.get(after, unknown) for after in link.outputs])
-    outputs = np.where(np.isfinite(outputs), outputs, np.nan)  # transformers refuse infinity
+    outputs = np.array([columns.get(after, unknown) for after in link.outputs]).T
+    outputs[~np.isfinite(outputs)] = np.nan  # transformers refuse infinity
     # Outside the range of a map the inverse is NaN, so a warning of numpy adds nothing.
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")

@@ -10,7 +10,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from voicecf.geometry.arrays import Array, Ints
+from voicecf.geometry.arrays import Array, Ints, Mask
 from voicecf.table.frames import Kind
 
 if TYPE_CHECKING:
@@ -32,7 +32,8 @@ class Rows:
     kind : Kind or None
         The library of the frame and its index.
     raw : object
-        The output of the pipeline's steps before the model, of any type; None without steps.
+        The output of the pipeline's steps before the model, of any type; None without steps, and
+        if it is `seen` itself.
     array : array or None
         The user's values, if the rows came as an array.
     extra : Extra or None
@@ -100,6 +101,12 @@ class Rows:
         if array is not None and others.array is not None:
             array = np.concatenate([array, others.array])
         return replace(self, frame=frame, array=array)
+
+
+def without_values(points: NDArray[Any]) -> Mask:
+    """Return a mask of the points that have a NaN."""
+    # The sum of a row is NaN if one of its values is; this is several times faster than `any`.
+    return np.asarray(np.isnan(np.einsum("ij->i", points, dtype=np.float64)))
 
 
 def side_of(side: Array, which: Ints, c: int) -> Any:

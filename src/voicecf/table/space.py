@@ -32,11 +32,12 @@ from voicecf.table.frames import (
     numbers,
     series_numbers,
     table,
+    taken,
     typed,
     widened,
 )
 from voicecf.table.pipeline import Steps
-from voicecf.table.rows import Rows, side_of
+from voicecf.table.rows import Rows, side_of, without_values
 
 
 class Space:
@@ -135,7 +136,8 @@ class Space:
         """Return the rows of a table without coordinates."""
         frame, array = as_frame(X), None
         if frame is None:
-            array = any_array(X) if self.steps is not None else number_array(X)
+            # A copy, as of a frame: answers must not change if the user changes the array later.
+            array = np.array(any_array(X) if self.steps is not None else number_array(X))
             self._check_width(array.shape[1])
         else:
             frame = self._pick(frame)
@@ -145,13 +147,16 @@ class Space:
         if self.steps is not None:
             return self._read_through_steps(X)
         frame = as_frame(X)
+        values: Any
         if frame is None:
             values = number_array(X)
+            n, width = values.shape
         else:
             frame = self._pick(frame)
-            values = np.column_stack([numbers(frame, name) for name in frame.columns])
-        self._check_width(values.shape[1])
-        copy = np.empty(values.shape, dtype=self.dtype)
+            values = [numbers(frame, name) for name in frame.columns]
+            n, width = len(frame), len(values)
+        self._check_width(width)
+        copy = np.empty((n, width), dtype=self.dtype)
         finite: list[bool] = in_parallel(lambda a, b: _copy(values, copy, a, b), len(copy))
         if not all(finite):
             self._check_finite(copy)
@@ -173,14 +178,17 @@ class Space:
             points = np.empty((0, self.n_coordinates))
             width = self.n_coordinates if self.mixing is None else len(self.mixing.shift)
             return Rows(frame, points, np.empty((0, width)), kind, None, array)
-        taken = self._input_of_steps(frame, array)
-        raw = self.steps.forward(taken)
+        rows = self._input_of_steps(frame, array)
+        raw = self.steps.forward(rows)
         points = dense(raw)
         self._check_finite(points)
-        if self.mixing is None:
-            return Rows(frame, points, points, kind, raw, array)
-        raw = self.steps.onward(raw, taken)
-        return Rows(frame, points, dense(raw), kind, raw, array)
+        seen = points
+        if self.mixing is not None:
+            raw = self.steps.onward(raw, rows)
+            seen = dense(raw)
+        # Double precision is what the model would be given for `seen` itself.
+        same = raw is seen and self.dtype == np.float64
+        return Rows(frame, points, seen, kind, None if same else raw, array)
 
     def _input_of_steps(self, frame: Any, array: NDArray[Any] | None) -> Any:
         """Return rows as the steps expect them: a frame or an array."""
@@ -274,14 +282,14 @@ class Space:
         """
         if rows.frame is not None:
             changes = {self.frame_name(rows.frame, s): cells for s, cells in changes.items()}
-            frame = rows.frame[which]
+            frame = taken(rows.frame, which)
             if self.steps is None and self.dtype == np.float64:
                 # Single precision would round values that the model reads in double precision.
                 frame = widened(frame, [name for name, cells in changes.items() if len(cells.rows)])
             return Rows.unread(frame_with_cells(frame, changes), None, rows.kind)
         assert rows.array is not None
         by_position = {self.sources.index(source): cells for source, cells in changes.items()}
-        return Rows.unread(None, array_with_cells(rows.array[which], by_position), rows.kind)
+        return Rows.unread(None, array_with_cells(taken(rows.array, which), by_position), rows.kind)
 
     def values(self, c: int, coordinates: Any) -> NDArray[Any]:
         """Return values of a column, shape (n,), from its coordinates.
@@ -345,16 +353,16 @@ class Space:
         Rows
             Without coordinates; see `read_again`.
         """
-        missing = np.asarray(np.isnan(points).any(axis=1))
-        moved = (points != rows.points[which]) & ~missing[:, None]
-        by_source = self._numbers(np.where(missing[:, None], rows.points[which], points))
+        missing, own = without_values(points), taken(rows.points, which)
+        filled = np.where(missing[:, None], own, points) if missing.any() else points
+        moved, by_source = filled != own, self._numbers(filled)
         changes: dict[Any, Cells] = {}
         for c, column in enumerate(self.columns):
             left = moved[:, column.places].any(axis=1)
             if column.kind == "number" and lo is not None and not column.affine:
                 # Values beyond the ends of a curve may have the same coordinate as the end.
-                own = self.table_values(c, rows, which)
-                outside = (own < side_of(lo, which, c)) | (own > side_of(hi, which, c))
+                before = self.table_values(c, rows, which)
+                outside = (before < side_of(lo, which, c)) | (before > side_of(hi, which, c))
                 left = left | (outside & ~missing)
             at = np.flatnonzero(left)
             if column.kind == "number":
@@ -432,7 +440,7 @@ class Space:
 
     def changed(self, moves: Array, least: Array | float) -> NDArray[np.bool_]:
         """Tell, shape (n, columns), which columns a move changes by more than `least`."""
-        moved = np.abs(moves) > least
+        moved = (moves > least) | (moves < -least)
         if self.is_plain:
             return moved
         return np.column_stack([moved[:, column.places].any(axis=1) for column in self.columns])
@@ -441,23 +449,23 @@ class Space:
         """Return the number columns of rows in the user's units, by name."""
         return {c.name: source_values(self, rows, c)[0] for c in self.columns if c.kind == "number"}
 
-    def table_values(self, c: int, rows: Rows, which: Ints) -> NDArray[Any]:
-        """Return the values of a column in some rows of the user's table.
+    def table_values(self, c: int, rows: Rows, which: Ints | None = None) -> NDArray[Any]:
+        """Return the values of a column in some rows of the user's table, or in all.
 
         Numbers are floats, of single precision if the table's are. The values of a category are
         its levels.
         """
         column = self.columns[c]
         if column.declared:
-            return self.levels_at(c, rows.points[which])
+            return self.levels_at(c, taken(rows.points, which))
         source = column.sources[0]
         if rows.frame is None:
             assert rows.array is not None
-            values = rows.array[which, self.sources.index(source)]
+            values = taken(rows.array[:, self.sources.index(source)], which)
             if not column.numeric:
-                return np.asarray(values, dtype=object)
-            return np.asarray(values, np.float32 if values.dtype == np.float32 else np.float64)
-        series = rows.frame.get_column(self.frame_name(rows.frame, source))[which]
+                return np.array(values, dtype=object)
+            return np.array(values, np.float32 if values.dtype == np.float32 else np.float64)
+        series = taken(rows.frame.get_column(self.frame_name(rows.frame, source)), which)
         if column.numeric:
             single = series.dtype == nw.Float32
             return series_numbers(series).astype(np.float32 if single else np.float64)
@@ -465,22 +473,9 @@ class Space:
         levels[:] = series.to_list()
         return levels
 
-    def table_numbers(self, columns: list[int], rows: Rows, which: Ints | None = None) -> Array:
-        """Return the values of number columns in some rows of the user's table, all at once."""
-        if rows.frame is not None and columns:
-            sources, names = [self.columns[c].sources[0] for c in columns], rows.frame.columns
-            places = [names.index(self.frame_name(rows.frame, source)) for source in sources]
-            frame = rows.frame[:, places]
-            values = (frame if which is None else frame[which]).to_numpy()
-            if values.dtype.kind in "fiu":
-                return np.asarray(values, dtype=np.float64)
-        which = np.arange(len(rows)) if which is None else which
-        values = [self.table_values(c, rows, which).astype(np.float64) for c in columns]
-        return np.column_stack([np.empty((len(which), 0)), *values])
-
     def levels_at(self, c: int, points: Array) -> NDArray[Any]:
         """Return the levels of a category at points; None at points of NaN."""
-        missing = np.asarray(np.isnan(points).any(axis=1))
+        missing = without_values(points)
         levels = self.values(c, np.where(missing[:, None], 0.0, points)[:, self.columns[c].places])
         levels[missing] = None
         return levels
@@ -500,10 +495,15 @@ class Space:
         return indexed(table(columns, kind), kind, which)
 
 
-def _copy(values: NDArray[Any], copy: NDArray[Any], start: int, stop: int) -> bool:
-    """Copy a range of rows, and tell whether their sum, and so each value, is finite."""
+def _copy(values: Any, copy: NDArray[Any], start: int, stop: int) -> bool:
+    """Copy a range of rows, and tell whether their sum, and so each value, is finite.
+
+    `values` are an array, or a list of columns.
+    """
+    columns = isinstance(values, list)
     with np.errstate(all="ignore"):
-        copy[start:stop] = values[start:stop]
+        part = np.column_stack([v[start:stop] for v in values]) if columns else values[start:stop]
+        copy[start:stop] = part
         return bool(np.isfinite(copy[start:stop].sum()))  # quicker than a check of each value
 
 
