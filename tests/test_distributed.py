@@ -30,7 +30,10 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:Port 8787:UserWarning"),
     pytest.mark.filterwarnings("ignore:Sending large graph:UserWarning"),
 ]
-OWN = ["source", "target", "status", "feasible", "cost", "n_changed", "rho", "tau", "gap"]
+OWN = [
+    f"voicecf_{name}"
+    for name in ("source", "target", "status", "feasible", "cost", "n_changed", "rho", "tau", "gap")
+]
 
 
 @pytest.fixture(scope="module")
@@ -79,13 +82,13 @@ def assert_told(answers, cf, frame):
     """Compare answers of Dask with those of memory, value by value."""
     assert answers.index.tolist() == frame.index[cf.row].tolist()
     for name in ("source", "target", "feasible"):
-        np.testing.assert_array_equal(answers[name], getattr(cf, name))
+        np.testing.assert_array_equal(answers[f"voicecf_{name}"], getattr(cf, name))
     assert answers["voicecf_status"].tolist() == [
         Status(s).name.lower() for s in cf.status.tolist()
     ]
     found = cf.feasible
     for name in ("cost", "n_changed", "rho", "tau", "gap"):
-        told = answers[name].to_numpy(dtype=float, na_value=np.nan)
+        told = answers[f"voicecf_{name}"].to_numpy(dtype=float, na_value=np.nan)
         np.testing.assert_array_equal(told[found], getattr(cf, name)[found])
         assert np.isnan(told[~found]).all()
     table = cf.to_frame()
@@ -144,8 +147,8 @@ def test_a_baseline_explains_partitions_too():
     answers = partitions.explain(rival, dd.from_pandas(frame, npartitions=3), target="each")
     cf = rival.explain(frame, target="each")
     told = answers.compute(scheduler="sync")
-    np.testing.assert_array_equal(told["feasible"], cf.feasible)
-    np.testing.assert_array_equal(told["cost"][cf.feasible], cf.cost[cf.feasible])
+    np.testing.assert_array_equal(told["voicecf_feasible"], cf.feasible)
+    np.testing.assert_array_equal(told["voicecf_cost"][cf.feasible], cf.cost[cf.feasible])
 
 
 def test_questions_are_checked_before_anything_runs(explained):

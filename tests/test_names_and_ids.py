@@ -260,7 +260,7 @@ def test_arrow_batches_keep_unknown_columns_of_rows_without_an_answer(voice):
         target="loyal",
         immutable=["age", "income", "job"],
     )
-    assert not all(batch["feasible"].to_pylist())
+    assert not all(batch["voicecf_feasible"].to_pylist())
     assert batch["customer"].to_pylist() == TABLE["customer"][:20].tolist()
 
 

@@ -6,8 +6,7 @@ travel. A task uses one thread, as Dask runs one task for each thread of a worke
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -23,6 +22,7 @@ except ImportError:
 
 from voicecf.errors import DataError
 from voicecf.files import Answering, explain_batches
+from voicecf.files.ahead import ahead
 from voicecf.parallel import Running
 from voicecf.solver.passes import Accumulator, Rows, merged
 from voicecf.streaming.fitting import fit_model
@@ -52,8 +52,8 @@ def explain(voice: Explainer, frame: dd.DataFrame, **question: Any) -> dd.DataFr
     -------
     dask.dataframe.DataFrame
         Lazy. The changed rows in the user's columns, under the index of the rows that they belong
-        to, and `source`, `target`, `status`, `feasible`, `cost`, `n_changed`, `rho`, `tau`, `gap`
-        (and `rank` with alternatives), as of `voicecf.files.explain_batches`. Columns of whole
+        to, and `voicecf_source`, `voicecf_target` and so on, as of
+        `voicecf.files.explain_batches`, but for the number of the row. Columns of whole
         numbers are of pandas' types that can be missing (Int64), as a row without an answer is.
 
     Examples
@@ -65,10 +65,10 @@ def explain(voice: Explainer, frame: dd.DataFrame, **question: Any) -> dd.DataFr
     >>> voice = VoICE.from_centers([[0.0, 0.0], [4.0, 0.0]], feature_names=["age", "income"])
     >>> rows = pd.DataFrame({"age": [1.0, 3.5], "income": [5.0, 6.0]}, index=["ann", "bob"])
     >>> answers = explain(voice, dd.from_pandas(rows, npartitions=2), target=1).compute()
-    >>> answers[["age", "source", "target"]].round(3)
-         age  source  target
-    ann  2.0       0       1
-    bob  3.5       1       1
+    >>> answers[["age", "voicecf_source", "voicecf_target"]].round(3)
+         age  voicecf_source  voicecf_target
+    ann  2.0               0               1
+    bob  3.5               1               1
     """
     meta = _meta(voice, frame._meta, question)
     # Delayed, the explainer is in the graph once and not in every task.
@@ -177,7 +177,8 @@ def fit(
     >>> model.feature_weights_.round(3).tolist()
     [0.999, 0.001]
     """
-    stream = Stream.of(lambda: _ahead(frame.partitions), progress)
+    # The next partition is computed while one is looked at.
+    stream = Stream.of(lambda: ahead((p.compute() for p in frame.partitions), 1), progress)
     client = _client()
     if client is not None:
         stream = replace(stream, place=lambda steps: OnCluster.of(frame, steps, client))
@@ -192,18 +193,6 @@ def _client() -> Any:
         return default_client()
     except (ImportError, ValueError):
         return None
-
-
-def _ahead(partitions: Any) -> Iterator[pd.DataFrame]:
-    """Compute partitions one after the other, the next one while the last one is looked at."""
-    with ThreadPoolExecutor(1) as one:
-        coming = None
-        for partition in partitions:
-            ready, coming = coming, one.submit(partition.compute)
-            if ready is not None:
-                yield ready.result()
-        if coming is not None:
-            yield coming.result()
 
 
 @dataclass(frozen=True)
