@@ -168,7 +168,9 @@ class Selected:
         """Yield tables of usable rows."""
         for chunk in self.table.parts(AT_ONCE):
             gaps = self._gaps(chunk.table)
-            fatal = {**({} if self.missing == "drop" else gaps), **chunk.wrong}
+            fatal: dict[int, str | int] = {**chunk.wrong}
+            if self.missing != "drop":
+                fatal = {**gaps, **fatal}
             if fatal and self.bad_rows == "stop":
                 first = min(fatal)
                 raise BadRowError(self.table.bad_row(chunk.first + first, fatal[first]))

@@ -47,11 +47,6 @@ class BadRow:
     place: str
     why: str
 
-    @classmethod
-    def at(cls, row: int, place: Place, why: str) -> BadRow:
-        """Return the bad row at a place."""
-        return cls(row, place.file, place.place, why)
-
     def __str__(self) -> str:
         return f"{self.file}, {self.place}: {self.why}"
 

@@ -281,7 +281,9 @@ def _stays_whole(space: Space, rules: Rules, column: Column) -> bool:
 
 def _one(column: Any) -> Any:
     """Return a column as one array."""
-    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    if not isinstance(column, pa.ChunkedArray):
+        return column
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
 
 def _typed(values: Any, kind: Any, lost: Any, name: str) -> Any:

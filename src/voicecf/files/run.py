@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from itertools import chain
@@ -228,7 +228,7 @@ class Work:
 
     def _part(self, answering: Answering, table: Table, chunk: Chunk) -> Part:
         """Answer a part, but for bad rows."""
-        whys = dict(chunk.wrong)
+        whys: dict[int, str | int] = {**chunk.wrong}
         self._stop_at(whys, table, chunk)
         if self.request.drop_gaps:
             whys = {**unusable(chunk.table, *answering.columns()), **whys}
@@ -247,7 +247,7 @@ class Work:
         tally.add(answers, len(numbers), len(bad))
         return Part(answering.batch(answers, rows, numbers), tally, bad)
 
-    def _stop_at(self, whys: dict[int, str], table: Table, chunk: Chunk) -> None:
+    def _stop_at(self, whys: Mapping[int, str | int], table: Table, chunk: Chunk) -> None:
         """Raise at the first bad row, if bad rows are fatal."""
         if whys and self.request.bad_rows == "stop":
             first = min(whys)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -104,9 +105,13 @@ def connected(folder: Path, database: Path | None = None) -> Iterator[Any]:
             connection.execute(f"attach {quoted(database)} as given (read_only)")
             connection.execute("use given")
         yield connection
+    except duckdb.InterruptException:
+        raise KeyboardInterrupt from None
     except duckdb.OutOfMemoryException:
         raise DataError("the input does not fit into memory; leave out columns.") from None
     except duckdb.Error as error:
+        if "No space left" in str(error):
+            raise OSError(errno.ENOSPC, "No space left on device") from None
         raise DataError(_sentence(error)) from None
     finally:
         connection.close()
@@ -183,10 +188,10 @@ def _copy(connection: Any, select: str, output: Path) -> None:
 
 
 def _rejects(connection: Any) -> list[tuple[str, int, str, str]]:
-    """Return file, line, kind and text of what DuckDB could not read."""
+    """Return file, position, kind and text of what DuckDB could not read."""
     with suppress(duckdb.CatalogException):
         return connection.execute(  # type: ignore[no-any-return]
-            "select file_path, line, error_type, error_message from reject_errors "
+            "select file_path, line_byte_position, error_type, error_message from reject_errors "
             "join reject_scans using (scan_id, file_id) order by file_id, line"
         ).fetchall()
     return []

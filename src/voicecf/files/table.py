@@ -32,13 +32,13 @@ class Chunk:
     table : pyarrow.Table
     first : int
         The number of the first row in the whole table, from 0.
-    wrong : dict of int to str
-        Rows of the chunk with a value that is not of the kind of its column, and why.
+    wrong : dict of int to int
+        Rows of the chunk with a value that is not of the kind of its column, and that column.
     """
 
     table: pa.Table
     first: int
-    wrong: dict[int, str] = field(default_factory=dict)
+    wrong: dict[int, int] = field(default_factory=dict)
 
     def without(self, rows: Any) -> tuple[pa.Table, Any]:
         """Return the table without some rows, and the numbers of those that are left."""
@@ -131,20 +131,22 @@ class Table:
 
     def _chunk(self, tables: list[pa.Table], first: int) -> Chunk:
         table = pa.concat_tables(tables).combine_chunks()
-        wrong: dict[int, str] = {}
+        wrong: dict[int, int] = {}
         if self.whys and table["fault"].null_count < table.num_rows:
             faults = enumerate(table["fault"].to_pylist())
-            wrong = {row: self._why(first + row, at) for row, at in faults if at is not None}
+            wrong = {row: column for row, column in faults if column is not None}
         columns = table.columns[: len(self.schema)]
         return Chunk(pa.Table.from_arrays(columns, schema=self.schema), first, wrong)
 
-    def _why(self, row: int, column: int) -> str:
-        value = self.place_of(row).texts[column]
-        return self.whys[column].replace("VALUE", repr(value[:SHOWN]))
+    def bad_row(self, row: int, why: str | int) -> BadRow:
+        """Return a row as a bad one, with the reason or the column of a wrong value.
 
-    def bad_row(self, row: int, why: str) -> BadRow:
-        """Return a row as a bad one."""
-        return BadRow.at(row, self.place_of(row), why)
+        This reads CSV files again, from the beginning unless rows are asked for in their order.
+        """
+        place = self.place_of(row)
+        if isinstance(why, int):
+            why = self.whys[why].replace("VALUE", repr(place.texts[why][:SHOWN]))
+        return BadRow(row, place.file, place.place, why)
 
     def _tables(self, start: int) -> Iterator[pa.Table]:
         """Read the rows from number `start` on, in tables of various lengths."""

@@ -72,12 +72,9 @@ class Tally:
             _count(self.costs, str(at), count)
 
     def _add_columns(self, answers: Counterfactuals, moved: Any) -> None:
-        outcome = answers.outcome
-        moves = outcome.moves.copy()
-        moves[~moved] = 0.0
-        changed = (outcome.changes & moved[:, None]).sum(axis=0)
-        np.square(moves, out=moves)
-        price = moves.sum(axis=0) * outcome.question.weights
+        outcome, chosen = answers.outcome, slice(None) if moved.all() else moved
+        moves, changed = outcome.moves[chosen], outcome.changes[chosen].sum(axis=0)
+        price = np.einsum("ij,ij->j", moves, moves) * outcome.question.weights
         for column, count in zip(outcome.space.columns, changed.tolist(), strict=True):
             _count(self.changed, str(column.name), count)
             _count(self.share, str(column.name), float(price[column.places].sum()))

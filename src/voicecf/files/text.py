@@ -249,12 +249,25 @@ class CsvText:
                         yield Place(file.name, f"line {line}", record)
 
     def rejected(self, errors: list[tuple[str, int, str, str]]) -> list[BadRow]:
-        """Return the lines that DuckDB rejected; an error is a path, line, kind and text."""
-        names = dict(zip(map(str, self.paths), (file.name for file in self.files), strict=True))
-        whys: dict[tuple[str, int], str] = {}
-        for path, line, kind, text in errors:
-            whys.setdefault((names[path], line), _why(kind, text))
-        return [BadRow(None, file, f"line {line}", why) for (file, line), why in whys.items()]
+        """Return the lines that DuckDB rejected; an error is a path, position, kind and text."""
+        found: dict[tuple[str, int], BadRow] = {}
+        for file, path in zip(self.files, map(str, self.paths), strict=True):
+            here = sorted(error[1:] for error in errors if error[0] == path)
+            lines = self._lines(Path(path), [at for at, *_ in here])
+            for (_, *told), line in zip(here, lines, strict=True):
+                place = file.name, line
+                found.setdefault(place, BadRow(None, file.name, f"line {line}", _why(*told)))
+        return list(found.values())
+
+    def _lines(self, path: Path, positions: list[int]) -> Iterator[int]:
+        """Yield the line of ascending positions: DuckDB counts records, which may be longer."""
+        line, at = 1, 0
+        newline = self.dialect.newline[-1].encode()
+        with (gzip.open if path.suffix == ".gz" else open)(path, "rb") as file:
+            for position in positions:
+                while at < position and (block := file.read(min(position - at, 1 << 22))):
+                    line, at = line + block.count(newline), at + len(block)
+                yield line
 
 
 def _why(kind: str, text: str) -> str:

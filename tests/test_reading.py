@@ -1,0 +1,205 @@
+"""CSV files as people have them: read right, or refused with the line and a remedy."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from voicecf.errors import DataError
+from voicecf.files import open_source
+
+
+def table(path, content: bytes | str, **reading):
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return open_source(path, **reading).table()
+
+
+def columns(path, content: bytes | str, **reading) -> dict[str, list[object]]:
+    found = table(path, content, **reading)
+    assert not found.rejected
+    return pa.concat_tables(found).to_pydict()
+
+
+READ = {
+    "quotes and line breaks inside": (
+        b'name,age\n"Smith, J",31\n"two\nlines",45\n"say ""hi""",7\n',
+        {"name": ["Smith, J", "two\nlines", 'say "hi"'], "age": [31, 45, 7]},
+    ),
+    "line breaks inside a header, CRLF outside": (
+        b'"a\nb",c\r\n1,2\r\n3,4\r\n',
+        {"a\nb": [1, 3], "c": [2, 4]},
+    ),
+    "a byte order mark before a quote": (
+        b'\xef\xbb\xbf"age",x\n1,2\n',
+        {"age": [1], "x": [2]},
+    ),
+    "CRLF": (b"a,b\r\n1,2\r\n3,4\r\n", {"a": [1, 3], "b": [2, 4]}),
+    "old Mac lines": (b"a,b\r1,2\r3,4\r", {"a": [1, 3], "b": [2, 4]}),
+    "UTF-16": ("ä,b\nö,1\n".encode("utf-16"), {"ä": ["ö"], "b": [1]}),
+    "Latin-1": ("ä,b\nö,1\n".encode("latin-1"), {"ä": ["ö"], "b": [1]}),
+    "the euro of Windows": ("a,b\n5 €,1\n".encode("cp1252"), {"a": ["5 €"], "b": [1]}),
+    "decimal commas": (
+        b"a;b;c\n1,5;2.500,25;7\n2,25;1.800,5;8\n",
+        {"a": [1.5, 2.25], "b": [2500.25, 1800.5], "c": [7, 8]},
+    ),
+    "commas between thousands": (
+        b'a,b\n"85,210",x\n"1,024,000",y\n',
+        {"a": [85210, 1024000], "b": ["x", "y"]},
+    ),
+    "marks decided column by column": (
+        b"price;code\n47.10;42,5\n3.99;A-7\n1.00;x\n",
+        {"price": [47.1, 3.99, 1.0], "code": ["42,5", "A-7", "x"]},
+    ),
+    "dates stay text": (b"d;n\n03.04.2019;1\n", {"d": ["03.04.2019"], "n": [1]}),
+    "codes, keys and phone numbers stay text": (
+        b"zip,key,phone\n00713,12345678901234567890,+491701234567\n10115,2,+493012345678\n",
+        {
+            "zip": ["00713", "10115"],
+            "key": ["12345678901234567890", "2"],
+            "phone": ["+491701234567", "+493012345678"],
+        },
+    ),
+    "gaps of numbers, words of text": (
+        b"n,t\n1,NA\nNA,None\n-,\n?,x\n 4 ,-\n",
+        {"n": [1, None, None, None, 4], "t": ["NA", "None", None, "x", "-"]},
+    ),
+    "names that are empty or there twice": (
+        b"a,A,a,,b\n1,2,3,4,5\n",
+        {"a": [1], "A": [2], "a (2)": [3], "column 4": [4], "b": [5]},
+    ),
+    "no header": (b"1,2\n3,4\n", {"column 1": [1, 3], "column 2": [2, 4]}),
+    "a title above the header": (
+        b"Sales of May\n\nage,income\n1,2\n3,4\n",
+        {"age": [1, 3], "income": [2, 4]},
+    ),
+    "blank lines, and lines of delimiters": (
+        b"a,b\n1,2\n\n,\n3,4\n\n",
+        {"a": [1, 3], "b": [2, 4]},
+    ),
+    "whole numbers larger than a float holds": (
+        b"a,b\n9007199254740993,1\n-9007199254740993,2\n",
+        {"a": [9007199254740993, -9007199254740993], "b": [1, 2]},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", READ)
+def test_files_as_people_have_them_are_read_right(tmp_path, case):
+    content, expected = READ[case]
+    assert columns(tmp_path / "in.csv", content) == expected
+
+
+REFUSED = {
+    "too few values": (b"a,b,c\n1,2,3\n4,5\n", "line 3", "2 values where there are 3 columns"),
+    "too many values": (b"a,b\n1,2\n3,4,5\n6,7\n", "line 3", "3 values where there are 2 columns"),
+    "an open quote": (b'a,b\n1,2\n"3,4\n5,6\n', "line 3", "a quote is opened and never closed"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_lines_that_are_no_rows_are_told_with_their_number(tmp_path, case):
+    content, place, why = REFUSED[case]
+    (bad,) = table(tmp_path / "in.csv", content).rejected
+    assert bad.place == place
+    assert why in bad.why
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"", "in.csv is empty"),
+        (b"\n \n", "in.csv is empty"),
+        (b"a,b\n1,2\n3,4\r\n5,6\n", "lines that end in different ways"),
+        (b"a,b\n\x00\x00,2\n", "holds no text"),
+        (b"lorem ipsum dolor sit amet " * 20, "does not look like a table"),
+        (b"title\n1,2\n3,4\n", "line 2: numbers, and no names of columns above"),
+    ],
+)
+def test_what_cannot_be_read_is_refused_with_a_reason(tmp_path, content, said):
+    with pytest.raises(DataError, match=said):
+        table(tmp_path / "in.csv", content)
+
+
+def test_what_the_user_says_goes_before_what_it_looks_like(tmp_path):
+    path = tmp_path / "in.csv"
+    assert columns(path, b"a,b\n1,2\n", kinds={"a": "text", "b": "double"}) == {
+        "a": ["1"], "b": [2.0],
+    }  # fmt: skip
+    assert columns(path, b'a,b\n"1.234",2\n', decimal=",") == {"a": [1234], "b": [2]}
+    assert columns(path, "a,b\né,2\n".encode("cp850"), encoding="cp850")["a"] == ["é"]
+
+
+def test_a_kind_that_later_rows_contradict_is_decided_by_all_rows(tmp_path, monkeypatch):
+    monkeypatch.setattr("voicecf.files.staging.HEAD", 10)
+    rows = [f"{i},{i},,{i}" for i in range(100)]
+    rows[50], rows[60], rows[70] = "50.5,50,7,50", "60,sixty,8,60", "70,70,9,-"
+    rows[80:90] = [f"{i},{i},,word" for i in range(80, 90)]
+    found = table(tmp_path / "in.csv", "a,b,c,d\n" + "\n".join(rows))
+    assert [str(kind) for kind in found.schema.types] == ["double", "int64", "int64", "string"]
+    ((chunk),) = found.parts(1000)
+    assert list(chunk.wrong) == [60]
+    bad = found.bad_row(60, chunk.wrong[60])
+    assert str(bad) == "in.csv, line 62: b is 'sixty', which is no whole number"
+
+
+@pytest.mark.parametrize("name", ["in.csv", "in.csv.gz"])
+def test_lines_are_counted_right_in_a_long_file(tmp_path, name):
+    rows = ['"x\ny",1'] * 30_000 + ["short"] + ["z,2"] * 300_000 + ["z,2,3"]
+    content = ("a,b\n" + "\n".join(rows)).encode()
+    found = table(tmp_path / name, gzip.compress(content) if name.endswith("gz") else content)
+    assert [bad.place for bad in found.rejected] == ["line 60002", "line 360003"]
+    assert found.n_rows == 330_000
+    assert found.bad_row(30_000, "why").place == "line 60003"
+
+
+def test_five_thousand_columns_are_read(tmp_path):
+    numbers = np.arange(15_000).reshape(3, 5000)
+    lines = [",".join(f"c{i}" for i in range(5000)), *(",".join(map(str, row)) for row in numbers)]
+    found = columns(tmp_path / "in.csv", "\n".join(lines))
+    assert np.array_equal(np.array(list(found.values())).T, numbers)
+
+
+WORDS = [
+    "a",
+    "x, y",
+    "l1\nl2",
+    "l1\r\nl2",
+    'say "hi"',
+    ";",
+    " pad ",
+    "日本",
+    "NA",
+    "'q'",
+    "a|b",
+    "-",
+]
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_random_files_are_read_as_they_were_written(tmp_path, seed):
+    rng = np.random.default_rng(seed)
+    k, n = rng.integers(2, 6), int(rng.choice([1, 2, 30, 500]))
+    makers = [
+        lambda: int(rng.integers(-(10**6), 10**6)),
+        lambda: float(rng.normal() * 10.0 ** rng.integers(-5, 6)),
+        lambda: str(rng.choice(WORDS)) + "w",
+    ]
+    kinds = [makers[i] for i in rng.integers(3, size=k)]
+    rows = [[make() for make in kinds] for _ in range(n)]
+    names = [f"{rng.choice(['a', 'b b', 'ü', 'x,y', 'n' + chr(10) + 'l'])}{i}" for i in range(k)]
+    text = io.StringIO()
+    form = {
+        "delimiter": str(rng.choice(list(",;\t|"))),
+        "lineterminator": str(rng.choice(["\n", "\r\n"])),
+        "quoting": int(rng.choice([csv.QUOTE_MINIMAL, csv.QUOTE_ALL, csv.QUOTE_NONNUMERIC])),
+    }
+    csv.writer(text, **form).writerows([names, *rows])
+    encoded = text.getvalue().encode(str(rng.choice(["utf-8", "utf-8-sig", "utf-16"])))
+    found = columns(tmp_path / "in.csv", encoded)
+    assert list(found) == names
+    assert list(map(list, zip(*found.values(), strict=True))) == rows
