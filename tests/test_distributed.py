@@ -116,7 +116,7 @@ def test_answers_are_those_of_memory_whatever_the_partitions(
     assert_told(answers, cf, frame)
     assert answers["note"].tolist() == frame["note"].iloc[cf.row].tolist()
     there = answers[answers["voicecf_feasible"]]
-    assert (voice.model_.predict(there[voice.space_.sources]) == there["target"]).all()
+    assert (voice.model_.predict(there[voice.space_.sources]) == there["voicecf_target"]).all()
 
 
 def test_what_is_announced_is_what_comes(explained):

@@ -201,7 +201,7 @@ def test_tables_have_ids_beside_positions(voice, kind):
     for native in (cf.summary(), cf.changes()):
         table = nw.from_native(native, eager_only=True)
         assert table.columns[:2] == ["id", "row"]
-        assert table["id"].to_list() == own[table["voicecf_row"].to_numpy()].tolist()
+        assert table["id"].to_list() == own[table["row"].to_numpy()].tolist()
     lines = nw.from_native(cf.table(), eager_only=True)
     assert lines["id"].to_list() == own[cf.row].tolist()
     assert lines.columns[:7] == ["id", "source", "target", "rank", "status", "cost", "n_changed"]
@@ -273,8 +273,8 @@ def test_a_table_of_answers_has_the_values_of_the_rounded_rows(voice, kind):
     table = nw.from_native(cf.table(), eager_only=True)
     short = cf.rounded()
     after = nw.from_native(short.to_frame(), eager_only=True)
-    assert table["voicecf_target"].to_list() == [NAMES[t] for t in cf.target]
-    assert table["voicecf_n_changed"].to_list() == short.n_changed.tolist()
+    assert table["target"].to_list() == [NAMES[t] for t in cf.target]
+    assert table["n_changed"].to_list() == short.n_changed.tolist()
     types = {"visits": int, "age": int, "income": float, "member": bool, "job": str}
     for name, kind_of in types.items():
         changed = np.array([
