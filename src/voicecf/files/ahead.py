@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
-__all__ = ["ahead"]
+__all__ = ["ahead", "in_order"]
 
 T = TypeVar("T")
+Made = TypeVar("Made")
 
 
 def ahead(items: Iterator[T], depth: int) -> Generator[T, None, None]:
@@ -22,3 +23,19 @@ def ahead(items: Iterator[T], depth: int) -> Generator[T, None, None]:
             yield item  # type: ignore[misc]
     finally:
         thread.shutdown(cancel_futures=True)
+
+
+def in_order(
+    make: Callable[[T], Made], items: Iterable[T], threads: int
+) -> Generator[Made, None, None]:
+    """Make something of each item, in several threads; yield what is made in the order of items."""
+    pool, coming = ThreadPoolExecutor(threads), deque()  # type: ignore[var-annotated]
+    try:
+        for item in items:
+            coming.append(pool.submit(make, item))
+            if len(coming) > threads:
+                yield coming.popleft().result()
+        while coming:
+            yield coming.popleft().result()
+    finally:
+        pool.shutdown(cancel_futures=True)

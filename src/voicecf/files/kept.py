@@ -11,7 +11,6 @@ import pyarrow as pa
 
 from voicecf.files.badrows import BadRow
 from voicecf.files.tally import Tally
-from voicecf.saving.whole import write_whole
 
 __all__ = ["KeptParts", "Part"]
 
@@ -35,14 +34,12 @@ class Part:
     tally: Tally
     bad: list[BadRow]
 
-    def to_buffer(self) -> pa.Buffer:
-        """Return the part as an Arrow file."""
+    def write(self, path: Path) -> None:
+        """Write the part as an Arrow file."""
         facts = {"tally": asdict(self.tally), "bad": [asdict(bad) for bad in self.bad]}
         schema = self.batch.schema.with_metadata({FACTS: json.dumps(facts).encode()})
-        sink = pa.BufferOutputStream()
-        with pa.ipc.new_file(sink, schema) as file:
+        with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, schema) as file:
             file.write_batch(self.batch.replace_schema_metadata(schema.metadata))
-        return sink.getvalue()
 
     @classmethod
     def from_file(cls, path: Path) -> Part:
@@ -54,7 +51,11 @@ class Part:
 
 
 class KeptParts:
-    """The parts in a work folder, from the first one to the last that is whole."""
+    """The parts in a work folder, from the first one to the last that is whole.
+
+    The system writes them to the disk when it likes: waiting for it takes as long as answering. If
+    the machine itself fails, parts that were not there yet lack their end, and are made again.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder / "parts"
@@ -69,10 +70,13 @@ class KeptParts:
     def __iter__(self) -> Iterator[Part]:
         return (Part.from_file(self._path(number)) for number in range(self.count))
 
-    def add(self, part: Part) -> None:
-        """Keep one more part."""
-        write_whole(self._path(self.count), part.to_buffer())
+    def add(self, part: Part) -> Part:
+        """Keep one more part, and return it."""
+        half = self.folder / "half"
+        part.write(half)
+        half.replace(self._path(self.count))
         self.count += 1
+        return part
 
 
 def _is_whole(path: Path) -> bool:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import closing, suppress
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from tqdm.auto import tqdm
 
 from voicecf.errors import DataError, known_option
-from voicecf.files.ahead import ahead
+from voicecf.files.ahead import ahead, in_order
 from voicecf.files.badrows import BadRowError, listing, unusable
 from voicecf.files.entry import Answering
 from voicecf.files.folder import OutputError, locked, read_json, room_for
@@ -34,6 +35,8 @@ __all__ = ["Work", "explain_files"]
 
 # Rows of the input that make a part: where answers are projections, and where they are searches.
 PART, SEARCHED = 1 << 17, 1 << 13
+# Parts that are answered at once, since not all of that is done by several threads by itself.
+AT_ONCE = 2
 # What a work folder holds, up to the first point of a name.
 OURS = (
     "manifest", "explainer", "input", "spill", "parts", "result", "bad", "finished", "replaced", "",
@@ -197,34 +200,36 @@ class Work:
         answering = Answering.of(voice, table.schema, request.question)
         size = request.part_rows or _part_rows(voice, request.question)
         self.went_on = min(size * kept.count, table.n_rows)
-        made = self._made(answering, table, size)
+        earlier, made = iter(kept), self._made(answering, table, size)
         tally = Tally(bad=len(table.rejected))
         hidden = None if self.progress else True  # None: hidden unless there is a terminal
         with (
             room_for(self.folder, lambda: f"it goes on at row {size * kept.count:,}"),
-            closing(ahead(made, 1)) as coming,
+            closing(made),
+            closing(ahead(map(kept.add, made), 1)) as coming,
             listing(self.folder / "bad.csv", table.rejected) as listed,
-            tqdm(total=table.n_rows, initial=self.went_on, unit=" rows", disable=hidden) as bar,
+            tqdm(total=table.n_rows, unit=" rows", disable=hidden) as bar,
         ):
             result = self._writer(answering)
-            for old, part in chain(((True, part) for part in kept), ((False, p) for p in coming)):
-                if not old:
-                    kept.add(part)
-                    bar.update(part.tally.rows + len(part.bad))
+            for part in chain(earlier, coming):
                 self._check_bad(part)
                 result.write(part.batch)
                 listed(part.bad)
                 tally = tally.plus(part.tally)
+                bar.update(part.tally.rows + part.tally.bad)
             result.close()
         if request.source.kind != "query" and request.source.fingerprint() != manifest["input"]:
             raise DataError("the input was changed while it was being read; run again --restart.")
         return self._finish(manifest, result.path, tally)
 
-    def _made(self, answering: Answering, table: Table, size: int) -> Iterator[Part]:
+    def _made(self, answering: Answering, table: Table, size: int) -> Generator[Part, None, None]:
         """Answer the rows that no kept part has."""
-        with closing(ahead(table.parts(size, self.went_on), 2)) as chunks:
-            for chunk in chunks:
-                yield self._part(answering, table, chunk)
+        answer = partial(self._part, answering, table)
+        with (
+            closing(ahead(table.parts(size, self.went_on), 2)) as chunks,
+            closing(in_order(answer, chunks, AT_ONCE)) as parts,
+        ):
+            yield from parts
 
     def _part(self, answering: Answering, table: Table, chunk: Chunk) -> Part:
         """Answer a part, but for bad rows."""

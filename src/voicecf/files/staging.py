@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import duckdb
@@ -201,14 +202,15 @@ def lines_of(csv: Callable[[], CsvText], rejected: list[BadRow]) -> Callable[[in
     """Return a function that tells the line of a row; quick if it is asked for rows in order."""
     left_out = {(bad.file, bad.place) for bad in rejected}
     walk: Iterator[Place] = iter(())
-    at, here = -1, Place("", "")
+    at, here, lock = -1, Place("", ""), Lock()
 
     def line_of(row: int) -> Place:
         nonlocal walk, at, here
-        if row < at or at < 0:
-            walk, at = csv().places(left_out), -1
-        while at < row:
-            here, at = next(walk), at + 1
-        return here
+        with lock:
+            if row < at or at < 0:
+                walk, at = csv().places(left_out), -1
+            while at < row:
+                here, at = next(walk), at + 1
+            return here
 
     return line_of
