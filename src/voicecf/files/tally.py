@@ -67,9 +67,10 @@ class Tally:
 
     def _add_costs(self, costs: Any) -> None:
         bins = np.rint(np.log(costs[costs > 0]) / WIDTH).astype(np.int64)
-        found, counts = np.unique(bins, return_counts=True)
-        for at, count in zip(found.tolist(), counts.tolist(), strict=True):
-            _count(self.costs, str(at), count)
+        first = bins.min(initial=0)
+        for at, count in enumerate(np.bincount(bins - first).tolist(), start=int(first)):
+            if count:
+                _count(self.costs, str(at), count)
 
     def _add_columns(self, answers: Counterfactuals, moved: Any) -> None:
         outcome, chosen = answers.outcome, slice(None) if moved.all() else moved

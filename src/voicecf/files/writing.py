@@ -10,6 +10,8 @@ import pyarrow as pa
 import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 
+from voicecf.files.entry import PREFIX
+
 __all__ = ["Writer", "flush"]
 
 
@@ -35,8 +37,13 @@ class Writer:
 
     def _opened(self, path: Path) -> Any:
         if self.kind == "parquet":
-            # A dictionary of measured numbers is as long as they are, and takes most of the time.
-            repeated = [field.name for field in self.schema if not pa.types.is_floating(field.type)]
+            # A dictionary of numbers that do not repeat is as long as they are, and takes most of
+            # the time.
+            repeated = [
+                field.name
+                for field in self.schema
+                if not pa.types.is_floating(field.type) and field.name != PREFIX + "row"
+            ]
             return pq.ParquetWriter(
                 path, self.schema, use_dictionary=repeated, compression="snappy"
             )
