@@ -12,7 +12,7 @@ import pandas as pd
 
 from voicecf.errors import VoiceError
 from voicecf.files import open_source
-from voicecf.output.wording import counted
+from voicecf.output.wording import counted, opening
 
 # Bytes of an upload, and values in a table, that are still pleasant to work with.
 LARGEST_MB = 200
@@ -123,7 +123,7 @@ def _read(path: Path) -> tuple[pd.DataFrame, list[str]]:
             "or a quote has to stand in quotes."
         )
     wrong = sum(len(chunk.wrong) for chunk in table.parts(AT_ONCE))
-    notes = [f"{note[0].upper()}{note[1:]}." for note in table.notes]
+    notes = [f"{opening(note)}." for note in table.notes]
     if wrong:
         notes.append(f"{counted(wrong, 'value')} in columns of numbers are none, and left blank.")
     return table.to_pandas(), notes
@@ -137,7 +137,7 @@ def _sentence(text: str, path: Path) -> str:
             "or upload a CSV."
         )
     text = text.replace(str(path), "this file").replace(path.name, "this file")
-    return f"{text[0].upper()}{text[1:]}"
+    return opening(text)
 
 
 def _is_empty(frame: pd.DataFrame, i: int) -> bool:
