@@ -54,7 +54,7 @@ class Workers:
     def explain(self, voice: VoICE) -> None:
         """Answer every row."""
         with self.client.as_current():
-            voice.explain(self.frame)["cost"].sum().compute()
+            voice.explain(self.frame)["voicecf_cost"].sum().compute()
 
     def close(self) -> None:
         """Stop the processes."""
