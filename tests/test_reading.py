@@ -157,10 +157,19 @@ def test_lines_are_counted_right_in_a_long_file(tmp_path, name):
     assert found.bad_row(30_000, "why").place == "line 60003"
 
 
+@pytest.mark.parametrize("name", ["a[1].csv", "a*b.csv", "it's {x}.csv", "ü ?.csv"])
+def test_names_of_files_are_no_patterns(tmp_path, name):
+    (tmp_path / "a1.csv").write_text("other\n1\n")
+    (tmp_path / "aXb.csv").write_text("other\n1\n")
+    assert columns(tmp_path / name, b"a,b\n1,2\n") == {"a": [1], "b": [2]}
+
+
 def test_five_thousand_columns_are_read(tmp_path):
     numbers = np.arange(15_000).reshape(3, 5000)
-    lines = [",".join(f"c{i}" for i in range(5000)), *(",".join(map(str, row)) for row in numbers)]
+    names = [f"a rather long name of column {i}" for i in range(5000)]
+    lines = [",".join(names), *(",".join(map(str, row)) for row in numbers)]
     found = columns(tmp_path / "in.csv", "\n".join(lines))
+    assert list(found) == names
     assert np.array_equal(np.array(list(found.values())).T, numbers)
 
 

@@ -16,7 +16,7 @@ from voicecf.errors import DataError, OptionError, listed
 from voicecf.files.badrows import Place
 from voicecf.files.staging import Reading, Staged, connected, lines_of, stage_csv, stage_query
 from voicecf.files.table import Table
-from voicecf.files.text import CsvText, quoted
+from voicecf.files.text import CsvText, listed_files
 
 __all__ = ["Source", "open_source"]
 
@@ -135,14 +135,14 @@ class Source:
 
     def _query(self, connection: Any) -> str:
         """Return SQL of the rows, if they are not in CSV files."""
-        files = ", ".join(map(quoted, self.files))
+        files = listed_files(self.files)
         if self.sql is not None:
             return self.sql.strip().rstrip(";")
         if self.kind == "database":
             return f"select * from {_only_table(connection, self.files[0])}"
         if self.kind == "json":
-            return f"select * from read_json_auto([{files}])"
-        return f"select * from read_parquet([{files}], hive_partitioning=true)"
+            return f"select * from read_json_auto({files})"
+        return f"select * from read_parquet({files}, hive_partitioning=true)"
 
     def _places(self, folder: Path, staged: Staged) -> Callable[[int], Place]:
         if self.kind != "csv":

@@ -8,29 +8,42 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from glob import escape
+from io import StringIO
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from voicecf.errors import ColumnError, DataError, OptionError, listed
 from voicecf.files.badrows import BadRow, Place
 
-__all__ = ["CsvText", "Dialect", "quoted"]
+__all__ = ["CsvText", "Dialect", "listed_files", "quoted"]
 
 DELIMITERS = ",;\t|"
 NEWLINES = ("\r\n", "\n", "\r")
 # Most lines above a header that are taken for a title.
 TITLE = 5
-# Characters at the beginning from which delimiter and header are told.
-LOOKED_AT = 64_000
+# Characters at the beginning from which delimiter and header are told, and lines after them: the
+# first of these lines may be the end of a long header.
+LOOKED_AT, SOME_LINES = 64_000, 20
 # Encodings that need no transcoding, as DuckDB reads them.
 UTF8 = ("utf-8", "utf8", "ascii")
 WESTERN = "cp1252"
 BOM = b"\xef\xbb\xbf"
 
 
+# A header may be longer than the limit of Python, and is one field for all but one delimiter.
+csv.field_size_limit(1 << 30)
+
+
 def quoted(text: Any) -> str:
     """Return a text as a literal of SQL."""
     return "'" + str(text).replace("'", "''") + "'"
+
+
+def listed_files(files: list[Path]) -> str:
+    """Return files as a list of SQL, none of which is a pattern."""
+    return f"[{', '.join(quoted(escape(str(file))) for file in files)}]"
 
 
 @dataclass(frozen=True)
@@ -60,11 +73,8 @@ class Dialect:
     def of(cls, file: Path, encoding: str, delimiter: str | None) -> Dialect:
         """Look at the beginning of a file."""
         with opened(file, encoding) as text:
-            sample = text.read(LOOKED_AT)
-            more = bool(text.read(1))
-        lines = sample.splitlines(keepends=True)
-        if more and len(lines) > 1:
-            lines.pop()
+            sample = text.read(LOOKED_AT) + "".join(islice(text, SOME_LINES))
+        lines = list(StringIO(sample, newline=""))
         if not any(line.strip() for line in lines):
             raise DataError(f"{file.name} is empty; its first line must name the columns.")
         delimiter = delimiter or max(DELIMITERS, key=lambda mark: _regularity(lines, mark))
@@ -223,11 +233,10 @@ class CsvText:
     def sql(self) -> str:
         """Return SQL that reads the rows; DuckDB puts lines that are none into a table."""
         columns = ", ".join(f"c{i}: 'VARCHAR'" for i in range(len(self.names)))
-        paths = ", ".join(quoted(path) for path in self.paths)
         filled = " or ".join(f"c{i} is not null" for i in range(len(self.names)))
         return (
-            f"(select * from read_csv([{paths}], delim={quoted(self.dialect.delimiter)}, "
-            f"quote='\"', escape='\"', new_line={self.dialect.newline!r}, "
+            f"(select * from read_csv({listed_files(self.paths)}, "
+            f"delim={quoted(self.dialect.delimiter)}, quote='\"', escape='\"', new_line={self.dialect.newline!r}, "
             f"header={self.dialect.header}, skip={self.dialect.skip}, "
             f"columns={{{columns}}}, auto_detect=false, allow_quoted_nulls=false, "
             f"store_rejects=true) where {filled})"
