@@ -234,12 +234,12 @@ class CsvText:
         """Return SQL that reads the rows; DuckDB puts lines that are none into a table."""
         columns = ", ".join(f"c{i}: 'VARCHAR'" for i in range(len(self.names)))
         filled = " or ".join(f"c{i} is not null" for i in range(len(self.names)))
+        layout = self.dialect
         return (
-            f"(select * from read_csv({listed_files(self.paths)}, "
-            f"delim={quoted(self.dialect.delimiter)}, quote='\"', escape='\"', new_line={self.dialect.newline!r}, "
-            f"header={self.dialect.header}, skip={self.dialect.skip}, "
-            f"columns={{{columns}}}, auto_detect=false, allow_quoted_nulls=false, "
-            f"store_rejects=true) where {filled})"
+            f"(select * from read_csv({listed_files(self.paths)}, columns={{{columns}}}, "
+            f"delim={quoted(layout.delimiter)}, quote='\"', escape='\"', "
+            f"new_line={layout.newline!r}, header={layout.header}, skip={layout.skip}, "
+            f"auto_detect=false, allow_quoted_nulls=false, store_rejects=true) where {filled})"
         )
 
     def places(self, rejected: set[tuple[str, str]]) -> Iterator[Place]:
