@@ -275,6 +275,14 @@ def test_a_changed_input_is_refused(voice, given, tmp_path):
         explain_files(voice, given, output, part_rows=PART)
 
 
+def test_another_way_of_reading_is_refused(voice, tmp_path):
+    given, output = tmp_path / "in.csv", tmp_path / "out.parquet"
+    pacsv.write_csv(numbers(), given)
+    cut_off(voice, given, output, 2)
+    with pytest.raises(OutputError, match=r'decimal was "auto", is now "."'):
+        explain_files(voice, open_source(given, decimal="."), output, part_rows=PART)
+
+
 def test_another_explainer_is_refused(voice, given, tmp_path):
     output = tmp_path / "out.parquet"
     cut_off(voice, given, output, 2)

@@ -313,8 +313,7 @@ class Job:
         from voicecf.files.request import Request
 
         question = self._question()
-        rules = Rules.from_dict(self.rules).to_dict()
-        options = {**self.options, "rules": rules, "sql": self.chosen.sql}
+        options = {**self.options, "rules": Rules.from_dict(self.rules).to_dict()}
         del options["bad_rows"]
         if self.chosen.model:
             options["model"] = hashlib.sha256(self.chosen.model.read_bytes()).hexdigest()

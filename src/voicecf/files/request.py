@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -61,6 +61,7 @@ class Request:
             "version": VERSION,
             "made with": versions,
             "input": self.source.fingerprint(),
+            "reading": {"sql": self.source.sql, **asdict(self.source.reading)},
             "options": {**self.options, "part_rows": self.part_rows},
         }
 
