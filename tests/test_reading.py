@@ -12,6 +12,7 @@ import pytest
 
 from voicecf.errors import DataError
 from voicecf.files import open_source
+from voicecf.files.staging import connected
 
 
 def table(path, content: bytes | str, **reading):
@@ -162,6 +163,11 @@ def test_names_of_files_are_no_patterns(tmp_path, name):
     (tmp_path / "a1.csv").write_text("other\n1\n")
     (tmp_path / "aXb.csv").write_text("other\n1\n")
     assert columns(tmp_path / name, b"a,b\n1,2\n") == {"a": [1], "b": [2]}
+
+
+def test_an_interrupted_query_is_ctrl_c(tmp_path):
+    with pytest.raises(KeyboardInterrupt), connected(tmp_path):
+        raise RuntimeError("Query interrupted")
 
 
 def test_five_thousand_columns_are_read(tmp_path):

@@ -138,7 +138,7 @@ class Work:
             if finished is None:
                 self._prepare(manifest)
                 with room_for(self.folder, _from_the_start):
-                    table = self.request.source.table(self.folder)
+                    table = self.request.source.table(self.folder, self.progress)
                 if table.rejected and self.request.bad_rows == "stop":
                     raise BadRowError(table.rejected[0])
                 self.voice = self._explainer(manifest, lambda: make(table))

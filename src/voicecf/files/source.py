@@ -101,28 +101,29 @@ class Source:
             found.append({"rows": facts[0], "digest": str(facts[1])})
         return found
 
-    def table(self, folder: Path | None = None) -> Table:
+    def table(self, folder: Path | None = None, progress: bool = False) -> Table:
         """Return the rows, brought into a Parquet file in a folder unless they are in such files.
 
-        A file that is there already, from a run that was interrupted, is used again.
+        A file that is there already, from a run that was interrupted, is used again. With
+        `progress`, a bar shows how far it is, on a terminal.
         """
         if self.kind == "parquet" and not any("=" in str(file.parent) for file in self.files):
             return Table.of(self.files)
         if folder is not None:
-            return self._staged(folder)
+            return self._staged(folder, progress)
         temporary = Path(mkdtemp(prefix="voicecf-"))
-        table = self._staged(temporary)
+        table = self._staged(temporary, progress)
         finalize(table, rmtree, temporary, ignore_errors=True)
         return table
 
-    def _staged(self, folder: Path) -> Table:
+    def _staged(self, folder: Path, progress: bool) -> Table:
         path = folder / "input.parquet"
-        staged = Staged.saved(folder) or self._stage(folder, path)
+        staged = Staged.saved(folder) or self._stage(folder, path, progress)
         return Table.staged(path, staged, self._places(folder, staged))
 
-    def _stage(self, folder: Path, path: Path) -> Staged:
+    def _stage(self, folder: Path, path: Path, progress: bool) -> Staged:
         database = self.files[0] if self.kind == "database" else None
-        with connected(folder, database) as connection:
+        with connected(folder, database, progress) as connection:
             if self.kind == "csv":
                 csv = CsvText(self.files, folder, self.reading.delimiter, self.reading.encoding)
                 staged = stage_csv(connection, csv, self.reading, path)

@@ -8,10 +8,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from threading import Lock
+from threading import Event, Lock, Thread
 from typing import Any
 
 import duckdb
+from tqdm.auto import tqdm
 
 from voicecf.errors import DataError
 from voicecf.files.badrows import BadRow, Place
@@ -25,6 +26,8 @@ __all__ = ["Reading", "Staged", "connected", "stage_csv", "stage_query"]
 # Rows at the beginning of CSV files by which the kinds of columns are decided. If a later row
 # contradicts, they are decided by all rows.
 HEAD = 1 << 16
+# Seconds between two looks at how far a query is.
+PAUSE = 0.2
 COPY = "(format parquet, compression snappy, row_group_size 131072)"
 # Numbers of these types are read as floats, since scikit-learn has no such types.
 AS_FLOAT = ("DECIMAL", "HUGEINT", "UHUGEINT")
@@ -91,8 +94,11 @@ class Staged:
 
 
 @contextmanager
-def connected(folder: Path, database: Path | None = None) -> Iterator[Any]:
-    """Connect to DuckDB: in memory, spilling to a folder, with a database of the user's open."""
+def connected(folder: Path, database: Path | None = None, progress: bool = False) -> Iterator[Any]:
+    """Connect to DuckDB: in memory, spilling to a folder, with a database of the user's open.
+
+    With `progress`, a bar shows on a terminal how far the current query is.
+    """
     config: dict[str, Any] = {
         "memory_limit": "2GB",
         "temp_directory": str(folder / "spill"),
@@ -101,13 +107,16 @@ def connected(folder: Path, database: Path | None = None) -> Iterator[Any]:
     }
     connection = duckdb.connect(config=config)
     try:
-        connection.execute("set enable_progress_bar = false")
+        connection.execute("set enable_progress_bar_print = false")
         if database is not None:
             connection.execute(f"attach {quoted(database)} as given (read_only)")
             connection.execute("use given")
-        yield connection
-    except duckdb.InterruptException:
-        raise KeyboardInterrupt from None
+        with _watched(connection, progress):
+            yield connection
+    except RuntimeError as error:  # what DuckDB makes of Ctrl-C
+        if "interrupted" in str(error):
+            raise KeyboardInterrupt from None
+        raise
     except duckdb.OutOfMemoryException:
         raise DataError("the input does not fit into memory; leave out columns.") from None
     except duckdb.Error as error:
@@ -116,6 +125,28 @@ def connected(folder: Path, database: Path | None = None) -> Iterator[Any]:
         raise DataError(_sentence(error)) from None
     finally:
         connection.close()
+
+
+@contextmanager
+def _watched(connection: Any, shown: bool) -> Iterator[None]:
+    """Draw how far queries are, in per cent."""
+    connection.execute(f"set enable_progress_bar = {shown}")
+    hidden = None if shown else True  # None: hidden unless there is a terminal
+    with tqdm(total=100, desc="reading", unit="%", leave=False, disable=hidden) as bar:
+        ended = Event()
+
+        def watch() -> None:
+            while not bar.disable and not ended.wait(PAUSE):
+                bar.n = max(round(connection.query_progress()), 0)
+                bar.refresh()
+
+        thread = Thread(target=watch)
+        thread.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            thread.join()
 
 
 def _sentence(error: Exception) -> str:
