@@ -78,7 +78,7 @@ class Bomb:
         (b"", "is empty"),
         (b" \n \n", "is empty"),
         (b"a,b\n", "no rows under them"),
-        (b"a,b\n1,2\n3,4,5\n", "Line 3 of this file has 3 values where there are 2 columns"),
+        (b"a,b\n1,2\n3,4,5\n", "Line 3 of this file has more values than the 2 columns"),
         (b'a,b\n"1,2\n3,4\n', "quote"),
         (b"\x89PNG\r\n\x1a\n....", "a picture"),
         (b"PK\x03\x04....", "Excel"),

@@ -377,8 +377,26 @@ def test_inputs_that_are_not_clear_get_a_sentence(table, tmp_path, capsys):
     with duckdb.connect(str(tmp_path / "two.duckdb")) as connection:
         connection.execute("create table a (x int); create table b (x int)")
     said = refused(capsys, tmp_path / "two.duckdb", *words)
-    assert "two.duckdb holds 2 tables ('a', 'b'). Choose one with --sql" in said
+    assert "two.duckdb holds 2 tables: a, b. Choose one with --sql" in said
     assert "there is no file or folder" in refused(capsys, tmp_path / "*.json", *words)
+
+
+def test_many_levels_and_empty_columns_are_no_trouble(tmp_path, capsys):
+    lines = [f"{i},c{i % 8},," for i in range(60)]
+    (tmp_path / "in.csv").write_text("age,city,note,\n" + "\n".join(lines))
+    assert explain(tmp_path / "in.csv", "-o", tmp_path / "o.parquet", "--k", 2) == 0
+    assert "not used, as they have no values: 'note', 'column 4'" in capsys.readouterr().err
+    found = pq.read_table(tmp_path / "o.parquet")
+    assert found.column_names[:4] == ["age", "city", "note", "column 4"]
+
+
+def test_outputs_that_cannot_be_written_are_refused_at_once(table, tmp_path, capsys):
+    said = refused(capsys, table, "-o", tmp_path / "o.xlsx")
+    assert "answers are written as .parquet, .csv or .tsv" in said
+    nested = pa.table({"a": [1.0, 2.0, 3.0], "b": [[1], [2], [3]]})
+    pq.write_table(nested, tmp_path / "in.parquet")
+    said = refused(capsys, tmp_path / "in.parquet", "-o", tmp_path / "o.csv", "--k", 2)
+    assert "'b' holds lists or records, which CSV cannot" in said
 
 
 def test_a_query_whose_rows_changed_is_another_input(table, tmp_path, capsys):
@@ -449,13 +467,13 @@ def test_bad_rows_are_left_out_and_listed_with_their_lines(table, tmp_path, caps
         listed = list(csv.DictReader(file))
     # Line 9 is two lines long, so all that follows comes a line later.
     assert {bad["place"]: bad["why"].split()[0] for bad in listed} == {
-        "line 5": "age", "line 7": "3", "line 9": "5", "line 13": "age", "line 31": "income",
+        "line 5": "age", "line 7": "3", "line 9": "more", "line 13": "age", "line 31": "income",
     }  # fmt: skip
     assert (
         pacsv.read_csv(output, parse_options=pacsv.ParseOptions(newlines_in_values=True)).num_rows
         == 84
     )
-    assert "5 rows could not be read" in capsys.readouterr().out
+    assert "5 rows were left out" in capsys.readouterr().out
 
 
 def test_missing_values_are_dropped_or_filled_in(table, tmp_path, capsys):

@@ -12,6 +12,7 @@ import pytest
 
 from voicecf.errors import DataError
 from voicecf.files import open_source
+from voicecf.files.badrows import BadRowError
 from voicecf.files.staging import connected
 
 
@@ -56,6 +57,19 @@ READ = {
         b"price;code\n47.10;42,5\n3.99;A-7\n1.00;x\n",
         {"price": [47.1, 3.99, 1.0], "code": ["42,5", "A-7", "x"]},
     ),
+    "points between thousands, beside decimal commas": (
+        b"n;m;p\n1.100;2.5;1,00\n2.101;5;11,01\n5;1.25;3,5\n",
+        {"n": [1100, 2101, 5], "m": [2.5, 5.0, 1.25], "p": [1.0, 11.01, 3.5]},
+    ),
+    "three decimals after a comma": (
+        b"kg\tx\n0,100\t0\n0,103\t10\n",
+        {"kg": [0.1, 0.103], "x": [0, 10]},
+    ),
+    "underscores are no numbers": (
+        b"a,b\n2024_1,1\n2024_2,2\n",
+        {"a": ["2024_1", "2024_2"], "b": [1, 2]},
+    ),
+    "blanks around names": (b"a , b\n1, 2\n", {"a": [1], "b": [2]}),
     "dates stay text": (b"d;n\n03.04.2019;1\n", {"d": ["03.04.2019"], "n": [1]}),
     "codes, keys and phone numbers stay text": (
         b"zip,key,phone\n00713,12345678901234567890,+491701234567\n10115,2,+493012345678\n",
@@ -97,7 +111,7 @@ def test_files_as_people_have_them_are_read_right(tmp_path, case):
 
 REFUSED = {
     "too few values": (b"a,b,c\n1,2,3\n4,5\n", "line 3", "2 values where there are 3 columns"),
-    "too many values": (b"a,b\n1,2\n3,4,5\n6,7\n", "line 3", "3 values where there are 2 columns"),
+    "too many values": (b"a,b\n1,2\n3,4,5\n6,7\n", "line 3", "more values than the 2 columns"),
     "an open quote": (b'a,b\n1,2\n"3,4\n5,6\n', "line 3", "a quote is opened and never closed"),
 }
 
@@ -163,6 +177,42 @@ def test_names_of_files_are_no_patterns(tmp_path, name):
     (tmp_path / "a1.csv").write_text("other\n1\n")
     (tmp_path / "aXb.csv").write_text("other\n1\n")
     assert columns(tmp_path / name, b"a,b\n1,2\n") == {"a": [1], "b": [2]}
+
+
+def test_files_of_a_folder_may_be_laid_out_in_different_ways(tmp_path):
+    rows = [b"a,b\n1,x\n2,y\n", b"A title\r\n\r\na;b\r\n3;z\r\n", b"\n\na,b\n4,w\n5\n"]
+    (tmp_path / "in").mkdir()
+    for i, content in enumerate(rows):
+        (tmp_path / "in" / f"{i}.csv").write_bytes(content)
+    found = open_source(tmp_path / "in").table()
+    assert pa.concat_tables(found).to_pydict() == {"a": [1, 2, 3, 4], "b": ["x", "y", "z", "w"]}
+    assert [found.bad_row(i, "").place for i in range(4)] == [
+        "line 2",
+        "line 3",
+        "line 4",
+        "line 4",
+    ]
+    assert [str(bad) for bad in found.rejected] == [
+        "2.csv, line 5: 1 values where there are 2 columns"
+    ]
+
+
+def test_bad_values_are_never_hidden(tmp_path):
+    content = "a,b{VALUE}\n" + "1,2\n" * 30 + "3,oops\n"
+    found = table(tmp_path / "in.csv", content)
+    with pytest.raises(
+        BadRowError, match=r"line 32: b\{VALUE\} is 'oops', which is no whole number"
+    ):
+        found.to_pandas()
+    assert found.to_pandas(blank=True)["b{VALUE}"].isna().sum() == 1
+    with pytest.raises(BadRowError, match="line 3: 1 values"):
+        table(tmp_path / "in.csv", b"a,b\n1,2\n3\n").to_pandas(blank=True)
+
+
+def test_a_damaged_gzip_file_is_refused(tmp_path):
+    for content in (b"a,b\n1,2\n", gzip.compress(b"a,b\n1,2\n")[:15]):
+        with pytest.raises(DataError, match="is no gzip file, or damaged"):
+            table(tmp_path / "in.csv.gz", content)
 
 
 def test_an_interrupted_query_is_ctrl_c(tmp_path):

@@ -99,7 +99,7 @@ def read_table(content: bytes, name: str) -> Table:
         path = Path(folder) / f"file{kind}"
         path.write_bytes(content)
         frame, notes = _read(path)
-    source = f"open_source({name!r}).table().to_pandas()"
+    source = f"open_source({name!r}).table().to_pandas(blank=True)"
     filled = [i for i in range(frame.shape[1]) if not _is_empty(frame, i)]
     if len(filled) < frame.shape[1]:
         source += f".iloc[:, {filled}]"
@@ -126,7 +126,7 @@ def _read(path: Path) -> tuple[pd.DataFrame, list[str]]:
     notes = [f"{opening(note)}." for note in table.notes]
     if wrong:
         notes.append(f"{counted(wrong, 'value')} in columns of numbers are none, and left blank.")
-    return table.to_pandas(), notes
+    return table.to_pandas(blank=True), notes
 
 
 def _sentence(text: str, path: Path) -> str:

@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from voicecf.cli.options import number, read_options
-from voicecf.errors import OptionError, VoiceError
+from voicecf.errors import OptionError, VoiceError, listed
 from voicecf.rules.rules import Rules
 
 if TYPE_CHECKING:
@@ -339,16 +339,18 @@ class Job:
         if self.model is not None:
             return self.model
         options = self.options
+        empty = [name for name in table.empty if table.n_rows and name not in options["ignore"]]
         choice = fitting.Choice(
             options["k"], options["weights"], options["scale"], options["missing"],
-            tuple(options["ignore"]), tuple(options["category"]), options["seed"],
+            (*options["ignore"], *empty), tuple(options["category"]), options["seed"],
             self._voice_options(),
         )  # fmt: skip
         columns = fitting.Columns.of(table.schema, choice)
         rows = fitting.Selected(table, columns, options["missing"], options["bad_rows"])
         doubts = fitting.doubts(table, columns, choice)
         if not self.chosen.quiet:
-            for note in (*table.notes, *columns.notes, *doubts):
+            unused = [f"not used, as they have no values: {listed(empty)}"] if empty else []
+            for note in (*table.notes, *unused, *columns.notes, *doubts):
                 _note(note)
         return fitting.fitted(fitting.unfitted(columns, choice), rows, not self.chosen.quiet)
 

@@ -140,7 +140,8 @@ def unfitted(columns: Columns, choice: Choice) -> VoICE:
     transformers: list[Any] = [("text", OneHotEncoder(), columns.categories)]
     if columns.numbers:
         transformers.insert(0, ("numbers", _one_step(steps), columns.numbers))
-    return VoICE(make_pipeline(ColumnTransformer(transformers), model), **options)
+    columns_step = ColumnTransformer(transformers, sparse_threshold=0)
+    return VoICE(make_pipeline(columns_step, model), **options)
 
 
 def _one_step(steps: list[Any]) -> Any:

@@ -8,12 +8,14 @@ from typing import Any
 
 from voicecf.files.text import quoted
 
-__all__ = ["Deciding", "Kind"]
+__all__ = ["PLACE", "Deciding", "Kind"]
 
 # What stands for no value in a column of numbers: nothing, or one of these.
 GAP = r"\s*(#?N/A|n/a|NA|NaN|nan|NULL|null|None|-|\?)?\s*"
 # Share of numbers that makes a column one of numbers with bad rows, rather than one of text.
 MOSTLY = 0.95
+# Where a value goes in a sentence.
+PLACE = "\0"
 # Digits that are no number: codes such as 00713, phone numbers, and keys too long for 64 bits.
 CODE = r"[+-]?0[\dxX][^.,]*|[+-]?\d{19,}|\+\d{7,}"
 
@@ -42,18 +44,20 @@ class Mark:
 
     def fits(self, c: str) -> str:
         """Return SQL that tells whether a text is written like this, for a column of numbers."""
-        return f"regexp_full_match({c}, {quoted(self.pattern)})" if self.pattern else "true"
+        if self.pattern:
+            return f"regexp_full_match({c}, {quoted(self.pattern)})"
+        return f"not contains({c}, '_')"  # DuckDB takes 2024_1 for a number
 
 
 POINT = Mark("{c}")
 COMMA = Mark(
     "replace(replace({c}, '.', ''), ',', '.')",
-    r"\s*[+-]?(\d{1,3}(\.\d{3})+|\d+)(,\d+)?\s*",
+    r"\s*[+-]?([1-9]\d{0,2}(\.\d{3})+|\d+)(,\d+)?\s*",
     "has decimal commas",
 )
 THOUSANDS = Mark(
     "replace({c}, ',', '')",
-    r"\s*[+-]?(\d{1,3}(,\d{3})+|\d+)(\.\d*)?\s*",
+    r"\s*[+-]?([1-9]\d{0,2}(,\d{3})+|\d+)(\.\d*)?\s*",
     "has commas between thousands",
 )
 
@@ -74,15 +78,14 @@ class Kind:
         """Return SQL that tells values that are neither of this kind nor gaps."""
         assert self.mark is not None
         tests = [f"{number} is null and {c} is not null and not {is_gap(c)}"]
-        if self.mark.pattern:
-            tests.append(f"{number} is not null and not {self.mark.fits(c)}")
+        tests.append(f"{number} is not null and not {self.mark.fits(c)}")
         if self.whole:  # DuckDB rounds 1.5 to a whole number
             tests.append(f"try_cast({self.mark.plain_text(c)} as double) != {number}")
         return " or ".join(f"({test})" for test in tests)
 
     def why(self, name: str) -> str:
-        """Say what is wrong with a value of another kind, which goes in the place of VALUE."""
-        return f"{name} is VALUE, which is no {'whole ' if self.whole else ''}number"
+        """Say what is wrong with a value of another kind, which goes in the place of `PLACE`."""
+        return f"{name} is {PLACE}, which is no {'whole ' if self.whole else ''}number"
 
 
 def is_gap(c: str) -> str:
@@ -134,19 +137,31 @@ class Deciding:
     def kinds(self, rows: str) -> tuple[list[Kind], bool]:
         """Decide by some rows, given as SQL; tell also whether every column has a value there."""
         counts = self._counts(rows, self.first)
-        others: dict[Mark, list[Counts]] = {}
-        kinds: list[Kind] = []
-        for i, said in enumerate(self.said):
-            if said == "text":
-                kinds.append(Kind())
-                continue
-            kind = counts[i].kind(self.first, said)
-            if kind is None and counts[i].commas:
-                others = others or {mark: self._counts(rows, mark) for mark in self.others}
-                found = [others[mark][i].kind(mark, said) for mark in self.others]
-                kind = next((kind for kind in found if kind is not None), None)
-            kinds.append(kind or (Kind() if said is None else Kind(POINT, said == "int64")))
-        return kinds, all(c.values for s, c in zip(self.said, counts, strict=True) if s is None)
+        self.empty = [i for i, count in enumerate(counts) if not count.values]
+        kinds = [
+            Kind() if said == "text" else counts[i].kind(self.first, said)
+            for i, said in enumerate(self.said)
+        ]
+        unclear = [i for i, kind in enumerate(kinds) if kind is None and counts[i].commas]
+        others = {mark: self._counts(rows, mark) for mark in self.others if unclear}
+        for i in unclear:
+            found = [others[mark][i].kind(mark, self.said[i]) for mark in others]
+            kinds[i] = next((kind for kind in found if kind is not None), None)
+        if any(kind is not None and kind.mark is COMMA for kind in kinds):
+            for i in range(len(kinds)):
+                kinds[i] = self._with_points(kinds[i], others.get(COMMA, counts)[i], self.said[i])
+        known = [
+            kind or (Kind() if said is None else Kind(POINT, said == "int64"))
+            for kind, said in zip(kinds, self.said, strict=True)
+        ]
+        return known, all(self.said[i] is not None for i in self.empty)
+
+    def _with_points(self, kind: Kind | None, counts: Counts, said: str | None) -> Kind | None:
+        """Read 1.100 as 1100, in a file that has decimal commas, if all numbers can be read so."""
+        fraction = kind is not None and kind.mark is POINT and not kind.whole
+        if fraction and counts.numbers == counts.values == counts.wholes:
+            return counts.kind(COMMA, said)
+        return kind
 
     def _counts(self, rows: str, mark: Mark) -> list[Counts]:
         """Count the values of all columns, turned into one long column, whatever their number."""

@@ -12,9 +12,11 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+import pyarrow as pa
 from tqdm.auto import tqdm
 
 from voicecf.errors import DataError, known_option
+from voicecf.errors import listed as listed_names
 from voicecf.files.ahead import ahead, in_order
 from voicecf.files.badrows import BadRowError, listing, unusable
 from voicecf.files.entry import Answering
@@ -37,6 +39,8 @@ __all__ = ["Work", "explain_files"]
 PART, SEARCHED = 1 << 17, 1 << 13
 # Parts that are answered at once, since not all of that is done by several threads by itself.
 AT_ONCE = 2
+# Ends of names that promise another kind of file.
+OTHERS = (".xlsx", ".xls", ".json", ".jsonl", ".feather", ".arrow", ".duckdb", ".db", ".gz", ".txt")
 # What a work folder holds, up to the first point of a name.
 OURS = (
     "manifest", "explainer", "input", "spill", "parts", "result", "bad", "finished", "replaced", "",
@@ -126,6 +130,10 @@ class Work:
         """Name the files."""
         output = self.request.output
         check_apart(self.request.source, output)
+        if output.suffix.lower() in OTHERS:
+            raise OutputError(
+                f"{output.name}: answers are written as .parquet, .csv or .tsv, or into a folder."
+            )
         self.folder = output.with_name(output.name + ".partial")
         self.told = output.with_name(output.name + ".manifest.json")
         self.bad = output.with_name(output.name + ".bad.csv")
@@ -141,10 +149,27 @@ class Work:
                     table = self.request.source.table(self.folder, self.progress)
                 if table.rejected and self.request.bad_rows == "stop":
                     raise BadRowError(table.rejected[0])
+                self._check_types(table)
                 self.voice = self._explainer(manifest, lambda: make(table))
                 finished = self._answered(self.voice, table, manifest)
             self._hand_over()
         return Tally(**finished["summary"])
+
+    def _check_types(self, table: Table) -> None:
+        """Refuse types that the output cannot hold, before anything takes long."""
+        nested = [field.name for field in table.schema if pa.types.is_nested(field.type)]
+        if nested and self._form()[0] != "parquet":
+            raise OutputError(
+                f"{listed_names(nested)} holds lists or records, which CSV cannot; write .parquet."
+            )
+
+    def _form(self) -> tuple[str, bool]:
+        """Return the format of the output, and whether it is a folder."""
+        form = self.request.options.get("format")
+        kind = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".tsv": "tsv"}.get(
+            self.request.output.suffix.lower()
+        )
+        return kind or form or "parquet", kind is None
 
     def _finished(self, manifest: dict[str, Any]) -> dict[str, Any] | None:
         """Return what an earlier run that came to its end says; refuse to harm other outputs."""
@@ -268,14 +293,11 @@ class Work:
 
     def _writer(self, answering: Answering) -> Writer:
         """Begin to write the result, in place of one that was not completed."""
-        output, form = self.request.output, self.request.options.get("format")
-        kind = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".tsv": "tsv"}.get(
-            output.suffix.lower()
-        )
+        kind, several = self._form()
         path = self.folder / "result"
         if path.is_dir():
             shutil.rmtree(path)
-        return Writer(path, answering.schema, kind or form or "parquet", several=kind is None)
+        return Writer(path, answering.schema, kind, several)
 
     def _finish(self, manifest: dict[str, Any], result: Path, tally: Tally) -> dict[str, Any]:
         """Put down that the result is complete."""

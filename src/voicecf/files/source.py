@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory, mkdtemp
 from typing import Any
 from weakref import finalize
 
-from voicecf.errors import DataError, OptionError, listed
+from voicecf.errors import DataError, OptionError
 from voicecf.files.badrows import Place
 from voicecf.files.staging import Reading, Staged, connected, lines_of, stage_csv, stage_query
 from voicecf.files.table import Table
@@ -107,7 +107,7 @@ class Source:
         A file that is there already, from a run that was interrupted, is used again. With
         `progress`, a bar shows how far it is, on a terminal.
         """
-        if self.kind == "parquet" and not any("=" in str(file.parent) for file in self.files):
+        if self.kind == "parquet" and not self._is_partitioned():
             return Table.of(self.files)
         if folder is not None:
             return self._staged(folder, progress)
@@ -115,6 +115,11 @@ class Source:
         table = self._staged(temporary, progress)
         finalize(table, rmtree, temporary, ignore_errors=True)
         return table
+
+    def _is_partitioned(self) -> bool:
+        """Tell whether folders within the given one name a column: year=2024."""
+        within = [file.relative_to(self.folder).parent for file in self.files if self.folder]
+        return any("=" in str(path) for path in within)
 
     def _staged(self, folder: Path, progress: bool) -> Table:
         path = folder / "input.parquet"
@@ -154,14 +159,22 @@ class Source:
 
 
 def _only_table(connection: Any, file: Path) -> str:
-    tables = [name for (name,) in connection.execute("show tables").fetchall()]
+    found = connection.execute(
+        "select table_schema, table_name from information_schema.tables "
+        "where table_catalog = 'given' order by all"
+    ).fetchall()
+    tables = [".".join(_identifier(part) for part in name if part != "main") for name in found]
     if len(tables) != 1:
         example = (
-            f' Choose one with --sql, such as --sql "select * from {tables[0]}".' if tables else ""
+            f" Choose one with --sql, such as --sql 'select * from {tables[0]}'." if tables else ""
         )
-        raise DataError(f"{file.name} holds {len(tables)} tables ({listed(tables)}).{example}")
-    name = tables[0].replace('"', '""')
-    return f'"{name}"'
+        raise DataError(f"{file.name} holds {len(tables)} tables: {', '.join(tables)}.{example}")
+    return tables[0]
+
+
+def _identifier(name: str) -> str:
+    """Return a name as SQL has it."""
+    return name if name.isidentifier() else '"' + name.replace('"', '""') + '"'
 
 
 def _files(given: Any) -> tuple[list[Path], str]:

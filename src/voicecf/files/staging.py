@@ -69,9 +69,11 @@ class Staged:
     rejected : list of BadRow
         Lines that are no rows.
     whys : list of str
-        For each column, what is wrong with a VALUE that is not of its kind.
+        For each column, what is wrong with a value that is not of its kind.
     encoding : str or None
         Of CSV files, if it was found out.
+    empty : list of str
+        Columns without any value.
     """
 
     names: list[str]
@@ -79,6 +81,7 @@ class Staged:
     rejected: list[BadRow]
     whys: list[str]
     encoding: str | None = None
+    empty: list[str] = field(default_factory=list)
 
     def save(self, folder: Path) -> None:
         """Put it down beside the Parquet file: from then on the table is known to be whole."""
@@ -162,7 +165,7 @@ def _sentence(error: Exception) -> str:
 
 def stage_query(connection: Any, sql: str, output: Path) -> Staged:
     """Write the rows of a query."""
-    rows = f"({sql.strip().rstrip(';')})"
+    rows = f"({sql}\n)"  # the query may end in a comment
     described = connection.execute(f"describe select * from {rows}").fetchall()
     columns = [f"#{i}" for i in range(1, len(described) + 1)]
     values = []
@@ -195,7 +198,9 @@ def stage_csv(connection: Any, csv: CsvText, reading: Reading, output: Path) -> 
         if kind.mark is not None and kind.mark.note
     ]
     whys = [kind.why(name) for name, kind in zip(csv.names, kinds, strict=True)]
-    return Staged(csv.names, [*csv.notes(), *notes], csv.rejected(errors), whys, csv.encodings[0])
+    empty = [csv.names[i] for i in deciding.empty]
+    used = csv.encodings[0] if len(set(csv.encodings)) == 1 else None
+    return Staged(csv.names, [*csv.notes(), *notes], csv.rejected(errors), whys, used, empty)
 
 
 def _stage(connection: Any, csv: CsvText, kinds: list[Kind], output: Path) -> bool:
@@ -224,7 +229,7 @@ def _rejects(connection: Any) -> list[tuple[str, int, str, str]]:
     with suppress(duckdb.CatalogException):
         return connection.execute(  # type: ignore[no-any-return]
             "select file_path, line_byte_position, error_type, error_message from reject_errors "
-            "join reject_scans using (scan_id, file_id) order by file_id, line"
+            "join reject_scans using (scan_id, file_id) order by scan_id, file_id, line"
         ).fetchall()
     return []
 

@@ -12,7 +12,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from voicecf.errors import ColumnError, DataError, listed
-from voicecf.files.badrows import BadRow, Place
+from voicecf.files.badrows import BadRow, BadRowError, Place
+from voicecf.files.kinds import PLACE
 from voicecf.files.staging import Staged
 
 __all__ = ["Chunk", "Table"]
@@ -70,6 +71,8 @@ class Table:
         What was understood beyond what the input says.
     rejected : list of BadRow
         Lines of the input that are no rows.
+    empty : list of str
+        Columns of CSV files without any value.
     """
 
     files: list[Path]
@@ -80,6 +83,7 @@ class Table:
     whys: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     rejected: list[BadRow] = field(default_factory=list)
+    empty: list[str] = field(default_factory=list)
 
     @classmethod
     def of(cls, files: list[Path]) -> Table:
@@ -98,7 +102,7 @@ class Table:
         stored = head.schema_arrow
         schema = pa.schema([(name, stored.field(i).type) for i, name in enumerate(known.names)])
         counts = [head.metadata.num_rows]
-        facts = known.whys, known.notes, known.rejected
+        facts = known.whys, known.notes, known.rejected, known.empty
         return cls([path], schema, counts, place_of, stored.names, *facts)
 
     @property
@@ -110,9 +114,25 @@ class Table:
         """Read the rows as tables."""
         return (chunk.table for chunk in self.parts(READ))
 
-    def to_pandas(self) -> Any:
-        """Return all rows as a DataFrame of pandas."""
-        return pa.concat_tables([self.schema.empty_table(), *self]).to_pandas(ignore_metadata=True)
+    def to_pandas(self, *, blank: bool = False) -> Any:
+        """Return all rows as a DataFrame of pandas.
+
+        Parameters
+        ----------
+        blank : bool
+            Whether values that are not of the kind of their column are left blank. By default they
+            raise, as lines that are no rows always do.
+        """
+        tables = [self.schema.empty_table()]
+        bad = self.rejected[:1]
+        for chunk in self.parts(READ):
+            tables.append(chunk.table)
+            if chunk.wrong and not (blank or bad):
+                row = min(chunk.wrong)
+                bad = [self.bad_row(chunk.first + row, chunk.wrong[row])]
+        if bad:
+            raise BadRowError(bad[0])
+        return pa.concat_tables(tables).to_pandas(ignore_metadata=True)
 
     def parts(self, size: int, start: int = 0) -> Iterator[Chunk]:
         """Read the rows from number `start` on, `size` at a time, however the files divide them."""
@@ -145,7 +165,7 @@ class Table:
         """
         place = self.place_of(row)
         if isinstance(why, int):
-            why = self.whys[why].replace("VALUE", repr(place.texts[why][:SHOWN]))
+            why = self.whys[why].replace(PLACE, repr(place.texts[why][:SHOWN]))
         return BadRow(row, place.file, place.place, why)
 
     def _tables(self, start: int) -> Iterator[pa.Table]:

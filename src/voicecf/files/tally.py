@@ -108,7 +108,7 @@ class Tally:
         """Say it in a few lines."""
         lines = [f"{self.rows:,} rows, {self.answers:,} answers: {self._told_outcomes()}"]
         if self.bad:
-            lines.append(f"{self.bad:,} rows could not be read and were left out")
+            lines.append(f"{self.bad:,} rows were left out")
         if self.answers:
             lines.append(f"feasible: {self.feasible / self.answers:.1%}")
         if self.median_cost is not None:

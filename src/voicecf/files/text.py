@@ -145,10 +145,13 @@ def opened(file: Path, encoding: str) -> Any:
 
 def encoding_of(file: Path, chosen: str | None) -> str:
     """Return the encoding that a file says or seems to have."""
+    try:
+        with (gzip.open if file.suffix == ".gz" else open)(file, "rb") as raw:
+            head = raw.read(LOOKED_AT)
+    except (EOFError, gzip.BadGzipFile):
+        raise DataError(f"{file.name} is no gzip file, or damaged; unpack it.") from None
     if chosen is not None:
         return chosen
-    with (gzip.open if file.suffix == ".gz" else open)(file, "rb") as raw:
-        head = raw.read(LOOKED_AT)
     if head.startswith((b"\xff\xfe", b"\xfe\xff")):
         return "utf-16"
     if head.startswith(BOM):  # DuckDB does not see a quote behind it
@@ -179,16 +182,21 @@ class CsvText:
     ) -> None:
         if delimiter is not None and len(delimiter) != 1:
             raise OptionError(f"--delimiter {delimiter!r} must be one character.")
-        self.files, self.folder, self.chosen = files, folder, encoding
+        self.files, self.folder, self.chosen, self.delimiter = files, folder, encoding, delimiter
         self.encodings = [encoding_of(file, encoding) for file in files]
-        try:
-            self.dialect = Dialect.of(files[0], self.encodings[0], delimiter)
-            for file, used in zip(files[1:], self.encodings[1:], strict=True):
-                other = Dialect.of(file, used, self.dialect.delimiter)
-                _check_header(other.names, self.dialect.names, file, files[0])
-        except UnicodeError:
-            raise DataError(_wrong_encoding(files, self.encodings)) from None
+        self.dialects: list[Dialect] = []
+        for file, used in zip(files, self.encodings, strict=True):
+            try:
+                self.dialects.append(Dialect.of(file, used, delimiter))
+            except UnicodeError:
+                raise DataError(_wrong_encoding([file], [used])) from None
+            _check_header(self.dialects[-1].names, self.dialect.names, file, files[0])
         self.names = list(_unique(self.dialect.names))
+
+    @property
+    def dialect(self) -> Dialect:
+        """How the first file is laid out; others may have other delimiters or ends of lines."""
+        return self.dialects[0]
 
     @cached_property
     def paths(self) -> list[Path]:
@@ -216,7 +224,7 @@ class CsvText:
         """Return the same files, read as Western European text; raise if the user chose another."""
         if self.chosen is not None or WESTERN in self.encodings:
             raise DataError(_wrong_encoding(self.files, self.encodings))
-        return CsvText(self.files, self.folder, self.dialect.delimiter, WESTERN)
+        return CsvText(self.files, self.folder, self.delimiter, WESTERN)
 
     def notes(self) -> Iterator[str]:
         """Tell what was understood beyond what the files say."""
@@ -227,30 +235,31 @@ class CsvText:
             yield f"{self.dialect.skip} lines above the header were left out"
         if not self.dialect.header:
             yield "the first line holds numbers, not names: the columns were numbered"
-        elif self.names != self.dialect.names:
+        elif self.names != [name.strip() for name in self.dialect.names]:
             yield "some columns have no name, or that of another one: they got a number"
 
     def sql(self) -> str:
         """Return SQL that reads the rows; DuckDB puts lines that are none into a table."""
         columns = ", ".join(f"c{i}: 'VARCHAR'" for i in range(len(self.names)))
         filled = " or ".join(f"c{i} is not null" for i in range(len(self.names)))
-        layout = self.dialect
-        return (
-            f"(select * from read_csv({listed_files(self.paths)}, columns={{{columns}}}, "
+        files = [
+            f"select * from read_csv({quoted(escape(str(path)))}, columns={{{columns}}}, "
             f"delim={quoted(layout.delimiter)}, quote='\"', escape='\"', "
             f"new_line={layout.newline!r}, header={layout.header}, skip={layout.skip}, "
-            f"auto_detect=false, allow_quoted_nulls=false, store_rejects=true) where {filled})"
-        )
+            f"auto_detect=false, allow_quoted_nulls=false, store_rejects=true) where {filled}"
+            for path, layout in zip(self.paths, self.dialects, strict=True)
+        ]
+        return f"({' union all '.join(files)})"
 
     def places(self, rejected: set[tuple[str, str]]) -> Iterator[Place]:
         """Read the files again, and yield the line of every row; `rejected` lines are none."""
-        for file, encoding in zip(self.files, self.encodings, strict=True):
+        for file, encoding, layout in zip(self.files, self.encodings, self.dialects, strict=True):
             with opened(file, encoding) as text:
-                reader = csv.reader(text, delimiter=self.dialect.delimiter)
-                end, header = 0, self.dialect.header
+                reader = csv.reader(text, delimiter=layout.delimiter)
+                end, header = 0, layout.header
                 for record in reader:
                     line, end = end + 1, reader.line_num
-                    if line <= self.dialect.skip or not any(record):
+                    if line <= layout.skip or not any(record):
                         continue
                     if header:
                         header = False
@@ -260,29 +269,31 @@ class CsvText:
     def rejected(self, errors: list[tuple[str, int, str, str]]) -> list[BadRow]:
         """Return the lines that DuckDB rejected; an error is a path, position, kind and text."""
         found: dict[tuple[str, int], BadRow] = {}
-        for file, path in zip(self.files, map(str, self.paths), strict=True):
-            here = sorted(error[1:] for error in errors if error[0] == path)
-            lines = self._lines(Path(path), [at for at, *_ in here])
+        for file, path, layout in zip(self.files, self.paths, self.dialects, strict=True):
+            here = sorted(error[1:] for error in errors if error[0] == str(path))
+            lines = _lines(path, layout.newline, [at for at, *_ in here])
             for (_, *told), line in zip(here, lines, strict=True):
                 place = file.name, line
                 found.setdefault(place, BadRow(None, file.name, f"line {line}", _why(*told)))
         return list(found.values())
 
-    def _lines(self, path: Path, positions: list[int]) -> Iterator[int]:
-        """Yield the line of ascending positions: DuckDB counts records, which may be longer."""
-        line, at = 1, 0
-        newline = self.dialect.newline[-1].encode()
-        with (gzip.open if path.suffix == ".gz" else open)(path, "rb") as file:
-            for position in positions:
-                while at < position and (block := file.read(min(position - at, 1 << 22))):
-                    line, at = line + block.count(newline), at + len(block)
-                yield line
+
+def _lines(path: Path, newline: str, positions: list[int]) -> Iterator[int]:
+    """Yield the line of ascending positions: DuckDB counts records, which may be longer."""
+    line, at = 1, 0
+    with (gzip.open if path.suffix == ".gz" else open)(path, "rb") as file:
+        for position in positions:
+            while at < position and (block := file.read(min(position - at, 1 << 22))):
+                line, at = line + block.count(newline[-1].encode()), at + len(block)
+            yield line
 
 
 def _why(kind: str, text: str) -> str:
-    if kind in ("MISSING COLUMNS", "TOO MANY COLUMNS"):
-        expected, _, found = text.removeprefix("Expected Number of Columns: ").partition(" Found: ")
+    expected, _, found = text.removeprefix("Expected Number of Columns: ").partition(" Found: ")
+    if kind == "MISSING COLUMNS":
         return f"{found} values where there are {expected} columns"
+    if kind == "TOO MANY COLUMNS":
+        return f"more values than the {expected} columns"
     if kind == "UNQUOTED VALUE":
         return "a quote is opened and never closed, or something follows a closing quote"
     return text.splitlines()[0].rstrip(".")

@@ -70,6 +70,8 @@ def save(fitted: Any, path: Any) -> None:
     target = Path(os.fsdecode(path))
     if target.exists() and not target.is_file():
         raise SavingError(f"{str(target)!r} is a folder or a device; give the path of a file.")
+    if not target.absolute().parent.is_dir():
+        raise SavingError(f"there is no folder {str(target.parent)!r}; create it first.")
     versions = {"voicecf": version("voicecf"), "scikit-learn": sklearn.__version__}
     head = {"format": FORMAT, "version": VERSION, **versions}
     content = BytesIO()

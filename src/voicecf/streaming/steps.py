@@ -11,6 +11,7 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
 from sklearn.exceptions import NotFittedError
@@ -68,7 +69,8 @@ def _is_estimator(step: Any) -> bool:
 
 def _transformed(step: Any, block: Any) -> Any:
     try:
-        return step.transform(block)
+        made = step.transform(block)
+        return made.toarray() if sparse.issparse(made) else made
     except ValueError as error:
         raise DataError(f"{type(step).__name__} does not take these rows: {error}") from error
 
