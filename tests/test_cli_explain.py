@@ -349,7 +349,7 @@ def test_whatever_duckdb_reads_gives_the_same_answers(table, tmp_path, kind):
         with duckdb.connect(str(words[0])) as connection:
             connection.execute("create table people as select * from data")
     elif kind == "query":
-        words = ["--sql", f"select * from '{table}' where age > 0;"]
+        words = ["--sql", f"select * from '{table}' where age > 0 -- all of them"]
     elif kind == "pattern":
         for i in range(3):
             written(tmp_path / f"part-{i}.csv", people()[30 * i : 30 * (i + 1)])
@@ -400,7 +400,7 @@ def test_outputs_that_cannot_be_written_are_refused_at_once(table, tmp_path, cap
 
 
 def test_a_query_whose_rows_changed_is_another_input(table, tmp_path, capsys):
-    words = ["--sql", f"select * from '{table}'", "-o", tmp_path / "o.csv", "--ignore", "id"]
+    words = ["--sql", f"select * from '{table}';", "-o", tmp_path / "o.csv", "--ignore", "id"]
     assert explain(*words) == 0
     assert explain(*words) == 0
     assert "is complete already" in capsys.readouterr().out

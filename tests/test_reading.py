@@ -215,6 +215,14 @@ def test_a_damaged_gzip_file_is_refused(tmp_path):
             table(tmp_path / "in.csv.gz", content)
 
 
+def test_what_cannot_be_read_leaves_no_folder_behind(tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    (tmp_path / "in.csv").write_bytes(b"a,b\n1,2\n3,4\r\n5,6\n")
+    with pytest.raises(DataError):
+        open_source(tmp_path / "in.csv").table()
+    assert [path.name for path in tmp_path.iterdir()] == ["in.csv"]
+
+
 def test_an_interrupted_query_is_ctrl_c(tmp_path):
     with pytest.raises(KeyboardInterrupt), connected(tmp_path):
         raise RuntimeError("Query interrupted")

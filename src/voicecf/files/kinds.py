@@ -147,9 +147,9 @@ class Deciding:
         for i in unclear:
             found = [others[mark][i].kind(mark, self.said[i]) for mark in others]
             kinds[i] = next((kind for kind in found if kind is not None), None)
-        if any(kind is not None and kind.mark is COMMA for kind in kinds):
-            for i in range(len(kinds)):
-                kinds[i] = self._with_points(kinds[i], others.get(COMMA, counts)[i], self.said[i])
+        if COMMA in others and any(kind is not None and kind.mark is COMMA for kind in kinds):
+            for i, kind in enumerate(kinds):
+                kinds[i] = self._with_points(kind, others[COMMA][i], self.said[i])
         known = [
             kind or (Kind() if said is None else Kind(POINT, said == "int64"))
             for kind, said in zip(kinds, self.said, strict=True)

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import pyarrow as pa
 from tqdm.auto import tqdm
 
-from voicecf.errors import DataError, known_option
-from voicecf.errors import listed as listed_names
+from voicecf.errors import DataError, known_option, listed
 from voicecf.files.ahead import ahead, in_order
 from voicecf.files.badrows import BadRowError, listing, unusable
 from voicecf.files.entry import Answering
@@ -160,7 +159,7 @@ class Work:
         nested = [field.name for field in table.schema if pa.types.is_nested(field.type)]
         if nested and self._form()[0] != "parquet":
             raise OutputError(
-                f"{listed_names(nested)} holds lists or records, which CSV cannot; write .parquet."
+                f"{listed(nested)} holds lists or records, which CSV cannot; write .parquet."
             )
 
     def _form(self) -> tuple[str, bool]:
@@ -232,20 +231,22 @@ class Work:
             room_for(self.folder, lambda: f"it goes on at row {size * kept.count:,}"),
             closing(made),
             closing(ahead(map(kept.add, made), 1)) as coming,
-            listing(self.folder / "bad.csv", table.rejected) as listed,
+            listing(self.folder / "bad.csv", table.rejected) as list_bad,
             tqdm(total=table.n_rows, unit=" rows", disable=hidden) as bar,
         ):
             result = self._writer(answering)
             for part in chain(earlier, coming):
                 self._check_bad(part)
                 result.write(part.batch)
-                listed(part.bad)
+                list_bad(part.bad)
                 tally = tally.plus(part.tally)
                 bar.update(part.tally.rows + part.tally.bad)
             result.close()
         if request.source.kind != "query" and request.source.fingerprint() != manifest["input"]:
-            raise DataError("the input was changed while it was being read; run again --restart.")
-        return self._finish(manifest, result.path, tally)
+            raise DataError(
+                "the input was changed while it was being read; run again with --restart."
+            )
+        return self._finish(manifest, tally)
 
     def _made(self, answering: Answering, table: Table, size: int) -> Generator[Part, None, None]:
         """Answer the rows that no kept part has."""
@@ -299,7 +300,7 @@ class Work:
             shutil.rmtree(path)
         return Writer(path, answering.schema, kind, several)
 
-    def _finish(self, manifest: dict[str, Any], result: Path, tally: Tally) -> dict[str, Any]:
+    def _finish(self, manifest: dict[str, Any], tally: Tally) -> dict[str, Any]:
         """Put down that the result is complete."""
         with room_for(self.folder, lambda: "it goes on at the end"):
             if tally.bad:
@@ -322,9 +323,9 @@ class Work:
             if output.is_dir() or (output.exists() and result.is_dir()):
                 output.rename(self.folder / "replaced")
             result.replace(output)
-        listed = self.folder / "bad.csv"
-        if listed.exists():
-            listed.replace(self.bad)
+        bad = self.folder / "bad.csv"
+        if bad.exists():
+            bad.replace(self.bad)
         elif not finished["summary"]["bad"]:
             self.bad.unlink(missing_ok=True)  # of an output that was replaced
         (self.folder / "finished.json").replace(self.told)

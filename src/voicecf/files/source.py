@@ -112,7 +112,11 @@ class Source:
         if folder is not None:
             return self._staged(folder, progress)
         temporary = Path(mkdtemp(prefix="voicecf-"))
-        table = self._staged(temporary, progress)
+        try:
+            table = self._staged(temporary, progress)
+        except BaseException:
+            rmtree(temporary, ignore_errors=True)
+            raise
         finalize(table, rmtree, temporary, ignore_errors=True)
         return table
 
@@ -143,7 +147,7 @@ class Source:
         """Return SQL of the rows, if they are not in CSV files."""
         files = listed_files(self.files)
         if self.sql is not None:
-            return self.sql.strip().rstrip(";")
+            return self.sql.strip().rstrip(";") + "\n"  # it may end in a comment
         if self.kind == "database":
             return f"select * from {_only_table(connection, self.files[0])}"
         if self.kind == "json":

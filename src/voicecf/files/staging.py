@@ -165,7 +165,7 @@ def _sentence(error: Exception) -> str:
 
 def stage_query(connection: Any, sql: str, output: Path) -> Staged:
     """Write the rows of a query."""
-    rows = f"({sql}\n)"  # the query may end in a comment
+    rows = f"({sql})"
     described = connection.execute(f"describe select * from {rows}").fetchall()
     columns = [f"#{i}" for i in range(1, len(described) + 1)]
     values = []
