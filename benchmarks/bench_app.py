@@ -14,8 +14,8 @@ import numpy as np
 import pandas as pd
 from streamlit.testing.v1 import AppTest
 
-from voicecf.app.question import Objective
-from voicecf.app.reading import read_table
+from voicecf.app.row.question import Objective
+from voicecf.app.data.reading import read_table
 from voicecf.app.session import Work
 
 PAGE = """

@@ -41,7 +41,7 @@ def running_app(home: Path) -> Iterator[str]:
     """Start the app as its user does, with a home of its own; yields its address."""
     port = free_port()
     words = [sys.executable, "-m", "voicecf", "app", "--port", str(port), "--no-browser"]
-    environment = {**os.environ, "HOME": str(home)}
+    environment = {**os.environ, "HOME": str(home), "VOICECF_PROJECTS": str(home / "projects")}
     with (home / "server.log").open("wb") as log:
         server = subprocess.Popen(words, env=environment, stdout=log, stderr=subprocess.STDOUT)
     try:

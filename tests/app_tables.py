@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from voicecf.app.columns import guess_columns
-from voicecf.app.preparing import Method, Missing, Prepared, prepare
-from voicecf.app.segments import Segments, fit_segments
+from voicecf.app import session
+from voicecf.app.data.columns import guess_columns
+from voicecf.app.data.preparing import Method, Missing, Prepared, prepare
+from voicecf.app.project import Project
+from voicecf.app.segments.segments import Segments, fit_segments
 
 
 def people(rows: int = 150) -> pd.DataFrame:
@@ -46,3 +48,8 @@ def fitted(
     missing: Missing = Missing.LEAVE_OUT,
 ) -> Segments:
     return fit_segments(prepared(frame, missing), k, method)
+
+
+def begun(content: bytes, name: str = "table.csv") -> Project:
+    """Begin a project as an upload does."""
+    return session.store().create(name, content)

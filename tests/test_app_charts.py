@@ -11,9 +11,11 @@ import pytest
 
 from app_tables import fitted, people
 from voicecf.app import charts
-from voicecf.app.answers import answer
-from voicecf.app.mapping import answer_map
-from voicecf.app.question import Question
+from voicecf.app.row import picture
+from voicecf.app.row.answers import answer
+from voicecf.app.row.mapping import answer_map
+from voicecf.app.row.question import Question
+from voicecf.app.segments import pictures
 from voicecf.app.style import colour
 from voicecf.plots import Plane, SegmentMap
 
@@ -46,7 +48,7 @@ def layers(spec: dict[str, Any], kind: str) -> list[tuple[dict[str, Any], pd.Dat
 
 
 def test_a_map_shows_the_rows_and_cells_that_the_library_computed(found: SegmentMap) -> None:
-    spec = charts.segment_map(found).to_dict()
+    spec = picture.segment_map(found).to_dict()
     ((_, rows),) = layers(spec, "circle")
     assert np.array_equal(rows[["x", "y"]], found.points)
     assert np.array_equal(rows["row"], found.rows)
@@ -57,7 +59,7 @@ def test_a_map_shows_the_rows_and_cells_that_the_library_computed(found: Segment
 
 
 def test_a_map_shows_the_way_to_the_answer(found: SegmentMap) -> None:
-    spec = charts.segment_map(found, ink=charts.DARK).to_dict()
+    spec = picture.segment_map(found, ink=charts.DARK).to_dict()
     marks = {layer["mark"]["tooltip"]: at for layer, at in layers(spec, "point")}
     assert np.array_equal(marks["now"][["x", "y"]], [found.start])
     assert np.array_equal(marks["answer"][["x", "y"]], [found.end])
@@ -70,10 +72,10 @@ def test_a_map_shows_the_way_to_the_answer(found: SegmentMap) -> None:
 
 def test_a_segment_has_one_colour_in_all_pictures(found: SegmentMap) -> None:
     segments = fitted()
-    rows = charts.rows_by_segment(
+    rows = pictures.rows_by_segment(
         segments.prepared.frame, segments.labels, NAMES, ("age", "income")
     )
-    ((circles, _),) = layers(charts.segment_map(found).to_dict(), "circle")
+    ((circles, _),) = layers(picture.segment_map(found).to_dict(), "circle")
     for spec in (circles, rows.to_dict()):
         scale = spec["encoding"]["color"]["scale"]
         assert scale == {"domain": list(NAMES), "range": [colour(t) for t in range(3)]}
@@ -85,9 +87,9 @@ def test_names_from_the_data_are_never_fields_or_expressions() -> None:
     given = answer(segments, Question(0), NAMES)
     axes = ("datum['x']", "a.b[0]:Q")
     for drawn in (
-        charts.segment_map(answer_map(given, axes), [("pairwise", np.zeros(2))]),
-        charts.rows_by_segment(segments.prepared.frame, segments.labels, NAMES, axes),
-        charts.scores({2: 0.5, 3: 0.25}, 3),
+        picture.segment_map(answer_map(given, axes), [("pairwise", np.zeros(2))]),
+        pictures.rows_by_segment(segments.prepared.frame, segments.labels, NAMES, axes),
+        pictures.scores({2: 0.5, 3: 0.25}, 3),
     ):
         said = list(parts(drawn.to_dict()))
         assert {part["field"] for part in said if "field" in part} <= FIELDS
@@ -95,7 +97,7 @@ def test_names_from_the_data_are_never_fields_or_expressions() -> None:
 
 
 def test_a_map_in_a_report_takes_the_colours_of_the_text_around_it(found: SegmentMap) -> None:
-    drawn = charts.map_svg(found)
+    drawn = picture.map_svg(found)
     assert "Retired &lt;b&gt;" in drawn
     assert "currentColor" in drawn
     assert charts.LIGHT.text not in drawn

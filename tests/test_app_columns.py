@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from voicecf.app.columns import MOST_FEATURES, Role, RoleError, guess_columns, with_roles
+from voicecf.app.data.columns import MOST_FEATURES, Role, RoleError, guess_columns, with_roles
 
 TABLE = pd.DataFrame({
     "customer_id": [901, 17, 33, 4, 5, 68],

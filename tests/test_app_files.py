@@ -14,19 +14,19 @@ import pandas as pd
 import pytest
 
 from app_tables import fitted, people, prepared, with_gaps
-from voicecf.app import examples
-from voicecf.app.answers import alternatives, answer, obstacle
-from voicecf.app.code import script
-from voicecf.app.columns import guess_columns
-from voicecf.app.everyone import Everyone, Plan
-from voicecf.app.finding import find_rows
-from voicecf.app.mapping import answer_map, miss_map
-from voicecf.app.pairwise import compare
-from voicecf.app.preparing import Method, Missing, prepare
-from voicecf.app.question import Allowed, Objective, Question, Range
-from voicecf.app.reading import Table, read_table
-from voicecf.app.report import html_report
-from voicecf.app.segments import fit_segments, usual_names
+from voicecf.app.campaign.everyone import Everyone, Plan
+from voicecf.app.data import examples
+from voicecf.app.data.columns import guess_columns
+from voicecf.app.data.preparing import Method, Missing, prepare
+from voicecf.app.data.reading import Table, read_table
+from voicecf.app.method.pairwise import compare
+from voicecf.app.row.answers import alternatives, answer, obstacle
+from voicecf.app.row.finding import find_rows
+from voicecf.app.row.mapping import answer_map, miss_map
+from voicecf.app.row.question import Allowed, Objective, Question, Range
+from voicecf.app.segments.segments import fit_segments, usual_names
+from voicecf.app.takeaway.code import script
+from voicecf.app.takeaway.report import html_report
 from voicecf.app.words import literal, percent
 from voicecf.output.wording import figure
 

@@ -8,22 +8,26 @@ import pytest
 
 testing = pytest.importorskip("streamlit.testing.v1")
 
-from voicecf.app.columns import Role  # noqa: E402
-from voicecf.app.reading import read_table  # noqa: E402
-from voicecf.app.session import FAILED, Work, answer, choose_roles, columns  # noqa: E402
+from app_tables import begun  # noqa: E402
+from voicecf.app.data.columns import Role, RoleError  # noqa: E402
+from voicecf.app.project import Project  # noqa: E402
+from voicecf.app.row.asking import answer  # noqa: E402
+from voicecf.app.session import FAILED  # noqa: E402
 
-PAGES = ("data", "segments", "row", "everyone", "compare", "takeaway")
+PAGES = ("data", "segments", "row", "campaign", "takeaway", "method")
 PAGE = """
-from voicecf.app.pages import {name}
+from voicecf.app.main import PAGES
 from voicecf.app.session import page
-page({name}.show)()
+(shown,) = [one for one in PAGES if one.path == "{name}"]
+page(shown.show, shown.title, shown.without)()
 """
 RNG = np.random.default_rng(0)
 
 
-def opened(name: str, now: Work) -> testing.AppTest:
+def opened(name: str, now: Project | None) -> testing.AppTest:
     page = testing.AppTest.from_string(PAGE.format(name=name), default_timeout=120)
-    page.session_state["work"] = now
+    if now is not None:
+        page.query_params["s"] = now.id
     return page.run()
 
 
@@ -52,7 +56,7 @@ ODD = {
 
 @pytest.mark.parametrize("name", ODD)
 def test_an_odd_table_never_breaks_a_page(name: str) -> None:
-    now = Work(table=read_table(ODD[name], f"{name}.csv"))
+    now = begun(ODD[name], f"{name}.csv")
     for page in PAGES:
         shown = opened(page, now)
         assert not shown.exception
@@ -68,7 +72,7 @@ def test_an_odd_table_never_breaks_a_page(name: str) -> None:
     ],
 )
 def test_a_table_that_cannot_be_clustered_gets_a_sentence(content: bytes, sentence: str) -> None:
-    now = Work(table=read_table(content, "odd.csv"))
+    now = begun(content, "odd.csv")
     assert FAILED not in said(opened("data", now))
     for page in PAGES[1:]:
         assert sentence in said(opened(page, now))
@@ -80,21 +84,21 @@ def test_two_hundred_thousand_rows_are_answered() -> None:
     frame = pd.DataFrame(
         {f"c{i}": (5 * group * (i < 2) + RNG.normal(size=rows)).round(2) for i in range(4)}
     )
-    now = Work(table=read_table(frame.to_csv(index=False).encode(), "large.csv"))
+    now = begun(frame.to_csv(index=False).encode(), "large.csv")
     assert "200,000 rows" in said(opened("data", now))
     assert "moves from" in said(opened("row", now))
 
 
 def test_without_a_table_every_page_says_what_to_do() -> None:
     for page in PAGES[1:]:
-        assert "Choose one on the page" in said(opened(page, Work()))
+        assert "Choose one on the page" in said(opened(page, None))
 
 
 def test_controls_change_the_answer() -> None:
     frame = pd.DataFrame(
         RNG.normal(size=(90, 3)) + 4 * np.eye(3)[np.arange(90) % 3], columns=list("abc")
     )
-    now = Work(table=read_table(frame.to_csv(index=False).encode(), "abc.csv"))
+    now = begun(frame.to_csv(index=False).encode(), "abc.csv")
     page = opened("row", now)
     before = said(page)
     page = page.number_input[0].set_value(5).run()
@@ -113,13 +117,12 @@ def test_controls_change_the_answer() -> None:
 
 
 def test_a_role_that_cannot_be_is_refused_and_the_old_one_stays() -> None:
-    now = Work(table=read_table(table(a=[1.5, 2.5, 9.5] * 9, b=list("xyz") * 9), "ab.csv"))
-    choose_roles(now, {"b": Role.NUMBER})
-    assert "holds text such as" in said(opened("data", now))
-    assert now.roles == {}
-    choose_roles(now, {"b": Role.ASIDE})
-    assert "holds text" not in said(opened("data", now))
-    assert [c.role for c in columns(now)] == [Role.NUMBER, Role.ASIDE]
+    now = begun(table(a=[1.5, 2.5, 9.5] * 9, b=list("xyz") * 9), "ab.csv")
+    with pytest.raises(RoleError, match="holds text such as"):
+        now.choose_roles({"b": Role.NUMBER})
+    assert now.choices.roles == {}
+    now.choose_roles({"b": Role.ASIDE})
+    assert [c.role for c in now.columns] == [Role.NUMBER, Role.ASIDE]
 
 
 def test_ranges_steps_and_levels_are_kept_to() -> None:
@@ -128,7 +131,7 @@ def test_ranges_steps_and_levels_are_kept_to() -> None:
         size=(group + RNG.normal(0, 0.2, 90)).round(3), count=10 * group + RNG.integers(4, size=90),
         kind=np.array(list("xyz"))[group],
     )  # fmt: skip
-    now = Work(table=read_table(content, "limits.csv"))
+    now = begun(content, "limits.csv")
     page = opened("row", now)
     page = page.multiselect(key="control limited").set_value(["size", "count", "kind"]).run()
     page = page.number_input(key="control step size").set_value(0.25).run()

@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 
 from app_tables import people, prepared, with_gaps
-from voicecf.app.columns import Role, guess_columns, with_roles
-from voicecf.app.preparing import (
+from voicecf.app.data.columns import Role, guess_columns, with_roles
+from voicecf.app.data.preparing import (
     Method,
     Missing,
     PreparingError,

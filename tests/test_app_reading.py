@@ -7,8 +7,8 @@ import pickle
 import pandas as pd
 import pytest
 
-from voicecf.app import reading
-from voicecf.app.reading import ReadingError, read_table
+from voicecf.app.data import reading
+from voicecf.app.data.reading import ReadingError, read_table
 from voicecf.files import open_source
 
 

@@ -6,8 +6,8 @@ import pytest
 
 from app_tables import fitted, people, prepared
 from voicecf import VoICE
-from voicecf.app.preparing import Method, PreparingError
-from voicecf.app.segments import (
+from voicecf.app.data.preparing import Method, PreparingError
+from voicecf.app.segments.segments import (
     blocks_of,
     given_names,
     profile_table,

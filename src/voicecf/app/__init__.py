@@ -1,19 +1,16 @@
 """The app: ``voicecf app``, for analysts who would rather click than code.
 
-    reading     bytes -> a table, or a sentence that says what is wrong with the file
-    examples    tables to begin with
-    columns     what each column is good for: a number, a category, or set aside
-    preparing   missing values, and the scikit-learn pipeline
-    segments    how many segments, fitting, profiles in the user's units, names
-    question    what is asked about a row: one value, from which answer and code are made
-    answers     the answer, in words and figures
-    everyone    all rows, part by part
-    pairwise    what CFCLUST misses
-    charts      pictures, by altair
-    code        the Python that gives the same answer
-    report      the answer as one HTML file
-    launch      starts the server, on this machine only
-    main        the pages' frame; `pages` are thin
+A folder a page; in each, `page` draws with Streamlit, all else is plain and tested by itself.
 
-Only `main`, `session`, `launch` and `pages` know Streamlit. All else is plain and tested by itself.
+    data        bytes -> a table, what its columns are good for, the rows to be clustered
+    segments    how many segments, fitting, profiles in the user's units, names
+    row         what is asked about a row, the answer in words and pictures
+    campaign    all rows: who can be moved, by what, for how much
+    takeaway    answers as files, and as the Python that gives them again
+    method      what pairwise answers miss; the paper's tables, recomputed
+
+    project     what a visitor works on: a table, choices, results; kept on this computer
+    session     between Streamlit and a project: the address, controls, pages
+    blocks, charts, style, words   pieces of HTML, of pictures, colours, wording
+    main        navigation; `launch` starts the server, on this machine only
 """

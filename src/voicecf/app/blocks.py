@@ -4,17 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from html import escape
-from math import isnan
 from typing import Any
 
-from voicecf.app.answers import Answer, Change, Obstacle, Reach
-from voicecf.app.segments import Profile
 from voicecf.app.style import ACCENT, colour
-from voicecf.app.words import percent
-from voicecf.output.wording import counted, shortened
-
-# Columns of which a card tells what is typical.
-TRAITS = 4
+from voicecf.output.wording import shortened
 
 
 def chip(name: str, segment: int) -> str:
@@ -23,94 +16,12 @@ def chip(name: str, segment: int) -> str:
     return f'<span class="v-chip">{dot}{escape(name)}</span>'
 
 
-def answer_card(answer: Answer) -> str:
-    """Write the answer: from where to where, in a sentence, and how sure it is."""
-    source, target = (int(a[0]) for a in (answer.found.source, answer.found.target))
-    parts = [f"<span>{escape(answer.called)}</span>", chip(answer.source, source)]
-    if answer.possible or answer.question.target is not None:
-        parts += ["<span>to</span>", chip(answer.target, target)]
-    kind = "v-yes" if answer.possible else "v-no"
-    remark = f'<p class="v-remark">{escape(answer.remark)}</p>' if answer.remark else ""
-    return (
-        f'<div class="v-card {kind}" style="--c:{colour(target)}">'
-        f'<div class="v-move">{"".join(parts)}</div>'
-        f'<p class="v-lead">{escape(answer.sentence)}</p>{remark}</div>'
-    )
-
-
-def obstacle_text(obstacle: Obstacle) -> str:
-    """Write why there is no answer."""
-    return f'<p class="v-remark">{escape(obstacle.sentence)}</p>'
-
-
-def change_card(answer: Answer) -> str:
-    """Write what changes, a line a column: from, to, by how much, and where in the range."""
-    if not answer.changes:
-        return ""
-    heads = ("Column", "From and to", "Change", "Within what was seen")
-    head = "".join(
-        f'<div class="v-h{" v-wide" * (i > 1)}">{text}</div>' for i, text in enumerate(heads)
-    )
-    lines = "".join(_change_line(change) for change in answer.changes)
-    target = colour(int(answer.found.target[0]))
-    return f'<div class="v-changes" style="--c:{target}">{head}{lines}</div>'
-
-
-def reach_table(reaches: Sequence[Reach]) -> str:
-    """Write between which values each changed column may lie, and what comes beyond."""
-    rows = []
-    for reach in reaches:
-        sides = [(reach.low, reach.below), (reach.high, reach.above)]
-        told = [f"{value} ({why})" if why else value for value, why in sides]
-        rows.append([shortened(reach.column, 60), *told])
-    return table(("Column", "From", "To"), rows)
-
-
-def _change_line(change: Change) -> str:
-    name = escape(shortened(change.column, 60))
-    before, after = escape(shortened(change.before, 40)), escape(shortened(change.after, 40))
-    return (
-        f'<div class="v-name">{name}</div>'
-        f'<div class="v-num">{before} <span class="v-soft">to</span> <b>{after}</b></div>'
-        f'<div class="v-num v-wide">{escape(change.delta)}</div>'
-        f'<div class="v-wide">{_track(change)}</div>'
-    )
-
-
-def _track(change: Change) -> str:
-    """Draw where a number moves within its observed range."""
-    if isnan(change.start) or isnan(change.end):
-        return ""
-    start, end = (100 * min(max(place, 0.0), 1.0) for place in (change.start, change.end))
-    left, width = min(start, end), abs(end - start)
-    return (
-        f'<div class="v-track"><i></i><u style="left:{left:.1f}%;width:{width:.1f}%"></u>'
-        f'<s style="left:{start:.1f}%"></s><em style="left:{end:.1f}%"></em></div>'
-    )
-
-
 def facts(items: Iterable[tuple[str, str]]) -> str:
     """Write a few figures side by side: value and label."""
     made = "".join(
         f"<div><b>{escape(value)}</b><span>{escape(label)}</span></div>" for value, label in items
     )
     return f'<div class="v-facts">{made}</div>'
-
-
-def profile_card(profile: Profile, segment: int) -> str:
-    """Write what is typical of a segment."""
-    share = f'<div class="v-share"><i style="width:{100 * profile.share:.1f}%"></i></div>'
-    size = f"{counted(profile.size, 'row')}, {percent(profile.share)}"
-    lines = "".join(
-        f"<span>{escape(shortened(trait.column, 34))}</span>"
-        f'<span class="v-val">{escape(shortened(trait.typical, 28))}</span>'
-        f'<span class="v-all">{escape(trait.direction)}; all rows: {escape(trait.overall)}</span>'
-        for trait in profile.traits[:TRAITS]
-    )
-    return (
-        f'<div style="--c:{colour(segment)}"><span class="v-soft">{size}</span>{share}'
-        f'<div class="v-traits">{lines}</div></div>'
-    )
 
 
 def bars(items: Sequence[tuple[str, float, str]], tint: str = ACCENT) -> str:
@@ -174,3 +85,8 @@ def notice(text: str) -> str:
 def heading(text: str, below: str = "") -> str:
     """Write a heading that comes from the data, and a line under it."""
     return f"<h2>{escape(text)}</h2>{paragraph(below) if below else ''}"
+
+
+def about_table(name: str) -> str:
+    """Write which table a page is about."""
+    return f'<p class="v-table-name">{escape(name)}</p>'

@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from voicecf.app import blocks, charts, finding, mapping, session
-from voicecf.app.answers import Answer, Way, difference
-from voicecf.app.preparing import Prepared
-from voicecf.app.question import GOALS, NEAREST, Allowed, Range
-from voicecf.app.segments import Segments
-from voicecf.app.session import Work
+from voicecf.app import blocks, session
+from voicecf.app.data.preparing import Prepared
+from voicecf.app.project import Project
+from voicecf.app.row import asking, cards, finding, mapping, picture
+from voicecf.app.row.answers import Answer, Way, difference
+from voicecf.app.row.question import GOALS, NEAREST, Allowed, Range
+from voicecf.app.segments.segments import Segments
 from voicecf.app.words import literal
 from voicecf.output.wording import counted, figure
 
@@ -22,10 +23,10 @@ ANY = -1
 MOST_MARGIN = 90
 
 
-def show(now: Work) -> None:
+def show(now: Project) -> None:
     """Draw the page."""
-    asked = session.settled(now)
-    found = session.segments(now)
+    asked = now.question
+    found = now.segments
     controls, results = st.columns([1, 2.3], gap="large")
     with controls:
         _row(now, found)
@@ -33,11 +34,11 @@ def show(now: Work) -> None:
         _goal(now)
         _allowed(now, found.prepared, asked.allowed)
     with results:
-        answer = session.answer(now)
-        st.html(blocks.answer_card(answer))
+        answer = asking.answer(now)
+        st.html(cards.answer_card(answer))
         reason = st.container()
         if answer.changes:
-            st.html(blocks.change_card(answer))
+            st.html(cards.change_card(answer))
             _reach(now, answer)
         _pictures(now, answer)
         others = st.container()
@@ -52,7 +53,7 @@ def show(now: Work) -> None:
 # Controls
 
 
-def _row(now: Work, found: Segments) -> None:
+def _row(now: Project, found: Segments) -> None:
     rows = found.prepared.rows
 
     def pick(number: float | None) -> None:
@@ -66,8 +67,8 @@ def _row(now: Work, found: Segments) -> None:
     )  # fmt: skip
 
 
-def _target(now: Work, found: Segments) -> None:
-    names = session.names(now)
+def _target(now: Project, found: Segments) -> None:
+    names = now.names
     own = int(found.labels[now.question.row])
     options = [ANY, *(t for t in range(found.k) if t != own)]
     chosen = now.question.target
@@ -84,20 +85,21 @@ def _target(now: Work, found: Segments) -> None:
     )  # fmt: skip
 
 
-def _goal(now: Work) -> None:
+def _goal(now: Project) -> None:
+    asked = now.question
     st.radio(
         "Look for", list(GOALS), format_func=lambda goal: GOALS[goal],
-        **session.tied("goal", now.question.objective, lambda goal: now.ask(objective=goal)),
+        **session.tied("goal", asked.objective, lambda goal: now.ask(objective=goal)),
     )  # fmt: skip
     st.slider(
         "Safety margin", 0, MOST_MARGIN, format="%d %%",
         help="How firmly inside the segment the answer lies: 0 % is just over the border, 100 % "
         "would be its centre.",
-        **session.tied("margin", now.question.margin, lambda margin: now.ask(margin=int(margin))),
+        **session.tied("margin", asked.margin, lambda margin: now.ask(margin=int(margin))),
     )  # fmt: skip
 
 
-def _allowed(now: Work, prepared: Prepared, allowed: Allowed) -> None:
+def _allowed(now: Project, prepared: Prepared, allowed: Allowed) -> None:
     st.subheader("What may change")
 
     def say(word: str, names: list[str]) -> None:
@@ -107,7 +109,7 @@ def _allowed(now: Work, prepared: Prepared, allowed: Allowed) -> None:
             other: tuple(n for n in getattr(before, other) if n not in names)
             for other in ("locked", "rising", "falling")
         }
-        now.ask(allowed=replace(before, **(told | {word: tuple(names)})))
+        now.allow(**(told | {word: tuple(names)}))
 
     for word, label, options in (
         ("locked", "Must stay as it is", prepared.names),
@@ -120,10 +122,10 @@ def _allowed(now: Work, prepared: Prepared, allowed: Allowed) -> None:
         )  # fmt: skip
     _limits(now, prepared, allowed)
     if allowed.count:
-        st.button("Allow everything again", on_click=lambda: now.ask(allowed=Allowed()))
+        st.button("Allow everything again", on_click=lambda: now.change(rules=Allowed()))
 
 
-def _limits(now: Work, prepared: Prepared, allowed: Allowed) -> None:
+def _limits(now: Project, prepared: Prepared, allowed: Allowed) -> None:
     limited = [r.column for r in allowed.ranges] + [name for name, _ in allowed.levels]
     with st.expander("Ranges, steps and levels", expanded=bool(limited or allowed.most)):
         st.multiselect(
@@ -144,25 +146,22 @@ def _limits(now: Work, prepared: Prepared, allowed: Allowed) -> None:
         )  # fmt: skip
 
 
-def _choose_limits(now: Work, prepared: Prepared, chosen: list[str]) -> None:
+def _choose_limits(now: Project, prepared: Prepared, chosen: list[str]) -> None:
     before = now.question.allowed
     ranges = {r.column: r for r in before.ranges}
     levels = dict(before.levels)
     numbers = [name for name in chosen if name in prepared.numbers]
     categories = [name for name in chosen if name in prepared.categories]
-    now.ask(
-        allowed=replace(
-            before,
-            ranges=tuple(ranges.get(name, Range(name)) for name in numbers),
-            levels=tuple(
-                (n, levels.get(n, tuple(sorted(prepared.frame[n].dropna().unique()))))
-                for n in categories
-            ),
-        )
+    now.allow(
+        ranges=tuple(ranges.get(name, Range(name)) for name in numbers),
+        levels=tuple(
+            (n, levels.get(n, tuple(sorted(prepared.frame[n].dropna().unique()))))
+            for n in categories
+        ),
     )
 
 
-def _range(now: Work, prepared: Prepared, limit: Range) -> None:
+def _range(now: Project, prepared: Prepared, limit: Range) -> None:
     values = prepared.frame[limit.column]
     whole = limit.column in prepared.whole
     st.html(blocks.paragraph(limit.column))
@@ -182,36 +181,36 @@ def _range(now: Work, prepared: Prepared, limit: Range) -> None:
             )  # fmt: skip
 
 
-def _set(now: Work, limit: Range, side: str, value: float | None) -> None:
+def _set(now: Project, limit: Range, side: str, value: float | None) -> None:
     changed = replace(limit, **{side: value})  # type: ignore[arg-type]
     if changed.low is not None and changed.high is not None and changed.low > changed.high:
         other = "high" if side == "low" else "low"
         changed = replace(changed, **{other: value})  # type: ignore[arg-type]
     before = now.question.allowed
     ranges = tuple(changed if r.column == limit.column else r for r in before.ranges)
-    now.ask(allowed=replace(before, ranges=ranges))
+    now.allow(ranges=ranges)
 
 
-def _set_levels(now: Work, name: str, levels: list[str]) -> None:
+def _set_levels(now: Project, name: str, levels: list[str]) -> None:
     before = now.question.allowed
     kept = tuple((n, tuple(levels) if n == name else old) for n, old in before.levels)
-    now.ask(allowed=replace(before, levels=tuple((n, some) for n, some in kept if some)))
+    now.allow(levels=tuple((n, some) for n, some in kept if some))
 
 
-def _set_most(now: Work, most: int | None) -> None:
-    now.ask(allowed=replace(now.question.allowed, most=most))
+def _set_most(now: Project, most: int | None) -> None:
+    now.allow(most=most)
 
 
 # Results
 
 
-def _reach(now: Work, answer: Answer) -> None:
+def _reach(now: Project, answer: Answer) -> None:
     """Tell how far each column may go, if that is asked for: it takes a while."""
     if st.toggle("How far each may go", help="One column at a time, the others as in the answer."):
-        st.html(blocks.reach_table(session.reaches(now, answer)))
+        st.html(cards.reach_table(asking.reaches(now, answer)))
 
 
-def _pictures(now: Work, answer: Answer) -> None:
+def _pictures(now: Project, answer: Answer) -> None:
     drawn, listed = st.tabs(["Map", "Find a row in the table"])
     with drawn:
         _map(now, answer)
@@ -219,36 +218,38 @@ def _pictures(now: Work, answer: Answer) -> None:
         _table(now, answer.segments)
 
 
-def _map(now: Work, answer: Answer) -> None:
+def _map(now: Project, answer: Answer) -> None:
     columns = mapping.drawable(answer.segments)
     if len(columns) > 1:
         _axes(now, columns)
-    picture = mapping.answer_map(answer, now.axes)
+    shown = mapping.answer_map(answer, now.choices.axes)
 
     def pick() -> None:
-        picked = st.session_state["map"]["selection"].get(charts.PICK, [])
+        picked = st.session_state["map"]["selection"].get(picture.PICK, [])
         if picked:
             now.ask(row=int(picked[0]["row"]))
 
-    drawn = charts.segment_map(picture, ink=session.ink())
-    st.altair_chart(drawn, key="map", on_select=pick, selection_mode=charts.PICK)
-    st.html(blocks.paragraph(f"{picture.note} Click a point to ask about its row."))
+    drawn = picture.segment_map(shown, ink=session.ink())
+    st.altair_chart(drawn, key="map", on_select=pick, selection_mode=picture.PICK)
+    st.html(blocks.paragraph(f"{shown.note} Click a point to ask about its row."))
 
 
-def _axes(now: Work, columns: list[str]) -> None:
+def _axes(now: Project, columns: list[str]) -> None:
     """Let the visitor choose between the best view and two columns."""
     across, up = st.columns(2)
     best = "Best view"
-    axes = now.axes if now.axes and set(now.axes) <= set(columns) else None
-    now.axes = axes
+    axes = now.choices.axes
+    if axes is None or not set(axes) <= set(columns):
+        axes = None
+        now.change(axes=None)
 
     def first(name: str) -> None:
         other = next(c for c in columns if c != name)
-        now.axes = None if name == best else (name, other)
+        now.change(axes=None if name == best else (name, other))
 
     def second(name: str) -> None:
-        if now.axes is not None:
-            now.axes = (now.axes[0], name)
+        if now.choices.axes is not None:
+            now.change(axes=(now.choices.axes[0], name))
 
     across.selectbox(
         "Map across", [best, *columns], **session.tied("x", axes[0] if axes else best, first)
@@ -256,11 +257,11 @@ def _axes(now: Work, columns: list[str]) -> None:
     if axes is not None:
         options = [c for c in columns if c != axes[0]]
         chosen = axes[1] if axes[1] in options else options[0]
-        now.axes = (axes[0], chosen)
+        now.change(axes=(axes[0], chosen))
         up.selectbox("Map up", options, **session.tied("y", chosen, second))
 
 
-def _table(now: Work, found: Segments) -> None:
+def _table(now: Project, found: Segments) -> None:
     text = st.text_input("Search", placeholder="A name, an id, a category, a row number")
     rows = finding.find_rows(found.prepared, text)
     if not len(rows):
@@ -273,7 +274,7 @@ def _table(now: Work, found: Segments) -> None:
         if chosen:
             now.ask(row=int(rows[chosen[0]]))
 
-    table = finding.shown_rows(found.prepared, found.labels, session.names(now), rows)
+    table = finding.shown_rows(found.prepared, found.labels, now.names, rows)
     st.dataframe(
         table,
         hide_index=True,
@@ -285,27 +286,27 @@ def _table(now: Work, found: Segments) -> None:
     st.html(blocks.paragraph(f"{counted(len(rows), 'row')}. Tick one to ask about it."))
 
 
-def _others(now: Work, answer: Answer) -> None:
+def _others(now: Project, answer: Answer) -> None:
     if not answer.possible or not answer.changes:
         return
-    others = session.alternatives(now, answer)
+    others = asking.alternatives(now, answer)
     if not others:
         return
     st.subheader("Other ways")
     for one in others:
         with st.expander(literal(difference(answer, one))):
-            st.html(blocks.change_card(one))
+            st.html(cards.change_card(one))
 
 
-def _obstacle(now: Work, answer: Answer) -> None:
+def _obstacle(now: Project, answer: Answer) -> None:
     with st.spinner("Finding out what stands in the way ..."):
-        found = session.obstacle(now, answer)
-    st.html(blocks.obstacle_text(found))
+        found = asking.obstacle(now, answer)
+    st.html(cards.obstacle_text(found))
     if found.ways:
         st.html(blocks.paragraph("It becomes possible if you"))
 
     def take(way: Way) -> None:
-        now.question = way.question
+        now.change(question=way.question, rules=way.question.allowed)
 
     with st.container(horizontal=True):
         for i, way in enumerate(found.ways):

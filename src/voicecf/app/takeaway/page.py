@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import streamlit as st
 
-from voicecf.app import blocks, mapping, session
-from voicecf.app.code import script
-from voicecf.app.report import html_report
-from voicecf.app.session import Work
+from voicecf.app import blocks
+from voicecf.app.project import Project
+from voicecf.app.row import asking, cards, mapping
+from voicecf.app.takeaway.code import script
+from voicecf.app.takeaway.report import html_report
 
 
-def show(now: Work) -> None:
+def show(now: Project) -> None:
     """Draw the page."""
-    assert now.table is not None
-    st.title("Take away")
-    answer = session.answer(now)
-    st.html(blocks.answer_card(answer))
+    answer = asking.answer(now)
+    st.html(cards.answer_card(answer))
     code = script(now.table, answer.segments, answer.question, answer.names)
-    stem = now.table.name.rsplit(".", 1)[0]
+    stem = now.choices.table.rsplit(".", 1)[0]
     report, program = st.columns(2, gap="large")
     with report:
         st.subheader("Report")
@@ -25,10 +24,10 @@ def show(now: Work) -> None:
         made = html_report(
             now.table,
             answer,
-            mapping.answer_map(answer, now.axes),
+            mapping.answer_map(answer, now.choices.axes),
             code,
-            others=session.alternatives(now, answer),
-            obstacle=None if answer.possible else session.obstacle(now, answer),
+            others=asking.alternatives(now, answer),
+            obstacle=None if answer.possible else asking.obstacle(now, answer),
         )
         row = int(answer.segments.prepared.rows[answer.question.row]) + 1
         st.download_button(

@@ -59,7 +59,7 @@ class Allowed:
 
     Examples
     --------
-    >>> from voicecf.app.question import Allowed, Range
+    >>> from voicecf.app.row.question import Allowed, Range
     >>> allowed = Allowed(locked=("age",), ranges=(Range("income", high=60_000.0),))
     >>> allowed.words()
     {'immutable': ['age'], 'bounds': {'income': (Ellipsis, 60000.0)}}
@@ -156,7 +156,7 @@ class Question:
 
     row: int = 0
     target: int | None = None
-    objective: Objective = Objective.COST
+    objective: Objective = Objective.FEWEST
     margin: int = 0
     allowed: Allowed = Allowed()
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from voicecf import CFCLUST, Counterfactuals, Status, VoICE
-from voicecf.app.segments import Segments
+from voicecf.app.segments.segments import Segments
 from voicecf.diagnostics import relative_underestimation
 
 # Rows that are compared, each with every other segment.

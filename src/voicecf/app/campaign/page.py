@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 import streamlit as st
 
-from voicecf.app import blocks, session
-from voicecf.app.everyone import Everyone, Plan
-from voicecf.app.question import GOALS, NEAREST, Allowed
-from voicecf.app.segments import Segments
-from voicecf.app.session import Work
+from voicecf.app import blocks
+from voicecf.app.campaign.everyone import Everyone, Plan, overview
+from voicecf.app.project import Project
+from voicecf.app.row.question import GOALS, NEAREST, Allowed
+from voicecf.app.segments.segments import Segments
 from voicecf.app.words import percent
 from voicecf.output.wording import counted, figure
 from voicecf.plots import Transitions
@@ -19,13 +19,13 @@ from voicecf.plots import Transitions
 EACH = "Every other segment"
 
 
-def show(now: Work) -> None:
+def show(now: Project) -> None:
     """Draw the page."""
-    st.title("Everyone")
-    found, names = session.segments(now), session.names(now)
+    found, names = now.segments, now.names
     plan = _plan(now, found, names)
-    key = f"{session.segments_key(now)} {names} {plan}"
-    run = now.everyone.get(key) or Everyone(plan, names, len(found.prepared.frame))
+    key = f"{now.segments_key} {names} {plan}"
+    kept = st.session_state.setdefault("everyone", {})
+    run = kept.get(key) or Everyone(plan, names, len(found.prepared.frame))
     place = st.empty()
     with place.container():
         going = _controls(run)
@@ -37,8 +37,8 @@ def show(now: Work) -> None:
         _overview(now, plan, names)
 
 
-def _plan(now: Work, found: Segments, names: tuple[str, ...]) -> Plan:
-    asked = session.settled(now)
+def _plan(now: Project, found: Segments, names: tuple[str, ...]) -> Plan:
+    asked = now.question
     where, how, rules = st.columns(3, gap="large", vertical_alignment="center")
     options = [NEAREST, EACH, *range(found.k)]
     target = where.selectbox(
@@ -73,23 +73,23 @@ def _controls(run: Everyone) -> bool:
     return st.button(label, type="primary")
 
 
-def _go(now: Work, key: str, run: Everyone, found: Segments, place: object) -> Everyone:
+def _go(now: Project, key: str, run: Everyone, found: Segments, place: object) -> Everyone:
     """Answer part by part; whatever the visitor clicks meanwhile stops it, and nothing is lost."""
     with place.container():  # type: ignore[attr-defined]
         bar = st.progress(0.0)
         st.button("Stop", key="stop everyone")
-    now.everyone = {key: run}
+    st.session_state["everyone"] = {key: run}
     while not run.finished:
         bar.progress(
             run.done / run.total, text=f"{run.done:,} of {counted(run.total, 'row')} answered"
         )
         run = run.advanced(found)
-        now.everyone = {key: run}
+        st.session_state["everyone"] = {key: run}
     place.empty()  # type: ignore[attr-defined]
     return run
 
 
-def _results(now: Work, run: Everyone, key: str) -> None:
+def _results(now: Project, run: Everyone, key: str) -> None:
     table, possible = run.table, run.possible
     changes = table.loc[possible, "columns changed"]
     st.html(
@@ -115,9 +115,10 @@ def _results(now: Work, run: Everyone, key: str) -> None:
         st.html(blocks.paragraph("The first 1,000 lines; the files have all."))
 
 
-def _overview(now: Work, plan: Plan, names: tuple[str, ...]) -> None:
+def _overview(now: Project, plan: Plan, names: tuple[str, ...]) -> None:
     """Show what it takes from every segment to every other one, from some of the rows."""
-    seen = session.transitions(now, plan.question)
+    key = f"{now.segments_key} {plan.question!r}"
+    seen = now.once("overview", key, lambda: overview(now.segments, plan.question))
     st.subheader("What it takes from segment to segment")
     highest = np.nanmax(seen.cost) if np.isfinite(seen.cost).any() else 1.0
     texts = [
@@ -161,10 +162,9 @@ def _files(key: str, done: int, _run: Everyone) -> tuple[bytes, bytes]:
     return _run.csv(), _run.parquet()
 
 
-def _downloads(now: Work, run: Everyone, key: str) -> None:
-    assert now.table is not None
+def _downloads(now: Project, run: Everyone, key: str) -> None:
     csv, parquet = _files(key, run.done, run)
-    stem = now.table.name.rsplit(".", 1)[0]
+    stem = now.choices.table.rsplit(".", 1)[0]
     first, second, _ = st.columns([1, 1, 2])
     first.download_button(
         "Download CSV", csv, f"{stem} answers.csv", "text/csv", on_click="ignore", width="stretch"

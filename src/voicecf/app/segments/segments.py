@@ -18,7 +18,7 @@ from sklearn.metrics import silhouette_score
 from sklearn.pipeline import Pipeline
 
 from voicecf import VoICE
-from voicecf.app.preparing import SEED, Method, Prepared, PreparingError, pipeline
+from voicecf.app.data.preparing import SEED, Method, Prepared, PreparingError, pipeline
 from voicecf.app.words import percent
 from voicecf.diagnostics import WeightConcentration, weight_concentration
 from voicecf.output.wording import figure

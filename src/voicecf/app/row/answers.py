@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from voicecf import Counterfactuals, Status
-from voicecf.app.question import ALTERNATIVES, LIMIT, Allowed, Objective, Question
-from voicecf.app.segments import Segments, blocks_of
+from voicecf.app.row.question import ALTERNATIVES, LIMIT, Allowed, Objective, Question
+from voicecf.app.segments.segments import Segments, blocks_of
 from voicecf.app.words import percent
 from voicecf.output.sentences import limit
 from voicecf.output.wording import counted, exact, figure, joined, opening, sentences

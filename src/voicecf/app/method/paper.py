@@ -7,7 +7,6 @@ from typing import Any
 import streamlit as st
 
 from voicecf.app import blocks
-from voicecf.app.session import Work
 from voicecf.datasets.sources import CATALOGUE
 from voicecf.paper.progress import Silent
 from voicecf.paper.published import TABLES
@@ -28,9 +27,8 @@ class Bar(Silent):
         self.bar.progress(min(share, 1.0), text=self.text)
 
 
-def show(now: Work) -> None:
-    """Draw the page."""
-    st.title("The paper's tables")
+def show() -> None:
+    """Draw the tables."""
     st.html(
         blocks.paragraph(
             "“Counterfactuals for Feature-Weighted Clustering” (VoICE), recomputed on this "

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from voicecf.app.preparing import SEED, Method, Prepared, starts
-from voicecf.app.question import LIMIT, Question
-from voicecf.app.reading import Table
-from voicecf.app.segments import Segments
+from voicecf.app.data.preparing import SEED, Method, Prepared, starts
+from voicecf.app.data.reading import Table
+from voicecf.app.row.question import LIMIT, Question
+from voicecf.app.segments.segments import Segments
 
 
 def script(table: Table, segments: Segments, question: Question, names: tuple[str, ...]) -> str:
@@ -52,7 +52,7 @@ def _imports(table: Table, reading: str, prepared: Prepared, method: Method) -> 
     scalers += ["StandardScaler"] * bool(prepared.numbers)
     lines.append(f"from sklearn.preprocessing import {', '.join(scalers)}")
     names = "SHARK, VoICE" if method is Method.SHARK else "VoICE"
-    room = "app import examples" if bundled else "files import open_source"
+    room = "app.data import examples" if bundled else "files import open_source"
     return "\n".join([*lines, "", f"from voicecf import {names}", f"from voicecf.{room}"])
 
 

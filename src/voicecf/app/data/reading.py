@@ -79,7 +79,7 @@ def read_table(content: bytes, name: str) -> Table:
 
     Examples
     --------
-    >>> from voicecf.app.reading import read_table
+    >>> from voicecf.app.data.reading import read_table
     >>> table = read_table(b"age;income\n31;2.500,5\n45;1.800,0\n", "people.csv")
     >>> table.frame["income"].tolist()
     [2500.5, 1800.0]

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from sklearn.datasets import load_wine
 
-from voicecf.app.reading import Table
+from voicecf.app.data.reading import Table
 
 CUSTOMERS = 600
 GROUPS = ("young regulars", "families", "retired")

@@ -16,7 +16,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from voicecf import SHARK
-from voicecf.app.columns import Column, Role
+from voicecf.app.data.columns import Column, Role
 from voicecf.errors import VoiceError
 
 # Share of the rows that may be left out without being asked.
@@ -114,8 +114,8 @@ def prepare(
     Examples
     --------
     >>> import pandas as pd
-    >>> from voicecf.app.columns import guess_columns
-    >>> from voicecf.app.preparing import prepare
+    >>> from voicecf.app.data.columns import guess_columns
+    >>> from voicecf.app.data.preparing import prepare
     >>> frame = pd.DataFrame({"age": [31, 45, None], "job": ["chef", "clerk", "chef"]})
     >>> prepared = prepare(frame, guess_columns(frame))
     >>> len(prepared.frame), prepared.left_out, prepared.whole

@@ -9,7 +9,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from pandas.api import types
 
-from voicecf.app.preparing import Prepared
+from voicecf.app.data.preparing import Prepared
 
 # Rows that a table of finds shows.
 MOST = 100

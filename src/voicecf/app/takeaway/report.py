@@ -6,10 +6,13 @@ from collections.abc import Sequence
 from html import escape
 
 from voicecf import __version__
-from voicecf.app import blocks, charts
-from voicecf.app.answers import Answer, Obstacle, difference
-from voicecf.app.question import Objective
-from voicecf.app.reading import Table
+from voicecf.app import blocks
+from voicecf.app.data.reading import Table
+from voicecf.app.row import cards
+from voicecf.app.row import picture as pictures
+from voicecf.app.row.answers import Answer, Obstacle, difference
+from voicecf.app.row.question import Objective
+from voicecf.app.segments import cards as segment_cards
 from voicecf.app.style import BLOCKS, REPORT, colour
 from voicecf.output.wording import counted, figure, joined
 from voicecf.plots import SegmentMap
@@ -55,9 +58,9 @@ def html_report(
         "<h1>What would have to change?</h1>",
         blocks.paragraph(f"{table.name}: {counted(rows, 'row')}, {answer.segments.k} segments."),
         "<h2>The answer</h2>",
-        blocks.answer_card(answer),
+        cards.answer_card(answer),
         _why_not(obstacle),
-        _section("What changes", blocks.change_card(answer)),
+        _section("What changes", cards.change_card(answer)),
         _picture(picture),
         _other_ways(answer, others),
         _section("What was asked", _asked(answer)),
@@ -85,7 +88,7 @@ def _why_not(obstacle: Obstacle | None) -> str:
     if obstacle is None:
         return ""
     ways = "".join(f"<li>{escape(way.text)}</li>" for way in obstacle.ways)
-    text = blocks.obstacle_text(obstacle)
+    text = cards.obstacle_text(obstacle)
     return text + (f"<p>It would be possible to:</p><ul>{ways}</ul>" if ways else "")
 
 
@@ -93,7 +96,7 @@ def _picture(picture: SegmentMap | None) -> str:
     if picture is None:
         return ""
     title = escape(f"Map of the segments: {picture.title}")
-    drawn = f'<div role="img" aria-label="{title}">{charts.map_svg(picture)}</div>'
+    drawn = f'<div role="img" aria-label="{title}">{pictures.map_svg(picture)}</div>'
     return _section("On the map", f"<figure>{drawn}{blocks.paragraph(picture.note)}</figure>")
 
 
@@ -127,7 +130,7 @@ def _asked(answer: Answer) -> str:
 def _segments(answer: Answer) -> str:
     cards = "".join(
         f'<div class="v-card" style="--c:{colour(t)}">{blocks.chip(name, t)}'
-        f"{blocks.profile_card(profile, t)}</div>"
+        f"{segment_cards.profile_card(profile, t)}</div>"
         for t, (name, profile) in enumerate(
             zip(answer.names, answer.segments.profiles, strict=True)
         )

@@ -6,73 +6,38 @@ import pandas as pd
 import streamlit as st
 
 from voicecf.app import blocks, session
-from voicecf.app.columns import Column, Role
-from voicecf.app.examples import EXAMPLES
-from voicecf.app.preparing import Missing, rows_with_gaps, usual_missing
-from voicecf.app.reading import LARGEST_MB, ReadingError, read_table
-from voicecf.app.session import Work
+from voicecf.app.data import begin
+from voicecf.app.data.columns import Column, Role, RoleError
+from voicecf.app.data.preparing import Missing, rows_with_gaps, usual_missing
+from voicecf.app.project import Project
 from voicecf.output.wording import counted
 
 
-def show(now: Work) -> None:
+def show(now: Project | None) -> None:
     """Draw the page."""
-    st.title("What would have to change?")
-    st.html(
-        blocks.paragraph(
-            "Give a table, let it be divided into segments, and ask of any row what would put it "
-            "into another one. Everything stays on this computer."
-        )
-    )
-    own, example = st.columns(2, gap="large")
-    with own:
-        _upload(now)
-    with example:
-        st.html('<label style="font-size:.875rem">Or an example</label>')
-        _examples(now)
-    if now.problem:
-        st.html(blocks.notice(now.problem))
-    elif now.table is not None:
-        _table(now)
-
-
-def _upload(now: Work) -> None:
-    given = st.file_uploader(
-        f"Your table: CSV or Parquet, up to {LARGEST_MB} MB",
-        type=["csv", "tsv", "txt", "parquet"],
-        max_upload_size=LARGEST_MB,
-    )
-    if given is None or given.file_id == now.upload:
-        return
-    now.upload = given.file_id
-    try:
-        with st.spinner("Reading ..."):
-            now.take(read_table(given.getvalue(), given.name))
-    except ReadingError as error:
-        now.table, now.problem = None, str(error)
-
-
-def _examples(now: Work) -> None:
-    for example, place in zip(EXAMPLES, st.columns(len(EXAMPLES)), strict=True):
-        chosen = now.table is not None and now.table.digest == f"example:{example.name.lower()}"
-        with place, st.container(border=True, height=158):
-            st.html(blocks.paragraph(example.about))
-            st.button(
-                "In use" if chosen else f"Use {example.name.lower()}",
-                key=f"example {example.name}",
-                disabled=chosen,
-                on_click=lambda make=example.make: now.take(make()),
+    begin.problem()
+    if now is None:
+        st.html(
+            blocks.paragraph(
+                "Give a table, let it be divided into segments, and ask of any row what would put "
+                "it into another one. Everything stays on this computer."
             )
+        )
+        begin.choose_table(now)
+        return
+    with st.expander("Another table"):
+        begin.choose_table(now)
+    _table(now)
 
 
-def _table(now: Work) -> None:
-    assert now.table is not None
+def _table(now: Project) -> None:
     frame = now.table.frame
     size = f"{counted(len(frame), 'row')}, {counted(frame.shape[1], 'column')}."
     name, go = st.columns([4, 1], vertical_alignment="bottom")
-    name.html(blocks.heading(now.table.name, " ".join([size, *now.table.notes])))
-    found = session.columns(now)
+    name.html(blocks.heading(now.choices.table, " ".join([size, *now.table.notes])))
+    found = now.columns
     if go.button("Find segments", type="primary", width="stretch"):
-        st.switch_page(st.session_state["pages"]["segments"])
+        session.go("segments")
     _gaps(now, frame, found)
     columns, rows = st.tabs(["Columns", "First rows"])
     with columns:
@@ -87,8 +52,7 @@ def _table(now: Work) -> None:
         st.dataframe(_readable(frame.head(100)), hide_index=True, height=420)
 
 
-def _roles(now: Work, found: tuple[Column, ...]) -> None:
-    assert now.table is not None
+def _roles(now: Project, found: tuple[Column, ...]) -> None:
     table = pd.DataFrame({
         "Column": [c.name for c in found],
         "Use as": [str(c.role) for c in found],
@@ -96,15 +60,18 @@ def _roles(now: Work, found: tuple[Column, ...]) -> None:
         "Missing": [c.missing for c in found],
         "Values": [c.examples for c in found],
     })  # fmt: skip
-    key = f"roles {now.table.digest} {now.edits}"
+    edits = st.session_state.setdefault("edits", 0)
+    key = f"roles {now.id} {edits}"
 
     def changed() -> None:
         edits = st.session_state[key]["edited_rows"].items()
         chosen = {found[int(at)].name: Role(e["Use as"]) for at, e in edits if e.get("Use as")}
-        session.choose_roles(now, chosen)
+        st.session_state["edits"] = edits + 1
+        try:
+            now.choose_roles(chosen)
+        except RoleError as error:
+            st.session_state[begin.PROBLEM] = str(error)
 
-    if now.refused:
-        st.html(blocks.notice(now.refused))
     st.data_editor(
         table,
         key=key,
@@ -121,7 +88,7 @@ def _roles(now: Work, found: tuple[Column, ...]) -> None:
     )
 
 
-def _gaps(now: Work, frame: pd.DataFrame, found: tuple[Column, ...]) -> None:
+def _gaps(now: Project, frame: pd.DataFrame, found: tuple[Column, ...]) -> None:
     gaps = rows_with_gaps(frame, found)
     if not gaps:
         return
@@ -129,10 +96,10 @@ def _gaps(now: Work, frame: pd.DataFrame, found: tuple[Column, ...]) -> None:
         Missing.LEAVE_OUT: f"Leave out the {counted(gaps, 'row')} that miss a value",
         Missing.FILL_IN: "Fill in the median of numbers, the most frequent of categories",
     }
-    chosen = now.missing or usual_missing(frame, found)
+    chosen = now.choices.missing or usual_missing(frame, found)
 
     def choose(choice: Missing) -> None:
-        now.missing = choice
+        now.change(missing=choice)
 
     st.radio(
         f"Missing values: {gaps:,} of {counted(len(frame), 'row')} miss a value",

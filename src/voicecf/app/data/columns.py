@@ -55,6 +55,8 @@ class Column:
         Some of its values.
     identity : bool
         Whether it names rows, so that people may look for them by it.
+    fixed : bool
+        Whether it is nothing that anybody can change, such as an age.
     """
 
     name: str
@@ -63,6 +65,7 @@ class Column:
     missing: int
     examples: str
     identity: bool = False
+    fixed: bool = False
 
 
 def guess_columns(frame: pd.DataFrame) -> tuple[Column, ...]:
@@ -71,7 +74,7 @@ def guess_columns(frame: pd.DataFrame) -> tuple[Column, ...]:
     Examples
     --------
     >>> import pandas as pd
-    >>> from voicecf.app.columns import guess_columns
+    >>> from voicecf.app.data.columns import guess_columns
     >>> frame = pd.DataFrame({"id": [7, 8, 9], "age": [31, 45, 38], "land": ["a", "b", "a"]})
     >>> [str(column.role) for column in guess_columns(frame)]
     ['Set aside', 'Whole number', 'Category']

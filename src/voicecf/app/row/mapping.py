@@ -9,9 +9,9 @@ from typing import Any
 from numpy.typing import NDArray
 
 from voicecf import Counterfactuals
-from voicecf.app.answers import Answer
-from voicecf.app.pairwise import Comparison
-from voicecf.app.segments import Segments
+from voicecf.app.method.pairwise import Comparison
+from voicecf.app.row.answers import Answer
+from voicecf.app.segments.segments import Segments
 from voicecf.plots import Plane, SegmentMap
 
 # Rows that a map shows.

@@ -5,19 +5,20 @@ from __future__ import annotations
 import numpy as np
 import streamlit as st
 
-from voicecf.app import blocks, charts, mapping, session
-from voicecf.app.pairwise import Comparison
-from voicecf.app.preparing import Method
-from voicecf.app.session import Work
+from voicecf.app import blocks, session
+from voicecf.app.data.preparing import Method
+from voicecf.app.method.pairwise import Comparison, compare
+from voicecf.app.project import Project
+from voicecf.app.row import mapping
+from voicecf.app.row import picture as pictures
 from voicecf.app.words import percent
 from voicecf.output.wording import counted
 
 SHOWN = 50
 
 
-def show(now: Work) -> None:
-    """Draw the page."""
-    st.title("Compare")
+def show(now: Project) -> None:
+    """Draw the comparison."""
     st.html(
         blocks.paragraph(
             "CFCLUST moves a row across the border between its own segment and the target, and "
@@ -25,8 +26,8 @@ def show(now: Work) -> None:
             "looks at all."
         )
     )
-    names = session.names(now)
-    if now.method is not Method.KMEANS:
+    names = now.names
+    if now.choices.method is not Method.KMEANS:
         st.html(
             blocks.paragraph(
                 "CFCLUST knows no weights, so that this compares plain k-means with as many "
@@ -34,7 +35,8 @@ def show(now: Work) -> None:
             )
         )
         names = tuple(f"k-means segment {t + 1}" for t in range(len(names)))
-    found = session.comparison(now)
+    kmeans = now.segments_by(Method.KMEANS)
+    found = now.once("comparison", f"{now.rows_key} {now.k}", lambda: compare(kmeans), most=2)
     _figures(found)
     if len(names) == 2:
         st.html(blocks.notice("With two segments there is no third to end in: both agree."))
@@ -84,7 +86,7 @@ def _miss(found: Comparison, names: tuple[str, ...]) -> None:
 
     i = int(st.selectbox("Which", misses.tolist(), format_func=told))
     picture, pairwise = mapping.miss_map(found, i, names)
-    drawn = charts.segment_map(picture, [("pairwise", pairwise)], ink=session.ink())
+    drawn = pictures.segment_map(picture, [("pairwise", pairwise)], ink=session.ink())
     st.altair_chart(drawn)
     st.html(
         blocks.paragraph(

@@ -13,8 +13,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from voicecf import Counterfactuals, Status
-from voicecf.app.question import LIMIT, Question
-from voicecf.app.segments import Segments
+from voicecf.app.row.question import LIMIT, Question
+from voicecf.app.segments.segments import Segments
 from voicecf.plots import Transitions
 
 # Rows that are answered between two signs of progress; few enough for a quick first one.

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import streamlit as st
 
-from voicecf.app import blocks, charts, session
-from voicecf.app.preparing import Method
-from voicecf.app.segments import (
+from voicecf.app import blocks, session
+from voicecf.app.data.preparing import Method
+from voicecf.app.project import Project
+from voicecf.app.segments import cards, pictures
+from voicecf.app.segments.segments import (
     FEWEST,
     MOST,
     Segments,
@@ -14,7 +16,6 @@ from voicecf.app.segments import (
     profile_table,
     usual_names,
 )
-from voicecf.app.session import Work
 from voicecf.app.words import percent
 
 ABOUT = {
@@ -24,22 +25,20 @@ ABOUT = {
 ACROSS = 3
 
 
-def show(now: Work) -> None:
+def show(now: Project) -> None:
     """Draw the page."""
-    title, go = st.columns([4, 1], vertical_alignment="bottom")
-    title.title("Segments")
-    if go.button("Ask about a row", type="primary", width="stretch"):
-        st.switch_page(st.session_state["pages"]["row"])
+    if st.button("Ask about a row", type="primary"):
+        session.go("row")
     choices, help_ = st.columns([1, 1], gap="large")
-    suggested = session.suggestion(now)
+    suggested = now.suggestion
     with choices:
         _choices(now, suggested.k)
-    found = session.segments(now)
-    names = session.names(now)
+    found = now.segments
+    names = now.names
     with help_:
         st.html(blocks.paragraph(suggested.reason))
         if suggested.scores:
-            st.altair_chart(charts.scores(suggested.scores, found.k))
+            st.altair_chart(pictures.scores(suggested.scores, found.k))
     for text in found.warnings:
         st.html(blocks.notice(text))
     st.subheader("What is typical")
@@ -47,46 +46,38 @@ def show(now: Work) -> None:
     _details(found, names)
 
 
-def _choices(now: Work, suggested: int) -> None:
+def _choices(now: Project, suggested: int) -> None:
     def count(k: int) -> None:
-        now.k = int(k)
+        now.change(k=int(k))
 
     def method(choice: Method) -> None:
-        now.method = choice
+        now.change(method=choice)
 
-    most = min(MOST, max(FEWEST, len(session.prepared(now).frame)))
+    most = min(MOST, max(FEWEST, len(now.prepared.frame)))
     st.slider(
         "Number of segments", FEWEST, max(most, FEWEST + 1),
-        **session.tied("k", now.k or suggested, count),
+        **session.tied("k", now.choices.k or suggested, count),
     )  # fmt: skip
     st.radio(
         "How they are found", list(Method), format_func=lambda choice: ABOUT[choice],
-        **session.tied("method", now.method, method),
+        **session.tied("method", now.choices.method, method),
     )  # fmt: skip
 
 
-def _cards(now: Work, found: Segments, names: tuple[str, ...]) -> None:
+def _cards(now: Project, found: Segments, names: tuple[str, ...]) -> None:
     for first in range(0, found.k, ACROSS):
         for t, column in enumerate(st.columns(ACROSS), start=first):
             if t < found.k:
                 with column, st.container(border=True):
                     _name(now, t, names)
-                    st.html(blocks.profile_card(found.profiles[t], t))
+                    st.html(cards.profile_card(found.profiles[t], t))
 
 
-def _name(now: Work, t: int, names: tuple[str, ...]) -> None:
-    assert now.table is not None
-    key = (now.table.digest, len(names), now.method)
-
-    def rename(name: str) -> None:
-        given = [*now.names.get(key, usual_names(len(names)))]
-        given[t] = name
-        now.names[key] = given
-
+def _name(now: Project, t: int, names: tuple[str, ...]) -> None:
     st.text_input(
         f"Name of segment {t + 1}", max_chars=40, label_visibility="collapsed",
         placeholder=usual_names(len(names))[t],
-        **session.tied(f"name {t}", names[t], rename),
+        **session.tied(f"name {t}", names[t], lambda name: now.rename(t, name)),
     )  # fmt: skip
 
 
@@ -120,4 +111,4 @@ def _rows(found: Segments, names: tuple[str, ...]) -> None:
     sides = st.columns(2)
     x = sides[0].selectbox("Across", numbers, index=0, key="scatter x")
     y = sides[1].selectbox("Up", numbers, index=1, key="scatter y")
-    st.altair_chart(charts.rows_by_segment(found.prepared.frame, found.labels, names, (x, y)))
+    st.altair_chart(pictures.rows_by_segment(found.prepared.frame, found.labels, names, (x, y)))

@@ -1,0 +1,75 @@
+"""All that a visitor chose about a table: one plain value, written as JSON and read again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import date
+
+import msgspec
+
+from voicecf.app.data.columns import Role
+from voicecf.app.data.preparing import Method, Missing
+from voicecf.app.row.question import Allowed, Question
+from voicecf.files.staging import Reading
+
+
+@dataclass(frozen=True)
+class Choices:
+    """What was chosen; what is None or left out is guessed.
+
+    Attributes
+    ----------
+    table : str
+        What the table is called: the name of its file.
+    example : str
+        The example that is used instead of a file, if any.
+    taken : date
+        The day on which the table was taken.
+    reading : Reading
+        How the file is read.
+    roles : dict of str to Role
+        What columns are used as, where that is not what was guessed.
+    missing : Missing or None
+    k : int or None
+        How many segments.
+    method : Method
+    names : dict of str to list of str
+        What segments are called, by what the segments depend on.
+    question : Question
+        Its rules are `rules`.
+    rules : Allowed or None
+        What may change; None for what is guessed from the columns.
+    axes : (str, str) or None
+        Columns that a map shows.
+
+    Examples
+    --------
+    >>> from voicecf.app.project import Choices
+    >>> Choices.from_json(Choices("customers.csv", k=4).to_json()).k
+    4
+    """
+
+    table: str
+    example: str = ""
+    taken: date = field(default_factory=date.today)
+    reading: Reading = field(default_factory=Reading)
+    roles: dict[str, Role] = field(default_factory=dict)
+    missing: Missing | None = None
+    k: int | None = None
+    method: Method = Method.KMEANS
+    names: dict[str, list[str]] = field(default_factory=dict)
+    question: Question = field(default_factory=Question)
+    rules: Allowed | None = None
+    axes: tuple[str, str] | None = None
+
+    def to_json(self) -> bytes:
+        """Write it."""
+        return msgspec.json.format(msgspec.json.encode(self), indent=1)
+
+    @classmethod
+    def from_json(cls, text: bytes) -> Choices:
+        """Read it; raises a ValueError if it is anything else."""
+        try:
+            return msgspec.json.decode(text, type=cls)
+        except msgspec.MsgspecError as error:
+            raise ValueError(str(error)) from None

@@ -1,0 +1,204 @@
+"""A table, what was chosen about it, and results, each computed once."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from threading import RLock
+from typing import Any, TypeVar
+
+from voicecf.app.data.columns import Column, Role, guess_columns, with_roles
+from voicecf.app.data.examples import EXAMPLES
+from voicecf.app.data.preparing import Method, Prepared, prepare, usual_missing
+from voicecf.app.data.reading import Table, read_table
+from voicecf.app.project.choices import Choices
+from voicecf.app.row.question import Allowed, Question
+from voicecf.app.segments.segments import (
+    Segments,
+    Suggestion,
+    fit_segments,
+    given_names,
+    suggest_k,
+)
+from voicecf.saving.whole import write_whole
+
+CHOICES, TABLE, RUNS = "choices.json", "table", "runs"
+# Results of one kind that are kept: segments that one goes back to, answers to compare.
+FEW, MANY = 4, 64
+Made = TypeVar("Made")
+
+
+class Project:
+    """A table and all that was chosen about it, kept in a folder.
+
+    Every result is a function of the table and the choices. It is computed when it is asked for,
+    and remembered as long as the project is open.
+
+    Parameters
+    ----------
+    folder : Path
+        Where it is kept; its name is the project's name in addresses.
+
+    Attributes
+    ----------
+    choices : Choices
+        Changed by `change`, written by `save`.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.choices = self._saved = Choices.from_json((folder / CHOICES).read_bytes())
+        self._results: dict[str, OrderedDict[str, Any]] = {}
+        self._lock = RLock()
+
+    @property
+    def id(self) -> str:
+        """What the project is called in addresses."""
+        return self.folder.name
+
+    def change(self, **changed: Any) -> None:
+        """Choose something else."""
+        self.choices = replace(self.choices, **changed)
+
+    def ask(self, **changed: Any) -> None:
+        """Change the question."""
+        self.change(question=replace(self.choices.question, **changed))
+
+    def allow(self, **changed: Any) -> None:
+        """Change what may change."""
+        self.change(rules=replace(self.question.allowed, **changed))
+
+    def save(self) -> None:
+        """Put the choices down, if they changed."""
+        if self.choices != self._saved and self.folder.exists():
+            write_whole(self.folder / CHOICES, self.choices.to_json())
+            self._saved = self.choices
+
+    def once(self, kind: str, key: str, make: Callable[[], Made], most: int = MANY) -> Made:
+        """Return a result, which is computed if it is not among the `most` recent of its kind.
+
+        Parameters
+        ----------
+        kind : str
+            What it is.
+        key : str
+            What it depends on.
+        make : callable
+            Computes it.
+        most : int
+        """
+        with self._lock:
+            kept = self._results.setdefault(kind, OrderedDict())
+            if key not in kept:
+                made = make()
+                kept[key] = made
+                while len(kept) > most:
+                    kept.popitem(last=False)
+            kept.move_to_end(key)
+            found: Made = kept[key]
+            return found
+
+    # The table and its columns
+
+    @property
+    def table(self) -> Table:
+        """The table, read as was chosen."""
+        return self.once("table", repr(self.choices.reading), self._read, most=1)
+
+    def _read(self) -> Table:
+        for example in EXAMPLES:
+            if example.name == self.choices.example:
+                return example.make()
+        (file,) = self.folder.glob(f"{TABLE}.*")
+        return read_table(file.read_bytes(), self.choices.table)
+
+    @property
+    def guessed(self) -> tuple[Column, ...]:
+        """What each column is good for."""
+        return self.once(
+            "guessed", repr(self.choices.reading), lambda: guess_columns(self.table.frame), most=1
+        )
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """What each column is used as."""
+        return with_roles(self.table.frame, self.guessed, self.choices.roles)
+
+    def choose_roles(self, chosen: Mapping[str, Role]) -> None:
+        """Use columns as something else; raises a RoleError if they cannot be."""
+        roles = {**self.choices.roles, **chosen}
+        with_roles(self.table.frame, self.guessed, roles)
+        self.change(roles=roles)
+
+    @property
+    def rows_key(self) -> str:
+        """Tells what the rows to be clustered depend on."""
+        now = self.choices
+        roles = sorted((name, str(role)) for name, role in now.roles.items())
+        return f"{now.reading} {now.taken} {roles} {now.missing}"
+
+    @property
+    def prepared(self) -> Prepared:
+        """The rows that can be clustered."""
+        return self.once("prepared", self.rows_key, self._prepare, most=1)
+
+    def _prepare(self) -> Prepared:
+        frame, columns = self.table.frame, self.columns
+        return prepare(frame, columns, self.choices.missing or usual_missing(frame, columns))
+
+    # Segments
+
+    @property
+    def suggestion(self) -> Suggestion:
+        """How many segments to make."""
+        return self.once("suggestion", self.rows_key, lambda: suggest_k(self.prepared), FEW)
+
+    @property
+    def k(self) -> int:
+        """How many segments there are: as many as chosen, or else suggested."""
+        return self.choices.k or self.suggestion.k
+
+    @property
+    def segments_key(self) -> str:
+        """Tells what segments depend on."""
+        return f"{self.rows_key} {self.k} {self.choices.method}"
+
+    @property
+    def segments(self) -> Segments:
+        """The fitted segments."""
+        return self.segments_by(self.choices.method)
+
+    def segments_by(self, method: Method) -> Segments:
+        """Return as many segments, found in a certain way."""
+        key = f"{self.rows_key} {self.k} {method}"
+        return self.once("segments", key, lambda: fit_segments(self.prepared, self.k, method), FEW)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What the segments are called."""
+        return given_names(self.k, self.choices.names.get(self.segments_key, []))
+
+    def rename(self, segment: int, name: str) -> None:
+        """Call a segment something else; an empty name is that which was suggested."""
+        given = [*self.names]
+        given[segment] = name
+        self.change(names={**self.choices.names, self.segments_key: given})
+
+    # The question
+
+    @property
+    def usual_rules(self) -> Allowed:
+        """What may change until the visitor says otherwise: not what people cannot change."""
+        used = self.prepared.names
+        return Allowed(locked=tuple(c.name for c in self.columns if c.fixed and c.name in used))
+
+    @property
+    def question(self) -> Question:
+        """The question, without what no longer applies to the table and its segments."""
+        rows, asked, rules = self.prepared, self.choices.question, self.choices.rules
+        target = asked.target if asked.target is not None and asked.target < self.k else None
+        row = min(asked.row, len(rows.frame) - 1)
+        allowed = self.usual_rules if rules is None else rules.within(rows.names)
+        return replace(asked, row=row, target=target, allowed=allowed)

@@ -1,0 +1,40 @@
+"""Answers to a project's question, each computed once."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from voicecf.app.project import Project
+from voicecf.app.row import answers
+from voicecf.app.row.answers import Answer, Obstacle, Reach
+
+
+def _key(project: Project, found: Answer) -> str:
+    return f"{project.segments_key} {found.question!r} {found.names}"
+
+
+def answer(project: Project) -> Answer:
+    """Answer the question as it stands."""
+    asked, segments = project.question, project.segments
+    unnamed = ("",) * segments.k
+    made = project.once(
+        "answer",
+        f"{project.segments_key} {asked!r}",
+        lambda: answers.answer(segments, asked, unnamed),
+    )
+    return replace(made, names=project.names)
+
+
+def alternatives(project: Project, found: Answer) -> list[Answer]:
+    """Return other ways into the same segment."""
+    return project.once("alternatives", _key(project, found), lambda: answers.alternatives(found))
+
+
+def reaches(project: Project, found: Answer) -> list[Reach]:
+    """Return how far each changed column may go."""
+    return project.once("reaches", _key(project, found), lambda: answers.reaches(found))
+
+
+def obstacle(project: Project, found: Answer) -> Obstacle:
+    """Return why there is no answer."""
+    return project.once("obstacle", _key(project, found), lambda: answers.obstacle(found))

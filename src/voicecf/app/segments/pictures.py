@@ -1,0 +1,48 @@
+"""Pictures of segments, drawn by altair."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import altair as alt
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from voicecf.app import charts
+from voicecf.app.charts import BARE
+from voicecf.app.style import ACCENT, QUIET
+
+# Pixels: heights of rows by two columns, of scores.
+ROWS, SCORES = 360, 170
+# Rows that a picture of two columns shows.
+MOST = 1_500
+
+
+def rows_by_segment(
+    frame: pd.DataFrame, labels: NDArray[np.int64], names: Sequence[str], axes: tuple[str, str]
+) -> alt.Chart:
+    """Draw rows by two columns, coloured by segment."""
+    some = np.unique(np.linspace(0, len(frame) - 1, min(MOST, len(frame))).astype(int))
+    places = np.column_stack([frame[name].to_numpy(dtype=np.float64)[some] for name in axes])
+    drawn = charts.dots(places, labels[some], names, axes)
+    return charts.plain(
+        drawn.encode(*charts.sides(axes, [alt.Scale(zero=False, padding=8)] * 2)), ROWS
+    )
+
+
+def scores(values: dict[int, float], chosen: int) -> alt.Chart:
+    """Draw how far apart segments are, by their number."""
+    is_chosen = alt.datum.k == chosen
+    data = pd.DataFrame({"k": list(values), "score": list(values.values())})
+    drawn: alt.Chart = alt.Chart(data).mark_bar(cornerRadiusEnd=3).encode(
+        alt.X("k:O", title="Number of segments", axis=alt.Axis(labelAngle=0, **BARE)),
+        alt.Y("score:Q", title=None, axis=alt.Axis(tickCount=3, grid=True, **BARE)),
+        color=alt.condition(is_chosen, alt.value(ACCENT), alt.value(QUIET)),
+        opacity=alt.condition(is_chosen, alt.value(1.0), alt.value(0.45)),
+        tooltip=[
+            alt.Tooltip("k:O", title="Segments"),
+            alt.Tooltip("score:Q", title="Silhouette", format=".3f"),
+        ],
+    )  # fmt: skip
+    return charts.plain(drawn, SCORES)
