@@ -194,7 +194,7 @@ def test_files_of_a_folder_may_be_laid_out_in_different_ways(tmp_path):
         "line 4",
     ]
     assert [str(bad) for bad in found.rejected] == [
-        "2.csv, line 5: 1 values where there are 2 columns"
+        "2.csv, line 5: 1 value where there are 2 columns"
     ]
 
 
@@ -206,7 +206,7 @@ def test_bad_values_are_never_hidden(tmp_path):
     ):
         found.to_pandas()
     assert found.to_pandas(blank=True)["b{VALUE}"].isna().sum() == 1
-    with pytest.raises(BadRowError, match="line 3: 1 values"):
+    with pytest.raises(BadRowError, match="line 3: 1 value"):
         table(tmp_path / "in.csv", b"a,b\n1,2\n3\n").to_pandas(blank=True)
 
 

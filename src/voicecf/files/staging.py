@@ -221,14 +221,9 @@ def stage_csv(connection: Any, csv: CsvText, reading: Reading, output: Path) -> 
     errors = _rejects(connection)
     if any(kind == "INVALID ENCODING" for _, _, kind, _ in errors):
         return stage_csv(connection, csv.in_western_encoding(), reading, output)
-    notes = [
-        f"{name} {kind.writing.note}"
-        for name, kind in zip(csv.names, kinds, strict=True)
-        if kind.writing.note
-    ]
     return Staged(
         csv.names,
-        [*csv.notes(), *notes],
+        list(csv.notes()),
         csv.rejected(errors),
         [kind.why(name) for name, kind in zip(csv.names, kinds, strict=True)],
         csv.encodings[0] if len(set(csv.encodings)) == 1 else None,

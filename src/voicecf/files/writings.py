@@ -91,11 +91,6 @@ class Writing:
         """True of dates, with a time of day or without."""
         return self.types[0] == "timestamp"
 
-    @property
-    def note(self) -> str:
-        """What to tell the user about a column written like this; empty if it goes without."""
-        return "" if self in (TEXT, POINT, ISO) else f"was read as {self.word}"
-
     def plain_text(self, c: str) -> str:
         """Return SQL of the plain values that a text column holds."""
         return self.plain.format(c=c)
