@@ -23,7 +23,7 @@ from voicecf.files.writings import (
     writing_of,
 )
 
-__all__ = ["PLACE", "Deciding", "Kind", "is_gap", "names_codes"]
+__all__ = ["MOSTLY", "PLACE", "Deciding", "Fitting", "Kind", "is_gap", "names_codes"]
 
 # What stands for no value in a column of numbers or dates: nothing, or one of these.
 GAP = r"\s*(#?N/A|n/a|NA|NaN|nan|NULL|null|None|-|\?)?\s*"
@@ -157,11 +157,11 @@ class Deciding:
 
     def _fitting(self, rows: str, plain: dict[int, Fitting]) -> dict[int, Fitting]:
         """Return the writings that fit each column."""
-        tried = {i: dict(counts) for i, counts in plain.items()}
+        self.tried = {i: dict(counts) for i, counts in plain.items()}
         for writings, columns in self._candidates(rows, plain).items():
             for i, counts in self._counts(rows, columns, writings).items():
-                tried[i] |= counts
-        return {i: self._fit(i, counts) for i, counts in tried.items()}
+                self.tried[i] |= counts
+        return {i: self._fit(i, counts) for i, counts in self.tried.items()}
 
     def _candidates(
         self, rows: str, plain: dict[int, Fitting]

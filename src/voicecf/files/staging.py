@@ -21,7 +21,7 @@ from voicecf.files.kinds import Deciding, Kind
 from voicecf.files.text import CsvText, quoted
 from voicecf.saving.whole import write_whole
 
-__all__ = ["Reading", "Staged", "connected", "stage_csv", "stage_query"]
+__all__ = ["HEAD", "Reading", "Staged", "connected", "rows_of", "stage_csv", "stage_query"]
 
 # Rows at the beginning of CSV files by which the kinds of columns are decided. If a later row
 # contradicts, they are decided by all rows.
@@ -199,11 +199,6 @@ def rows_of(csv: CsvText, reading: Reading) -> str:
     return f"(select * replace ({', '.join(replaced)}) from {rows})" if replaced else rows
 
 
-def deciding_of(connection: Any, csv: CsvText, reading: Reading) -> Deciding:
-    """Return what decides on the kinds of columns."""
-    return Deciding(connection, csv.names, reading.kinds, csv.dialect.delimiter, reading.decimal)
-
-
 def stage_csv(connection: Any, csv: CsvText, reading: Reading, output: Path) -> Staged:
     """Write the rows of CSV files, with numbers as numbers, and dates as dates.
 
@@ -211,7 +206,8 @@ def stage_csv(connection: Any, csv: CsvText, reading: Reading, output: Path) -> 
     number of its column.
     """
     rows = rows_of(csv, reading)
-    deciding = deciding_of(connection, csv, reading)
+    delimiter = csv.dialect.delimiter
+    deciding = Deciding(connection, csv.names, reading.kinds, delimiter, reading.decimal)
     connection.execute(f"create or replace temp table head as from {rows} limit {HEAD}")
     kinds, seen = deciding.kinds("head")
     if not seen or _stage(connection, rows, kinds, output):

@@ -77,6 +77,8 @@ class Table:
         Columns of CSV files without any value.
     words : list of str
         What the columns of CSV files were read as; see `Reading.kinds`.
+    encoding : str or None
+        Of CSV files, if it is the same in all.
     """
 
     files: list[Path]
@@ -89,6 +91,7 @@ class Table:
     rejected: list[BadRow] = field(default_factory=list)
     empty: list[str] = field(default_factory=list)
     words: list[str] = field(default_factory=list)
+    encoding: str | None = None
 
     @classmethod
     def of(cls, files: list[Path]) -> Table:
@@ -108,8 +111,10 @@ class Table:
         stored = head.schema_arrow
         schema = pa.schema([(name, stored.field(i).type) for i, name in enumerate(known.names)])
         counts = [head.metadata.num_rows]
-        facts = known.whys, known.notes, known.rejected, known.empty, known.words
-        return cls([path], schema, counts, place_of, stored.names, *facts)
+        return cls(
+            [path], schema, counts, place_of, stored.names, known.whys, known.notes, known.rejected,
+            known.empty, known.words, known.encoding,
+        )  # fmt: skip
 
     @property
     def readings(self) -> list[str]:

@@ -346,7 +346,11 @@ class CsvText:
             if encoding == WESTERN and self.chosen != WESTERN:
                 yield "the text is not UTF-8 and was read as Western European (--encoding cp1252)"
         if self.dialect.skip:
-            were = "line above the header was" if self.dialect.skip == 1 else "lines above the header were"
+            were = (
+                "line above the header was"
+                if self.dialect.skip == 1
+                else "lines above the header were"
+            )
             yield f"{self.dialect.skip} {were} left out"
         for layout in self.dialects:
             for record in reversed(layout.foot):
@@ -373,9 +377,7 @@ class CsvText:
         """Read the files again, and yield the line of every row; `rejected` lines are none."""
         for file, encoding, layout in zip(self.files, self.encodings, self.dialects, strict=True):
             with opened(file, encoding) as text:
-                reader = csv.reader(
-                    tabbed(text, layout.spaces), delimiter=layout.delimiter
-                )
+                reader = csv.reader(tabbed(text, layout.spaces), delimiter=layout.delimiter)
                 end, header = 0, layout.header
                 for record in reader:
                     line, end = end + 1, reader.line_num
@@ -402,7 +404,9 @@ def _above(foot: list[list[str]]) -> str:
     """Return SQL that tells rows from the lines below a table."""
     tests = []
     for record in foot:
-        cells = [f"c{i} is not distinct from {quoted(cell)}" for i, cell in enumerate(record) if cell]
+        cells = [
+            f"c{i} is not distinct from {quoted(cell)}" for i, cell in enumerate(record) if cell
+        ]
         tests.append(f" and not ({' and '.join(cells)})")
     return "".join(tests)
 

@@ -28,9 +28,7 @@ def write_sheet(file: Path, sheet: str | None, output: Path) -> str:
     """
     book = _opened(file)
     if sheet is not None and sheet not in book.sheet_names:
-        raise OptionError(
-            f"{file.name} has no sheet {sheet!r}; {likely(sheet, book.sheet_names)}"
-        )
+        raise OptionError(f"{file.name} has no sheet {sheet!r}; {likely(sheet, book.sheet_names)}")
     try:
         sheets = [
             book.get_sheet_by_name(name)

@@ -29,8 +29,8 @@ SPACES = " \u00a0\u202f"
 CURRENCIES = (
     "US$", "A$", "C$", "R$", "Fr.", "SFr.", "kr", "zł", "Kč", "Ft", "lei",
     *"$€£¥₹₩₺₽₫₪฿₴₦",
-    *"USD EUR GBP CHF JPY CNY INR AUD CAD NZD SEK NOK DKK PLN CZK HUF RON TRY RUB BRL MXN".split(),
-    *"ZAR KRW SGD HKD THB ILS AED SAR".split(),
+    *["USD", "EUR", "GBP", "CHF", "JPY", "CNY", "INR", "AUD", "CAD", "NZD", "SEK", "NOK", "DKK", "PLN", "CZK", "HUF", "RON", "TRY", "RUB", "BRL", "MXN"],
+    *["ZAR", "KRW", "SGD", "HKD", "THB", "ILS", "AED", "SAR"],
 )  # fmt: skip
 CURRENCY = "|".join(re.escape(sign) for sign in CURRENCIES)
 PER_CENT = "%"
@@ -136,7 +136,9 @@ def _number(decimal: str, thousands: str, unit: str = "") -> Writing:
     moved, to = ("(,", "-.") if decimal == "," else ("(", "-")
     text = f"replace({{c}}, {quoted(unit)}, '')" if len(unit) > 1 else "{c}"
     plain = f"translate({text}, {quoted(moved + gone)}, {quoted(to)})"
-    return Writing(word, plain, f"{space}(?:{pattern}){space}", noun=noun, decimal=decimal, unit=unit)
+    return Writing(
+        word, plain, f"{space}(?:{pattern}){space}", noun=noun, decimal=decimal, unit=unit
+    )
 
 
 DECIMAL_COMMA = _number(",", ".")
