@@ -7,8 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from voicecf.files.text import quoted
-from voicecf.files.writings import (
+from voicecf.files.notations import (
     CURRENCY,
     DATES,
     DAY_FIRST,
@@ -18,10 +17,11 @@ from voicecf.files.writings import (
     PER_CENT,
     POINT,
     TEXT,
-    Writing,
-    number_writings,
-    writing_of,
+    Notation,
+    notation_of,
+    number_notations,
 )
+from voicecf.files.text import quoted
 
 __all__ = ["MOSTLY", "PLACE", "Deciding", "Fitting", "Kind", "is_gap", "names_codes"]
 
@@ -43,7 +43,7 @@ CODE_NAME = re.compile(
 ANY_NUMBER = {"int64": True, "double": False}
 # Rows that are enough to see how a column is not written.
 SAMPLE = 2_000
-# Share of a sample that a writing has to fit to be looked at any further.
+# Share of a sample that a notation has to fit to be looked at any further.
 WORTH = 0.5
 
 
@@ -56,32 +56,32 @@ def names_codes(name: str) -> bool:
 class Kind:
     """What a text column holds: how it is written, and whether all values fit the narrow type."""
 
-    writing: Writing = TEXT
+    notation: Notation = TEXT
     narrow: bool = False
 
     @property
     def is_text(self) -> bool:
         """True if the texts stay what they are."""
-        return self.writing == TEXT
+        return self.notation == TEXT
 
     def value(self, c: str) -> str:
         """Return SQL of the values in a column; null where there is none."""
-        return f"try_cast({self.writing.plain_text(c)} as {self.writing.types[self.narrow]})"
+        return f"try_cast({self.notation.plain_text(c)} as {self.notation.types[self.narrow]})"
 
     def is_wrong(self, c: str, value: str) -> str:
         """Return SQL that tells values that are neither of this kind nor gaps."""
         tests = [f"{value} is null and {c} is not null and not {is_gap(c)}"]
-        tests.append(f"{value} is not null and not {self.writing.fits(c)}")
+        tests.append(f"{value} is not null and not {self.notation.fits(c)}")
         if self.narrow:  # DuckDB rounds 1.5 to a whole number, and a time to a day
-            wide = f"try_cast({self.writing.plain_text(c)} as {self.writing.types[0]})"
+            wide = f"try_cast({self.notation.plain_text(c)} as {self.notation.types[0]})"
             tests.append(f"{wide} != {value}")
         return " or ".join(f"({test})" for test in tests)
 
     def why(self, name: str) -> str:
         """Say what is wrong with a value of another kind, which goes in the place of `PLACE`."""
-        noun = self.writing.noun
+        noun = self.notation.noun
         if self.narrow:
-            noun = "date without a time" if self.writing.is_date else f"whole {noun}"
+            noun = "date without a time" if self.notation.is_date else f"whole {noun}"
         return f"{name} is {PLACE}, which is no {noun}"
 
 
@@ -92,7 +92,7 @@ def is_gap(c: str) -> str:
 
 @dataclass(frozen=True)
 class Counts:
-    """How many values of a column there are, and how many a writing fits."""
+    """How many values of a column there are, and how many a notation fits."""
 
     values: int = 0
     codes: int = 0
@@ -101,12 +101,12 @@ class Counts:
 
     @property
     def share(self) -> float:
-        """Share of the values that the writing fits."""
+        """Share of the values that the notation fits."""
         return self.fits / self.values if self.values else 0.0
 
 
-# For each writing that fits a column, how many of its values.
-Fitting = dict[Writing, Counts]
+# For each notation that fits a column, how many of its values.
+Fitting = dict[Notation, Counts]
 
 
 class Deciding:
@@ -118,7 +118,7 @@ class Deciding:
     names : list of str
         The user's names of the columns.
     said : dict of str to str
-        What the user says of columns: the word of a writing, or "int64" or "double". Of the others
+        What the user says of columns: the word of a notation, or "int64" or "double". Of the others
         it is to be found.
     delimiter : str
     decimal : "auto", "." or ","
@@ -145,45 +145,45 @@ class Deciding:
         return kinds, all(self.said[i] is not None for i in self.empty)
 
     def _kind(self, i: int, evidence: Evidence) -> Kind:
-        """Choose one of the writings that fit a column."""
+        """Choose one of the notations that fit a column."""
         found, said = self.found[i], self.said[i]
         if not found:
             return Kind(POINT, ANY_NUMBER[said]) if said in ANY_NUMBER else Kind()
-        writing = evidence.chosen(found)
-        if writing == TEXT:
+        notation = evidence.chosen(found)
+        if notation == TEXT:
             return Kind()
-        narrow = found[writing].narrow == found[writing].fits
-        return Kind(writing, ANY_NUMBER.get(said or "", narrow))
+        narrow = found[notation].narrow == found[notation].fits
+        return Kind(notation, ANY_NUMBER.get(said or "", narrow))
 
     def _fitting(self, rows: str, plain: dict[int, Fitting]) -> dict[int, Fitting]:
-        """Return the writings that fit each column."""
+        """Return the notations that fit each column."""
         self.tried = {i: dict(counts) for i, counts in plain.items()}
-        for writings, columns in self._candidates(rows, plain).items():
-            for i, counts in self._counts(rows, columns, writings).items():
+        for notations, columns in self._candidates(rows, plain).items():
+            for i, counts in self._counts(rows, columns, notations).items():
                 self.tried[i] |= counts
         return {i: self._fit(i, counts) for i, counts in self.tried.items()}
 
     def _candidates(
         self, rows: str, plain: dict[int, Fitting]
-    ) -> dict[tuple[Writing, ...], list[int]]:
-        """Return the columns that are to be looked at again, by the writings that they may have."""
-        groups: dict[tuple[Writing, ...], list[int]] = {}
+    ) -> dict[tuple[Notation, ...], list[int]]:
+        """Return the columns that are to be looked at again, by the notations that they may have."""
+        groups: dict[tuple[Notation, ...], list[int]] = {}
         unclear = []
         for i, counts in plain.items():
             said, point = self.said[i], counts[POINT]
             if said is not None and said not in ANY_NUMBER:
-                groups.setdefault((writing_of(said),), []).append(i)
+                groups.setdefault((notation_of(said),), []).append(i)
             elif point.fits < point.values:
                 if said is not None or not names_codes(self.names[i]):
                     unclear.append(i)
             elif point.narrow < point.values:  # 1.100 may be 1100
                 groups.setdefault((DECIMAL_COMMA,), []).append(i)
-        for i, writings in self._worth(rows, unclear).items():
-            groups.setdefault(writings, []).append(i)
+        for i, notations in self._worth(rows, unclear).items():
+            groups.setdefault(notations, []).append(i)
         return groups
 
-    def _worth(self, rows: str, columns: list[int]) -> dict[int, tuple[Writing, ...]]:
-        """Return the writings that fit much of a sample, column by column."""
+    def _worth(self, rows: str, columns: list[int]) -> dict[int, tuple[Notation, ...]]:
+        """Return the notations that fit much of a sample, column by column."""
         if not columns:
             return {}
         some = f"(select {', '.join(f'c{i}' for i in columns)} from {rows} limit {SAMPLE})"
@@ -192,7 +192,7 @@ class Deciding:
             f"from {self._long(some)} where sign != '' and regexp_matches(v, '[0-9]') order by sign"
         ).fetchall()
         units = [PER_CENT, *(sign for (sign,) in signs)]
-        every = [*number_writings(units, self.comma_first), *DATES]
+        every = [*number_notations(units, self.comma_first), *DATES]
         found = self._counts(some, columns, every)
         return {
             i: tuple(w for w, n in found[i].items() if n.share >= WORTH or not n.values)
@@ -200,11 +200,11 @@ class Deciding:
         }
 
     def _fit(self, i: int, tried: Fitting) -> Fitting:
-        """Return the writings that fit most of a column, or else the one that the user says."""
+        """Return the notations that fit most of a column, or else the one that the user says."""
         said, point = self.said[i], tried[POINT]
         if said is not None and said not in ANY_NUMBER:
-            writing = writing_of(said)
-            return {writing: tried[writing]}
+            notation = notation_of(said)
+            return {notation: tried[notation]}
         found = {w: counts for w, counts in tried.items() if counts.share >= MOSTLY}
         if said is None and point.codes:
             found = {w: counts for w, counts in found.items() if not w.is_number}
@@ -218,24 +218,24 @@ class Deciding:
         }
 
     def _counts(
-        self, rows: str, columns: Iterable[int], writings: Sequence[Writing]
+        self, rows: str, columns: Iterable[int], notations: Sequence[Notation]
     ) -> dict[int, Fitting]:
         """Count the values of columns, turned into one long column, whatever their number."""
         columns = list(columns)
-        if not columns or not writings:
+        if not columns or not notations:
             return {i: {} for i in columns}
         tests = []
-        for writing in writings:
-            value = f"try_cast({writing.plain_text('v')} as {writing.types[0]})"
-            fits = f"({writing.fits('v')} and {value} is not null)"
-            tests.append(f"count_if({fits}), count_if({fits} and {writing.is_narrow('v')})")
+        for notation in notations:
+            value = f"try_cast({notation.plain_text('v')} as {notation.types[0]})"
+            fits = f"({notation.fits('v')} and {value} is not null)"
+            tests.append(f"count_if({fits}), count_if({fits} and {notation.is_narrow('v')})")
         some = f"(select {', '.join(f'c{i}' for i in columns)} from {rows})"
         found = self.connection.execute(
             f"select c, count(v), count_if(regexp_full_match(v, {quoted(CODE)})), "
             f"{', '.join(tests)} from {self._long(some)} group by c"
         ).fetchall()
         counts = {c: numbers for c, *numbers in found}
-        return {i: _by_writing(writings, counts.get(f"c{i}", ())) for i in columns}
+        return {i: _by_notation(notations, counts.get(f"c{i}", ())) for i in columns}
 
     @staticmethod
     def _long(rows: str) -> str:
@@ -246,11 +246,11 @@ class Deciding:
         )
 
 
-def _by_writing(writings: Sequence[Writing], counts: Sequence[int]) -> Fitting:
-    values, codes, *pairs = counts or (0, 0, *(0, 0) * len(writings))
+def _by_notation(notations: Sequence[Notation], counts: Sequence[int]) -> Fitting:
+    values, codes, *pairs = counts or (0, 0, *(0, 0) * len(notations))
     return {
-        writing: Counts(values, codes, *pairs[2 * at : 2 * at + 2])
-        for at, writing in enumerate(writings)
+        notation: Counts(values, codes, *pairs[2 * at : 2 * at + 2])
+        for at, notation in enumerate(notations)
     }
 
 
@@ -260,7 +260,7 @@ class Evidence:
     Parameters
     ----------
     columns : iterable of Fitting
-        The writings that fit each column.
+        The notations that fit each column.
     """
 
     def __init__(self, columns: Iterable[Fitting]) -> None:
@@ -271,8 +271,8 @@ class Evidence:
         dollars = any(w.unit in DOLLARS for found in best for w in found)
         self.month_first = {DAY_FIRST} not in dates and ({MONTH_FIRST} in dates or dollars)
 
-    def chosen(self, found: Fitting) -> Writing:
-        """Choose one of the writings that fit a column."""
+    def chosen(self, found: Fitting) -> Notation:
+        """Choose one of the notations that fit a column."""
         best = _best(found)
         if _is_whole(best):
             return POINT
@@ -285,9 +285,9 @@ class Evidence:
 
 
 def _best(found: Fitting) -> Fitting:
-    """Return the writings that fit the most values."""
+    """Return the notations that fit the most values."""
     most = max((counts.fits for counts in found.values()), default=0)
-    return {writing: counts for writing, counts in found.items() if counts.fits == most}
+    return {notation: counts for notation, counts in found.items() if counts.fits == most}
 
 
 def _is_whole(found: Fitting) -> bool:

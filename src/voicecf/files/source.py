@@ -219,8 +219,8 @@ def _files(given: Any) -> tuple[list[Path], str]:
     (kind,) = kinds
     if kind is None:
         raise DataError(
-            f"{given} is no CSV, Excel, Parquet, JSON or DuckDB file by its name; rename it, to end in "
-            ".csv for example."
+            f"{given} is no CSV, Excel, Parquet, JSON or DuckDB file by its name; rename it, to "
+            "end in .csv for example."
         )
     return files, kind
 

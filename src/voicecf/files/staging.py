@@ -224,7 +224,7 @@ def stage_csv(connection: Any, csv: CsvText, reading: Reading, output: Path) -> 
         [kind.why(name) for name, kind in zip(csv.names, kinds, strict=True)],
         csv.encodings[0] if len(set(csv.encodings)) == 1 else None,
         [csv.names[i] for i in deciding.empty],
-        [kind.writing.word for kind in kinds],
+        [kind.notation.word for kind in kinds],
     )
 
 

@@ -28,7 +28,7 @@ TOTAL = re.compile(
     r"(grand |sub)?totals?|sum|summe|gesamt|gesamtsumme|insgesamt|somme|suma|totale|totaal", re.I
 )
 # A number, an amount or a date, as far as one can tell from a single cell.
-VALUE = re.compile(r"[-+(]?\s*[$€£¥]?\s*[-+]?\d[\dEe.,'’:/ T+-]*\s*([%$€£¥]|[A-Z]{3})?\)?")
+VALUE = re.compile(r"[-+(]?\s*[$€£¥]?\s*[-+]?\d[\dEe.,'\u2019:/ T+-]*\s*([%$€£¥]|[A-Z]{3})?\)?")
 # Share of the lines that a delimiter divides alike, below which spaces may be what separates.
 REGULAR = 0.9
 # Characters at the beginning from which delimiter and header are told, and lines after them: the
@@ -123,13 +123,13 @@ def _delimiter(lines: list[str]) -> tuple[str, int]:
 
 
 def tabbed(lines: Iterable[str], spaces: int) -> Iterator[str]:
-    """Yield lines with a tab for so many spaces or more, but for those in quotes.
+    r"""Yield lines with a tab for so many spaces or more, but for those in quotes.
 
     Examples
     --------
     >>> from voicecf.files.text import tabbed
-    >>> list(tabbed(["  31   New York  \\n"], 2))
-    ['31\\tNew York\\n']
+    >>> list(tabbed(["  31   New York  \n"], 2))
+    ['31\tNew York\n']
     """
     runs = re.compile(rf'("(?:[^"]|"")*")|[ \t]{{{spaces},}}')
     for line in lines:
@@ -354,7 +354,7 @@ class CsvText:
             yield f"{self.dialect.skip} {were} left out"
         for layout in self.dialects:
             for record in reversed(layout.foot):
-                yield f"{' '.join(filter(None, record))!r} below the table was left out"
+                yield f"{' '.join(filter(None, record))!r} below the table left out"
         if not self.dialect.header:
             yield "the first line holds numbers, not names: the columns were numbered"
         elif self.names != [name.strip() for name in self.dialect.names]:
@@ -368,7 +368,8 @@ class CsvText:
             f"select * from read_csv({quoted(escape(str(path)))}, columns={{{columns}}}, "
             f"delim={quoted(layout.delimiter)}, quote='\"', escape='\"', "
             f"new_line={layout.newline!r}, header={layout.header}, skip={layout.skip}, "
-            f"auto_detect=false, allow_quoted_nulls=false, store_rejects=true) where ({filled}){_above(layout.foot)}"
+            f"auto_detect=false, allow_quoted_nulls=false, store_rejects=true) "
+            f"where ({filled}){_above(layout.foot)}"
             for path, layout in zip(self.paths, self.dialects, strict=True)
         ]
         return f"({' union all '.join(files)})"

@@ -12,11 +12,11 @@ from typing import Any
 import pyarrow as pa
 
 from voicecf.files.kinds import MOSTLY, Deciding, Fitting, Kind, is_gap
+from voicecf.files.notations import TEXT, Notation, notation_of
 from voicecf.files.source import Source
 from voicecf.files.staging import HEAD, connected, rows_of
 from voicecf.files.table import Table
 from voicecf.files.text import quoted
-from voicecf.files.writings import TEXT, Writing, writing_of
 
 __all__ = ["Understood", "understood"]
 
@@ -95,8 +95,8 @@ def _by_type(column: pa.Field) -> Understood:
 
 def _column(connection: Any, i: int, table: Table, tried: Fitting, unread: int) -> Understood:
     """Look at one column of the first rows."""
-    column, writing = table.schema.field(i), writing_of(table.words[i])
-    kind = Kind(writing, pa.types.is_integer(column.type) or pa.types.is_date(column.type))
+    column, notation = table.schema.field(i), notation_of(table.words[i])
+    kind = Kind(notation, pa.types.is_integer(column.type) or pa.types.is_date(column.type))
     found = connection.execute(
         f"select c{i}, cast({kind.value(f'c{i}')} as varchar) from (select c{i} from head limit "
         f"{LOOKED_AT}) where not {is_gap(f'c{i}')}"
@@ -104,30 +104,30 @@ def _column(connection: Any, i: int, table: Table, tried: Fitting, unread: int) 
     shown = list(dict.fromkeys(found))[:SHOWN]
     texts = tuple(text for text, _ in shown)
     doubtful = _odd_words(connection, f"c{i}", kind, unread)
-    if writing.is_number:
+    if notation.is_number:
         doubtful = (*_odd_numbers(connection, f"c{i}", kind), *doubtful)
     return Understood(
-        column.name, writing.word, texts, tuple(value or "" for _, value in shown),
-        _others(connection, writing, tried, texts), doubtful, unread,
+        column.name, notation.word, texts, tuple(value or "" for _, value in shown),
+        _others(connection, notation, tried, texts), doubtful, unread,
     )  # fmt: skip
 
 
 def _others(
-    connection: Any, writing: Writing, tried: Fitting, texts: Sequence[str]
+    connection: Any, notation: Notation, tried: Fitting, texts: Sequence[str]
 ) -> tuple[str, ...]:
     """Return the kinds that fit a column as well, and make other values of its texts."""
-    seen = {_values(connection, writing, texts)}
+    seen = {_values(connection, notation, texts)}
     words = []
     for other, counts in tried.items():
         if counts.share >= MOSTLY and (values := _values(connection, other, texts)) not in seen:
             words.append(other.word)
             seen.add(values)
-    return (*words, *([TEXT.word] if writing != TEXT else []))
+    return (*words, *([TEXT.word] if notation != TEXT else []))
 
 
-def _values(connection: Any, writing: Writing, texts: Sequence[str]) -> tuple[str | None, ...]:
+def _values(connection: Any, notation: Notation, texts: Sequence[str]) -> tuple[str | None, ...]:
     """Return what texts become if they are written so."""
-    wide = Kind(writing)
+    wide = Kind(notation)
     columns = [f"cast({wide.value(quoted(text))} as varchar)" for text in texts]
     return tuple(connection.execute(f"select {', '.join(columns)}").fetchone()) if columns else ()
 

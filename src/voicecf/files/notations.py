@@ -19,19 +19,69 @@ __all__ = [
     "PER_CENT",
     "POINT",
     "TEXT",
-    "Writing",
-    "number_writings",
-    "writing_of",
+    "Notation",
+    "notation_of",
+    "number_notations",
 ]
 
-SPACES = " \u00a0\u202f"
+# Spaces and apostrophes as they stand between thousands.
+SPACES, APOSTROPHES = " \u00a0\u202f", "'\u2019"
 # Signs of currencies, longer ones first: "US$" is not "$".
-CURRENCIES = (
-    "US$", "A$", "C$", "R$", "Fr.", "SFr.", "kr", "zł", "Kč", "Ft", "lei",
-    *"$€£¥₹₩₺₽₫₪฿₴₦",
-    *["USD", "EUR", "GBP", "CHF", "JPY", "CNY", "INR", "AUD", "CAD", "NZD", "SEK", "NOK", "DKK", "PLN", "CZK", "HUF", "RON", "TRY", "RUB", "BRL", "MXN"],
-    *["ZAR", "KRW", "SGD", "HKD", "THB", "ILS", "AED", "SAR"],
-)  # fmt: skip
+CURRENCIES = [
+    "US$",
+    "A$",
+    "C$",
+    "R$",
+    "SFr.",
+    "Fr.",
+    "kr",
+    "zł",
+    "Kč",
+    "Ft",
+    "lei",
+    "$",
+    "€",
+    "£",
+    "¥",
+    "₹",
+    "₩",
+    "₺",
+    "₽",
+    "₫",
+    "₪",
+    "฿",
+    "₴",
+    "₦",
+    "USD",
+    "EUR",
+    "GBP",
+    "CHF",
+    "JPY",
+    "CNY",
+    "INR",
+    "AUD",
+    "CAD",
+    "NZD",
+    "SEK",
+    "NOK",
+    "DKK",
+    "PLN",
+    "CZK",
+    "HUF",
+    "RON",
+    "TRY",
+    "RUB",
+    "BRL",
+    "MXN",
+    "ZAR",
+    "KRW",
+    "SGD",
+    "HKD",
+    "THB",
+    "ILS",
+    "AED",
+    "SAR",
+]
 CURRENCY = "|".join(re.escape(sign) for sign in CURRENCIES)
 PER_CENT = "%"
 DOLLARS = ("$", "US$", "USD")
@@ -53,7 +103,7 @@ SIGNS = {
 
 
 @dataclass(frozen=True)
-class Writing:
+class Notation:
     """How values are written.
 
     Attributes
@@ -109,13 +159,13 @@ class Writing:
         return f"cast(try_cast({plain} as bigint) as varchar) = {plain}"
 
 
-TEXT = Writing("text", types=("varchar", "varchar"), noun="text")
-POINT = Writing("number", decimal=".")
+TEXT = Notation("text", types=("varchar", "varchar"), noun="text")
+POINT = Notation("number", decimal=".")
 
 
-def _number(decimal: str, thousands: str, unit: str = "") -> Writing:
+def _number(decimal: str, thousands: str, unit: str = "") -> Notation:
     """Return how numbers with such signs are written."""
-    group = {" ": f"[{SPACES}]", "'": "['’]"}.get(thousands, re.escape(thousands))
+    group = {" ": f"[{SPACES}]", "'": f"[{APOSTROPHES}]"}.get(thousands, re.escape(thousands))
     mark = re.escape(decimal)
     whole = rf"(?:[1-9]\d{{0,2}}(?:{group}\d{{3}})+|\d+)"
     digits = rf"(?:{whole}(?:{mark}\d*)?(?:[eE][+-]?\d+)?|{mark}\d+)"
@@ -132,11 +182,11 @@ def _number(decimal: str, thousands: str, unit: str = "") -> Writing:
         word, noun = f"number with {name}", "number"
         # In brackets, (45.10) is a negative amount, but (1) may count something.
         pattern = rf"[+-]?{digits}|\({whole}{mark}\d\d\)"
-    gone = f"){SPACES}{unit if len(unit) == 1 else ''}{thousands}" + "’" * (thousands == "'")
+    gone = f"){SPACES}{thousands}" + APOSTROPHES * (thousands == "'") + unit * (len(unit) == 1)
     moved, to = ("(,", "-.") if decimal == "," else ("(", "-")
     text = f"replace({{c}}, {quoted(unit)}, '')" if len(unit) > 1 else "{c}"
     plain = f"translate({text}, {quoted(moved + gone)}, {quoted(to)})"
-    return Writing(
+    return Notation(
         word, plain, f"{space}(?:{pattern}){space}", noun=noun, decimal=decimal, unit=unit
     )
 
@@ -144,7 +194,7 @@ def _number(decimal: str, thousands: str, unit: str = "") -> Writing:
 DECIMAL_COMMA = _number(",", ".")
 
 
-def number_writings(units: Iterable[str], comma_first: bool) -> list[Writing]:
+def number_notations(units: Iterable[str], comma_first: bool) -> list[Notation]:
     """Return how numbers may be written besides as plain ones, the likeliest first.
 
     Parameters
@@ -158,17 +208,17 @@ def number_writings(units: Iterable[str], comma_first: bool) -> list[Writing]:
     return [_number(*pair, unit) for unit in ("", *units) for pair in signs]
 
 
-def _date(word: str, pattern: str, text: str, formats: Iterable[str]) -> Writing:
+def _date(word: str, pattern: str, text: str, formats: Iterable[str]) -> Notation:
     """Return dates in formats of DuckDB, each with all times of day."""
     every = [quoted(day + time) for day in formats for time in TIMES]
     time = rf"(?:,?\s+{CLOCK}(?: ?[AaPp][Mm])?)?"
-    return Writing(
+    return Notation(
         word, f"try_strptime({text}, [{', '.join(every)}])", rf"\s*(?:{pattern}){time}\s*",
         ("timestamp", "date"), "date",
     )  # fmt: skip
 
 
-ISO = Writing(
+ISO = Notation(
     "date",
     "(translate(trim({c})[:10], './', '--') || trim({c})[11:])",
     r"\s*\d{4}(?:-\d{1,2}-|/\d{1,2}/|\.\d{1,2}\.)\d{1,2}"
@@ -195,18 +245,18 @@ IN_WORDS = _date(
 DATES = (ISO, DAY_FIRST, MONTH_FIRST, IN_WORDS)
 
 
-def writing_of(word: str) -> Writing:
-    """Return the writing that is called so.
+def notation_of(word: str) -> Notation:
+    """Return the notation that is called so.
 
     Examples
     --------
-    >>> from voicecf.files.writings import writing_of
-    >>> writing_of("money in € with decimal comma").unit
+    >>> from voicecf.files.notations import notation_of
+    >>> notation_of("money in € with decimal comma").unit
     '€'
     """
     money = re.fullmatch(r"money in (\S+)( with .*)?", word)
     units = [PER_CENT, *([money[1]] if money and money[1] in CURRENCIES else [])]
-    known = {one.word: one for one in (TEXT, POINT, *number_writings(units, False), *DATES)}
+    known = {one.word: one for one in (TEXT, POINT, *number_notations(units, False), *DATES)}
     if word not in known:
         raise OptionError(
             f"kinds: {word!r} is no way to read a column; use one of {', '.join(map(repr, known))} "
