@@ -166,7 +166,7 @@ class Deciding:
     def _candidates(
         self, rows: str, plain: dict[int, Fitting]
     ) -> dict[tuple[Notation, ...], list[int]]:
-        """Return the columns that are to be looked at again, by the notations that they may have."""
+        """Return the columns to be looked at again, by the notations that they may have."""
         groups: dict[tuple[Notation, ...], list[int]] = {}
         unclear = []
         for i, counts in plain.items():

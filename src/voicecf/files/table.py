@@ -152,7 +152,7 @@ class Table:
                 bad = [self.bad_row(chunk.first + row, chunk.wrong[row])]
         if bad:
             raise BadRowError(bad[0])
-        return pa.concat_tables(tables).to_pandas(ignore_metadata=True)
+        return pa.concat_tables(tables).to_pandas(ignore_metadata=True, date_as_object=False)
 
     def parts(self, size: int, start: int = 0) -> Iterator[Chunk]:
         """Read the rows from number `start` on, `size` at a time, however the files divide them."""

@@ -346,12 +346,8 @@ class CsvText:
             if encoding == WESTERN and self.chosen != WESTERN:
                 yield "the text is not UTF-8 and was read as Western European (--encoding cp1252)"
         if self.dialect.skip:
-            were = (
-                "line above the header was"
-                if self.dialect.skip == 1
-                else "lines above the header were"
-            )
-            yield f"{self.dialect.skip} {were} left out"
+            lines = "1 line" if self.dialect.skip == 1 else f"{self.dialect.skip} lines"
+            yield f"{lines} above the header left out"
         for layout in self.dialects:
             for record in reversed(layout.foot):
                 yield f"{' '.join(filter(None, record))!r} below the table left out"
