@@ -81,7 +81,7 @@ class Bomb:
         (b"a,b\n1,2\n3,4,5\n", "Line 3 of this file has more values than the 2 columns"),
         (b'a,b\n"1,2\n3,4\n', "quote"),
         (b"\x89PNG\r\n\x1a\n....", "a picture"),
-        (b"PK\x03\x04....", "Excel"),
+        (b"PK\x03\x04....", "no workbook, or a damaged one"),
         (b"%PDF-1.7 ....", "a PDF"),
         (gzip.compress(b"a,b\n1,2\n", mtime=0), "gzip"),
         (pickle.dumps(Bomb()), "no text"),
