@@ -133,7 +133,7 @@ def _values(connection: Any, notation: Notation, texts: Sequence[str]) -> tuple[
 
 
 def _odd_numbers(connection: Any, c: str, kind: Kind) -> tuple[tuple[str, int], ...]:
-    """Return numbers such as -999 that stand far from all others, several times."""
+    """Return numbers such as -999, there several times: the only negative, or far from others."""
     marks = connection.execute(
         f"select trim({c}) as v, count(*), any_value({kind.value(c)}) from head "
         f"where regexp_full_match(trim({c}), {quoted(MARKS)}) group by v having count(*) > 1"
@@ -148,7 +148,7 @@ def _odd_numbers(connection: Any, c: str, kind: Kind) -> tuple[tuple[str, int], 
         ).fetchone()
         if low is None or value is None:
             continue
-        alone = value == -1 and not negative
+        alone = value < 0 and not negative
         if alone or max(low - value, value - high) >= max(high - low, 1):
             found.append((text, count))
     return tuple(found)
