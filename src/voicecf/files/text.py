@@ -169,9 +169,11 @@ def _first_record(lines: list[str], delimiter: str) -> tuple[int, list[str], lis
 
 
 def _is_title(record: list[str], width: int) -> bool:
-    """Tell whether a line above or below a table is a title or a note: its beginning is filled."""
-    filled = sum(bool(cell.strip()) for cell in record)
-    return width > 1 and bool(record[0].strip()) and 2 * filled <= width
+    """Tell whether a line above a table is a title: half empty, or with a value and not full."""
+    filled = [cell for cell in record if cell.strip()]
+    if width == 1 or len(filled) == width or not record[0].strip():
+        return False
+    return 2 * len(filled) <= width or any(map(_is_value, filled))
 
 
 def _is_header(first: list[str], below: list[list[str]]) -> bool:
