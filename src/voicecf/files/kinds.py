@@ -42,7 +42,7 @@ CODE_NAME = re.compile(
 # Numbers as users may name them, however they are written: whole, or with fractions.
 ANY_NUMBER = {"int64": True, "double": False}
 # Rows that are enough to see how a column is not written.
-SAMPLE = 2_000
+SAMPLE = 1_000
 # Share of a sample that a notation has to fit to be looked at any further.
 WORTH = 0.5
 
@@ -168,7 +168,8 @@ class Deciding:
     ) -> dict[tuple[Notation, ...], list[int]]:
         """Return the columns to be looked at again, by the notations that they may have."""
         groups: dict[tuple[Notation, ...], list[int]] = {}
-        unclear = []
+        unclear: list[int] = []
+        fractions: list[int] = []
         for i, counts in plain.items():
             said, point = self.said[i], counts[POINT]
             if said is not None and said not in ANY_NUMBER:
@@ -177,27 +178,36 @@ class Deciding:
                 if said is not None or not names_codes(self.names[i]):
                     unclear.append(i)
             elif point.narrow < point.values:  # 1.100 may be 1100
-                groups.setdefault((DECIMAL_COMMA,), []).append(i)
-        for i, notations in self._worth(rows, unclear).items():
+                fractions.append(i)
+        tried = [*self._worth(rows, fractions, [DECIMAL_COMMA]).items()]
+        digits, signs = self._looked_at(rows, unclear)
+        every = [*number_notations([PER_CENT, *signs], self.comma_first), *DATES]
+        for i, notations in (*tried, *self._worth(rows, digits, every).items()):
             groups.setdefault(notations, []).append(i)
         return groups
 
-    def _worth(self, rows: str, columns: list[int]) -> dict[int, tuple[Notation, ...]]:
-        """Return the notations that fit much of a sample, column by column."""
-        if not columns:
-            return {}
-        some = f"(select {', '.join(f'c{i}' for i in columns)} from {rows} limit {SAMPLE})"
-        signs = self.connection.execute(
-            f"select distinct regexp_extract(v, {quoted(CURRENCY)}) as sign "
-            f"from {self._long(some)} where sign != '' and regexp_matches(v, '[0-9]') order by sign"
-        ).fetchall()
-        units = [PER_CENT, *(sign for (sign,) in signs)]
-        every = [*number_notations(units, self.comma_first), *DATES]
-        found = self._counts(some, columns, every)
+    def _worth(
+        self, rows: str, columns: list[int], notations: Sequence[Notation]
+    ) -> dict[int, tuple[Notation, ...]]:
+        """Return those notations that fit much of a sample, column by column."""
+        found = self._counts(_sample(rows, columns), columns, notations)
         return {
             i: tuple(w for w, n in found[i].items() if n.share >= WORTH or not n.values)
             for i in columns
         }
+
+    def _looked_at(self, rows: str, columns: list[int]) -> tuple[list[int], list[str]]:
+        """Return the columns with digits in much of a sample, and signs of currencies there."""
+        if not columns:
+            return [], []
+        found = self.connection.execute(
+            f"select c, count_if(regexp_matches(v, '[0-9]')) < {WORTH} * count(v), "
+            f"list(distinct regexp_extract(v, {quoted(CURRENCY)})) "
+            f"from {self._long(_sample(rows, columns))} group by c"
+        ).fetchall()
+        words = {c for c, without_digits, _ in found if without_digits}
+        signs = {sign for c, _, some in found if c not in words for sign in some if sign}
+        return [i for i in columns if f"c{i}" not in words], sorted(signs)
 
     def _fit(self, i: int, tried: Fitting) -> Fitting:
         """Return the notations that fit most of a column, or else the one that the user says."""
@@ -244,6 +254,11 @@ class Deciding:
             f"(select c, trim(v) as v from (unpivot {rows} on columns(*) into name c value v) "
             f"where not {is_gap('v')})"
         )
+
+
+def _sample(rows: str, columns: Sequence[int]) -> str:
+    """Return SQL of some columns of the first rows."""
+    return f"(select {', '.join(f'c{i}' for i in columns)} from {rows} limit {SAMPLE})"
 
 
 def _by_notation(notations: Sequence[Notation], counts: Sequence[int]) -> Fitting:
