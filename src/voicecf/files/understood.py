@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from glob import escape
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from voicecf.files.kinds import MOSTLY, Deciding, Fitting, Kind, is_gap
-from voicecf.files.notations import TEXT, Notation, notation_of
+from voicecf.files.notations import TEXT, notation_of
 from voicecf.files.source import Source
 from voicecf.files.staging import HEAD, connected, rows_of
 from voicecf.files.table import Table
@@ -97,39 +96,42 @@ def _column(connection: Any, i: int, table: Table, tried: Fitting, unread: int) 
     """Look at one column of the first rows."""
     column, notation = table.schema.field(i), notation_of(table.words[i])
     kind = Kind(notation, pa.types.is_integer(column.type) or pa.types.is_date(column.type))
-    found = connection.execute(
-        f"select c{i}, cast({kind.value(f'c{i}')} as varchar) from (select c{i} from head limit "
-        f"{LOOKED_AT}) where not {is_gap(f'c{i}')}"
-    ).fetchall()
-    shown = list(dict.fromkeys(found))[:SHOWN]
-    texts = tuple(text for text, _ in shown)
+    others, rows = _others(connection, f"c{i}", kind, tried)
+    # Texts that tell the other readings apart say more than those that do not.
+    told = sorted(rows, key=lambda row: len(set(row[1:])) == 1)
+    shown = list(dict.fromkeys(row[:2] for row in told))[:SHOWN]
     doubtful = _odd_words(connection, f"c{i}", kind, unread)
     if notation.is_number:
         doubtful = (*_odd_numbers(connection, f"c{i}", kind), *doubtful)
     return Understood(
-        column.name, notation.word, texts, tuple(value or "" for _, value in shown),
-        _others(connection, notation, tried, texts), doubtful, unread,
+        column.name, notation.word, tuple(text for text, _ in shown),
+        tuple(value or "" for _, value in shown), others, doubtful, unread,
     )  # fmt: skip
 
 
 def _others(
-    connection: Any, notation: Notation, tried: Fitting, texts: Sequence[str]
-) -> tuple[str, ...]:
-    """Return the kinds that fit a column as well, and make other values of its texts."""
-    seen = {_values(connection, notation, texts)}
-    words = []
-    for other, counts in tried.items():
-        if counts.share >= MOSTLY and (values := _values(connection, other, texts)) not in seen:
+    connection: Any, c: str, kind: Kind, tried: Fitting
+) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """Return the kinds that fit a column as well and make other values of its texts.
+
+    Returned as well: the first texts, with the values that they become by each of these kinds.
+    """
+    fitting = [w for w, counts in tried.items() if counts.share >= MOSTLY and w != kind.notation]
+    values = [f"cast({kind.value(c)} as varchar)"]
+    values += [f"cast({Kind(w, kind.narrow).value(c)} as varchar)" for w in fitting]
+    rows = connection.execute(
+        f"select {c}, {', '.join(values)} from (select {c} from head limit {LOOKED_AT}) "
+        f"where not {is_gap(c)}"
+    ).fetchall()
+    words, seen, kept = [], [[row[1] for row in rows]], [0, 1]
+    for at, other in enumerate(fitting, start=2):
+        became = [row[at] for row in rows]
+        if became not in seen:
             words.append(other.word)
-            seen.add(values)
-    return (*words, *([TEXT.word] if notation != TEXT else []))
-
-
-def _values(connection: Any, notation: Notation, texts: Sequence[str]) -> tuple[str | None, ...]:
-    """Return what texts become if they are written so."""
-    wide = Kind(notation)
-    columns = [f"cast({wide.value(quoted(text))} as varchar)" for text in texts]
-    return tuple(connection.execute(f"select {', '.join(columns)}").fetchone()) if columns else ()
+            seen.append(became)
+            kept.append(at)
+    text = () if kind.is_text else (TEXT.word,)
+    return (*words, *text), [tuple(row[at] for at in kept) for row in rows]
 
 
 def _odd_numbers(connection: Any, c: str, kind: Kind) -> tuple[tuple[str, int], ...]:
