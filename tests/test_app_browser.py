@@ -187,26 +187,6 @@ def test_a_search_finds_a_row(visit: Visit) -> None:
     visit.see("Row 234 (1234) moves from")
 
 
-def test_what_a_column_is_used_as_can_be_changed(visit: Visit) -> None:
-    grid = visit.page.locator('[data-testid="stDataFrame"]').first
-    grid.locator("canvas").first.wait_for()
-    editor = visit.page.locator("#portal input")
-    for _ in range(5):  # the grid takes clicks some time after it is drawn
-        # The column "Use as", the line of "age".
-        grid.dblclick(position={"x": 280, "y": 38 + 35 + 17})
-        visit.page.wait_for_timeout(400)
-        if editor.count():
-            break
-    visit.page.keyboard.type("Set aside")
-    visit.page.locator("#portal").get_by_text("Set aside").last.wait_for()
-    visit.page.keyboard.press("Enter")
-    visit.settle()
-    visit.page.wait_for_timeout(400)
-    visit.settle()
-    visit.open("Segments")
-    assert "age" not in visit.page.locator(".v-traits").first.inner_text()
-
-
 def test_a_run_over_all_rows_can_be_stopped_and_go_on(visit: Visit) -> None:
     visit.upload("many.csv", as_csv(shoppers(6_000, gaps=False)))
     visit.open("Everyone")
