@@ -24,7 +24,8 @@ from voicecf.app.row.answers import alternatives, answer, obstacle
 from voicecf.app.row.finding import find_rows
 from voicecf.app.row.mapping import answer_map, miss_map
 from voicecf.app.row.question import Allowed, Objective, Question, Range
-from voicecf.app.segments.segments import fit_segments, usual_names
+from voicecf.app.segments.naming import usual_names
+from voicecf.app.segments.segments import fit_segments
 from voicecf.app.takeaway.code import script
 from voicecf.app.takeaway.report import html_report
 from voicecf.app.words import literal, percent

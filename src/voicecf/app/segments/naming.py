@@ -1,0 +1,203 @@
+"""What segments are called: suggested from what sets them apart, until the user says better."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations
+from typing import NamedTuple
+
+import numpy as np
+
+from voicecf.app.segments.profiles import Contrast, Feature
+from voicecf.errors import VoiceError
+from voicecf.output.wording import opening, shortened
+
+LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+# Letters of a suggested name, and of a user's.
+SUGGESTED, LONGEST = 30, 40
+# Spreads from the average from which on a trait can name a segment, alone and as the second.
+NOTABLE, SECOND = 0.25, 0.4
+# Traits of a segment that names are made from.
+TRIED = 6
+# What is said of averages above and below that of all rows, by a word of the column's name.
+ADJECTIVES = {
+    "year": ("late", "early"), "size": ("large", "small"), "distance": ("long", "short"),
+    "duration": ("long", "short"), "tenure": ("long", "short"), "length": ("long", "short"),
+}  # fmt: skip
+YES, NO = {"yes", "true", "y", "1"}, {"no", "false", "n", "0"}
+
+
+class NamingError(VoiceError):
+    """A segment cannot be called that; the message says why."""
+
+
+class Phrase(NamedTuple):
+    """A trait in a few words, and how well it tells a segment from the others."""
+
+    text: str
+    column: str
+    strength: float
+    telling: float
+
+
+def usual_names(k: int) -> tuple[str, ...]:
+    """Name segments of which nothing is known."""
+    return tuple(f"Segment {LETTERS[t]}" for t in range(k))
+
+
+def suggested_names(
+    found: Contrast, whole: Sequence[str], spans: Mapping[str, tuple[float, float]]
+) -> tuple[str, ...]:
+    """Name every segment by the one or two traits that best tell it from the others.
+
+    Parameters
+    ----------
+    found : Contrast
+    whole : sequence of str
+        Columns of whole numbers.
+    spans : mapping of str to (float, float)
+        The observed range of each column of numbers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from voicecf.app.segments.profiles import Contrast, Feature
+    >>> features = Feature("visits_per_month"), Feature("job", "retired")
+    >>> means, far = np.array([[9, 3], [0.1, 0.8]]), np.array([[1.2, -0.4], [-0.5, 0.9]])
+    >>> found = Contrast(features, np.array([6, 0.4]), means, far, np.array([50, 40]))
+    >>> suggested_names(found, ["visits_per_month"], {"visits_per_month": (0, 12)})
+    ('Many visits', 'Mostly retired, few visits')
+    """
+    titles = _titles(found)
+    kinds = {name: _scale(titles[name], name in whole, span) for name, span in spans.items()}
+    options = [list(_options(_phrases(found, t, titles, kinds))) for t in range(len(found.sizes))]
+    names, taken = list(usual_names(len(options))), set[frozenset[str]]()
+    # Segments that stand out most have the first choice.
+    for t in sorted(range(len(options)), key=lambda t: -max([s for s, _ in options[t]], default=0)):
+        for _, phrases in sorted(options[t], key=lambda option: -option[0]):
+            if frozenset(phrases) not in taken:
+                taken.add(frozenset(phrases))
+                names[t] = opening(", ".join(phrases))
+                break
+    return distinct(names)
+
+
+def _titles(found: Contrast) -> dict[str, str]:
+    """Return what columns are called in names: in words, without units unless these differ."""
+    columns = dict.fromkeys(feature.column for feature in found.features)
+    long = {name: _words(name) for name in columns}
+    short = {name: re.split(r"\s+(?:per|in)\s|\s*[(\[]", text)[0] for name, text in long.items()}
+    count = Counter(short.values())
+    return {
+        name: short[name] if short[name] and count[short[name]] == 1 else long[name]
+        for name in columns
+    }
+
+
+def _words(name: str) -> str:
+    """Write a column's name in words: 'visits_per_month' and 'visitsPerMonth' alike."""
+    parted = re.sub(r"(?<=[a-z])(?=[A-Z])|_+", " ", str(name))
+    return " ".join(word.lower() if word.istitle() else word for word in parted.split())
+
+
+def _scale(title: str, whole: bool, span: tuple[float, float]) -> tuple[str, str]:
+    """Say in words what more and less of a column of numbers are."""
+    words = title.lower().split()
+    if words[-1:] == ["age"]:
+        return "older", "younger"
+    if whole and span == (0, 1):
+        return f"often {title}", f"rarely {title}"
+    for word, (more, less) in ADJECTIVES.items():
+        if word in words:
+            return f"{more} {title}", f"{less} {title}"
+    plural = any(re.search(r"[^sui]s$|children$", word) for word in (words[:1] + words[-1:]))
+    more, less = ("many", "few") if whole and plural else ("high", "low")
+    return f"{more} {title}", f"{less} {title}"
+
+
+def _phrases(
+    found: Contrast, t: int, titles: Mapping[str, str], scales: Mapping[str, tuple[str, str]]
+) -> list[Phrase]:
+    """Return what can be said of a segment, what tells it best from the others first."""
+    made = []
+    others = np.arange(len(found.sizes)) != t
+    for i, feature in enumerate(found.features):
+        far = found.strengths[i]
+        if abs(far[t]) < NOTABLE or (far[t] < 0 and feature.level is not None):
+            continue
+        rival = max(0.0, (np.sign(far[t]) * far[others]).max(initial=0.0))
+        if feature.level is None:
+            text = scales[feature.column][int(far[t] < 0)]
+        else:
+            text = _mostly(feature, titles[feature.column], found.means[i, t])
+        made.append(Phrase(text, feature.column, abs(far[t]), abs(far[t]) - rival / 2))
+    return sorted(made, key=lambda phrase: -phrase.telling)[:TRIED]
+
+
+def _mostly(feature: Feature, title: str, share: float) -> str:
+    level = " ".join(str(feature.level).replace("_", " ").split())
+    often = "mostly" if share >= 0.5 else "often"
+    if level.lower() in YES:
+        return f"{often} {title}"
+    if level.lower() in NO:
+        return f"rarely {title}"
+    alone = len(level) > 2 and any(map(str.isalpha, level))
+    return f"{often} {level}" if alone else f"{often} {title} {level}"
+
+
+def _options(phrases: Sequence[Phrase]) -> Iterator[tuple[float, tuple[str, ...]]]:
+    """Yield names of one or two phrases, with how well each tells the segment from others."""
+    for one in phrases:
+        yield one.telling, (shortened(one.text, SUGGESTED),)
+    for one, two in combinations(phrases, 2):
+        short = len(one.text) + len(two.text) + 2 <= SUGGESTED
+        if short and one.column != two.column and two.strength >= SECOND:
+            yield one.telling + two.telling / 2, (one.text, two.text)
+
+
+def distinct(names: Sequence[str], taken: Sequence[str] = ()) -> tuple[str, ...]:
+    """Number names that occur before, or among those taken, upper or lower case.
+
+    Examples
+    --------
+    >>> distinct(["High income", "Retired", "high income"], ["retired"])
+    ('High income', 'Retired 2', 'high income 2')
+    """
+    made: list[str] = []
+    used = {name.casefold() for name in taken}
+    for name in names:
+        tried, n = name, 1
+        while tried.casefold() in used:
+            n += 1
+            tried = f"{name} {n}"
+        used.add(tried.casefold())
+        made.append(tried)
+    return tuple(made)
+
+
+def given_names(suggested: Sequence[str], given: Sequence[str]) -> tuple[str, ...]:
+    """Return the user's names where there are some, and those suggested elsewhere."""
+    wishes = [tidy(given[t]) if t < len(given) else "" for t in range(len(suggested))]
+    for t, wish in enumerate(wishes):
+        if wish.casefold() in [other.casefold() for other in wishes[:t]]:
+            wishes[t] = ""
+    left = [name for name, wish in zip(suggested, wishes, strict=True) if not wish]
+    others = iter(distinct(left, [wish for wish in wishes if wish]))
+    return tuple(wish or next(others) for wish in wishes)
+
+
+def tidy(name: str) -> str:
+    """Return a name in one line, no longer than names may be."""
+    return " ".join(str(name).split())[:LONGEST].rstrip()
+
+
+def check_name(names: Sequence[str], segment: int, name: str) -> None:
+    """Raise a NamingError if another segment has a name already."""
+    for t, other in enumerate(names):
+        if t != segment and other.casefold() == name.casefold():
+            raise NamingError(
+                f"Segment {t + 1} is already called “{other}”. Names have to differ; choose "
+                "another, or rename that one first."
+            )
