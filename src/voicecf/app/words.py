@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from math import floor, isfinite, log10
 
 from voicecf.output.wording import LARGE, exact, figure
@@ -57,6 +58,19 @@ def number(value: float, span: tuple[float, float]) -> str:
 def _places(value: float, digits: int = 1) -> int:
     """Return the places after the point that so many digits of a value need."""
     return max(0, digits - 1 - floor(log10(abs(value))))
+
+
+def things(table: str) -> str:
+    """Say what the rows of a table are: 'customers' of customers.csv, else 'rows'.
+
+    Examples
+    --------
+    >>> from voicecf.app.words import things
+    >>> things("customers.csv"), things("Q3 export.xlsx"), things("analysis.csv")
+    ('customers', 'rows', 'rows')
+    """
+    stem = table.partition(".")[0].lower()
+    return stem if re.fullmatch(r"[a-z]{3,20}[^\W\dsui_]s", stem) else "rows"
 
 
 def literal(text: str) -> str:

@@ -13,8 +13,7 @@ from voicecf.app.segments.naming import LONGEST, NamingError
 from voicecf.app.segments.profiles import profile_table
 from voicecf.app.segments.segments import Segments, blocks_of
 from voicecf.app.segments.suggesting import FEWEST, MOST, Suggestion
-from voicecf.app.words import percent
-from voicecf.output.wording import counted
+from voicecf.app.words import percent, things
 
 ABOUT = {
     Method.KMEANS: "k-means: all columns count the same",
@@ -34,7 +33,7 @@ def show(now: Project) -> None:
     """Draw the page."""
     with st.spinner("Looking for segments ..."):
         suggested, found, names = now.suggestion, now.segments, now.names
-    st.html(blocks.lead(in_short(found, names)))
+    st.html(blocks.lead(in_short(found, names, things(now.choices.table))))
     if st.button("Ask about a row", type="primary"):
         session.go("row")
     choices, help_ = st.columns([1, 1], gap="large")
@@ -50,16 +49,16 @@ def show(now: Project) -> None:
     _details(now, found, names)
 
 
-def in_short(found: Segments, names: tuple[str, ...]) -> str:
+def in_short(found: Segments, names: tuple[str, ...], rows: str) -> str:
     """Say in a sentence what there is: rows, segments, the largest and the smallest."""
     shares = found.contrast.shares
-    rows, most, least = len(found.labels), int(shares.argmax()), int(shares.argmin())
+    most, least = int(shares.argmax()), int(shares.argmin())
     left = found.prepared.left_out
-    out = f" {counted(left, 'row')} without a value in some column left out." if left else ""
+    missed = "1 misses a value and is" if left == 1 else f"{left:,} miss a value and are"
     return (
-        f"{counted(rows, 'row')} in {found.k} segments; the largest, “{names[most]}”, has "
+        f"{len(found.labels):,} {rows} in {found.k} segments; the largest, “{names[most]}”, has "
         f"{percent(shares[most])} of them, the smallest, “{names[least]}”, "
-        f"{percent(shares[least])}.{out}"
+        f"{percent(shares[least])}.{f' {missed} left out.' if left else ''}"
     )
 
 

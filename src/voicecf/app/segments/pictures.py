@@ -14,7 +14,7 @@ from voicecf.app.charts import BARE
 from voicecf.app.style import ACCENT, QUIET
 
 # Pixels: heights of rows by two columns, of scores.
-ROWS, SCORES = 360, 170
+ROWS, SCORES = 360, 200
 # The selection by which a number of segments is chosen.
 CHOOSE = "choose"
 # Rows that a picture of two columns shows.
@@ -51,6 +51,6 @@ def scores(values: dict[int, float], chosen: int) -> alt.LayerChart:
     choose = alt.selection_point(name=CHOOSE, fields=["k"], clear=False)
     # Low bars are hard to hit, so that all of the height takes clicks.
     full = alt.Chart(data).mark_bar(opacity=0, cursor="pointer").encode(
-        number, y=alt.value(0), y2=alt.value(SCORES), tooltip=told
+        number, y=alt.value(0), y2=alt.value("height"), tooltip=told
     )  # fmt: skip
     return charts.plain(alt.layer(drawn, full.add_params(choose)), SCORES)
