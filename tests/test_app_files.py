@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from app_tables import fitted, people, prepared, with_gaps
+from app_tables import fitted, people, prepared, usual_names, with_gaps
 from voicecf.app.campaign.everyone import Everyone, Plan
 from voicecf.app.data import examples
 from voicecf.app.data.columns import guess_columns
@@ -24,7 +24,6 @@ from voicecf.app.row.answers import alternatives, answer, obstacle
 from voicecf.app.row.finding import find_rows
 from voicecf.app.row.mapping import answer_map, miss_map
 from voicecf.app.row.question import Allowed, Objective, Question, Range
-from voicecf.app.segments.naming import usual_names
 from voicecf.app.segments.segments import fit_segments
 from voicecf.app.takeaway.code import script
 from voicecf.app.takeaway.report import html_report

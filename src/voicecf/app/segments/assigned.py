@@ -46,4 +46,5 @@ def _reasons(left: pd.DataFrame, prepared: Prepared) -> list[str]:
 def _missing(values: pd.Series, numeric: bool) -> NDArray[np.bool_]:
     if not numeric:
         return np.asarray(values.isna())
-    return ~np.isfinite(pd.to_numeric(values, errors="coerce").to_numpy(dtype=np.float64))
+    numbers = pd.to_numeric(values, errors="coerce").to_numpy(dtype=np.float64)
+    return np.asarray(~np.isfinite(numbers))

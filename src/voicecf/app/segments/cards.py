@@ -57,7 +57,9 @@ def _trait(trait: Trait, full: float) -> str:
 
 def edges(k: int) -> str:
     """Write the style that gives each segment's card its colour."""
-    lines = (f".st-key-segment-{t}{{border-left:5px solid {colour(t)}!important}}" for t in range(k))
+    lines = (
+        f".st-key-segment-{t}{{border-left:5px solid {colour(t)}!important}}" for t in range(k)
+    )
     return f"<style>{''.join(lines)}</style>"
 
 

@@ -11,14 +11,16 @@ from typing import NamedTuple
 import numpy as np
 
 from voicecf.app.segments.profiles import Contrast, Feature
+from voicecf.app.words import number
 from voicecf.errors import VoiceError
 from voicecf.output.wording import opening, shortened
 
-LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 # Letters of a suggested name, and of a user's.
 SUGGESTED, LONGEST = 30, 40
 # Spreads from the average from which on a trait can name a segment, alone and as the second.
 NOTABLE, SECOND = 0.25, 0.4
+# Names of segments that have no such trait.
+AVERAGE, EMPTY = "Close to average", "No rows"
 # Traits of a segment that names are made from.
 TRIED = 6
 # What is said of averages above and below that of all rows, by a word of the column's name.
@@ -34,17 +36,13 @@ class NamingError(VoiceError):
 
 
 class Phrase(NamedTuple):
-    """A trait in a few words, and how well it tells a segment from the others."""
+    """A trait in a few words, how well it tells a segment from the others, and its average."""
 
     text: str
     column: str
     strength: float
     telling: float
-
-
-def usual_names(k: int) -> tuple[str, ...]:
-    """Name segments of which nothing is known."""
-    return tuple(f"Segment {LETTERS[t]}" for t in range(k))
+    value: str
 
 
 def suggested_names(
@@ -72,16 +70,25 @@ def suggested_names(
     """
     titles = _titles(found)
     kinds = {name: _scale(titles[name], name in whole, span) for name, span in spans.items()}
-    options = [list(_options(_phrases(found, t, titles, kinds))) for t in range(len(found.sizes))]
-    names, taken = list(usual_names(len(options))), set[frozenset[str]]()
+    traits = [_phrases(found, t, titles, kinds, spans) for t in range(len(found.sizes))]
+    options = [sorted(_options(phrases), key=lambda option: -option[0]) for phrases in traits]
+    names = [AVERAGE if size else EMPTY for size in found.sizes]
+    taken: set[frozenset[str]] = set()
     # Segments that stand out most have the first choice.
-    for t in sorted(range(len(options)), key=lambda t: -max([s for s, _ in options[t]], default=0)):
-        for _, phrases in sorted(options[t], key=lambda option: -option[0]):
-            if frozenset(phrases) not in taken:
-                taken.add(frozenset(phrases))
-                names[t] = opening(", ".join(phrases))
-                break
+    for t in sorted(range(len(names)), key=lambda t: -max((s for s, _ in options[t]), default=0)):
+        free = [name for _, name in options[t] if frozenset(name) not in taken]
+        if free:
+            taken.add(frozenset(free[0]))
+            names[t] = opening(", ".join(free[0]))
+        elif traits[t]:
+            names[t] = opening(_with_value(traits[t][0]))
     return distinct(names)
+
+
+def _with_value(phrase: Phrase) -> str:
+    """Say how much, where several segments have the same traits: 'many visits (9.8)'."""
+    value = f" ({phrase.value})"
+    return shortened(phrase.text, SUGGESTED - len(value)) + value
 
 
 def _titles(found: Contrast) -> dict[str, str]:
@@ -118,7 +125,11 @@ def _scale(title: str, whole: bool, span: tuple[float, float]) -> tuple[str, str
 
 
 def _phrases(
-    found: Contrast, t: int, titles: Mapping[str, str], scales: Mapping[str, tuple[str, str]]
+    found: Contrast,
+    t: int,
+    titles: Mapping[str, str],
+    scales: Mapping[str, tuple[str, str]],
+    spans: Mapping[str, tuple[float, float]],
 ) -> list[Phrase]:
     """Return what can be said of a segment, what tells it best from the others first."""
     made = []
@@ -132,7 +143,8 @@ def _phrases(
             text = scales[feature.column][int(far[t] < 0)]
         else:
             text = _mostly(feature, titles[feature.column], found.means[i, t])
-        made.append(Phrase(text, feature.column, abs(far[t]), abs(far[t]) - rival / 2))
+        value = feature.written(found.means[i, t], lambda name, mean: number(mean, spans[name]))
+        made.append(Phrase(text, feature.column, abs(far[t]), abs(far[t]) - rival / 2, value))
     return sorted(made, key=lambda phrase: -phrase.telling)[:TRIED]
 
 
@@ -158,7 +170,7 @@ def _options(phrases: Sequence[Phrase]) -> Iterator[tuple[float, tuple[str, ...]
 
 
 def distinct(names: Sequence[str], taken: Sequence[str] = ()) -> tuple[str, ...]:
-    """Number names that occur before, or among those taken, upper or lower case.
+    """Add numbers to names that occur before or are taken, in upper or lower case.
 
     Examples
     --------

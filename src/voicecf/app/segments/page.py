@@ -157,9 +157,7 @@ def _aside(found: Segments, names: tuple[str, ...], labels: list[str]) -> None:
     if len(labels) > 1:
         name = st.selectbox("Column", labels, key="column set aside")
     shown = crossed(found, name)
-    drawn = "".join(
-        cards.by_segment(shown.contrast, i, names, shown.written) for i in shown.shown
-    )
+    drawn = "".join(cards.by_segment(shown.contrast, i, names, shown.written) for i in shown.shown)
     st.html(f'<div class="v-asides">{drawn}</div>')
     left = len(shown.contrast.features) - len(shown.shown)
     more = f" The {len(shown.shown)} values that differ most between segments." if left > 1 else ""

@@ -50,7 +50,8 @@ def scores(values: dict[int, float], chosen: int) -> alt.LayerChart:
     )  # fmt: skip
     choose = alt.selection_point(name=CHOOSE, fields=["k"], clear=False)
     # Low bars are hard to hit, so that all of the height takes clicks.
-    full = alt.Chart(data).mark_bar(opacity=0, cursor="pointer").encode(
+    full: alt.Chart = alt.Chart(data).mark_bar(opacity=0, cursor="pointer").encode(
         number, y=alt.value(0), y2=alt.value("height"), tooltip=told
     )  # fmt: skip
-    return charts.plain(alt.layer(drawn, full.add_params(choose)), SCORES)
+    full = full.add_params(choose)
+    return charts.plain(alt.layer(drawn, full), SCORES)
