@@ -286,7 +286,7 @@ def aside_of(frame: pd.DataFrame) -> tuple:
 def test_labels_are_shares_by_segment_of_the_rows_that_have_one() -> None:
     frame = labelled()
     segments, columns = aside_of(frame)
-    assert crossable(segments, columns) == ["class", "outcome", "y", "score"]
+    assert crossable(segments.prepared, columns) == ["class", "outcome", "y", "score"]
     for name, level, value in (("class", "b", "b"), ("outcome", "yes", True), ("y", "1", 1.0)):
         found = crossed(segments, name)
         at = [f.level for f in found.contrast.features].index(level)

@@ -9,6 +9,7 @@ import pandas as pd
 from pandas.api import types
 
 from voicecf.app.data.columns import IDENTITY, MOST_LEVELS, Column, Role
+from voicecf.app.data.preparing import Prepared
 from voicecf.app.segments.naming import YES
 from voicecf.app.segments.profiles import Contrast, contrast
 from voicecf.app.segments.segments import Segments
@@ -41,9 +42,9 @@ class Crossed(NamedTuple):
         return number(value, self.span)
 
 
-def crossable(segments: Segments, columns: tuple[Column, ...]) -> list[str]:
+def crossable(prepared: Prepared, columns: tuple[Column, ...]) -> list[str]:
     """List the columns set aside that segments can differ in, few levels first; no identities."""
-    aside = segments.prepared.aside
+    aside = prepared.aside
     names = [c.name for c in columns if c.role is Role.ASIDE and not c.identity and c.name in aside]
     levels = {name: _levels(aside[name]) for name in names}
     few = [name for name in names if 2 <= levels[name] <= MOST_LEVELS]

@@ -134,7 +134,7 @@ def _name(now: Project, t: int, names: tuple[str, ...]) -> None:
 
 
 def _details(now: Project, found: Segments, names: tuple[str, ...]) -> None:
-    labels = crossable(found, now.columns)
+    labels = now.once("crossable", now.rows_key, lambda: crossable(now.prepared, now.columns), 1)
     shark = found.method is Method.SHARK
     titles = ["All columns", "Rows by two columns"]
     titles += ["What the columns set aside say"] * bool(labels) + ["Weights"] * shark

@@ -54,4 +54,4 @@ def scores(values: dict[int, float], chosen: int) -> alt.LayerChart:
         number, y=alt.value(0), y2=alt.value("height"), tooltip=told
     )  # fmt: skip
     full = full.add_params(choose)
-    return charts.plain(alt.layer(drawn, full), SCORES)
+    return charts.plain(alt.LayerChart(layer=[drawn, full]), SCORES)
