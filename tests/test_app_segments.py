@@ -13,9 +13,9 @@ from voicecf.app.data.preparing import Method, Missing, PreparingError, prepare
 from voicecf.app.segments.aside import crossable, crossed
 from voicecf.app.segments.assigned import assigned
 from voicecf.app.segments.cards import overview, profile_card
-from voicecf.app.segments.naming import NamingError, given_names
+from voicecf.app.segments.naming import NamingError, given_names, suggested_names
 from voicecf.app.segments.page import in_short
-from voicecf.app.segments.profiles import profile_table
+from voicecf.app.segments.profiles import contrast, profile_table
 from voicecf.app.segments.segments import blocks_of, fit_segments
 from voicecf.app.segments.suggesting import suggest_k
 from voicecf.app.words import number
@@ -205,7 +205,7 @@ def test_names_say_what_sets_a_segment_apart() -> None:
     for t, name in enumerate(segments.suggested_names):
         members = frame[segments.labels == t]
         for phrase in name.lower().split(", "):
-            kind, _, rest = phrase.partition(" ")
+            kind, _, rest = phrase.removeprefix("more ").partition(" ")
             if kind in ("mostly", "often"):
                 here, usual = ((rows["job"] == rest).mean() for rows in (members, frame))
                 assert here > usual
@@ -232,6 +232,22 @@ def test_suggested_names_are_short_and_differ(k: int, seed: int) -> None:
     assert len({name.casefold() for name in names}) == k
     assert max(map(len, names)) <= 32
     assert not [name for name in names if "yes" in name or name.split()[-1] == "no"]
+
+
+def test_names_of_yes_and_no_say_how_often() -> None:
+    rng = np.random.default_rng(4)
+    group = np.repeat([0, 1], 200)
+    for share, names in (
+        ((0.9, 0.1), {"Mostly churned", "Rarely churned"}),
+        ((0.9, 0.4), {"Mostly churned", "Less often churned"}),
+        ((0.15, 0.0), {"More often churned", "Rarely churned"}),
+    ):
+        yes = rng.random(400) < np.array(share)[group]
+        for values in (yes.astype(int), np.where(yes, "yes", "no")):
+            rows = pd.DataFrame({"churned": values})
+            whole = ["churned"] if values.dtype == int else []
+            found = contrast(rows, whole, group, 2)
+            assert set(suggested_names(found, whole, {"churned": (0, 1)})) == names
 
 
 def test_segments_with_the_same_traits_are_told_apart_by_values() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import combinations
 from typing import NamedTuple
 
@@ -68,9 +69,8 @@ def suggested_names(
     >>> suggested_names(found, ["visits_per_month"], {"visits_per_month": (0, 12)})
     ('Many visits', 'Mostly retired, few visits')
     """
-    titles = _titles(found)
-    kinds = {name: _scale(titles[name], name in whole, span) for name, span in spans.items()}
-    traits = [_phrases(found, t, titles, kinds, spans) for t in range(len(found.sizes))]
+    words = Vocabulary(_titles(found), whole, spans)
+    traits = [_phrases(found, t, words) for t in range(len(found.sizes))]
     options = [sorted(_options(phrases), key=lambda option: -option[0]) for phrases in traits]
     names = [AVERAGE if size else EMPTY for size in found.sizes]
     taken: set[frozenset[str]] = set()
@@ -109,54 +109,84 @@ def _words(name: str) -> str:
     return " ".join(word.lower() if word.istitle() else word for word in parted.split())
 
 
-def _scale(title: str, whole: bool, span: tuple[float, float]) -> tuple[str, str]:
-    """Say in words what more and less of a column of numbers are."""
-    words = title.lower().split()
-    if words[-1:] == ["age"]:
-        return "older", "younger"
-    if whole and span == (0, 1):
-        return f"often {title}", f"rarely {title}"
-    for word, (more, less) in ADJECTIVES.items():
-        if word in words:
-            return f"{more} {title}", f"{less} {title}"
-    plural = any(re.search(r"[^sui]s$|children$", word) for word in (words[:1] + words[-1:]))
-    more, less = ("many", "few") if whole and plural else ("high", "low")
-    return f"{more} {title}", f"{less} {title}"
+@dataclass(frozen=True)
+class Vocabulary:
+    """The words for what is above and below average in a table.
+
+    Attributes
+    ----------
+    titles : mapping of str to str
+        What columns are called in names.
+    whole : sequence of str
+        Columns of whole numbers.
+    spans : mapping of str to (float, float)
+        The range of each column of numbers.
+    """
+
+    titles: Mapping[str, str]
+    whole: Sequence[str]
+    spans: Mapping[str, tuple[float, float]]
+
+    def phrase(self, feature: Feature, mean: float, above: bool) -> str:
+        """Say that a segment's average is above or below that of all rows."""
+        title = self.titles[feature.column]
+        if feature.level is not None:
+            return _level_phrase(title, feature.level, mean)
+        whole, span = feature.column in self.whole, self.spans[feature.column]
+        if whole and span == (0, 1):
+            return f"{_how_often(mean) if above else _how_rarely(mean)} {title}"
+        if title.lower() == "age":
+            return "older" if above else "younger"
+        more, less = _adjectives(title.lower().split(), whole)
+        return f"{more if above else less} {title}"
+
+    def value(self, feature: Feature, mean: float) -> str:
+        """Write the average."""
+        return feature.written(mean, lambda column, value: number(value, self.spans[column]))
 
 
-def _phrases(
-    found: Contrast,
-    t: int,
-    titles: Mapping[str, str],
-    scales: Mapping[str, tuple[str, str]],
-    spans: Mapping[str, tuple[float, float]],
-) -> list[Phrase]:
+def _adjectives(words: Sequence[str], whole: bool) -> tuple[str, str]:
+    """Return what is said of more and of less of a column of numbers, by the words of its name."""
+    known = [ADJECTIVES[word] for word in words if word in ADJECTIVES]
+    if known:
+        return known[0]
+    plural = any(re.search(r"[^sui]s$|children$", word) for word in (*words[:1], *words[-1:]))
+    return ("many", "few") if whole and plural else ("high", "low")
+
+
+def _level_phrase(title: str, level: str, share: float) -> str:
+    text = " ".join(level.replace("_", " ").split())
+    if text.lower() in YES:
+        return f"{_how_often(share)} {title}"
+    if text.lower() in NO:
+        return f"{_how_rarely(1 - share)} {title}"
+    alone = len(text) > 2 and any(map(str.isalpha, text))
+    return f"{_how_often(share)} {text if alone else f'{title} {text}'}"
+
+
+def _how_often(share: float) -> str:
+    """Say that a share is above average."""
+    return "mostly" if share >= 0.5 else "often" if share >= 0.25 else "more often"
+
+
+def _how_rarely(share: float) -> str:
+    """Say that a share is below average."""
+    return "rarely" if share <= 0.2 else "less often"
+
+
+def _phrases(found: Contrast, t: int, words: Vocabulary) -> list[Phrase]:
     """Return what can be said of a segment, what tells it best from the others first."""
     made = []
     others = np.arange(len(found.sizes)) != t
     for i, feature in enumerate(found.features):
-        far = found.strengths[i]
+        far, mean = found.strengths[i], float(found.means[i, t])
         if abs(far[t]) < NOTABLE or (far[t] < 0 and feature.level is not None):
             continue
-        rival = max(0.0, (np.sign(far[t]) * far[others]).max(initial=0.0))
-        if feature.level is None:
-            text = scales[feature.column][int(far[t] < 0)]
-        else:
-            text = _mostly(feature, titles[feature.column], found.means[i, t])
-        value = feature.written(found.means[i, t], lambda name, mean: number(mean, spans[name]))
-        made.append(Phrase(text, feature.column, abs(far[t]), abs(far[t]) - rival / 2, value))
+        rival = (np.sign(far[t]) * far[others]).max(initial=0.0)
+        text = words.phrase(feature, mean, far[t] > 0)
+        telling = abs(far[t]) - rival / 2
+        made.append(Phrase(text, feature.column, abs(far[t]), telling, words.value(feature, mean)))
     return sorted(made, key=lambda phrase: -phrase.telling)[:TRIED]
-
-
-def _mostly(feature: Feature, title: str, share: float) -> str:
-    level = " ".join(str(feature.level).replace("_", " ").split())
-    often = "mostly" if share >= 0.5 else "often"
-    if level.lower() in YES:
-        return f"{often} {title}"
-    if level.lower() in NO:
-        return f"rarely {title}"
-    alone = len(level) > 2 and any(map(str.isalpha, level))
-    return f"{often} {level}" if alone else f"{often} {title} {level}"
 
 
 def _options(phrases: Sequence[Phrase]) -> Iterator[tuple[float, tuple[str, ...]]]:
