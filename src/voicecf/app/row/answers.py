@@ -172,7 +172,7 @@ def difference(first: Answer, other: Answer) -> str:
     """Say in a line what another way changes, and what it changes that instead of."""
     efforts = [f"{figure(one.effort, 2)}" for one in (other, first)]
     price = f"effort {' instead of '.join(dict.fromkeys(efforts))} spreads"
-    return f"{opening(_levers(other))} instead of {_levers(first)} ({price})"
+    return f"{_levers(other)} instead of {_levers(first)} ({price})"
 
 
 def _levers(given: Answer) -> str:

@@ -19,6 +19,8 @@ from voicecf.output.wording import counted, figure
 
 ANY = -1
 MOST_MARGIN = 90
+# Pixels of the field that names a row.
+WIDTH = 380
 # What the visitor typed that names no single row, and the left-out row that was asked for.
 SOUGHT, OUT = "sought", "left out"
 
@@ -36,6 +38,7 @@ def ask_about(now: Project) -> bool:
         "Ask about a row",
         placeholder=f"Row number{f', {identity}' if identity else ''}, or any text",
         help="A row's number in the file, what it is called, or a text that it holds.",
+        width=WIDTH,
         **session.tied("row", shown, partial(_seek, now)),
     )
     if OUT in kept:

@@ -14,7 +14,7 @@ from voicecf.app.method.pairwise import Comparison
 from voicecf.app.row.answers import Answer
 from voicecf.app.row.changes import is_large
 from voicecf.app.segments.segments import Segments
-from voicecf.output.wording import counted, joined
+from voicecf.output.wording import counted, joined, legible
 from voicecf.plots import Plane, SegmentMap
 
 # Rows that a map shows; columns that a note or a tip names besides the axes.
@@ -48,7 +48,7 @@ def answer_map(answer: Answer, axes: tuple[str, ...] | None = None) -> SegmentMa
 
 
 def usual_axes(answer: Answer) -> tuple[str, ...]:
-    """Return the two columns of numbers that change, or else matter, most; none if there are no two."""
+    """Return two columns of numbers that change, or else matter, most; nothing without two."""
     columns = drawable(answer.segments)
     changed = [change.column for change in answer.changes if change.column in columns]
     pair = tuple(dict.fromkeys([*changed, *columns]))[:2]
@@ -71,13 +71,12 @@ def _note(answer: Answer, pair: tuple[str, ...]) -> str:
 def tips(answer: Answer, drawn: SegmentMap) -> list[Tip]:
     """Return what is told about the rows of a map: name, segment, axes, what the answer changes."""
     prepared, rows = answer.segments.prepared, drawn.rows
-    columns = drawn.axis_labels if drawn.of_columns else ()
     changed = [change.column for change in answer.changes][:NAMED]
     made = [
         Tip("Row", [prepared.called(row) for row in rows.tolist()]),
         Tip("Segment", [answer.names[t] for t in drawn.labels.tolist()]),
     ]
-    for name in dict.fromkeys([*columns, *changed]):
+    for name in dict.fromkeys([*_columns(answer, drawn), *changed]):
         values = prepared.frame[name].to_numpy()[rows].tolist()
         made.append(Tip(name, values, number_format(answer.segments, name)))
     return made
@@ -85,9 +84,14 @@ def tips(answer: Answer, drawn: SegmentMap) -> list[Tip]:
 
 def formats(answer: Answer, drawn: SegmentMap) -> list[str]:
     """Return how numbers at the axes of a map are written."""
-    if not drawn.of_columns:
-        return [FORMAT, FORMAT]
-    return [number_format(answer.segments, name) for name in drawn.axis_labels]
+    columns = _columns(answer, drawn)
+    return [number_format(answer.segments, name) for name in columns] or [FORMAT, FORMAT]
+
+
+def _columns(answer: Answer, drawn: SegmentMap) -> list[str]:
+    """Return the columns that the axes of a map are, if they are."""
+    called = {legible(name): name for name in answer.segments.prepared.names}
+    return [called[label] for label in drawn.axis_labels] if drawn.of_columns else []
 
 
 def number_format(segments: Segments, column: str) -> str:

@@ -17,7 +17,7 @@ from voicecf.output.wording import figure
 
 BEST, CHANGES = "Best view", "What changes most"
 # Sliders that are shown at first, and side by side.
-SLIDERS, ACROSS = 12, 3
+SLIDERS, ACROSS = 12, 4
 
 
 def show(now: Project) -> None:
@@ -39,9 +39,8 @@ def show(now: Project) -> None:
         if answer.changes:
             _changes(now, answer)
         others = st.container()
-        _what_if(now, answer)
-        st.subheader("Map")
-        _map(now, answer)
+    _what_if(now, answer)
+    _map(now, answer)
     # What takes longer comes last, so that the answer itself is there at once.
     with others:
         _others(now, answer)
@@ -112,6 +111,7 @@ def _lever(lever: Lever, key: str) -> Any:
 
 
 def _map(now: Project, answer: Answer) -> None:
+    st.subheader("Map")
     columns = mapping.drawable(answer.segments)
     if len(columns) > 1:
         _axes(now, columns)
