@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
+from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from voicecf.app import blocks, session
 from voicecf.app.data.examples import EXAMPLES, Example
@@ -63,10 +66,20 @@ def _upload() -> None:
         return
     st.session_state["uploads"] = count + 1
     content, name = given.getvalue(), given.name
+    _forget(given)
     if name.endswith(f".{SESSION}"):
         _take(lambda: session.store().take(content))
     else:
         _take(lambda: session.store().create(name, content))
+
+
+def _forget(given: UploadedFile) -> None:
+    """Let go of a file's bytes, which Streamlit would keep until the visitor leaves."""
+    running = get_script_run_ctx()
+    if running is not None:
+        manager: Any = running.uploaded_file_mgr
+        manager.remove_file(running.session_id, given.file_id)
+    given.truncate(0)
 
 
 def _paste() -> None:

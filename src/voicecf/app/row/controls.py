@@ -217,7 +217,7 @@ def _limits(now: Project, prepared: Prepared, rules: Allowed) -> None:
     with st.expander("Ranges, steps and levels", expanded=opened):
         st.multiselect(
             "Limit", prepared.names, placeholder="No column",
-            **session.tied("limited", limited, partial(_choose_limits, now, prepared)),
+            **session.tied("limited", limited, partial(_choose_limits, now)),
         )  # fmt: skip
         for limit in rules.ranges:
             _range(now, prepared, limit)
@@ -239,8 +239,8 @@ def _limits(now: Project, prepared: Prepared, rules: Allowed) -> None:
         )
 
 
-def _choose_limits(now: Project, prepared: Prepared, chosen: list[str]) -> None:
-    before = now.question.allowed
+def _choose_limits(now: Project, chosen: list[str]) -> None:
+    prepared, before = now.prepared, now.question.allowed
     ranges = {r.column: r for r in before.ranges}
     levels = dict(before.levels)
     numbers = [name for name in chosen if name in prepared.numbers]

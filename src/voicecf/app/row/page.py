@@ -39,7 +39,7 @@ def show(now: Project) -> None:
         if answer.changes:
             _changes(now, answer)
         others = st.container()
-    _what_if(now, answer)
+    _what_if(now)
     _map(now, answer)
     # What takes longer comes last, so that the answer itself is there at once.
     with others:
@@ -61,8 +61,9 @@ def _changes(now: Project, answer: Answer) -> None:
 
 
 @st.fragment
-def _what_if(now: Project, answer: Answer) -> None:
+def _what_if(now: Project) -> None:
     """Let the visitor try out values; the segment that the row is in then is told at once."""
+    answer = asking.answer(now)
     st.subheader("What if")
     told = st.container()
     found = whatif.levers(answer)
@@ -120,8 +121,7 @@ def _map(now: Project, answer: Answer) -> None:
     def pick() -> None:
         picked = st.session_state["map"]["selection"].get(picture.PICK, [])
         if picked:
-            row = int(answer.segments.prepared.rows[int(picked[0]["row"])])
-            controls.choose(now, row)
+            controls.choose(now, int(now.prepared.rows[int(picked[0]["row"])]))
 
     drawn = picture.segment_map(
         shown, tips=mapping.tips(answer, shown), formats=mapping.formats(answer, shown),
