@@ -129,9 +129,10 @@ class Answer:
     def rim(self) -> str:
         """Says that an answer is at the rim of what was seen; empty if it is not."""
         rare = [change.rare for change in self.changes if change.rare]
-        if not rare and self.changes and self.found.usual[0] < RARE:
-            few = percent(float(self.found.usual[0])) if self.found.usual[0] else "none"
-            rare = [f"unusual together: of {self.target}, {few} are as far from the others"]
+        usual = float(self.found.usual[0])
+        if not rare and self.changes and usual < RARE:
+            few = f"only {percent(usual)} of rows combine" if usual else "no row combines"
+            rare = [f"in {self.target}, {few} values as unusual as these"]
         return sentences(rare)
 
     @property

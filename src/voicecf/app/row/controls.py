@@ -21,6 +21,10 @@ ANY = -1
 MOST_MARGIN = 90
 # Pixels of the field that names a row.
 WIDTH = 380
+TOGETHER = (
+    "The answer stays within what 95 % of the segment's rows show, also in how columns go "
+    "together: no young retired, for example."
+)
 # What the visitor typed that names no single row, and the left-out row that was asked for.
 SOUGHT, OUT = "sought", "left out"
 
@@ -159,14 +163,15 @@ def goal(now: Project) -> None:
 # What may change
 
 
-def chips(now: Project) -> None:
-    """Show what stays as it is; a click lets it change."""
+def chips(now: Project, at_the_rim: bool) -> None:
+    """Show what stays as it is, which a click lets change; offer more usual values at the rim."""
     locked, guessed = now.question.allowed.locked, now.usual_rules.locked
 
     def unlock(name: str) -> None:
         now.allow(locked=tuple(n for n in now.question.allowed.locked if n != name))
 
-    if not (locked or now.question.allowed.count or guessed):
+    rules = now.question.allowed
+    if not (rules.count or guessed or at_the_rim):
         return
     with st.container(horizontal=True, key="row-chips", vertical_alignment="center", gap="small"):
         if locked:
@@ -177,12 +182,17 @@ def chips(now: Project) -> None:
                 literal(text), key=f"unlock {name}", icon=":material/close:", icon_position="right",
                 help="Let it change", on_click=partial(unlock, name),
             )  # fmt: skip
-        if now.question.allowed.count:
+        if rules.count:
             st.button(
                 "Allow everything", type="tertiary", on_click=lambda: now.change(rules=Allowed())
             )
         if now.choices.rules not in (None, now.usual_rules):
             st.button("As guessed", type="tertiary", on_click=lambda: now.change(rules=None))
+        if at_the_rim and not rules.together:
+            st.button(
+                "Look for more usual values", type="tertiary", help=TOGETHER,
+                on_click=lambda: now.allow(together=True),
+            )  # fmt: skip
 
 
 def allowed(now: Project, prepared: Prepared) -> None:
@@ -233,8 +243,7 @@ def _limits(now: Project, prepared: Prepared, rules: Allowed) -> None:
         )  # fmt: skip
         st.toggle(
             "Only values that go together in the segment",
-            help="The answer stays within what 95 % of the segment's rows show, also in how "
-            "columns go together: no young retired, for example.",
+            help=TOGETHER,
             **session.tied("together", rules.together, lambda on: now.allow(together=bool(on))),
         )
 

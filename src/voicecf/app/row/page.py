@@ -34,7 +34,7 @@ def show(now: Project) -> None:
     with results:
         answer = asking.answer(now)
         st.html(cards.answer_card(answer))
-        controls.chips(now)
+        controls.chips(now, bool(answer.rim))
         reason = st.container()
         if answer.changes:
             _changes(now, answer)
@@ -66,7 +66,7 @@ def _what_if(now: Project) -> None:
     answer = asking.answer(now)
     st.subheader("What if")
     told = st.container()
-    found = whatif.levers(answer)
+    found = asking.levers(now, answer)
     keys = {lever.column: _key(now, answer, lever) for lever in found}
 
     def begin(where: str) -> None:
