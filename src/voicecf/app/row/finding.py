@@ -63,7 +63,7 @@ def find_rows(
 def _called(frame: pd.DataFrame, prepared: Prepared, wanted: str) -> Iterator[NDArray[np.bool_]]:
     """Yield the row of that number, and rows that are called so."""
     number = wanted.lower().removeprefix("row").replace(",", "").strip()
-    if number.isdecimal():
+    if number.isdecimal() and not number.startswith("0"):  # 0006 is a code
         yield np.arange(len(frame)) == int(number) - 1
     if prepared.identity is not None:
         yield _equals(frame[prepared.identity], wanted)
