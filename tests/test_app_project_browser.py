@@ -89,7 +89,7 @@ def test_a_session_file_is_opened_and_earlier_work_deleted(visit: Visit, home: P
     saved = visit.download("Save session file")
     visit.page.goto(visit.address)
     visit.settle()
-    visit.upload("ours.voicecf", saved)
+    visit.upload("ours session.zip", saved)
     assert visit.page.url != place
     visit.open("Segments")
     assert name_of_first(visit.page) == "Regulars of ours"

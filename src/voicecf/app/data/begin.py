@@ -18,7 +18,8 @@ from voicecf.app.words import literal
 from voicecf.errors import VoiceError
 
 TYPES = ["csv", "tsv", "txt", "parquet", "xlsx", "xls", "ods"]
-SESSION = "voicecf"
+# What a session file ends in: it is an archive.
+SESSION = "zip"
 # Earlier work that is listed.
 LISTED = 8
 PROBLEM = "what is wrong with the table"

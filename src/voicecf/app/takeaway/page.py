@@ -82,18 +82,18 @@ def _model(now: Project) -> None:
     st.subheader("The segments as a model")
     st.html(
         blocks.paragraph(
-            "For Python (VoICE.load) and for the command (voicecf explain): it assigns and answers "
+            "For Python (voicecf.load) and for the command (voicecf explain): it assigns and answers "
             "for tables of any size, as these pages do."
         )
     )
     st.download_button(
-        "Download model", lambda: _saved_model(now), f"{_stem(now)}.skops", on_click="ignore"
+        "Download model", lambda: _saved_model(now), f"{_stem(now)}.voicecf", on_click="ignore"
     )
 
 
 def _saved_model(now: Project) -> bytes:
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "model.skops"
+        path = Path(folder) / "model.voicecf"
         now.segments.firmly(now.question.margin).save(path)
         return path.read_bytes()
 
@@ -108,7 +108,7 @@ def _session(now: Project) -> None:
     )
     with st.container(horizontal=True):
         st.download_button(
-            "Save session file", lambda: session.store().export(now), f"{_stem(now)}.{SESSION}",
+            "Save session file", lambda: session.store().export(now), f"{_stem(now)} session.{SESSION}",
             "application/zip", on_click="ignore",
         )  # fmt: skip
         if st.button("Delete from this computer"):
