@@ -11,7 +11,7 @@ from voicecf.app.row.changes import Change
 from voicecf.app.row.tracks import track
 from voicecf.app.row.whatif import Place
 from voicecf.app.style import colour
-from voicecf.output.wording import shortened
+from voicecf.output.wording import figure, shortened
 
 
 def answer_card(answer: Answer) -> str:
@@ -67,11 +67,13 @@ def _change_line(answer: Answer, change: Change) -> str:
     )
 
 
-def place_text(place: Place, names: tuple[str, ...]) -> str:
-    """Write which segment a row is in, and how firmly."""
+def place_text(place: Place, names: Sequence[str]) -> str:
+    """Write which segment a row is in, how firmly, and which one is next."""
+    here, there = (blocks.chip(names[t], t) for t in (place.segment, place.beyond))
+    inside = f"{figure(place.inside, 2)} spreads inside"
     return (
-        f'<div class="v-place" role="status">{blocks.chip(names[place.segment], place.segment)}'
-        f"<span>{escape(place.sentence(names))}</span></div>"
+        f'<div class="v-place" role="status"><span>{inside}</span>{here}'
+        f"<span>next to</span>{there}</div>"
     )
 
 

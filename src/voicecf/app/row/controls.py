@@ -190,7 +190,7 @@ def chips(now: Project, at_the_rim: bool) -> None:
             st.button("As guessed", type="tertiary", on_click=lambda: now.change(rules=None))
         if at_the_rim and not rules.together:
             st.button(
-                "Look for more usual values", type="tertiary", help=TOGETHER,
+                "Look for more usual values", help=TOGETHER,
                 on_click=lambda: now.allow(together=True),
             )  # fmt: skip
 

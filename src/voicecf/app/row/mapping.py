@@ -19,6 +19,8 @@ from voicecf.plots import Plane, SegmentMap
 
 # Rows that a map shows; columns that a note or a tip names besides the axes.
 POINTS, NAMED = 1_500, 3
+# What a page calls the plane that holds a row and its answer.
+BEST = "Best view"
 
 
 class Tip(NamedTuple):
@@ -60,12 +62,14 @@ def _note(answer: Answer, pair: tuple[str, ...]) -> str:
     called = answer.called
     if len(answer.segments.prepared.names) == 2:
         return f"Areas: the segment that {called} would be in with other values."
-    text = f"Areas: the segment that {called} would be in with these two values, all else as it is."
+    area = f"Areas: the segment that {called} would be in with these two values, all else as it is."
     hidden = [change.column for change in answer.changes if change.column not in pair]
-    if hidden:
-        shown = hidden if len(hidden) <= NAMED else [counted(len(hidden), "other column")]
-        text += f" The answer also changes {joined(shown)}, so it may be drawn in another area."
-    return text
+    if not hidden:
+        return area
+    shown = joined(hidden if len(hidden) <= NAMED else [counted(len(hidden), "other column")])
+    if len(hidden) == len(answer.changes):
+        return f"{area} The answer only changes {shown}, as “{BEST}” shows."
+    return f"{area} The answer also changes {shown}, so it may be drawn in another area."
 
 
 def tips(answer: Answer, drawn: SegmentMap) -> list[Tip]:

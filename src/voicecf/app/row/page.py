@@ -11,11 +11,12 @@ from voicecf.app import blocks, session
 from voicecf.app.project import Project
 from voicecf.app.row import asking, cards, controls, mapping, picture, whatif
 from voicecf.app.row.answers import EFFORT, Answer, Way, difference
+from voicecf.app.row.mapping import BEST
 from voicecf.app.row.whatif import Lever
 from voicecf.app.words import literal
 from voicecf.output.wording import figure
 
-BEST, CHANGES = "Best view", "What changes most"
+CHANGES = "What changes most"
 # Sliders that are shown at first, and side by side.
 SLIDERS, ACROSS = 12, 4
 
@@ -162,9 +163,9 @@ def _others(now: Project, answer: Answer) -> None:
     if not answer.possible or not answer.changes:
         return
     others = asking.alternatives(now, answer)
-    if not others:
-        return
     st.subheader("Other ways")
+    if not others:
+        st.html(blocks.paragraph("None was found by what may change."))
     for one in others:
         with st.expander(literal(difference(answer, one))):
             st.html(cards.change_card(one))

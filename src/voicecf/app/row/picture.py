@@ -24,7 +24,7 @@ PICK = "pick"
 # Pixels: the height of a map; a map in a report.
 MAP, REPORT = 430, (640, 380)
 # How strongly a row is drawn: in the area of its own segment, in that of another.
-SEEN, FAINT = 0.75, 0.16
+SEEN, FAINT = 0.8, 0.22
 
 
 def segment_map(

@@ -12,7 +12,6 @@ import pandas as pd
 from voicecf.app.row.answers import Answer
 from voicecf.app.segments.segments import Segments
 from voicecf.learned.learned import Learned
-from voicecf.output.wording import figure
 
 # Digits after the point that a slider takes; columns with more move in hundredths of their range.
 MOST_DIGITS = 4
@@ -49,13 +48,6 @@ class Place:
     segment: int
     inside: float
     beyond: int
-
-    def sentence(self, names: tuple[str, ...]) -> str:
-        """Say it."""
-        return (
-            f"{figure(self.inside, 2)} spreads inside {names[self.segment]}, "
-            f"next to {names[self.beyond]}."
-        )
 
 
 def levers(given: Answer) -> list[Lever]:
