@@ -7,6 +7,7 @@ from datetime import date
 
 import msgspec
 
+from voicecf.app.campaign.plan import Campaign, Run
 from voicecf.app.data.columns import Role
 from voicecf.app.data.preparing import Method, Missing
 from voicecf.app.row.question import Allowed, Question
@@ -41,6 +42,10 @@ class Choices:
         What may change; None for what is guessed from the columns.
     axes : (str, str) or None
         Columns that a map shows.
+    campaign : Campaign
+        What is asked of many rows; its rules are `rules`.
+    runs : tuple of Run
+        What was answered, the latest last.
 
     Examples
     --------
@@ -61,6 +66,8 @@ class Choices:
     question: Question = field(default_factory=Question)
     rules: Allowed | None = None
     axes: tuple[str, str] | None = None
+    campaign: Campaign = field(default_factory=Campaign)
+    runs: tuple[Run, ...] = ()
 
     def to_json(self) -> bytes:
         """Write it."""
