@@ -106,24 +106,19 @@ class Visit:
 
     def open(self, title: str) -> None:
         """Go to a page by the navigation."""
-        link = self.page.get_by_role("link", name=title, exact=True).first
-        aside = self.page.locator('[data-testid="stExpandSidebarButton"]')
-        if aside.is_visible():  # a narrow window has the navigation at its side
-            aside.click()
-        self.click(link)
-        self.ready()
-
-    def ready(self) -> None:
-        """Wait until the page is drawn."""
-        self.settle()
+        self.click(self.page.get_by_role("link", name=title, exact=True).first)
 
     def upload(self, name: str, content: bytes) -> None:
         self.page.locator('input[type="file"]').set_input_files(
             {"name": name, "mimeType": "text/csv", "buffer": content}
         )
-        read = self.page.locator("h2, .v-no .v-lead").filter(has_not_text="customers.csv")
-        read.first.wait_for()
+        self.page.locator(".v-table-name, .v-no .v-lead").first.wait_for()
         self.settle()
+
+    def example(self, name: str = "customers") -> None:
+        """Begin with an example."""
+        self.click(self.button(f"Use {name}"))
+        self.page.locator(".v-table-name").first.wait_for()
 
     def choose(self, label: str, option: str) -> None:
         """Choose an option of a selection, by typing."""

@@ -2,68 +2,23 @@
 
 from __future__ import annotations
 
-import importlib
 import io
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from app_server import ARGUMENTS, PATIENCE, SIZE, Visit, browser_path, running_app
+from app_server import PATIENCE, Visit
 
-IN_CI = bool(os.environ.get("CI"))
-find = importlib.import_module if IN_CI else pytest.importorskip
-sync_api = find("playwright.sync_api")
-
-BROWSER = browser_path()
-if BROWSER is None and not IN_CI:
-    pytest.skip(
-        "no browser on this machine, so the app is not tested in one: install chromium, or set "
-        "VOICECF_BROWSER to the path of a Chromium or Chrome.",
-        allow_module_level=True,
-    )
+pytest.importorskip("playwright.sync_api") if not os.environ.get("CI") else None
 
 SCRIPT = "<script>window.hacked = 1</script>"
 IMAGE = "<img src=x onerror='window.hacked = 2'>"
 PAGES = ("Data", "Segments", "One row", "Everyone", "Compare", "Paper", "Take away")
-
-
-@pytest.fixture(scope="module")
-def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with running_app(tmp_path_factory.mktemp("home")) as found:
-        yield found
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    assert BROWSER is not None, "CI is to have a browser; .ci/run installs one"
-    with sync_api.sync_playwright() as playwright:
-        launched = playwright.chromium.launch(executable_path=BROWSER, args=list(ARGUMENTS))
-        yield launched
-        launched.close()
-
-
-@pytest.fixture
-def shots(tmp_path: Path) -> Path:
-    folder = Path(os.environ.get("VOICECF_SCREENSHOTS") or tmp_path)
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
-
-
-@pytest.fixture
-def visit(browser: Any, address: str, shots: Path, request: Any) -> Iterator[Visit]:
-    options = {"viewport": SIZE, "color_scheme": "light", **getattr(request, "param", {})}
-    context = browser.new_context(**options)
-    found = Visit(context.new_page(), address, shots)
-    yield found
-    context.close()
-    assert found.problems == []
 
 
 def shoppers(rows: int = 240, gaps: bool = True) -> pd.DataFrame:

@@ -43,7 +43,11 @@ def go(page: str, id: str = "") -> None:
 
 
 def tied(name: str, value: Any, change: Callable[[Any], None]) -> dict[str, Any]:
-    """Tie a widget to a value: it always shows it, and what the visitor does changes it."""
+    """Tie a widget to a value: it always shows it, and what the visitor does changes it.
+
+    Streamlit keeps `change` for as long as the visitor stays: it may hold on to a project, which is
+    light, but not to tables or answers; it asks the project for these when it is called.
+    """
     key = f"control {name}"
     st.session_state[key] = value
     return {"key": key, "on_change": lambda: change(st.session_state[key])}

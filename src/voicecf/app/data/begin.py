@@ -6,6 +6,8 @@ from collections.abc import Callable
 from functools import partial
 
 import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
+from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from voicecf.app import blocks, session
 from voicecf.app.data.examples import EXAMPLES, Example
@@ -63,10 +65,19 @@ def _upload() -> None:
         return
     st.session_state["uploads"] = count + 1
     content, name = given.getvalue(), given.name
+    _forget(given)
     if name.endswith(f".{SESSION}"):
         _take(lambda: session.store().take(content))
     else:
         _take(lambda: session.store().create(name, content))
+
+
+def _forget(given: UploadedFile) -> None:
+    """Let go of a file's bytes, which Streamlit would keep until the visitor leaves."""
+    running = get_script_run_ctx()
+    if running is not None:
+        running.uploaded_file_mgr.remove_file(running.session_id, given.file_id)
+    given.truncate(0)
 
 
 def _paste() -> None:

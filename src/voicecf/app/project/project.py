@@ -100,6 +100,11 @@ class Project:
             found: Made = kept[key]
             return found
 
+    def forget(self) -> None:
+        """Let go of all results; they are computed again when they are asked for."""
+        with self._lock:
+            self._results.clear()
+
     # The table and its columns
 
     @property

@@ -21,7 +21,7 @@ from voicecf.errors import VoiceError
 from voicecf.saving.whole import write_whole
 
 # Projects whose tables and results are in memory.
-OPEN = 2
+IN_MEMORY = 2
 # Bytes that a session file may hold once it is unpacked.
 LARGEST = 1 << 30
 NAME = re.compile(r"[a-z0-9]{10}")
@@ -170,11 +170,13 @@ class Store:
         return self.folder / id
 
     def _remember(self, project: Project) -> Project:
-        """Keep a project in memory, and no more than a few; the first that was opened stays."""
+        """Note that a project is in use; the results of all but the last few are let go.
+
+        Projects themselves stay: controls of a page that is open somewhere still speak to them.
+        """
         with self._lock:
             kept = self._open.setdefault(project.id, project)
             self._open.move_to_end(project.id)
-            while len(self._open) > OPEN:
-                _, left = self._open.popitem(last=False)
-                left.save()
+            for other in list(self._open.values())[:-IN_MEMORY]:
+                other.forget()
             return kept

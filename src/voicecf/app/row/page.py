@@ -130,7 +130,7 @@ def _limits(now: Project, prepared: Prepared, allowed: Allowed) -> None:
     with st.expander("Ranges, steps and levels", expanded=bool(limited or allowed.most)):
         st.multiselect(
             "Limit", prepared.names, placeholder="No column",
-            **session.tied("limited", limited, partial(_choose_limits, now, prepared)),
+            **session.tied("limited", limited, partial(_choose_limits, now)),
         )  # fmt: skip
         for limit in allowed.ranges:
             _range(now, prepared, limit)
@@ -146,7 +146,8 @@ def _limits(now: Project, prepared: Prepared, allowed: Allowed) -> None:
         )  # fmt: skip
 
 
-def _choose_limits(now: Project, prepared: Prepared, chosen: list[str]) -> None:
+def _choose_limits(now: Project, chosen: list[str]) -> None:
+    prepared = now.prepared
     before = now.question.allowed
     ranges = {r.column: r for r in before.ranges}
     levels = dict(before.levels)

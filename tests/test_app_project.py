@@ -1,0 +1,162 @@
+"""What a visitor works on is kept, and comes back the same."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+pytest.importorskip("streamlit")
+
+from app_tables import people
+from voicecf.app.data.columns import Role
+from voicecf.app.data.preparing import Method
+from voicecf.app.data.reading import ReadingError
+from voicecf.app.project import Choices, Project, Store, StoreError
+from voicecf.app.project.store import IN_MEMORY
+from voicecf.app.row.asking import answer
+from voicecf.app.row.question import Allowed, Objective, Range
+
+
+def as_csv(frame: pd.DataFrame) -> bytes:
+    return frame.to_csv(index=False).encode()
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(tmp_path)
+
+
+def worked_on(store: Store) -> Project:
+    """Choose a little of everything."""
+    project = store.create("people.csv", as_csv(people()))
+    project.choose_roles({"visits": Role.ASIDE})
+    project.change(k=4, method=Method.SHARK)
+    project.rename(2, "Regulars")
+    project.ask(row=7, target=2, objective=Objective.COST, margin=10)
+    project.allow(
+        locked=("age",), ranges=(Range("income", high=4000.0),), levels=(("job", ("clerk",)),)
+    )
+    project.save()
+    return project
+
+
+def test_all_that_was_chosen_comes_back(store: Store) -> None:
+    project = worked_on(store)
+    again = Store(store.folder).open(project.id)
+    assert again is not project
+    assert again.choices == project.choices
+    assert again.names[2] == "Regulars"
+    pd.testing.assert_frame_equal(again.table.frame, project.table.frame)
+    np.testing.assert_array_equal(again.segments.labels, project.segments.labels)
+    assert answer(again).sentence == answer(project).sentence
+
+
+def test_a_session_file_opens_elsewhere(store: Store, tmp_path: Path) -> None:
+    project = worked_on(store)
+    elsewhere = Store(tmp_path / "elsewhere")
+    again = elsewhere.take(store.export(project))
+    assert again.choices == project.choices
+    assert answer(again).sentence == answer(project).sentence
+    assert again.id != project.id
+
+
+def test_choices_survive_being_written() -> None:
+    allowed = Allowed(("a",), ("b",), (), (Range("c", 1.5, None, 0.1),), (("d", ("x", "y")),), 3)
+    choices = Choices("t.csv", roles={"a": Role.CATEGORY}, rules=allowed, axes=("a", "b"))
+    assert Choices.from_json(choices.to_json()) == choices
+
+
+def session_file(**members: bytes) -> bytes:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        for name, content in members.items():
+            archive.writestr(name.replace("__", "."), content)
+    return file.getvalue()
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"no archive",
+        session_file(choices__json=b"{}"),
+        session_file(choices__json=b'{"table": "a.csv", "k": "many"}', table__csv=b"a\n1\n"),
+        session_file(table__csv=b"a,b\n1,2\n"),
+        session_file(choices__json=b'{"table": "a.csv"}'),
+        session_file(**{"../../choices.json": b'{"table": "a.csv"}'}),
+    ],
+)
+def test_what_is_no_session_file_is_refused_and_leaves_nothing(
+    store: Store, content: bytes
+) -> None:
+    with pytest.raises(StoreError, match="no session file"):
+        store.take(content)
+    assert store.projects() == []
+    assert list(store.folder.iterdir()) == []
+
+
+def test_a_member_outside_its_folder_is_not_unpacked(store: Store, tmp_path: Path) -> None:
+    content = session_file(
+        choices__json=b'{"table": "a.csv"}', table__csv=as_csv(people()), **{"../evil.csv": b"x"}
+    )
+    project = store.take(content)
+    assert sorted(p.name for p in project.folder.iterdir()) == ["choices.json", "table.csv"]
+    assert not (tmp_path / "evil.csv").exists()
+
+
+def test_a_file_that_cannot_be_read_leaves_everything_as_it_was(store: Store) -> None:
+    project = worked_on(store)
+    with pytest.raises(ReadingError):
+        store.create("bad.csv", b"a,b\n1,2\n3,4,5\n")
+    assert [kept.id for kept in store.projects()] == [project.id]
+
+
+def test_a_deleted_project_is_gone(store: Store) -> None:
+    project = worked_on(store)
+    store.delete(project.id)
+    assert list(store.folder.iterdir()) == []
+    with pytest.raises(StoreError, match="no longer, kept"):
+        store.open(project.id)
+    project.change(k=3)
+    project.save()
+    assert list(store.folder.iterdir()) == [], "what was deleted is not written again"
+
+
+@pytest.mark.parametrize("id", ["", "..", "../..", "a/b", "nosuchproj", "x" * 300, "a\0b"])
+def test_an_address_that_names_no_project_is_refused(store: Store, id: str) -> None:
+    with pytest.raises(StoreError):
+        store.open(id)
+    store.delete(id)
+    assert store.folder.exists()
+
+
+def test_results_of_few_projects_are_in_memory(store: Store) -> None:
+    content = as_csv(people())
+    projects = [store.create(f"{i}.csv", content) for i in range(IN_MEMORY + 3)]
+    with_results = [p for p in projects if p._results]
+    assert with_results == projects[-IN_MEMORY:]
+    assert store.open(projects[0].id) is projects[0], "controls of an open page speak to it"
+    assert projects[0].table.frame.shape == (150, 5)
+
+
+def test_a_result_is_computed_once(store: Store) -> None:
+    project = store.create("people.csv", as_csv(people()))
+    calls: list[int] = []
+    for key in ("a", "b", "a", "c", "a", "b"):
+        project.once("test", key, lambda: calls.append(1), most=2)
+    assert len(calls) == 4, "a, b, c, and b once more: the two most recent are kept"
+
+
+def test_names_belong_to_the_segments_that_they_were_given_to(store: Store) -> None:
+    project = store.create("people.csv", as_csv(people()))
+    project.change(k=3)
+    project.rename(0, "Regulars")
+    project.change(k=4)
+    assert "Regulars" not in project.names
+    project.change(k=3)
+    assert project.names[0] == "Regulars"
