@@ -88,7 +88,7 @@ def with_prices(campaign: Campaign, names: Sequence[str]) -> Allowed:
         return allowed
     priced = {price.column for price in campaign.prices}
     locked = tuple(n for n in names if n in allowed.locked or n not in priced)
-    moving = {
+    moving: dict[str, Any] = {
         word: tuple(n for n in getattr(allowed, word) if n in priced)
         for word in ("rising", "falling")
     }

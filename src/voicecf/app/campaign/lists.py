@@ -46,34 +46,39 @@ def to_act_on(
     frame : pandas.DataFrame
         The visitor's table, whose other columns are added.
     """
-    row, moves = table["row"].to_numpy(), np.isin(table["result"], MOVING)
+    moves = np.isin(table["result"], MOVING)
+    row = table["row"].to_numpy()
+    many = np.sum([changed(table, name) & moves for name in run.columns], axis=0)
     made: dict[str, Any] = {"row": row + 1}
-    if run.identity is not None and run.identity in frame:
-        made[run.identity] = frame[run.identity].iloc[row].reset_index(drop=True)
     made["from"], made["to"] = (_named(names, table[side].to_numpy()) for side in ("from", "to"))
     made["result"] = results(table, run.columns)
     made[f"effort ({said.unit})"] = np.where(moves, np.round(said.efforts, 6), np.nan)
-    many = np.sum([changed(table, name) & moves for name in run.columns], axis=0)
     made["columns changed"] = pd.Series(many, dtype="Int64").where(pd.Series(moves))
     for name in run.columns:
         for side in ("before", "after"):
             values = table[f"{side} {name}"]
-            whole = name in run.whole and _is_whole(values.to_numpy())
-            made[f"{name} {side}"] = values.astype("Int64") if whole else values
-    aside = [n for n in frame if n not in run.columns and n != run.identity]
-    for name in aside:
-        free = name if name not in made else f"{name} (table)"
-        made[free] = frame[name].iloc[row].reset_index(drop=True)
-    return pd.DataFrame(made)
+            made[f"{name} {side}"] = values.astype("Int64") if _is_whole(values, run) else values
+    aside = {}
+    for name in [n for n in frame if n not in run.columns]:
+        called = name if name not in made else f"{name} (table)"
+        aside[called] = frame[name].iloc[row].reset_index(drop=True)
+    who = [called for called in aside if called.removesuffix(" (table)") == run.identity]
+    listed = pd.DataFrame({**made, **aside})
+    return listed[["row", *who, *(n for n in listed if n != "row" and n not in who)]]
 
 
 def results(table: pd.DataFrame, columns: Sequence[str]) -> pd.Series:
     """Say what came of each line; of rows that were left out, which columns have no value."""
     result = table["result"]
     words = result.map({int(code): text for code, text in WORDS.items()}).astype(object)
-    for line in np.flatnonzero(result == Result.LEFT_OUT):
-        empty = [name for name in columns if pd.isna(table.at[line, f"before {name}"])]
-        words.iloc[line] = f"left out: no value in {joined(empty)}" if empty else "left out"
+    lost = np.flatnonzero(result == Result.LEFT_OUT)
+    gaps = np.column_stack([table[f"before {name}"].iloc[lost].isna() for name in columns])
+    kinds, of = np.unique(gaps, axis=0, return_inverse=True)
+    why = []
+    for kind in kinds:
+        empty = [name for name, gap in zip(columns, kind, strict=True) if gap]
+        why.append(f"left out: no value in {joined(empty)}")
+    words.iloc[lost] = np.array(why, dtype=object)[of.ravel()]
     return words
 
 
@@ -82,18 +87,24 @@ def _named(names: Sequence[str], segments: NDArray[Any]) -> pd.Categorical:
     return pd.Categorical.from_codes(segments, categories=list(names))
 
 
-def _is_whole(values: NDArray[np.float64]) -> bool:
-    present = values[~np.isnan(values)]
+def _is_whole(values: pd.Series, run: Run) -> bool:
+    if values.name.partition(" ")[2] not in run.whole:
+        return False
+    present = values.dropna().to_numpy()
     return bool((present == np.rint(present)).all() and (np.abs(present) < 2**53).all())
 
 
 def easiest_first(
-    table: pd.DataFrame, run: Run, names: Sequence[str], said: Summary, most: int
-) -> pd.DataFrame:
+    table: pd.DataFrame, run: Run, names: Sequence[str], said: Summary, frame: pd.DataFrame,
+    *, most: int,
+) -> pd.DataFrame:  # fmt: skip
     """Return the rows that can be moved most easily, and what changes, in words."""
     lines = said.easiest[:most]
     some = table.iloc[lines]
-    made: dict[str, Any] = {"Row": some["row"].to_numpy() + 1}
+    row = some["row"].to_numpy()
+    made: dict[str, Any] = {"Row": row + 1}
+    if run.identity in frame:
+        made[str(run.identity)] = frame[run.identity].iloc[row].astype(str).to_numpy()
     made["From"] = np.array(names, dtype=object)[some["from"].to_numpy()]
     made["To"] = np.array(names, dtype=object)[some["to"].to_numpy()]
     made[f"Effort ({said.unit})"] = said.efforts[lines]

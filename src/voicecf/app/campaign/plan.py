@@ -66,7 +66,7 @@ class Campaign:
     each: bool = False
     objective: Objective = Objective.FEWEST
     margin: int = 0
-    allowed: Allowed = Allowed()
+    allowed: Allowed = field(default_factory=Allowed)
     prices: tuple[Price, ...] = ()
     currency: str = "€"
     free: bool = False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator
+from collections.abc import Generator
 from dataclasses import replace
 from datetime import datetime
 from io import BytesIO
@@ -16,6 +16,7 @@ from voicecf.app.campaign.effort import options, spreads
 from voicecf.app.campaign.plan import Campaign, Run
 from voicecf.app.project import Project
 from voicecf.app.project.project import RUNS
+from voicecf.app.segments.segments import given_names
 from voicecf.errors import VoiceError
 from voicecf.saving.whole import write_whole
 
@@ -57,7 +58,7 @@ def _number(name: str) -> int:
     return int(last) if first == "Run" and last.isdecimal() else 0
 
 
-def going(project: Project, run: Run) -> Iterator[tuple[int, int]]:
+def going(project: Project, run: Run) -> Generator[tuple[int, int], None, None]:
     """Answer what is left, part by part; yields how many rows are done, and of how many.
 
     Whenever it is left, what was found until then is kept: the run can go on.
@@ -138,15 +139,25 @@ def names_of(project: Project, run: Run) -> tuple[str, ...]:
     """Return what the segments of a run are called: as now, or as long as there were any."""
     if is_current(project, run):
         return project.names
-    given = project.choices.names.get(run.segments_key, [])
-    return tuple(given) if len(given) == len(run.names) else run.names
+    later = project.choices.names.get(run.segments_key)
+    return run.names if later is None else given_names(len(run.names), later)
 
 
 def answers_hold(project: Project, run: Run, campaign: Campaign) -> bool:
-    """Tell whether a run answers what is asked now; budget and proportional prices do not matter."""
+    """Tell whether a run answers what is asked now, whatever the budget.
+
+    Prices in proportion to the run's own, or another currency, leave the answers as they are.
+    """
     if not is_current(project, run) or run.campaign.sources != campaign.sources:
         return False
     if run.campaign.margin != campaign.margin:
         return False
     found = project.segments
     return options(run.campaign, found) == options(campaign, found)
+
+
+def visitor_rows(project: Project, table: pd.DataFrame) -> pd.DataFrame:
+    """Return the visitor's table; without columns if it is read differently than at the run."""
+    frame = project.table.frame
+    same = len(table) > 0 and len(frame) == int(table["row"].iloc[-1]) + 1
+    return frame if same else pd.DataFrame(index=range(len(table)))

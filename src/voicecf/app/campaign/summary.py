@@ -111,7 +111,9 @@ class Summary:
     def curve(self) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
         """Return budgets, and how many rows each suffices for: enough points for a picture."""
         n = len(self.spent)
-        at = np.unique(np.linspace(1, n, min(n, POINTS)).astype(np.int64)) if n else np.empty(0, int)
+        at = (
+            np.unique(np.linspace(1, n, min(n, POINTS)).astype(np.int64)) if n else np.empty(0, int)
+        )
         return np.concatenate([[0.0], self.spent[at - 1]]), np.concatenate([[0], at])
 
 

@@ -118,8 +118,8 @@ def _write_sheet(sheet: Any, table: pd.DataFrame, bold: Any) -> None:
     for at, name in enumerate(table):
         sheet.write_string(0, at, str(name)[:LETTERS], bold)
     # Line by line: what is written stays in memory no longer than its line.
-    for line, cells in enumerate(zip(*columns, strict=True), start=1):
-        for at, (write, cell) in enumerate(zip(writers, cells, strict=True)):
+    for line, written in enumerate(zip(*columns, strict=True), start=1):
+        for at, (write, cell) in enumerate(zip(writers, written, strict=True)):
             if cell is not None:
                 write(line, at, cell)
 
