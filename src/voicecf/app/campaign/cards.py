@@ -116,14 +116,15 @@ def easiest_table(listed: pd.DataFrame) -> str:
 
 def comparison(
     runs: Sequence[Run], said: Sequence[Summary], names: Sequence[Sequence[str]],
-    budget: float | None,
+    asked: Campaign,
 ) -> str:  # fmt: skip
-    """Write runs side by side."""
+    """Write runs side by side; `asked` has the budget."""
     lines: list[list[str]] = [["Asked"], ["Rules and prices"], ["Rows asked"], ["Can move"],
                               ["Cannot"], ["Effort, usually"], ["Columns, usually"],
                               ["Used most"]]  # fmt: skip
+    budget = asked.budget
     if budget is not None:
-        lines.append([f"Rows for {figure(budget)}"])
+        lines.append([f"Rows for {effort_text(budget, asked.unit)}"])
     for run, one, called in zip(runs, said, names, strict=True):
         counts = one.counts
         open_ = counts.asked - counts.already - counts.waiting
@@ -139,7 +140,8 @@ def comparison(
             "; ".join(f"{x.phrase} ({percent(x.share)})" for x in one.levers[:NAMED]),
         ]
         if budget is not None:
-            cells.append(f"{one.affordable(budget):,}")
+            known = one.unit == asked.unit
+            cells.append(f"{one.affordable(budget):,}" if known else "\N{EN DASH}")
         for line, cell in zip(lines, cells, strict=True):
             line.append(cell)
     table = blocks.table(["", *(run.name for run in runs)], lines)

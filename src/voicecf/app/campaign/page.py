@@ -161,17 +161,18 @@ def _budget(now: Project, asked: Campaign, run: Run, said: Summary) -> None:
     if not len(said.spent):
         st.html(blocks.paragraph("Nobody can move, so there is nothing to spend a budget on."))
         return
-    n = said.affordable(asked.budget)
+    limit = telling.budget_of(said, asked)
+    n = said.affordable(limit)
     everyone = effort_text(float(said.spent[-1]), said.unit)
     text = f"All {counted(len(said.spent), 'row')} that can move take {everyone} together."
-    if asked.budget is not None:
+    if limit is not None:
         spent = effort_text(float(said.spent[n - 1]) if n else 0.0, said.unit)
         text = (
-            f"{effort_text(asked.budget, said.unit)} moves {counted(n, 'row')}, the easiest first; "
+            f"{effort_text(limit, said.unit)} moves {counted(n, 'row')}, the easiest first; "
             f"they take {spent}. {text}"
         )
     st.html(blocks.paragraph(text))
-    st.altair_chart(pictures.budget_curve(said, asked.budget, session.ink()))
+    st.altair_chart(pictures.budget_curve(said, limit, session.ink()))
     listed = telling.easiest(now, run, said, min(n, LISTED))
     st.dataframe(listed, hide_index=True, height=min(38 + 35 * len(listed), 420))
     if n > LISTED:
@@ -208,7 +209,7 @@ def _what_if(now: Project, asked: Campaign, run: Run, said: Summary) -> None:
         st.html(
             cards.comparison(
                 some, [telling.summary(now, one, asked) for one in some],
-                [runs.names_of(now, one) for one in some], asked.budget,
+                [runs.names_of(now, one) for one in some], asked,
             )
         )  # fmt: skip
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pandas as pd
 
 from voicecf.app.campaign import code, lists, runs
-from voicecf.app.campaign.effort import Rates, rates
+from voicecf.app.campaign.effort import Rates, rates, with_prices
 from voicecf.app.campaign.plan import Campaign, Run
 from voicecf.app.campaign.report import LISTED, campaign_report
 from voicecf.app.campaign.summary import Summary, asked_in_words, summed_up
@@ -21,12 +21,23 @@ KEPT = 12
 
 
 def cost_of(run: Run, asked: Campaign) -> Rates:
-    """Return what a run's efforts are counted by: the present prices."""
-    return rates(asked, run.columns, run.spreads)
+    """Return what a run's efforts are counted by: the present prices, if they say enough.
+
+    They do not if the run may change columns that have no price now; then its own count.
+    """
+    locked = with_prices(run.campaign, run.columns).locked
+    known = {*locked, *(price.column for price in asked.prices)}
+    enough = not asked.prices or asked.free or known.issuperset(run.columns)
+    return rates(asked if enough else run.campaign, run.columns, run.spreads)
+
+
+def budget_of(said: Summary, asked: Campaign) -> float | None:
+    """Return the budget, if it is in the same unit as the efforts."""
+    return asked.budget if said.unit == asked.unit else None
 
 
 def summary(now: Project, run: Run, asked: Campaign) -> Summary:
-    """Sum up a run with the present prices."""
+    """Sum up a run."""
     cost = cost_of(run, asked)
     return now.once(
         "summary",
@@ -55,10 +66,10 @@ def note(now: Project, run: Run, asked: Campaign) -> str:
     if replace(asked, prices=(), free=False) == replace(
         run.campaign, prices=(), free=False, budget=asked.budget, currency=asked.currency
     ):
-        return (
-            f"Prices have changed since {run.name}. Efforts are by the present ones; cheaper "
-            "answers may exist: answer again."
-        )
+        counted = "by the present ones; cheaper answers may exist"
+        if cost_of(run, asked) != rates(asked, run.columns, run.spreads):
+            counted = f"in {run.campaign.unit} as then, since it changes columns without a price"
+        return f"Prices have changed since {run.name}. Efforts are {counted}. Answer again."
     what = asked_in_words(run.campaign, runs.names_of(now, run))
     return f"The plan has changed since {run.name} ({what}). Answer again for the present plan."
 
@@ -101,7 +112,8 @@ def report_file(now: Project, id: str, asked: Campaign) -> bytes:
     current = runs.is_current(now, run)
     made = campaign_report(
         run, names, said, easiest(now, run, said, LISTED),
-        table=now.choices.table, campaign=asked, segments=now.segments if current else None,
+        table=now.choices.table, campaign=replace(asked, budget=budget_of(said, asked)),
+        segments=now.segments if current else None,
         script=script_file(now, id, asked) if current else "",
     )  # fmt: skip
     return made.encode()
@@ -110,7 +122,8 @@ def report_file(now: Project, id: str, asked: Campaign) -> bytes:
 def script_file(now: Project, id: str, asked: Campaign) -> str:
     """Write the Python that gives the same numbers."""
     run = _run(now, id)
-    campaign = replace(run.campaign, budget=asked.budget)
+    said = summary(now, run, asked)
+    campaign = replace(run.campaign, budget=budget_of(said, asked))
     return code.script(now.table, now.segments, campaign, cost_of(run, asked))
 
 
