@@ -80,8 +80,9 @@ class Visit:
         self.settle()
 
     def _heard(self, message: Any) -> None:
-        if message.type == "error":
-            self.problems.append(f"console: {message.text}")
+        # On a deep link, Streamlit looks for its server below the page's name first.
+        if message.type == "error" and "/_stcore/" not in message.location["url"]:
+            self.problems.append(f"console: {message.text} {message.location['url']}")
 
     def _asked(self, request: Any) -> None:
         if not request.url.startswith((self.address, "data:", "blob:", "about:")):

@@ -49,7 +49,6 @@ def test_from_upload_to_download(visit: Visit, tmp_path: Path) -> None:
 
     visit.click(visit.button("Find segments"))
     visit.click(visit.button("Ask about a row"), PATIENCE)
-    visit.ready()
     assert visit.clicks <= 5, "a newcomer reaches an answer with five clicks or fewer"
     sentence = visit.answer()
     assert sentence.startswith("Row 1 (S00000) moves from Segment ")

@@ -1,4 +1,4 @@
-"""Start the app: on this machine only, without telemetry, nothing written to the user's home."""
+"""Start the app: on this machine only, without telemetry; sessions are kept in one folder."""
 
 from __future__ import annotations
 
@@ -63,7 +63,10 @@ def launch(port: int | None = None, *, browser: bool = True) -> int:
 def _run(port: int, browser: bool) -> int:
     from streamlit.web import cli
 
+    from voicecf.app.project.store import usual_folder
+
     print(f"voicecf: http://{HOST}:{port}  (Ctrl-C ends it)", flush=True)
+    print(f"voicecf: sessions are kept in {usual_folder()}", flush=True)
     cli.main(arguments(port, browser), standalone_mode=False)
     return 0
 

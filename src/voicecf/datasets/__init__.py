@@ -10,10 +10,11 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.preprocessing import StandardScaler
 
+from voicecf.datasets.invented import customers
 from voicecf.datasets.sources import CATALOGUE, Category, Columns
 from voicecf.errors import OptionError, likely
 
-__all__ = ["Dataset", "load", "names"]
+__all__ = ["Dataset", "customers", "load", "names"]
 
 Floats = npt.NDArray[np.float64]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
@@ -17,7 +18,8 @@ from voicecf.app.words import literal
 from voicecf.errors import VoiceError
 
 TYPES = ["csv", "tsv", "txt", "parquet", "xlsx", "xls", "ods"]
-SESSION = "voicecf"
+# What a session file ends in: it is an archive.
+SESSION = "zip"
 # Earlier work that is listed.
 LISTED = 8
 PROBLEM = "what is wrong with the table"
@@ -76,7 +78,8 @@ def _forget(given: UploadedFile) -> None:
     """Let go of a file's bytes, which Streamlit would keep until the visitor leaves."""
     running = get_script_run_ctx()
     if running is not None:
-        running.uploaded_file_mgr.remove_file(running.session_id, given.file_id)
+        manager: Any = running.uploaded_file_mgr
+        manager.remove_file(running.session_id, given.file_id)
     given.truncate(0)
 
 

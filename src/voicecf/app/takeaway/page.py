@@ -1,44 +1,128 @@
-"""Take away: the current answer as a file, and as the Python that gives it again."""
+"""Take away: the answer, the segments and the whole session as files, and as Python."""
 
 from __future__ import annotations
 
+import tempfile
+from pathlib import Path
+
 import streamlit as st
 
-from voicecf.app import blocks
+from voicecf.app import blocks, session
+from voicecf.app.data.begin import SESSION
 from voicecf.app.project import Project
 from voicecf.app.row import asking, cards, mapping
 from voicecf.app.takeaway.code import script
 from voicecf.app.takeaway.report import html_report
 
+PREVIEW = 640
+
 
 def show(now: Project) -> None:
     """Draw the page."""
+    _answer(now)
+    left, right = st.columns(2, gap="large")
+    with left:
+        _model(now)
+    with right:
+        _session(now)
+
+
+def _stem(now: Project) -> str:
+    return now.choices.table.rsplit(".", 1)[0]
+
+
+def _answer(now: Project) -> None:
+    """Offer the answer about the row that was asked about last."""
+    st.subheader("The answer about one row")
     answer = asking.answer(now)
     st.html(cards.answer_card(answer))
-    code = script(now.table, answer.segments, answer.question, answer.names)
-    stem = now.choices.table.rsplit(".", 1)[0]
-    report, program = st.columns(2, gap="large")
-    with report:
-        st.subheader("Report")
-        st.html(blocks.paragraph("One file with the answer, the map, the segments and the code."))
-        made = html_report(
-            now.table,
-            answer,
-            mapping.answer_map(answer, now.choices.axes),
-            code,
-            others=asking.alternatives(now, answer),
-            obstacle=None if answer.possible else asking.obstacle(now, answer),
-        )
-        row = int(answer.segments.prepared.rows[answer.question.row]) + 1
+    row = int(answer.segments.prepared.rows[answer.question.row]) + 1
+    with st.container(horizontal=True):
         st.download_button(
-            "Download report", made, f"{stem} row {row}.html", "text/html",
+            "Download report", lambda: _report(now), f"{_stem(now)} row {row}.html", "text/html",
             type="primary", on_click="ignore",
         )  # fmt: skip
-        st.iframe(made, height=640)
-    with program:
-        st.subheader("Python")
-        st.html(blocks.paragraph("A script that gives the same answer, to run and to change."))
         st.download_button(
-            "Download script", code, f"{stem}.py", "text/x-python", on_click="ignore"
+            "Download script", lambda: _code(now), f"{_stem(now)}.py", "text/x-python",
+            on_click="ignore",
+        )  # fmt: skip
+    st.html(
+        blocks.paragraph(
+            "The report is one file with the answer, the map and the segments, to print or to "
+            "send. The script is the Python that gives the same answer."
         )
-        st.code(code, language="python", wrap_lines=True, height=640)
+    )
+    shown = st.segmented_control(
+        "Look at", ["Report", "Script"], key="preview", label_visibility="collapsed"
+    )
+    if shown == "Report":
+        st.iframe(_report(now), height=PREVIEW)
+    elif shown == "Script":
+        st.code(_code(now), language="python", wrap_lines=True, height=PREVIEW)
+
+
+def _code(now: Project) -> str:
+    answer = asking.answer(now)
+    return script(now.table, answer.segments, answer.question, answer.names)
+
+
+def _report(now: Project) -> str:
+    answer = asking.answer(now)
+    return html_report(
+        now.table,
+        answer,
+        mapping.answer_map(answer, now.choices.axes),
+        _code(now),
+        others=asking.alternatives(now, answer),
+        obstacle=None if answer.possible else asking.obstacle(now, answer),
+    )
+
+
+def _model(now: Project) -> None:
+    st.subheader("The segments as a model")
+    st.html(
+        blocks.paragraph(
+            "For Python (voicecf.load) and for the command (voicecf explain): it assigns and answers "
+            "for tables of any size, as these pages do."
+        )
+    )
+    st.download_button(
+        "Download model", lambda: _saved_model(now), f"{_stem(now)}.voicecf", on_click="ignore"
+    )
+
+
+def _saved_model(now: Project) -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "model.voicecf"
+        now.segments.firmly(now.question.margin).save(path)
+        return path.read_bytes()
+
+
+def _session(now: Project) -> None:
+    st.subheader("This session")
+    st.html(
+        blocks.paragraph(
+            "The table and everything that was chosen, in one file: open it on another computer, "
+            "on the page “Data”. Here it is kept until you delete it."
+        )
+    )
+    with st.container(horizontal=True):
+        st.download_button(
+            "Save session file", lambda: session.store().export(now), f"{_stem(now)} session.{SESSION}",
+            "application/zip", on_click="ignore",
+        )  # fmt: skip
+        if st.button("Delete from this computer"):
+            _confirm(now)
+
+
+@st.dialog("Delete this session?")
+def _confirm(now: Project) -> None:
+    st.html(
+        blocks.paragraph(
+            f"{now.choices.table}, its segments, names, rules and runs are deleted from this "
+            "computer. Your own file is not touched."
+        )
+    )
+    if st.button("Delete", type="primary"):
+        session.store().delete(now.id)
+        st.switch_page(st.session_state["pages"]["data"])
