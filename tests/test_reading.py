@@ -128,6 +128,18 @@ READ = {
         b"Report of 2019;;\n;;\nMade;3.4.2019;\n\nname;n;m\nAnn;1;2\nBen;3;4\nTotal;;6\n\n",
         {"name": ["Ann", "Ben"], "n": [1, 3], "m": [2, 4]},
     ),
+    "a total that is the sum": (
+        b"name;n\nAnn;1.000\nBen;3.500\nTotal;4.500\n",
+        {"name": ["Ann", "Ben"], "n": [1.0, 3.5]},
+    ),
+    "a company that is called Total": (
+        b"name;n\nShell;1\nBP;3\nTotal;8\n",
+        {"name": ["Shell", "BP", "Total"], "n": [1, 3, 8]},
+    ),
+    "dates and something else": (
+        b"d,n\n" + b"2019-04-03,1\n" * 30 + b"TBD,2\n",
+        {"d": ["2019-04-03"] * 30 + ["TBD"], "n": [1] * 30 + [2]},
+    ),
     "spaces between values": (
         b"age  n\n31   5\n4   66\n",
         {"age": [31, 4], "n": [5, 66]},
