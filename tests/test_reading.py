@@ -83,8 +83,8 @@ READ = {
         {"a": [83.6, 5.0], "b": [83.6, 0.5], "c": [1, 2]},
     ),
     "spaces and apostrophes between thousands": (
-        "a;b;c\n1 234,50;1'234.50;1\u00a0234\n12,5;7.25;5\n".encode(),
-        {"a": [1234.5, 12.5], "b": [1234.5, 7.25], "c": [1234, 5]},
+        "a;b;c\n1 234,50;1'234.50;1\u00a0234\n\u221212,5;7.25;5\n".encode(),
+        {"a": [1234.5, -12.5], "b": [1234.5, 7.25], "c": [1234, 5]},
     ),
     "dates by day, month and year": (
         b"a;b;c;d\n03.04.2019;25/12/2019;12/25/2019;2019/04/03\n"
@@ -223,6 +223,7 @@ def test_lines_that_are_no_rows_are_told_with_their_number(tmp_path, case):
         (b"a,b\n1,2\n3,4\r\n5,6\n", "lines that end in different ways"),
         (b"a,b\n\x00\x00,2\n", "holds no text"),
         (b"lorem ipsum dolor sit amet " * 20, "does not look like a table"),
+        (b"name    n\nAnn L.  5\nBen 6\nCem    7\n", "line 3: spaces divide it into 1 where other"),
         (b"title\n1,2\n3,4\n", "line 2: numbers, and no names of columns above"),
     ],
 )

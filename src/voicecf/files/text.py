@@ -28,7 +28,9 @@ TOTAL = re.compile(
     r"(grand |sub)?totals?|sum|summe|gesamt|gesamtsumme|insgesamt|somme|suma|totale|totaal", re.I
 )
 # A number, an amount or a date, as far as one can tell from a single cell.
-VALUE = re.compile(r"[-+(]?\s*[$€£¥]?\s*[-+]?\d[\dEe.,'\u2019:/ T+-]*\s*([%$€£¥]|[A-Z]{3})?\)?")
+VALUE = re.compile(
+    r"[-+\u2212(]?\s*[$€£¥]?\s*[-+\u2212]?\d[\dEe.,'\u2019:/ T+-]*\s*([%$€£¥]|[A-Z]{3})?\)?"
+)
 # Share of the lines that a delimiter divides alike, below which spaces may be what separates.
 REGULAR = 0.9
 # Characters at the beginning from which delimiter and header are told, and lines after them: the
@@ -105,6 +107,8 @@ class Dialect:
                 f"{file.name} does not look like a table: no comma, semicolon, tab or bar "
                 "separates values in its lines, nor do spaces divide all of them alike."
             )
+        if len(first) == 1:
+            _check_spaces(file, lines)
         names = first if header else [f"column {i}" for i in range(1, len(first) + 1)]
         last = tabbed(_last_lines(file, encoding), spaces)
         foot = _foot(last, delimiter, len(names), below) if len(below) > 1 else []
@@ -120,6 +124,19 @@ def _delimiter(lines: list[str]) -> tuple[str, int]:
             if _regularity(list(tabbed(lines, spaces)), "\t")[0] == 1:
                 return "\t", spaces
     return best, 0
+
+
+def _check_spaces(file: Path, lines: list[str]) -> None:
+    """Refuse lines that spaces divide, but not all alike: nobody can tell what belongs where."""
+    widths = [len(re.split(r"[ \t]{2,}", line.strip())) for line in lines]
+    counts = Counter(width for line, width in zip(lines, widths, strict=True) if line.strip())
+    usual, often = counts.most_common(1)[0]
+    if usual > 1 and often < counts.total():
+        odd = next(i for i, line in enumerate(lines) if line.strip() and widths[i] != usual)
+        raise DataError(
+            f"{file.name}, line {odd + 1}: spaces divide it into {widths[odd]} where other lines "
+            f"have {usual} values. Separate values with commas, semicolons or tabs."
+        )
 
 
 def tabbed(lines: Iterable[str], spaces: int) -> Iterator[str]:
