@@ -250,6 +250,26 @@ def test_names_of_yes_and_no_say_how_often() -> None:
             assert set(suggested_names(found, whole, {"churned": (0, 1)})) == names
 
 
+@pytest.mark.parametrize(
+    ("column", "values", "names"),
+    [
+        ("flipperLength_mm", [150.5, 200.5], {"Short flipper length", "Long flipper length"}),
+        ("Orders (per year)", [1, 8], {"Few orders", "Many orders"}),
+        ("visits per month", [1, 8], {"Few visits", "Many visits"}),
+        ("BMI", [20.5, 31.5], {"Low BMI", "High BMI"}),
+        ("Age", [20, 60], {"Younger", "Older"}),
+        ("car age", [2, 9], {"Low car age", "High car age"}),
+        ("founded_year", [1980, 2011], {"Early founded year", "Late founded year"}),
+        ("job", ["other", "night_shift"], {"Mostly job other", "Mostly night shift"}),
+        ("size", ["S", "XL"], {"Mostly size S", "Mostly size XL"}),
+        ("is_member", [True, False], {"Mostly is member", "Rarely is member"}),
+    ],
+)
+def test_names_are_words_that_people_use(column: str, values: list, names: set[str]) -> None:
+    frame = pd.DataFrame({column: values * 20})
+    assert set(fitted(frame, k=2).suggested_names) == names
+
+
 def test_segments_with_the_same_traits_are_told_apart_by_values() -> None:
     frame = pd.DataFrame({"visits": np.repeat([1, 5, 9, 20, 24], 8), "id": np.arange(40)})
     names = fitted(frame, k=5).suggested_names
