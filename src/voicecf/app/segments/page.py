@@ -17,7 +17,7 @@ from voicecf.app.segments.profiles import profile_table
 from voicecf.app.segments.segments import Segments, blocks_of
 from voicecf.app.segments.suggesting import FEWEST, MOST, Suggestion
 from voicecf.app.takeaway.tables import LONGEST as LONGEST_SHEET
-from voicecf.app.takeaway.tables import as_csv, as_xlsx
+from voicecf.app.takeaway.tables import XLSX, as_csv, as_xlsx
 from voicecf.app.words import percent, things
 
 ABOUT = {
@@ -30,7 +30,6 @@ SCORE = {
     Method.SHARK: "How far apart SHARK's segments are in the columns that it goes by, by their "
     "number: 0 is overlapping, 1 is clear of each other. Click a number to choose it.",
 }
-XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 # Where it is kept that a name was refused: which segment, and why.
 REFUSED = "refused name"
 
