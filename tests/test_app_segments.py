@@ -361,6 +361,21 @@ def test_every_row_has_its_segment_or_the_reason_why_not() -> None:
     assert table["segment 2"].drop(index=[3, 40]).tolist() == told
 
 
+def test_a_row_without_a_date_is_left_out_for_that() -> None:
+    days = pd.Timestamp("2026-01-31") - pd.to_timedelta(np.arange(60) * 40, unit="D")
+    frame = pd.DataFrame({"signup": days.strftime("%Y-%m-%d"), "visits": np.arange(60) % 7})
+    frame.loc[5, "signup"] = None
+    project = begun(as_csv(frame))
+    project.choose_roles({"signup": Role.DAYS})
+    table = assigned(project)
+    assert table.columns.tolist() == ["signup", "visits", "segment"]
+    assert table["segment"][5] == "left out: no value in signup"
+    assert set(table["segment"].drop(index=5)) == set(project.names)
+    assert {name.split(", ")[0] for name in project.names} <= {
+        "Long since signup", "Recent signup", "Many visits", "Few visits"
+    }  # fmt: skip
+
+
 def test_the_page_says_in_short_what_there_is() -> None:
     segments = fitted(with_gaps(people()))
     sizes = np.bincount(segments.labels)

@@ -167,8 +167,10 @@ class Vocabulary:
         whole, span = feature.column in self.whole, self.spans[feature.column]
         if whole and span == (0, 1):
             return f"{_how_often(mean) if above else _how_rarely(mean)} {title}"
-        if title.lower() == "age":
+        if title.lower() == "age" or re.search(r"\bsince (date of )?birth\b", title.lower()):
             return "older" if above else "younger"
+        if since := re.match(r"(?:years|days) since (.+)", title):
+            return f"{'long since' if above else 'recent'} {since[1]}"
         more, less = _adjectives(title.lower().split(), whole)
         return f"{more if above else less} {title}"
 
