@@ -41,7 +41,9 @@ class Answer:
     names : tuple of str
         Of the segments.
     found : Counterfactuals
-        One.
+        One, with all digits.
+    rounded : Counterfactuals
+        The same in few digits, as it is told.
     changes : tuple of Change
         What changes, the costliest first.
     """
@@ -50,6 +52,7 @@ class Answer:
     question: Question
     names: tuple[str, ...]
     found: Counterfactuals
+    rounded: Counterfactuals
     changes: tuple[Change, ...] = ()
 
     @property
@@ -113,7 +116,7 @@ class Answer:
         if self.status is Status.STOPPED:
             gap = percent(min(max(float(self.found.gap[0]), 0.0), 1.0))
             certainty = f"the search reached its limit: another answer may be up to {gap} cheaper"
-        parts = [certainty, limit(self.found.rounded().outcome, 0)]
+        parts = [certainty, limit(self.rounded.outcome, 0)]
         return sentences(parts)
 
     @property
@@ -148,7 +151,9 @@ class Answer:
 def answer(segments: Segments, question: Question, names: Sequence[str]) -> Answer:
     """Answer a question about one row."""
     found = _explained(segments, question)
-    return Answer(segments, question, tuple(names), found, changes_of(segments, found)[0])
+    rounded = found.rounded()
+    changes = changes_of(segments, rounded)[0]
+    return Answer(segments, question, tuple(names), found, rounded, changes)
 
 
 def alternatives(first: Answer) -> list[Answer]:
@@ -160,11 +165,13 @@ def alternatives(first: Answer) -> list[Answer]:
         return []
     asked = replace(first.question, target=int(first.found.target[0]), objective=Objective.FEWEST)
     found = _explained(first.segments, asked, alternatives=ALTERNATIVES)
+    rounded = found.rounded()
     made, known = [], [_columns(first.changes)]
-    for i, changes in enumerate(changes_of(first.segments, found)):
+    for i, changes in enumerate(changes_of(first.segments, rounded)):
         columns = _columns(changes)
         if not any(earlier <= columns for earlier in known):
-            made.append(replace(first, question=asked, found=found[i], changes=changes))
+            one = replace(first, question=asked, found=found[i], rounded=rounded[i])
+            made.append(replace(one, changes=changes))
             known.append(columns)
     return made[:ALTERNATIVES]
 
@@ -213,7 +220,7 @@ def reaches(given: Answer) -> list[Reach]:
     """Tell for each column that an answer changes between which values it may lie."""
     if not given.possible or not given.changes:
         return []
-    columns = short_ranges(given.found.rounded().outcome, 0)
+    columns = short_ranges(given.rounded.outcome, 0)
     lines = zip(*columns.values(), strict=True)
     return [_reach(given, dict(zip(columns, line, strict=True))) for line in lines]
 

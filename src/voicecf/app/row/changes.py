@@ -75,10 +75,15 @@ def changes_of(segments: Segments, found: Counterfactuals) -> list[tuple[Change,
     """Describe what each answer changes, the costliest first; nothing where there is none.
 
     The same as `Counterfactuals.changes`, with words for reading, and quick for a row or two.
+
+    Parameters
+    ----------
+    segments : Segments
+    found : Counterfactuals
+        In few digits: `Counterfactuals.rounded`.
     """
     if not found.feasible.any():
         return [()] * len(found)
-    found = found.rounded()
     before, after = found.factual, found.to_frame()
     order = np.argsort(-_prices(segments, found), axis=1, kind="stable")
     names = segments.prepared.names

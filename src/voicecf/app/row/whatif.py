@@ -56,7 +56,7 @@ def levers(given: Answer) -> list[Lever]:
     names = segments.prepared.names
     ranked = [names[i] for i in segments.voice.learned_.ranking]
     changed = [change.column for change in given.changes]
-    after = given.found.rounded().to_frame().iloc[0] if given.changes else {}
+    after = given.rounded.to_frame().iloc[0] if given.changes else {}
     row = segments.prepared.frame.iloc[given.question.row]
     made = [_lever(segments, name, row, after) for name in dict.fromkeys([*changed, *ranked])]
     return [lever for lever in made if lever.levels or lever.low < lever.high]
