@@ -6,12 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from app_tables import fitted, people, with_gaps
+from app_tables import fitted, people, usual_names, with_gaps
 from voicecf.app.data.examples import customers
 from voicecf.app.data.preparing import Method, Missing
 from voicecf.app.row.answers import alternatives, answer, difference, obstacle, reaches
 from voicecf.app.row.question import Allowed, Objective, Question, Range
-from voicecf.app.segments.segments import usual_names
 
 NAMES = ("Students", "Clerks", "Retired <b>")
 

@@ -88,6 +88,27 @@ def test_a_segment_has_one_colour_in_all_pictures(found: SegmentMap) -> None:
         assert f'style="--c:{colour(t)}"></span>{escape(name)}</span>' in told
 
 
+def test_names_that_begin_alike_keep_their_colours() -> None:
+    segments = fitted()
+    alike = tuple(f"{'Customers of the northern region, ' * 2}{t}" for t in range(3))
+    spec = pictures.rows_by_segment(
+        segments.prepared.frame, segments.labels, alike, ("age", "income")
+    ).to_dict()
+    (rows,) = spec["datasets"].values()
+    assert [row["segment"] for row in rows] == [alike[t] for t in segments.labels]
+    assert spec["encoding"]["color"]["scale"]["domain"] == list(alike)
+
+
+def test_the_number_in_use_stands_out_and_every_number_can_be_clicked() -> None:
+    spec = pictures.scores({2: 0.5, 3: 0.25, 4: 0.125}, 3).to_dict()
+    bars, full = spec["layer"]
+    assert bars["encoding"]["color"]["condition"]["test"] == "(datum.k === 3)"
+    assert full["encoding"]["y2"] == {"value": "height"}
+    (choose,) = spec["params"]
+    assert choose["name"] == pictures.CHOOSE
+    assert choose["select"]["fields"] == ["k"]
+
+
 def test_names_from_the_data_are_never_fields_or_expressions() -> None:
     frame = people().rename(columns={"age": "datum['x']", "income": "a.b[0]:Q"})
     segments = fitted(frame)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import re
 import subprocess
 import sys
@@ -13,8 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from app_tables import fitted, people, with_gaps
-from voicecf.app.campaign.everyone import Everyone, Plan
+from app_tables import fitted, people, usual_names, with_gaps
 from voicecf.app.data import examples
 from voicecf.app.data.columns import guess_columns
 from voicecf.app.data.preparing import Method, Missing, prepare
@@ -23,7 +21,7 @@ from voicecf.app.method.pairwise import compare
 from voicecf.app.row.answers import alternatives, answer, obstacle
 from voicecf.app.row.mapping import answer_map, miss_map
 from voicecf.app.row.question import Allowed, Objective, Question, Range
-from voicecf.app.segments.segments import fit_segments, usual_names
+from voicecf.app.segments.segments import fit_segments
 from voicecf.app.takeaway.code import script
 from voicecf.app.takeaway.report import html_report
 from voicecf.app.words import literal, percent
@@ -141,39 +139,6 @@ def test_a_report_holds_hostile_data_as_text(locked: bool) -> None:
     assert found.sentence in tags.text
     named = re.sub(r'xmlns(:xlink)?="[^"]*"', "", report)  # names, which nothing is loaded from
     assert "http" not in named.replace("http-equiv", "")
-
-
-def test_everyone_is_answered_part_by_part_as_at_once() -> None:
-    segments = fitted(people(1200))
-    run = Everyone(Plan(Question()), usual_names(3), 1200)
-    while not run.finished:
-        run = run.advanced(segments)
-    assert len(run.parts) > 1
-    whole = segments.voice.explain(segments.prepared.frame, **Question().options())
-    assert np.array_equal(run.table["cost"], whole.cost)
-    found = run.table[segments.prepared.names]
-    landed = segments.model.predict(found.astype(segments.prepared.frame.dtypes.to_dict()))
-    assert [usual_names(3)[t] for t in landed] == run.table["to segment"].tolist()
-
-
-def test_tables_come_back_from_their_files() -> None:
-    segments = fitted()
-    run = Everyone(Plan(Question(), each=True), usual_names(3), 150).advanced(segments)
-    csv = pd.read_csv(io.BytesIO(run.csv()))
-    parquet = pd.read_parquet(io.BytesIO(run.parquet()))
-    for found in (csv, parquet):
-        assert len(found) == 300
-        assert found["age"].tolist() == run.table["age"].tolist()
-        assert found["to segment"].tolist() == run.table["to segment"].tolist()
-    count, _ = run.transitions()
-    assert count.sum() == run.possible.sum()
-
-
-def test_columns_called_like_ours_are_kept_apart() -> None:
-    frame = people().rename(columns={"income": "cost", "person_id": "row"})
-    run = Everyone(Plan(Question()), usual_names(3), 150).advanced(fitted(frame))
-    assert run.table.columns.is_unique
-    assert run.table["cost (table)"].max() > 100
 
 
 def test_pairwise_misses_are_those_that_the_model_puts_elsewhere() -> None:

@@ -1,175 +1,260 @@
-"""Everyone: what every row would have to change, as a table to take along."""
+"""Campaign: whom could we move, by what levers, at what effort, how many for our budget."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from contextlib import closing
+from functools import partial
+from typing import Any
 
-import numpy as np
 import streamlit as st
 
-from voicecf.app import blocks
-from voicecf.app.campaign.everyone import Everyone, Plan, overview
+from voicecf.app import blocks, session
+from voicecf.app.campaign import cards, controls, pictures, runs, telling
+from voicecf.app.campaign.plan import Campaign, Run
+from voicecf.app.campaign.summary import Summary, asked_in_words, effort_text
 from voicecf.app.project import Project
-from voicecf.app.row.question import GOALS, NEAREST, Allowed
-from voicecf.app.segments.segments import Segments
-from voicecf.app.words import percent
-from voicecf.output.wording import counted, figure
-from voicecf.plots import Transitions
+from voicecf.app.takeaway.tables import LONGEST
+from voicecf.app.words import literal
+from voicecf.output.wording import counted
 
-EACH = "Every other segment"
+# Rows that the page lists, pairs that all have a card, segments that a matrix has room for, runs
+# side by side, and levers that may be tried without.
+LISTED, CARDS, ACROSS, COMPARED, TRIED = 500, 6, 6, 3, 3
+SHOWN, GO, COMPARE = "campaign shown", "campaign go", "campaign compared"
 
 
 def show(now: Project) -> None:
     """Draw the page."""
-    found, names = now.segments, now.names
-    plan = _plan(now, found, names)
-    key = f"{now.segments_key} {names} {plan}"
-    kept = st.session_state.setdefault("everyone", {})
-    run = kept.get(key) or Everyone(plan, names, len(found.prepared.frame))
+    asked = runs.present(now)
+    controls.show(now, asked)
     place = st.empty()
+    run = _shown(now)
     with place.container():
-        going = _controls(run)
-    if going:
-        run = _go(now, key, run, found, place)
-    if run.parts:
-        _results(now, run, key)
-    else:
-        _overview(now, plan, names)
-
-
-def _plan(now: Project, found: Segments, names: tuple[str, ...]) -> Plan:
-    asked = now.question
-    where, how, rules = st.columns(3, gap="large", vertical_alignment="center")
-    options = [NEAREST, EACH, *range(found.k)]
-    target = where.selectbox(
-        "Should be in", options, key="everyone target",
-        format_func=lambda t: t if isinstance(t, str) else names[t],
-    )  # fmt: skip
-    goal = how.selectbox(
-        "Look for", list(GOALS), format_func=lambda g: GOALS[g], key="everyone goal"
-    )
-    with rules:
-        said = asked.allowed.count + bool(asked.margin)
-        same = st.toggle(
-            f"Same rules as for one row ({said or 'none'} set)", value=bool(said),
-            disabled=not said, key=f"same {said > 0}",
-            help="What may change, and the safety margin, as on the page “One row”.",
-        )  # fmt: skip
-    question = replace(
-        asked, row=0, objective=goal, target=target if isinstance(target, int) else None
-    )
-    if not (same and said):
-        question = replace(question, allowed=Allowed(), margin=0)
-    return Plan(question, each=target == EACH)
-
-
-def _controls(run: Everyone) -> bool:
-    if run.finished:
-        return False
-    label = f"Answer for all {run.total:,} rows" if not run.done else "Go on"
-    if run.done:
-        text = f"Stopped after {run.done:,} of {counted(run.total, 'row')}."
+        going = _start(now, asked, run)
+    if going is not None:
+        run = _go(now, going, place)
+        st.rerun()
+    if run is None:
+        text = "Then: who can move, what changes most often, what it takes, and a list to act on."
         st.html(blocks.paragraph(text))
-    return st.button(label, type="primary")
+        return
+    _runs(now, run)
+    _results(now, asked, run)
 
 
-def _go(now: Project, key: str, run: Everyone, found: Segments, place: object) -> Everyone:
+def _shown(now: Project) -> Run | None:
+    """Return the run that the visitor looks at: the chosen one, or else the latest."""
+    kept = now.choices.runs
+    chosen = st.session_state.get(SHOWN)
+    return next((run for run in kept if run.id == chosen), kept[-1] if kept else None)
+
+
+# Running
+
+
+def _start(now: Project, asked: Campaign, run: Run | None) -> Run | None:
+    """Offer to answer, or to go on; returns the run that is to go now."""
+    found, going = now.segments, None
+    total = int(sum(found.sizes[t] for t in asked.sources)) if asked.sources else len(found.labels)
+    holds = run is not None and runs.answers_hold(now, run, asked)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        if not holds and st.button(f"Answer for {counted(total, 'row')}", type="primary"):
+            going = runs.new_run(now, asked)
+        if run is not None and not run.finished and runs.is_current(now, run):
+            if st.button("Go on", type="primary" if holds else "secondary"):
+                going = run
+            done = run.counts.asked - run.counts.waiting
+            text = f"{run.name} stopped after {done:,} of {counted(run.counts.asked, 'row')}."
+            st.html(blocks.paragraph(text))
+    if st.session_state.pop(GO, False):
+        going = runs.new_run(now, asked)
+    return going
+
+
+def _go(now: Project, run: Run, place: Any) -> Run:
     """Answer part by part; whatever the visitor clicks meanwhile stops it, and nothing is lost."""
-    with place.container():  # type: ignore[attr-defined]
+    before = st.session_state.get(SHOWN) or (now.choices.runs and now.choices.runs[-1].id)
+    st.session_state[SHOWN] = run.id
+    st.session_state[COMPARE] = [id for id in (before, run.id) if id]
+    with place.container():
         bar = st.progress(0.0)
-        st.button("Stop", key="stop everyone")
-    st.session_state["everyone"] = {key: run}
-    while not run.finished:
-        bar.progress(
-            run.done / run.total, text=f"{run.done:,} of {counted(run.total, 'row')} answered"
-        )
-        run = run.advanced(found)
-        st.session_state["everyone"] = {key: run}
-    place.empty()  # type: ignore[attr-defined]
+        st.button("Stop", key="stop campaign")
+    with closing(runs.going(now, run)) as parts:
+        for done, total in parts:
+            text = f"{done:,} of {counted(total, 'row')} answered"
+            bar.progress(done / max(total, 1), text=text)
     return run
 
 
-def _results(now: Project, run: Everyone, key: str) -> None:
-    table, possible = run.table, run.possible
-    changes = table.loc[possible, "columns changed"]
-    st.html(
-        blocks.facts([
-            (f"{run.done:,}", "rows answered"),
-            (percent(float(possible.mean())), "can move"),
-            (figure(float(changes.median())) if len(changes) else "0", "columns change, usually"),
-        ])
-    )  # fmt: skip
-    _downloads(now, run, key)
-    left, right = st.columns(2, gap="large")
-    with left:
-        st.subheader("From where to where")
-        _transitions(run)
-    with right:
-        st.subheader("What changes most often")
-        total = max(int(possible.sum()), 1)
-        items = [(name, n / total, percent(n / total)) for name, n in run.often_changed[:12]]
-        st.html(blocks.bars(items) if items else blocks.paragraph("Nothing changes."))
-    st.subheader("All answers")
-    st.dataframe(table.head(1000), hide_index=True, height=360)
-    if len(table) > 1000:
-        st.html(blocks.paragraph("The first 1,000 lines; the files have all."))
+# Runs
 
 
-def _overview(now: Project, plan: Plan, names: tuple[str, ...]) -> None:
-    """Show what it takes from every segment to every other one, from some of the rows."""
-    key = f"{now.segments_key} {plan.question!r}"
-    seen = now.once("overview", key, lambda: overview(now.segments, plan.question))
-    st.subheader("What it takes from segment to segment")
-    highest = np.nanmax(seen.cost) if np.isfinite(seen.cost).any() else 1.0
-    texts = [
-        [_way(seen, i, j) if seen.count[i, j] else ("", "") for j in range(len(names))]
-        for i in range(len(names))
-    ]
-    shade = np.nan_to_num(seen.cost / (highest or 1.0))
-    st.html(blocks.matrix(names, shade, texts, corner="from, to"))
-    rows = int(seen.count.sum(axis=1).sum() / max(len(names) - 1, 1))
+def _runs(now: Project, run: Run) -> None:
+    """Let the visitor choose, rename and delete runs."""
+    by_id = {one.id: one for one in reversed(now.choices.runs)}
+
+    def told(id: str) -> str:
+        one = by_id[id]
+        what = asked_in_words(one.campaign, runs.names_of(now, one))
+        return f"{one.name}, {one.when:%d %b %H:%M}: {what}"
+
+    def choose(id: str) -> None:
+        st.session_state[SHOWN] = id
+
+    st.html('<hr class="v-rule">')
+    chosen, more = st.columns([4, 1], vertical_alignment="bottom")
+    with chosen:
+        st.selectbox("Run", list(by_id), format_func=told, **session.tied("run", run.id, choose))
+    with more, st.popover("Name, delete", width="stretch"):
+        st.text_input(
+            "Name of this run", max_chars=runs.LONGEST_NAME,
+            **session.tied("run name", run.name, partial(runs.rename, now, run)),
+        )  # fmt: skip
+        st.button("Delete this run", on_click=partial(runs.delete, now, run))
+
+
+def _results(now: Project, asked: Campaign, run: Run) -> None:
+    said = telling.summary(now, run, asked)
+    note = telling.note(now, run, asked)
+    if note:
+        st.html(blocks.notice(note))
+    st.html(cards.facts(said))
+    st.html(cards.about_effort(said))
+    pairs, budget, others, files = st.tabs(
+        ["From where to where", "Budget and rows", "What if", "Take along"], key="campaign tabs"
+    )
+    with pairs:
+        _pairs(now, run, said)
+    with budget:
+        _budget(now, asked, run, said)
+    with others:
+        _what_if(now, asked, run, said)
+    with files:
+        _files(now, asked, run, said)
+
+
+def _pairs(now: Project, run: Run, said: Summary) -> None:
+    names = runs.names_of(now, run)
+    pairs = sorted(said.pairs, key=lambda pair: -pair.movable)
+    if not pairs:
+        st.html(blocks.paragraph("Nobody was asked to move to another segment."))
+        return
+    targets = {pair.target for pair in pairs}
+    if len(names) <= ACROSS and len(targets) > 1:
+        st.html(cards.pair_matrix(pairs, names, said.unit))
+    if len(pairs) > CARDS:
+        sources = sorted({pair.source for pair in pairs})
+        source = st.selectbox(
+            "From segment", sources, format_func=lambda t: names[t], key="campaign pairs"
+        )
+        pairs = [pair for pair in pairs if pair.source == source]
+    st.html(cards.pair_cards(pairs, names, said.unit))
     st.html(
         blocks.paragraph(
-            f"The typical cost and number of columns, from {counted(rows, 'row')}; cost is the "
-            "squared distance in spreads of the columns."
+            "The changes that are made most often, with the usual amount and the share of answers "
+            "that make them."
         )
     )
 
 
-def _way(seen: Transitions, i: int, j: int) -> tuple[str, str]:
-    if np.isnan(seen.cost[i, j]):
-        return "no way", ""
-    columns = counted(round(float(seen.changes[i, j])), "column")
-    able = "" if seen.feasible[i, j] > 0.999 else f", {percent(float(seen.feasible[i, j]))} can"
-    return f"{figure(float(seen.cost[i, j]))}", f"{columns}{able}"
+def _budget(now: Project, asked: Campaign, run: Run, said: Summary) -> None:
+    if not len(said.spent):
+        st.html(blocks.paragraph("Nobody can move, so there is nothing to spend a budget on."))
+        return
+    limit = telling.budget_of(said, asked)
+    n = said.affordable(limit)
+    everyone = effort_text(float(said.spent[-1]), said.unit)
+    text = f"All {counted(len(said.spent), 'row')} that can move take {everyone} together."
+    if limit is not None:
+        spent = effort_text(float(said.spent[n - 1]) if n else 0.0, said.unit)
+        text = (
+            f"{effort_text(limit, said.unit)} moves {counted(n, 'row')}, the easiest first; "
+            f"they take {spent}. {text}"
+        )
+    st.html(blocks.paragraph(text))
+    st.altair_chart(pictures.budget_curve(said, limit, session.ink()))
+    listed = telling.easiest(now, run, said, min(n, LISTED))
+    st.dataframe(listed, hide_index=True, height=min(38 + 35 * len(listed), 420))
+    if n > LISTED:
+        st.html(blocks.paragraph(f"The {LISTED} easiest; the files have all."))
 
 
-def _transitions(run: Everyone) -> None:
-    count, cost = run.transitions()
-    asked = count.sum(axis=1, keepdims=True)
-    share = np.divide(count, asked, out=np.zeros(count.shape), where=asked > 0)
-    texts = [
-        [(f"{count[i, j]:,}", f"cost {figure(cost[i, j])}") if count[i, j] else ("", "")
-         for j in range(len(count))]
-        for i in range(len(count))
-    ]  # fmt: skip
-    st.html(blocks.matrix(run.names, share, texts, corner="from, to"))
-    st.html(blocks.paragraph("Rows that can move, and what it typically costs: half cost less."))
+# What if
 
 
-@st.cache_resource(max_entries=2, show_spinner=False)
-def _files(key: str, done: int, _run: Everyone) -> tuple[bytes, bytes]:
-    return _run.csv(), _run.parquet()
+def _what_if(now: Project, asked: Campaign, run: Run, said: Summary) -> None:
+    """Offer to unlock or lock a column and to answer again, and put runs side by side."""
+    if runs.is_current(now, run):
+        st.html(blocks.paragraph("One click changes a rule of the plan and answers again."))
+        with st.container(horizontal=True):
+            for text, locked in telling.experiments(asked, said, TRIED):
+                st.button(literal(text), on_click=partial(_try, now, locked), key=f"try {text}")
+    kept = {one.id: one for one in reversed(now.choices.runs)}
+    if len(kept) < 2:
+        st.html(blocks.paragraph("A second run can be compared with this one."))
+        return
+    usual = [id for id in st.session_state.get(COMPARE, []) if id in kept]
+    if len(usual) < 2:
+        usual = list(kept)[1::-1]
 
+    def choose(ids: list[str]) -> None:
+        st.session_state[COMPARE] = ids
 
-def _downloads(now: Project, run: Everyone, key: str) -> None:
-    csv, parquet = _files(key, run.done, run)
-    stem = now.choices.table.rsplit(".", 1)[0]
-    first, second, _ = st.columns([1, 1, 2])
-    first.download_button(
-        "Download CSV", csv, f"{stem} answers.csv", "text/csv", on_click="ignore", width="stretch"
-    )
-    second.download_button(
-        "Download Parquet", parquet, f"{stem} answers.parquet", "application/octet-stream",
-        on_click="ignore", width="stretch",
+    chosen = st.multiselect(
+        "Compare", list(kept), format_func=lambda id: kept[id].name, max_selections=COMPARED,
+        **session.tied("compared", usual, choose),
     )  # fmt: skip
+    some = [kept[id] for id in chosen]
+    if some:
+        st.html(
+            cards.comparison(
+                some, [telling.summary(now, one, asked) for one in some],
+                [runs.names_of(now, one) for one in some], asked,
+            )
+        )  # fmt: skip
+
+
+def _try(now: Project, locked: tuple[str, ...]) -> None:
+    now.allow(locked=locked)
+    st.session_state[GO] = True
+
+
+# Files
+
+
+def _files(now: Project, asked: Campaign, run: Run, said: Summary) -> None:
+    """Offer the list and the report; a file is made when it is asked for."""
+    st.html(
+        blocks.paragraph(
+            "The list to act on: every row of the table with its result, its effort, and each "
+            "column before and after."
+        )
+    )
+    lines = len(said.efforts)
+    stem = f"{now.choices.table.rsplit('.', 1)[0]} {run.name}"
+    kinds = (
+        ("Download CSV", "csv", "text/csv"),
+        ("Download Excel", "xlsx", telling.XLSX),
+        ("Download Parquet", "parquet", "application/octet-stream"),
+    )
+    with st.container(horizontal=True):
+        for label, ending, kind in kinds:
+            st.download_button(
+                label, partial(telling.list_file, now, run.id, asked, ending),
+                f"{stem}.{ending}", kind, on_click="ignore",
+                disabled=ending == "xlsx" and lines > LONGEST,
+            )  # fmt: skip
+    if lines > LONGEST:
+        text = f"{lines:,} lines are more than a sheet of Excel holds; take CSV or Parquet."
+        st.html(blocks.paragraph(text))
+    st.html(blocks.paragraph("The report: all of this page in one file to print or to send."))
+    with st.container(horizontal=True):
+        st.download_button(
+            "Download report", partial(telling.report_file, now, run.id, asked),
+            f"{stem}.html", "text/html", on_click="ignore",
+        )  # fmt: skip
+        if runs.is_current(now, run):
+            st.download_button(
+                "Download script", partial(telling.script_file, now, run.id, asked),
+                f"{stem}.py", "text/x-python", on_click="ignore",
+            )  # fmt: skip

@@ -7,6 +7,7 @@ from datetime import date
 
 import msgspec
 
+from voicecf.app.campaign.plan import Campaign, Run
 from voicecf.app.data.columns import Role
 from voicecf.app.data.preparing import Method, Missing
 from voicecf.app.row.question import Allowed, Question
@@ -42,6 +43,10 @@ class Choices:
     axes : tuple of str or None
         Two columns that a map shows; none of them for the best view; None for what an answer
         changes most.
+    campaign : Campaign
+        What is asked of many rows; its rules are `rules`.
+    runs : tuple of Run
+        What was answered, the latest last.
 
     Examples
     --------
@@ -62,6 +67,8 @@ class Choices:
     question: Question = field(default_factory=Question)
     rules: Allowed | None = None
     axes: tuple[str, ...] | None = None
+    campaign: Campaign = field(default_factory=Campaign)
+    runs: tuple[Run, ...] = ()
 
     def to_json(self) -> bytes:
         """Write it."""

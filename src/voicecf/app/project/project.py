@@ -15,13 +15,9 @@ from voicecf.app.data.preparing import Method, Prepared, prepare, usual_missing
 from voicecf.app.data.reading import Table, read_table
 from voicecf.app.project.choices import Choices
 from voicecf.app.row.question import Allowed, Question
-from voicecf.app.segments.segments import (
-    Segments,
-    Suggestion,
-    fit_segments,
-    given_names,
-    suggest_k,
-)
+from voicecf.app.segments.naming import check_name, given_names, tidy
+from voicecf.app.segments.segments import Segments, fit_segments
+from voicecf.app.segments.suggesting import Suggestion, suggest_k
 from voicecf.saving.whole import write_whole
 
 CHOICES, TABLE, RUNS = "choices.json", "table", "runs"
@@ -158,7 +154,9 @@ class Project:
     @property
     def suggestion(self) -> Suggestion:
         """How many segments to make."""
-        return self.once("suggestion", self.rows_key, lambda: suggest_k(self.prepared), FEW)
+        method = self.choices.method
+        key = f"{self.rows_key} {method}"
+        return self.once("suggestion", key, lambda: suggest_k(self.prepared, method), FEW)
 
     @property
     def k(self) -> int:
@@ -183,11 +181,24 @@ class Project:
     @property
     def names(self) -> tuple[str, ...]:
         """What the segments are called."""
-        return given_names(self.k, self.choices.names.get(self.segments_key, []))
+        return given_names(self.segments.suggested_names, self._given_names)
+
+    @property
+    def _given_names(self) -> list[str]:
+        """What the visitor calls the segments; empty where that was left to us."""
+        given = self.choices.names.get(self.segments_key, [])
+        return [*given, *[""] * self.k][: self.k]
 
     def rename(self, segment: int, name: str) -> None:
-        """Call a segment something else; an empty name is that which was suggested."""
-        given = [*self.names]
+        """Call a segment something else; an empty name is that which is suggested.
+
+        Raises
+        ------
+        NamingError
+            If another segment is called that.
+        """
+        given, name = self._given_names, tidy(name)
+        check_name(self.names, segment, name)
         given[segment] = name
         self.change(names={**self.choices.names, self.segments_key: given})
 

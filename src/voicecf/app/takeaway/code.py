@@ -26,17 +26,38 @@ def script(table: Table, segments: Segments, question: Question, names: tuple[st
     names : tuple of str
         What the segments are called.
     """
-    prepared = segments.prepared
-    reading = _reading(table, prepared)
     parts = [
         '"""What would have to change for this row to be in that segment?"""',
-        _imports(table, reading, prepared, segments.method),
-        reading,
-        _model(prepared, segments),
-        _asking(prepared, segments, question),
+        *opening(table, segments),
+        f"{explainer(segments, question.margin)}\n\n{_asking(question)}",
         _naming(names),
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def opening(table: Table, segments: Segments) -> list[str]:
+    """Write how every script begins: imports, the rows, and the pipeline, which is not fitted."""
+    prepared = segments.prepared
+    reading = _reading(table, prepared)
+    imports = _imports(table, reading, prepared, segments.method)
+    return [imports, reading, _model(prepared, segments)]
+
+
+def explainer(segments: Segments, margin: int) -> str:
+    """Write how the explainer is made and fitted."""
+    ranking = segments.voice.ranking
+    contraction = (100 - margin) / 100 if margin else 1.0
+    lines = ["voice = VoICE(", "    segments,", f"    contraction={contraction!r},"]
+    if not isinstance(ranking, str):
+        lines.append(f"    ranking={literal(ranking, 12)},")
+    return "\n".join([*lines, ").fit(rows)"])
+
+
+def asked(rows: str, options: dict[str, Any]) -> str:
+    """Write the call that answers some rows."""
+    lines = ["voice.explain(", f"    {rows},"]
+    lines += [f"    {word}={literal(value, 5 + len(word))}," for word, value in options.items()]
+    return "\n".join([*lines, ")"])
 
 
 def _imports(table: Table, reading: str, prepared: Prepared, method: Method) -> str:
@@ -60,14 +81,14 @@ def _reading(table: Table, prepared: Prepared) -> str:
     """Read the rows; only what this table needs is said."""
     frame, numbers, categories = table.frame, list(prepared.numbers), list(prepared.categories)
     lines = [f"table = {table.source}"]
-    lines += [f"numbers = {_literal(numbers, 10)}"] if numbers else []
-    lines += [f"categories = {_literal(categories, 13)}"] if categories else []
+    lines += [f"numbers = {literal(numbers, 10)}"] if numbers else []
+    lines += [f"categories = {literal(categories, 13)}"] if categories else []
     if prepared.names == numbers or prepared.names == categories:
         used = "numbers" if numbers else "categories"
     elif prepared.names == numbers + categories:
         used = "numbers + categories"
     else:
-        used = _literal(prepared.names, 13)
+        used = literal(prepared.names, 13)
     lines.append(f"rows = table[{used}]")
     lines += _retyped(frame, prepared)
     if prepared.left_out:
@@ -75,7 +96,7 @@ def _reading(table: Table, prepared: Prepared) -> str:
         lines.append(f'rows = rows.dropna(how="{how}").reset_index(drop=True)')
     whole = [name for name in prepared.whole if prepared.frame[name].dtype.kind != "f"]
     if any(frame[name].dtype != np.int64 for name in whole):
-        lines.append(f"rows = rows.astype(dict.fromkeys({_literal(whole, 33)}, int))")
+        lines.append(f"rows = rows.astype(dict.fromkeys({literal(whole, 33)}, int))")
     return "\n".join(lines)
 
 
@@ -85,7 +106,7 @@ def _retyped(frame: pd.DataFrame, prepared: Prepared) -> list[str]:
     fraction = [name for name in prepared.numbers if name not in prepared.whole]
     odd = [name for name in fraction if frame[name].dtype != np.float64]
     if odd:
-        lines.append(f"rows = rows.astype(dict.fromkeys({_literal(odd, 33)}, float))")
+        lines.append(f"rows = rows.astype(dict.fromkeys({literal(odd, 33)}, float))")
     values = [frame[name].to_numpy(dtype=np.float64) for name in prepared.numbers]
     if any(np.isinf(column).any() for column in values):
         lines.append('rows = rows.replace([float("inf"), -float("inf")], float("nan"))')
@@ -94,7 +115,7 @@ def _retyped(frame: pd.DataFrame, prepared: Prepared) -> list[str]:
         lines.append(
             "rows = rows.assign(**{\n"
             "    name: rows[name].map(str, na_action='ignore').astype(object)\n"
-            f"    for name in {_literal(odd, 16)}\n"
+            f"    for name in {literal(odd, 16)}\n"
             "})"
         )
     return lines
@@ -124,21 +145,13 @@ def _model(prepared: Prepared, segments: Segments) -> str:
     ])  # fmt: skip
 
 
-def _asking(prepared: Prepared, segments: Segments, question: Question) -> str:
-    ranking = segments.voice.ranking
-    options = question.options(limit=LIMIT)
-    contraction = (100 - question.margin) / 100 if question.margin else 1.0
-    lines = ["voice = VoICE(", "    segments,", f"    contraction={contraction!r},"]
-    if not isinstance(ranking, str):
-        lines.append(f"    ranking={_literal(ranking, 12)},")
-    lines += [").fit(rows)", "", "answer = voice.explain(", f"    rows.iloc[[{question.row}]],"]
-    lines += [f"    {word}={_literal(value, 5 + len(word))}," for word, value in options.items()]
-    return "\n".join([*lines, ")"])
+def _asking(question: Question) -> str:
+    return f"answer = {asked(f'rows.iloc[[{question.row}]]', question.options(limit=LIMIT))}"
 
 
 def _naming(names: tuple[str, ...]) -> str:
     return "\n".join([
-        f"names = {_literal(list(names), 8)}",
+        f"names = {literal(list(names), 8)}",
         "print(answer.text(0))",
         'print("From", names[answer.source[0]], "to", names[answer.target[0]])',
         "print(answer.to_frame() if answer.feasible[0] else answer.reason(0))",
@@ -152,7 +165,7 @@ class _Dots:
         return "..."
 
 
-def _literal(value: Any, indent: int) -> str:
+def literal(value: Any, indent: int) -> str:
     """Write a value as Python, in lines of at most a hundred characters."""
     text = pprint.pformat(_dotted(value), width=96 - indent, compact=True, sort_dicts=False)
     return text.replace("\n", "\n" + " " * indent)

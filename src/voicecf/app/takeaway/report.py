@@ -11,8 +11,9 @@ from voicecf.app.data.reading import Table
 from voicecf.app.row import cards, mapping
 from voicecf.app.row import picture as pictures
 from voicecf.app.row.answers import Answer, Obstacle, difference
-from voicecf.app.row.question import Objective
+from voicecf.app.row.question import Allowed, Objective
 from voicecf.app.segments import cards as segment_cards
+from voicecf.app.segments.segments import Segments
 from voicecf.app.style import BLOCKS, REPORT, colour
 from voicecf.output.wording import counted, figure, joined
 from voicecf.plots import SegmentMap
@@ -60,27 +61,32 @@ def html_report(
         "<h2>The answer</h2>",
         cards.answer_card(answer),
         _why_not(obstacle),
-        _section("What changes", cards.change_card(answer)),
+        section("What changes", cards.change_card(answer)),
         _picture(answer, picture),
         _other_ways(answer, others),
-        _section("What was asked", _asked(answer)),
-        _section("The segments", _segments(answer)),
-        _section("The same in Python", f"<pre>{escape(script)}</pre>"),
-        f'<footer class="v-soft">Made by voicecf {escape(__version__)}. Nothing in this file is '
-        "loaded from elsewhere.</footer>",
+        section("What was asked", _asked(answer)),
+        section("The segments", segments_in_cards(answer.segments, answer.names)),
+        section("The same in Python", f"<pre>{escape(script)}</pre>"),
     ]
-    title = f"{answer.called}: {answer.source} to {answer.target}"
+    return document(f"{answer.called}: {answer.source} to {answer.target}", parts)
+
+
+def document(title: str, parts: Sequence[str]) -> str:
+    """Write a page of HTML that loads nothing and runs nothing."""
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; '
         "style-src 'unsafe-inline'; img-src data:\">"
         f"<title>{escape(title)}</title><style>{REPORT}{BLOCKS}</style></head>"
-        f"<body>{''.join(parts)}</body></html>\n"
+        f"<body>{''.join(parts)}"
+        f'<footer class="v-soft">Made by voicecf {escape(__version__)}. Nothing in this file is '
+        "loaded from elsewhere.</footer></body></html>\n"
     )
 
 
-def _section(title: str, content: str) -> str:
+def section(title: str, content: str) -> str:
+    """Write a part with a heading; nothing if it is empty."""
     return f"<h2>{escape(title)}</h2>{content}" if content else ""
 
 
@@ -98,19 +104,25 @@ def _picture(answer: Answer, picture: SegmentMap | None) -> str:
     title = escape(f"Map of the segments: {picture.title}")
     made = pictures.map_html(picture, mapping.formats(answer, picture))
     drawn = f'<div role="img" aria-label="{title}">{made}</div>'
-    return _section("On the map", f"<figure>{drawn}{blocks.paragraph(picture.note)}</figure>")
+    return section("On the map", f"<figure>{drawn}{blocks.paragraph(picture.note)}</figure>")
 
 
 def _other_ways(answer: Answer, others: Sequence[Answer]) -> str:
     items = "".join(f"<li>{escape(difference(answer, one))}.</li>" for one in others)
-    return _section("Other ways", f"<ul>{items}</ul>") if items else ""
+    return section("Other ways", f"<ul>{items}</ul>") if items else ""
 
 
 def _asked(answer: Answer) -> str:
-    asked, allowed = answer.question, answer.question.allowed
+    asked = answer.question
     lines = [f"Looked for: {GOALS[asked.objective]}."]
     if asked.margin:
         lines.append(f"Safety margin: {asked.margin} % of the way to the segment's centre.")
+    return bullets([*lines, *rules_in_words(asked.allowed)])
+
+
+def rules_in_words(allowed: Allowed) -> list[str]:
+    """Say what may change, a sentence a rule."""
+    lines = []
     for names, what in (
         (allowed.locked, "may not change"),
         (allowed.rising, "may only rise"),
@@ -127,15 +139,19 @@ def _asked(answer: Answer) -> str:
     if allowed.most is not None:
         lines.append(f"At most {counted(allowed.most, 'column')} may change.")
     lines += ["Only values that go together in the segment."] * allowed.together
+    return lines
+
+
+def bullets(lines: Sequence[str]) -> str:
+    """Write a list."""
     return f"<ul>{''.join(f'<li>{escape(line)}</li>' for line in lines)}</ul>"
 
 
-def _segments(answer: Answer) -> str:
+def segments_in_cards(segments: Segments, names: Sequence[str]) -> str:
+    """Write what is typical of each segment."""
     cards = "".join(
         f'<div class="v-card" style="--c:{colour(t)}">{blocks.chip(name, t)}'
         f"{segment_cards.profile_card(profile, t)}</div>"
-        for t, (name, profile) in enumerate(
-            zip(answer.names, answer.segments.profiles, strict=True)
-        )
+        for t, (name, profile) in enumerate(zip(names, segments.profiles, strict=True))
     )
     return f'<div class="v-segments">{cards}</div>'

@@ -1,0 +1,200 @@
+"""The answers of a run: one table, filled part by part, with a line for each row and target.
+
+Its columns are row (where the row stands in the visitor's table, counted from 0), from and to
+(segments by number, -1 for none), result (a `Result`), and for each column in use its values
+“before NAME” and “after NAME”. Every row of the visitor's table has a line, whether it was asked
+about or not.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from voicecf import Status
+from voicecf.app.campaign.effort import options
+from voicecf.app.campaign.plan import Campaign, Counts
+from voicecf.app.data.preparing import Prepared
+from voicecf.app.segments.segments import Segments
+
+# Rows that are answered between two signs of progress, at first and then.
+FIRST, PART = 1_000, 20_000
+
+
+class Result(IntEnum):
+    """What came of a row: how an answer ended, as `Status` says it, or why there is none."""
+
+    MOVES = Status.OPTIMAL
+    IMPOSSIBLE = Status.INFEASIBLE
+    UNRESOLVED = Status.UNRESOLVED
+    ALREADY = Status.ALREADY
+    MISSED = Status.MISSED
+    STOPPED = Status.STOPPED
+    UNREADABLE = Status.UNREADABLE
+    NOT_ASKED = -1
+    LEFT_OUT = -2
+    WAITING = -3
+
+
+MOVING = (Result.MOVES, Result.STOPPED)
+NOT_ANSWERED = (Result.NOT_ASKED, Result.LEFT_OUT, Result.WAITING)
+
+
+class Answering:
+    """Answers that are being found.
+
+    Parameters
+    ----------
+    segments : Segments
+    campaign : Campaign
+    frame : pandas.DataFrame
+        The visitor's table, for the rows that are left out of the segments.
+    begun : pandas.DataFrame, optional
+        What was found before, by `table`, if this goes on.
+    """
+
+    def __init__(
+        self,
+        segments: Segments,
+        campaign: Campaign,
+        frame: pd.DataFrame,
+        begun: pd.DataFrame | None = None,
+    ) -> None:
+        self.segments, self.campaign, self.frame = segments, campaign, frame
+        prepared = segments.prepared
+        self._options = options(campaign, segments)
+        self._asked = _asked(segments, campaign)
+        self._parts: list[pd.DataFrame] = []
+        self.done = 0
+        if begun is not None:
+            some = begun[~begun["result"].isin(NOT_ANSWERED)]
+            at = np.searchsorted(prepared.rows, some["row"].to_numpy())
+            self._parts.append(some.assign(row=at)[["row", "from", "to", "result", *_after(some)]])
+            self.done = len(np.unique(at))
+
+    @property
+    def total(self) -> int:
+        """How many rows are asked about."""
+        return len(self._asked)
+
+    def advance(self) -> None:
+        """Answer the next part."""
+        size = PART if self.done else FIRST
+        some = self._asked[self.done : self.done + size]
+        self._parts.append(_answered(self.segments, self.campaign, self._options, some))
+        self.done += len(some)
+
+    def table(self) -> pd.DataFrame:
+        """Return all rows with what is known of them, by row and target."""
+        prepared, labels = self.segments.prepared, self.segments.labels
+        waiting = self._asked[self.done :]
+        others = np.setdiff1d(np.arange(len(prepared.frame)), self._asked)
+        parts = [
+            *self._parts,
+            _without(waiting, labels[waiting], Result.WAITING),
+            _without(others, labels[others], Result.NOT_ASKED),
+        ]
+        found = pd.concat([part for part in parts if len(part)], ignore_index=True)
+        found = found.sort_values(["row", "to"], kind="stable", ignore_index=True)
+        before = _coded(prepared, prepared.frame).iloc[found["row"].to_numpy()]
+        for name in prepared.names:
+            found[f"before {name}"] = before[name].to_numpy()
+            if name in prepared.categories:
+                kind = before[name].dtype
+                found[f"before {name}"] = pd.Categorical(before[name], dtype=kind)
+                after = found.get(f"after {name}", pd.Series([None] * len(found)))
+                found[f"after {name}"] = pd.Categorical(after, dtype=kind)
+            elif f"after {name}" not in found:
+                found[f"after {name}"] = np.nan
+        found["row"] = prepared.rows[found["row"].to_numpy()]
+        return _with_left_out(found, prepared, self.frame)
+
+
+def _asked(segments: Segments, campaign: Campaign) -> NDArray[np.int64]:
+    """Return which of the prepared rows are asked about."""
+    if not campaign.sources:
+        return np.arange(len(segments.labels))
+    return np.flatnonzero(np.isin(segments.labels, campaign.sources))
+
+
+def _answered(
+    segments: Segments, campaign: Campaign, options: dict[str, Any], rows: NDArray[np.int64]
+) -> pd.DataFrame:
+    """Answer some rows; numbers are as short as they can be."""
+    prepared = segments.prepared
+    voice = segments.firmly(campaign.margin)
+    found = voice.explain(prepared.frame.iloc[rows], progress=False, **options).rounded()
+    after = _coded(prepared, found.to_frame())
+    made = _without(rows[found.row], found.source, Result.MOVES)
+    made["to"], made["result"] = found.target.astype(np.int16), found.status.astype(np.int8)
+    return pd.concat([made, after.add_prefix("after ").reset_index(drop=True)], axis=1)
+
+
+def _without(rows: Any, source: Any, result: Result) -> pd.DataFrame:
+    return pd.DataFrame({
+        "row": np.asarray(rows, dtype=np.int64), "from": np.asarray(source, dtype=np.int16),
+        "to": np.int16(-1), "result": np.int8(result),
+    })  # fmt: skip
+
+
+def _after(table: pd.DataFrame) -> list[str]:
+    return [name for name in table if name.startswith("after ")]
+
+
+def _coded(prepared: Prepared, frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the columns in use as plain numbers, and categories as codes of the same levels."""
+    made: dict[str, Any] = {}
+    for name in prepared.names:
+        values = frame[name]
+        if name in prepared.categories:
+            made[name] = pd.Categorical(values, categories=levels(prepared)[name])
+        else:
+            made[name] = values.to_numpy(dtype=np.float64, na_value=np.nan)
+    return pd.DataFrame(made)
+
+
+def levels(prepared: Prepared) -> dict[str, list[str]]:
+    """Return the levels of each category."""
+    frame = prepared.frame
+    return {name: sorted(frame[name].dropna().unique()) for name in prepared.categories}
+
+
+def _with_left_out(found: pd.DataFrame, prepared: Prepared, frame: pd.DataFrame) -> pd.DataFrame:
+    """Add the rows that are left out of the segments, with the values that they have."""
+    rows = np.setdiff1d(np.arange(len(frame)), prepared.rows)
+    if not len(rows):
+        return found
+    lost = _without(rows, -1, Result.LEFT_OUT)
+    for name in prepared.names:
+        values = frame[name].iloc[rows]
+        if name in prepared.categories:
+            kind = found[f"before {name}"].dtype
+            lost[f"before {name}"] = pd.Categorical(_levelled(values), dtype=kind)
+            lost[f"after {name}"] = pd.Categorical([None] * len(rows), dtype=kind)
+        else:
+            numbers = pd.to_numeric(values, errors="coerce").to_numpy(np.float64, na_value=np.nan)
+            lost[f"before {name}"] = np.where(np.isfinite(numbers), numbers, np.nan)
+            lost[f"after {name}"] = np.nan
+    every = pd.concat([found, lost[list(found)]], ignore_index=True)
+    return every.sort_values("row", kind="stable", ignore_index=True)
+
+
+def _levelled(values: pd.Series) -> list[Any]:
+    return [None if gap else str(v) for v, gap in zip(values, values.isna(), strict=True)]
+
+
+def counts(table: pd.DataFrame) -> Counts:
+    """Count rows, each once, whatever number of targets it was asked about."""
+    result, row = table["result"].to_numpy(), table["row"].to_numpy()
+    movable = np.unique(row[np.isin(result, MOVING)])
+    already = np.setdiff1d(row[result == Result.ALREADY], movable)
+    waiting = np.unique(row[result == Result.WAITING])
+    asked = np.unique(row[~np.isin(result, (Result.NOT_ASKED, Result.LEFT_OUT))])
+    return Counts(
+        len(asked), len(movable), len(already),
+        len(asked) - len(movable) - len(already) - len(waiting), len(waiting),
+    )  # fmt: skip

@@ -1,0 +1,164 @@
+"""What a run says as HTML, for the page and the report."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+
+import numpy as np
+import pandas as pd
+
+from voicecf.app import blocks
+from voicecf.app.campaign.plan import SPREADS, Campaign, Run
+from voicecf.app.campaign.summary import (
+    NAMED,
+    Lever,
+    Pair,
+    Summary,
+    asked_in_words,
+    effort_text,
+)
+from voicecf.app.style import colour
+from voicecf.app.words import percent
+from voicecf.output.wording import counted, figure, joined, shortened
+
+ABOUT_SPREADS = (
+    "1 spread is a typical difference between rows in a column (its standard deviation); a switch "
+    "of a category counts as 1. Efforts add up the columns that change."
+)
+# Letters of a column's name.
+LONGEST = 40
+
+
+def facts(said: Summary) -> str:
+    """Write how many can move, and what it takes."""
+    counts = said.counts
+    open_ = counts.asked - counts.already - counts.waiting
+    share = f" ({percent(counts.movable / open_)})" if open_ else ""
+    usual = "columns change, usually"
+    items = [
+        (f"{counts.asked:,}", "rows asked about"),
+        (f"{counts.movable:,}{share}", "can move"),
+        (f"{counts.impossible:,}", "cannot"),
+        (f"{counts.already:,}", "there already"),
+        (effort_text(said.effort, said.unit), "effort, usually"),
+        (_columns(said), "column changes, usually" if said.columns == 1 else usual),
+    ]
+    if counts.waiting:
+        items.insert(1, (f"{counts.waiting:,}", "not answered yet"))
+    return blocks.facts(items)
+
+
+def _columns(said: Summary) -> str:
+    return figure(said.columns) if said.counts.movable else "\N{EN DASH}"
+
+
+def about_effort(said: Summary) -> str:
+    """Explain what efforts are counted in."""
+    if said.unit == SPREADS:
+        return blocks.paragraph(ABOUT_SPREADS)
+    return blocks.paragraph("Efforts add up price times change over the columns that change.")
+
+
+def levers(some: Sequence[Lever], segment: int | None = None) -> str:
+    """Write the levers that answers use most, with the share of the answers."""
+    lines = "".join(
+        f"<span>{escape(shortened(lever.phrase, LONGEST))}</span>"
+        f'<span class="v-val">{escape(percent(lever.share))}</span>'
+        for lever in some[:NAMED]
+    )
+    return f'<div class="v-traits">{lines}</div>'
+
+
+def pair_cards(pairs: Sequence[Pair], names: Sequence[str], unit: str) -> str:
+    """Write a card for each pair of segments."""
+    return f'<div class="v-pairs">{"".join(_pair(pair, names, unit) for pair in pairs)}</div>'
+
+
+def _pair(pair: Pair, names: Sequence[str], unit: str) -> str:
+    source, target = (blocks.chip(names[t], t) for t in (pair.source, pair.target))
+    share = pair.movable / pair.asked if pair.asked else 0.0
+    bar = f'<div class="v-share"><i style="width:{100 * share:.1f}%"></i></div>'
+    many = f"{pair.movable:,} of {counted(pair.asked, 'row')} can move"
+    inside = f'<p class="v-remark">{escape(many)}</p>{bar}'
+    if pair.movable:
+        columns = counted(round(pair.columns), "column")
+        usual = f"{effort_text(pair.effort, unit)}, {columns}, usually"
+        inside += f'<p class="v-remark">{escape(usual)}</p>{levers(pair.levers)}'
+    return (
+        f'<div class="v-card" style="--c:{colour(pair.target)}"><div class="v-move">{source}'
+        f'<span class="v-soft">to</span>{target}</div>{inside}</div>'
+    )
+
+
+def pair_matrix(pairs: Sequence[Pair], names: Sequence[str], unit: str) -> str:
+    """Write all pairs as a table: how many can move, and the effort; darker is easier."""
+    k = len(names)
+    texts = [[("", "")] * k for _ in range(k)]
+    shade = np.zeros((k, k))
+    known = [pair.effort for pair in pairs if pair.movable]
+    hardest = max(known, default=1.0) or 1.0
+    for pair in pairs:
+        at = pair.source, pair.target
+        texts[at[0]][at[1]] = (f"{pair.movable:,}", effort_text(pair.effort, unit))
+        shade[at] = 1 - 0.9 * pair.effort / hardest if pair.movable else 0.0
+    return f'<div class="v-wide-only">{blocks.matrix(names, shade, texts, corner="from, to")}</div>'
+
+
+def easiest_table(listed: pd.DataFrame) -> str:
+    """Write the easiest rows as a table."""
+    rows = [
+        [figure(v) if isinstance(v, float) else str(v) for v in line]
+        for line in listed.itertuples(index=False, name=None)
+    ]
+    return blocks.table(list(listed), rows)
+
+
+def comparison(
+    runs: Sequence[Run], said: Sequence[Summary], names: Sequence[Sequence[str]],
+    asked: Campaign,
+) -> str:  # fmt: skip
+    """Write runs side by side; `asked` has the budget."""
+    lines: list[list[str]] = [["Asked"], ["Rules and prices"], ["Rows asked"], ["Can move"],
+                              ["Cannot"], ["Effort, usually"], ["Columns, usually"],
+                              ["Used most"]]  # fmt: skip
+    budget = asked.budget
+    if budget is not None:
+        lines.append([f"Rows for {effort_text(budget, asked.unit)}"])
+    for run, one, called in zip(runs, said, names, strict=True):
+        counts = one.counts
+        open_ = counts.asked - counts.already - counts.waiting
+        share = f" ({percent(counts.movable / open_)})" if open_ else ""
+        cells = [
+            asked_in_words(run.campaign, called),
+            conditions(run.campaign),
+            f"{counts.asked:,}",
+            f"{counts.movable:,}{share}",
+            f"{counts.impossible:,}",
+            effort_text(one.effort, one.unit),
+            _columns(one),
+            "; ".join(f"{x.phrase} ({percent(x.share)})" for x in one.levers[:NAMED]),
+        ]
+        if budget is not None:
+            known = one.unit == asked.unit
+            cells.append(f"{one.affordable(budget):,}" if known else "\N{EN DASH}")
+        for line, cell in zip(lines, cells, strict=True):
+            line.append(cell)
+    table = blocks.table(["", *(run.name for run in runs)], lines)
+    return f'<div class="v-compared">{table}</div>'
+
+
+def conditions(campaign: Campaign) -> str:
+    """Say in a line what may not change, and what counts."""
+    allowed = campaign.allowed
+    parts = [f"{joined(allowed.locked)} locked"] if allowed.locked else []
+    parts += [f"{joined(allowed.rising)} only up"] if allowed.rising else []
+    parts += [f"{joined(allowed.falling)} only down"] if allowed.falling else []
+    limited = [r.column for r in allowed.ranges] + [name for name, _ in allowed.levels]
+    parts += [f"limits on {joined(limited)}"] if limited else []
+    parts += [f"at most {counted(allowed.most, 'column')}"] if allowed.most else []
+    parts += [f"margin {campaign.margin} %"] if campaign.margin else []
+    parts += ["least change"] if campaign.objective == "cost" else []
+    priced = [price.column for price in campaign.prices]
+    parts += [f"prices for {joined(priced)}"] if priced else []
+    return "; ".join(parts) or "everything may change"

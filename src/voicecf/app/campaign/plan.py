@@ -1,0 +1,152 @@
+"""What a campaign asks of many rows, and the record of what was answered: plain frozen values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from voicecf.app.row.question import Allowed, Objective
+
+# What efforts are counted in until there are prices.
+SPREADS = "spreads"
+
+
+@dataclass(frozen=True)
+class Price:
+    """What a change of a column costs.
+
+    Attributes
+    ----------
+    column : str
+    rise : float
+        For each unit that a number rises, or for a switch of a category.
+    fall : float or None
+        For each unit that it falls; None if that costs the same.
+    """
+
+    column: str
+    rise: float
+    fall: float | None = None
+
+
+@dataclass(frozen=True)
+class Campaign:
+    """Whom to move where, by what, at what price.
+
+    Attributes
+    ----------
+    sources : tuple of int
+        Segments whose rows are asked about; none for all of them.
+    target : int or None
+        A segment; None for whichever other one is nearest.
+    each : bool
+        Whether every other segment is asked for, instead of the target.
+    objective : Objective
+    margin : int
+        How firmly inside the target the answers are to lie: per cent of the way to its centre.
+    allowed : Allowed
+        What may change.
+    prices : tuple of Price
+    currency : str
+        What prices are in: money, hours.
+    free : bool
+        Whether columns without a price may change at no cost, if others have one.
+    budget : float or None
+        What there is to spend.
+
+    Examples
+    --------
+    >>> from voicecf.app.campaign.plan import Campaign, Price
+    >>> Campaign().unit, Campaign(prices=(Price("visits", 12.0),), currency="hours").unit
+    ('spreads', 'hours')
+    """
+
+    sources: tuple[int, ...] = ()
+    target: int | None = None
+    each: bool = False
+    objective: Objective = Objective.FEWEST
+    margin: int = 0
+    allowed: Allowed = field(default_factory=Allowed)
+    prices: tuple[Price, ...] = ()
+    currency: str = "€"
+    free: bool = False
+    budget: float | None = None
+
+    @property
+    def unit(self) -> str:
+        """What efforts are counted in."""
+        return (self.currency or "€") if self.prices else SPREADS
+
+    def within(self, names: list[str], k: int) -> Campaign:
+        """Leave out what is said of columns that are no longer in use, and of segments."""
+        return replace(
+            self,
+            sources=tuple(t for t in self.sources if t < k),
+            target=self.target if self.target is not None and self.target < k else None,
+            allowed=self.allowed.within(names),
+            prices=tuple(price for price in self.prices if price.column in names),
+        )
+
+
+@dataclass(frozen=True)
+class Counts:
+    """How many rows were asked about, and what came of it.
+
+    Attributes
+    ----------
+    asked, movable, already, impossible, waiting : int
+        Rows asked about; those that can move, that are in the target already, that cannot move,
+        and that have no answer yet.
+    """
+
+    asked: int = 0
+    movable: int = 0
+    already: int = 0
+    impossible: int = 0
+    waiting: int = 0
+
+
+@dataclass(frozen=True)
+class Run:
+    """The record of a run; its answers are in a file of their own.
+
+    Attributes
+    ----------
+    id : str
+    name : str
+        What the visitor calls it.
+    when : datetime
+        When it began.
+    campaign : Campaign
+        What was asked.
+    segments_key : str
+        Tells whether the segments are still the same.
+    names : tuple of str
+        What the segments were called.
+    columns : tuple of str
+        Columns in use.
+    spreads : dict of str to float
+        Standard deviations of the columns of numbers.
+    whole : tuple of str
+        Those with whole numbers.
+    identity : str or None
+        The column that names rows.
+    counts : Counts
+    """
+
+    id: str
+    name: str
+    when: datetime
+    campaign: Campaign
+    segments_key: str
+    names: tuple[str, ...]
+    columns: tuple[str, ...]
+    spreads: dict[str, float] = field(default_factory=dict)
+    whole: tuple[str, ...] = ()
+    identity: str | None = None
+    counts: Counts = Counts()
+
+    @property
+    def finished(self) -> bool:
+        """Whether all rows were answered."""
+        return not self.counts.waiting

@@ -1,0 +1,119 @@
+"""A run as one HTML file that needs nothing else: to keep, to print, to send."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+
+import pandas as pd
+
+from voicecf.app import blocks
+from voicecf.app.campaign import cards, pictures
+from voicecf.app.campaign.plan import Campaign, Run
+from voicecf.app.campaign.summary import Summary, asked_in_words, effort_text
+from voicecf.app.segments.segments import Segments
+from voicecf.app.takeaway.report import (
+    GOALS,
+    bullets,
+    document,
+    rules_in_words,
+    section,
+    segments_in_cards,
+)
+from voicecf.output.wording import counted, figure
+
+# Rows that are listed, and pairs of segments that have a card.
+LISTED, PAIRS = 20, 24
+
+
+def campaign_report(
+    run: Run,
+    names: Sequence[str],
+    said: Summary,
+    listed: pd.DataFrame,
+    *,
+    table: str,
+    campaign: Campaign,
+    segments: Segments | None = None,
+    script: str = "",
+) -> str:
+    """Write the report.
+
+    Parameters
+    ----------
+    run : Run
+    names : sequence of str
+        Of the segments.
+    said : Summary
+    listed : pandas.DataFrame
+        The easiest rows.
+    table : str
+        What the visitor's table is called.
+    campaign : Campaign
+        For prices and budget, which may be later than the run's.
+    segments : Segments, optional
+        Those of the run, unless they have changed since.
+    script : str
+        The Python that gives the same numbers.
+
+    Returns
+    -------
+    str
+        One HTML document; it loads nothing and runs nothing.
+    """
+    title = f"Campaign: {asked_in_words(run.campaign, names)}"
+    pairs = sorted(said.pairs, key=lambda pair: -pair.movable)[:PAIRS]
+    parts = [
+        f"<h1>{escape(title)}</h1>",
+        blocks.paragraph(f"{table}. {run.name}, {run.when:%d %B %Y, %H:%M}."),
+        cards.facts(said),
+        cards.about_effort(said),
+        section("From where to where", cards.pair_cards(pairs, names, said.unit) if pairs else ""),
+        _budget(said, campaign.budget),
+        section("The easiest to move", cards.easiest_table(listed) if len(listed) else ""),
+        section("What was asked", _asked(run.campaign, campaign)),
+        section("The segments", _segments(segments, names)),
+        section("The same in Python", f"<pre>{escape(script)}</pre>" if script else ""),
+    ]
+    return document(title, parts)
+
+
+def _budget(said: Summary, budget: float | None) -> str:
+    if not len(said.spent):
+        return ""
+    everyone = effort_text(float(said.spent[-1]), said.unit)
+    text = f"All {counted(len(said.spent), 'row')} that can move take {everyone} together."
+    if budget is not None:
+        n = said.affordable(budget)
+        text = f"{effort_text(budget, said.unit)} moves {counted(n, 'row')}. {text}"
+    drawn = f'<div role="img" aria-label="{escape(text)}">{pictures.budget_svg(said, budget)}</div>'
+    return section("How far a budget goes", f"{blocks.paragraph(text)}<figure>{drawn}</figure>")
+
+
+def _asked(asked: Campaign, campaign: Campaign) -> str:
+    lines = [f"Looked for: {GOALS[asked.objective]}."]
+    if asked.margin:
+        lines.append(f"Safety margin: {asked.margin} % of the way to the segment's centre.")
+    lines += rules_in_words(asked.allowed)
+    return bullets([*lines, *prices_in_words(campaign)])
+
+
+def prices_in_words(campaign: Campaign) -> list[str]:
+    """Say what changes cost, a sentence a column."""
+    lines = []
+    for price in campaign.prices:
+        text = f"{price.column}: {figure(price.rise)} {campaign.unit} for each unit or switch"
+        if price.fall is not None and price.fall != price.rise:
+            text += f", {figure(price.fall)} {campaign.unit} for each unit less"
+        lines.append(f"{text}.")
+    if campaign.prices:
+        free = "may change at no cost" if campaign.free else "stay as they are"
+        lines.append(f"Columns without a price {free}.")
+    return lines
+
+
+def _segments(segments: Segments | None, names: Sequence[str]) -> str:
+    if segments is None:
+        chips = "".join(blocks.chip(name, t) for t, name in enumerate(names))
+        return f'<div class="v-move">{chips}</div>{blocks.paragraph("They have changed since.")}'
+    return segments_in_cards(segments, names)

@@ -1,0 +1,134 @@
+"""What a project's runs say, each computed once; and their files, made when they are asked for."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pandas as pd
+
+from voicecf.app.campaign import code, lists, runs
+from voicecf.app.campaign.effort import Rates, rates, with_prices
+from voicecf.app.campaign.plan import Campaign, Run
+from voicecf.app.campaign.report import LISTED, campaign_report
+from voicecf.app.campaign.summary import Summary, asked_in_words, summed_up
+from voicecf.app.project import Project
+from voicecf.app.takeaway.tables import as_csv, as_parquet, as_xlsx
+from voicecf.output.wording import shortened
+
+XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
+# Summaries that are kept: of the runs side by side, with some prices that were tried.
+KEPT = 12
+
+
+def cost_of(run: Run, asked: Campaign) -> Rates:
+    """Return what a run's efforts are counted by: the present prices, if they say enough.
+
+    They do not if the run may change columns that have no price now; then its own count.
+    """
+    locked = with_prices(run.campaign, run.columns).locked
+    known = {*locked, *(price.column for price in asked.prices)}
+    enough = not asked.prices or asked.free or known.issuperset(run.columns)
+    return rates(asked if enough else run.campaign, run.columns, run.spreads)
+
+
+def budget_of(said: Summary, asked: Campaign) -> float | None:
+    """Return the budget, if it is in the same unit as the efforts."""
+    return asked.budget if said.unit == asked.unit else None
+
+
+def summary(now: Project, run: Run, asked: Campaign) -> Summary:
+    """Sum up a run."""
+    cost = cost_of(run, asked)
+    return now.once(
+        "summary",
+        f"{run.id} {run.counts} {cost}",
+        lambda: summed_up(runs.answers(now, run), run, cost),
+        KEPT,
+    )
+
+
+def easiest(now: Project, run: Run, said: Summary, most: int) -> pd.DataFrame:
+    """List the rows of a run that can be moved most easily."""
+    table = runs.answers(now, run)
+    frame = runs.visitor_rows(now, table)
+    return lists.easiest_first(table, run, runs.names_of(now, run), said, frame, most=most)
+
+
+def note(now: Project, run: Run, asked: Campaign) -> str:
+    """Say in which way a run is not what would be answered now; empty if it is."""
+    if not runs.is_current(now, run):
+        return (
+            f"The segments have changed since {run.name}. It is shown with the segments that it "
+            "was about; answer again for the present ones."
+        )
+    if runs.answers_hold(now, run, asked):
+        return ""
+    if replace(asked, prices=(), free=False) == replace(
+        run.campaign, prices=(), free=False, budget=asked.budget, currency=asked.currency
+    ):
+        counted = "by the present ones; cheaper answers may exist"
+        if cost_of(run, asked) != rates(asked, run.columns, run.spreads):
+            counted = f"in {run.campaign.unit} as then, since it changes columns without a price"
+        return f"Prices have changed since {run.name}. Efforts are {counted}. Answer again."
+    what = asked_in_words(run.campaign, runs.names_of(now, run))
+    return f"The plan has changed since {run.name} ({what}). Answer again for the present plan."
+
+
+def experiments(asked: Campaign, said: Summary, most: int) -> list[tuple[str, tuple[str, ...]]]:
+    """Return rules to try: what each says, and the columns that are locked then."""
+    locked = asked.allowed.locked
+    priced = {price.column for price in asked.prices}
+    tried = []
+    for name in locked:
+        if not priced or name in priced or asked.free:
+            rest = tuple(n for n in locked if n != name)
+            tried.append((f"If {shortened(name, 30)} may change", rest))
+    used = dict.fromkeys(lever.column for lever in said.levers)
+    for name in list(used)[:most]:
+        if name not in locked:
+            tried.append((f"Without {shortened(name, 30)}", (*locked, name)))
+    return tried
+
+
+# Files
+
+
+def list_file(now: Project, id: str, asked: Campaign, ending: str) -> bytes:
+    """Write the list to act on as CSV, Excel or Parquet."""
+    run = _run(now, id)
+    said, table, names = summary(now, run, asked), runs.answers(now, run), runs.names_of(now, run)
+    listed = lists.to_act_on(table, run, names, said, runs.visitor_rows(now, table))
+    if ending == "xlsx":
+        about = [("Table", now.choices.table), ("Run", run.name), ("When", f"{run.when:%Y-%m-%d}")]
+        about += [("Asked", asked_in_words(run.campaign, names)), ("Effort in", said.unit)]
+        return as_xlsx(listed, {"About": pd.DataFrame(about, columns=["What", "This"])})
+    return {"csv": as_csv, "parquet": as_parquet}[ending](listed)
+
+
+def report_file(now: Project, id: str, asked: Campaign) -> bytes:
+    """Write the report."""
+    run = _run(now, id)
+    said, names = summary(now, run, asked), runs.names_of(now, run)
+    current = runs.is_current(now, run)
+    made = campaign_report(
+        run, names, said, easiest(now, run, said, LISTED),
+        table=now.choices.table, campaign=replace(asked, budget=budget_of(said, asked)),
+        segments=now.segments if current else None,
+        script=script_file(now, id, asked) if current else "",
+    )  # fmt: skip
+    return made.encode()
+
+
+def script_file(now: Project, id: str, asked: Campaign) -> str:
+    """Write the Python that gives the same numbers."""
+    run = _run(now, id)
+    said = summary(now, run, asked)
+    campaign = replace(run.campaign, budget=budget_of(said, asked))
+    return code.script(now.table, now.segments, campaign, cost_of(run, asked))
+
+
+def _run(now: Project, id: str) -> Run:
+    found = next((run for run in now.choices.runs if run.id == id), None)
+    if found is None:
+        raise runs.RunError("This run was deleted.")
+    return found
