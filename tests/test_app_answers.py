@@ -130,19 +130,17 @@ def test_another_way_says_what_it_does_instead_of_what_in_units() -> None:
         assert "spreads" in old
 
 
-def test_the_effort_of_one_changed_number_is_its_change_in_standard_deviations() -> None:
-    segments = fitted()
-    seen = 0
-    for row in range(20):
-        found = answer(segments, Question(row, other(segments, row)), NAMES)
-        (column, *more) = [change.column for change in found.changes]
-        if more or column == "job":
-            continue
-        values = segments.prepared.frame[column]
-        change = abs(found.found.to_frame()[column].iloc[0] - values[row])
-        assert found.effort == pytest.approx(change / values.std(ddof=0))
-        seen += 1
-    assert seen
+@pytest.mark.parametrize("method", list(Method))
+def test_the_effort_adds_up_changes_in_standard_deviations(method: Method) -> None:
+    segments = fitted(method=method)
+    frame = segments.prepared.frame
+    spread = frame[["age", "income", "visits"]].std(ddof=0)
+    for row in range(6):
+        for objective in (Objective.COST, Objective.FEWEST):
+            found = answer(segments, Question(row, other(segments, row), objective), NAMES)
+            before, after = frame.iloc[row], found.rounded.to_frame().iloc[0]
+            numbers = sum(abs(after[name] - before[name]) / spread[name] for name in spread.index)
+            assert found.effort == pytest.approx(numbers + (after["job"] != before["job"]))
 
 
 def test_a_value_that_hardly_any_row_has_is_said_to_be_rare() -> None:

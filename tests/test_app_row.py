@@ -10,7 +10,6 @@ testing = pytest.importorskip("streamlit.testing.v1")
 
 from app_tables import begun, fitted, people, prepared, with_gaps  # noqa: E402
 from test_app_pages import opened, said  # noqa: E402
-from voicecf import VoICE  # noqa: E402
 from voicecf.app.data.preparing import Method, Missing  # noqa: E402
 from voicecf.app.project import Project  # noqa: E402
 from voicecf.app.row.answers import answer  # noqa: E402
@@ -150,16 +149,20 @@ def test_a_changed_row_is_where_the_model_puts_it(method: Method) -> None:
 
 
 @pytest.mark.parametrize("method", list(Method))
-def test_the_nearest_border_is_as_far_as_the_least_change_anywhere(method: Method) -> None:
+def test_no_shorter_way_leads_over_the_nearest_border(method: Method) -> None:
     rng = np.random.default_rng(4)
     values = rng.normal(size=(120, 3)) + 3 * np.eye(3)[np.arange(120) % 3]
     segments = fitted(pd.DataFrame(values, columns=list("abc")), method=method)
-    free = VoICE(segments.model, contraction=1.0, bounds=None).fit(segments.prepared.frame)
+    scaled = segments.model[:-1].transform(segments.prepared.frame)
+    ways = rng.normal(size=(2_000, 3))
+    ways /= np.linalg.norm(ways, axis=1)[:, None]
     for row in range(0, 30, 3):
         place = placed(segments, segments.prepared.frame.iloc[[row]])
-        nearest = free.explain(segments.prepared.frame.iloc[[row]], target="nearest")
-        assert place.beyond == nearest.target[0]
-        assert place.inside == pytest.approx(np.sqrt(3 * nearest.cost[0]), rel=1e-6)
+        assert place.segment == segments.labels[row]
+        around = segments.model[-1].predict(scaled[row] + 0.999 * place.inside * ways)
+        assert (around == place.segment).all()
+        further = segments.model[-1].predict(scaled[row] + 1.03 * place.inside * ways)
+        assert place.beyond in further
 
 
 def test_a_missing_value_begins_at_what_the_model_takes_it_for() -> None:
@@ -210,4 +213,6 @@ def test_a_track_shows_the_ends_and_the_shape_of_its_column() -> None:
         if change.column == "job":
             assert drawn == ""
         else:
-            assert f"<span>{frame[change.column].min():g}</span>" in drawn.replace(",", "")
+            ends = segments.spans[change.column]
+            told = "".join(f"<span>{segments.written(change.column, end)}</span>" for end in ends)
+            assert told in drawn

@@ -9,25 +9,20 @@ from typing import Any
 import numpy as np
 
 from voicecf import Counterfactuals, Status
+from voicecf.app.campaign.plan import SPREADS
+from voicecf.app.campaign.summary import effort_text
 from voicecf.app.row.changes import RARE, Change, changes_of, written
 from voicecf.app.row.question import ALTERNATIVES, LIMIT, Allowed, Objective, Question
 from voicecf.app.segments.segments import Segments
 from voicecf.app.words import percent
 from voicecf.output.sentences import limit
-from voicecf.output.wording import counted, figure, joined, opening, sentences
+from voicecf.output.wording import counted, joined, opening, sentences
 from voicecf.reasons.conflict import nearer
 from voicecf.reasons.ranges import short_ranges
 from voicecf.reasons.reasons import Member, Reason, Relaxation
 
 # Changes that a sentence names before it counts the rest.
 NAMED = 5
-# What efforts are measured in, for whoever asks.
-EFFORT = (
-    "How far the row has to move. A spread is how far values of a column typically lie from their "
-    "average (its standard deviation), so that columns can be compared. Changes of several columns "
-    "count as one way straight across, which is shorter than all of them one after the other; "
-    "another level of a category counts as 1.4."
-)
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,12 +116,8 @@ class Answer:
 
     @property
     def effort(self) -> float:
-        """How far the row has to move, in spreads: standard deviations of its columns.
-
-        The length of the way in scaled columns, in which those that count for more in the model
-        are longer. A change of one column alone is as long as it is in that column.
-        """
-        return float(np.sqrt(self.found.points.shape[1] * self.found.cost[0]))
+        """How much changes: the sum over columns, in spreads (standard deviations)."""
+        return sum(change.effort for change in self.changes)
 
     @property
     def rim(self) -> str:
@@ -178,9 +169,8 @@ def alternatives(first: Answer) -> list[Answer]:
 
 def difference(first: Answer, other: Answer) -> str:
     """Say in a line what another way changes, and what it changes that instead of."""
-    efforts = [f"{figure(one.effort, 2)}" for one in (other, first)]
-    price = f"effort {' instead of '.join(dict.fromkeys(efforts))} spreads"
-    return f"{_levers(other)} instead of {_levers(first)} ({price})"
+    efforts = " instead of ".join(effort_text(one.effort, SPREADS) for one in (other, first))
+    return f"{_levers(other)} instead of {_levers(first)}: {efforts}"
 
 
 def _levers(given: Answer) -> str:

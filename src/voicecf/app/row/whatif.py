@@ -107,10 +107,7 @@ def place_of(segments: Segments, row: pd.DataFrame) -> Place:
     cell = learned.cell(segment)
     point = learned.read(row)[0].seen[0]
     slack = cell.offsets - cell.normals @ (point - cell.center)
-    # Weights that are 1 on average make lengths spreads, as those of efforts.
-    metric = len(point) * cell.weights
-    squares = np.divide(cell.normals**2, metric, out=np.zeros_like(cell.normals), where=metric > 0)
-    lengths = np.sqrt(squares.sum(axis=1))
+    lengths = np.linalg.norm(cell.normals, axis=1)
     inside = np.divide(slack, lengths, out=np.full_like(slack, np.inf), where=lengths > 0)
     nearest = int(np.argmin(inside))
     return Place(segment, max(float(inside[nearest]), 0.0), int(cell.rivals[nearest]))
