@@ -161,6 +161,23 @@ def test_a_value_that_hardly_any_row_has_is_said_to_be_rare() -> None:
     assert told == {True, False}
 
 
+def test_answers_stay_within_what_was_seen_unless_more_is_allowed() -> None:
+    segments = fitted()
+    low, high = segments.spans["visits"]
+    locked = tuple(name for name in segments.prepared.names if name != "visits")
+    further = Allowed(locked, ranges=(Range("visits", -90.0, 90.0),))
+    reached = []
+    for row in range(12):
+        asked = Question(row, other(segments, row))
+        after = answer(segments, asked, NAMES).found.to_frame().iloc[0]
+        for name, (least, most) in segments.spans.items():
+            assert least <= after[name] <= most
+        found = answer(segments, replace(asked, allowed=further), NAMES)
+        if found.possible:
+            reached.append(found.found.to_frame()["visits"].iloc[0])
+    assert any(not low <= value <= high for value in reached)
+
+
 def test_years_have_no_commas_and_large_numbers_do() -> None:
     rng = np.random.default_rng(2)
     group = np.arange(90) % 3

@@ -14,7 +14,7 @@ from voicecf.app.data.preparing import Method, Missing  # noqa: E402
 from voicecf.app.project import Project  # noqa: E402
 from voicecf.app.row.answers import answer  # noqa: E402
 from voicecf.app.row.finding import find_rows, place_of, shown_rows, why_left_out  # noqa: E402
-from voicecf.app.row.question import Allowed, Objective, Question  # noqa: E402
+from voicecf.app.row.question import Allowed, Objective, Question, Range  # noqa: E402
 from voicecf.app.row.tracks import shape, track  # noqa: E402
 from voicecf.app.row.whatif import changed_row, levers  # noqa: E402
 from voicecf.app.row.whatif import place_of as placed  # noqa: E402
@@ -174,6 +174,20 @@ def test_a_missing_value_begins_at_what_the_model_takes_it_for() -> None:
     assert found["income"].now == frame["income"].median()
     as_is, typed = (changed_row(given, some) for some in ({}, {"income": found["income"].now}))
     assert placed(segments, as_is) == placed(segments, typed)
+
+
+def test_a_slider_reaches_an_answer_beyond_what_was_seen() -> None:
+    segments = fitted()
+    locked = tuple(name for name in segments.prepared.names if name != "visits")
+    allowed = Allowed(locked, ranges=(Range("visits", -90.0, 90.0),))
+    for row in range(12):
+        given = answer(segments, Question(row, allowed=allowed), NAMES)
+        if not given.possible:
+            continue
+        (visits, *_) = levers(given)
+        assert visits.low <= visits.answer <= visits.high
+        then = changed_row(given, {"visits": visits.answer})
+        assert placed(segments, then).segment == given.found.target[0]
 
 
 def test_sliders_tell_the_segment_at_once() -> None:

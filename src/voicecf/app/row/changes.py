@@ -15,6 +15,8 @@ from voicecf.output.wording import exact, figure
 
 # Share of rows below which a new value is at the rim of what was seen.
 RARE = 0.02
+# Letters of a present value that are read; a longer one is rounded.
+LONG = 12
 MINUS = "\N{MINUS SIGN}"
 
 
@@ -127,6 +129,8 @@ def _change(segments: Segments, name: str, before: Any, after: Any) -> Change | 
     first, last = ((v - low) / ((high - low) or 1.0) for v in (start, end))
     rises = end > start
     was, is_ = (written(segments, name, v) for v in (start, end))
+    if len(was) > LONG and segments.written(name, start) != is_:
+        was = segments.written(name, start)  # nobody types in what is there already
     amount = figure(abs(end - start))
     amount = amount if is_large(segments, name) else amount.replace(",", "")
     delta = "" if _gone(start) else f"{'+' if rises else MINUS}{amount}"

@@ -82,7 +82,7 @@ def _what_if(now: Project) -> None:
         for lever in found:
             st.session_state[keys[lever.column]] = getattr(lever, where)
 
-    with st.container(horizontal=True):
+    with st.container(horizontal=True, vertical_alignment="center"):
         st.button("Back to the row", on_click=begin, args=("now",))
         if answer.changes:
             st.button("Begin at the answer", on_click=begin, args=("answer",))
@@ -114,7 +114,9 @@ def _lever(lever: Lever, key: str) -> Any:
         return st.selectbox(literal(lever.column), lever.levels, key=key)
     value = min(max(st.session_state[key], lever.low), lever.high)
     st.session_state[key] = value
-    return st.slider(literal(lever.column), lever.low, lever.high, step=lever.step, key=key)
+    return st.slider(
+        literal(lever.column), lever.low, lever.high, step=lever.step, format=lever.format, key=key
+    )
 
 
 # The map
