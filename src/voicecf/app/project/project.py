@@ -113,7 +113,7 @@ class Project:
             if example.name == self.choices.example:
                 return example.make()
         (file,) = self.folder.glob(f"{TABLE}.*")
-        return read_table(file.read_bytes(), self.choices.table)
+        return read_table(file.read_bytes(), self.choices.table, self.choices.reading)
 
     @property
     def guessed(self) -> tuple[Column, ...]:
@@ -147,7 +147,8 @@ class Project:
 
     def _prepare(self) -> Prepared:
         frame, columns = self.table.frame, self.columns
-        return prepare(frame, columns, self.choices.missing or usual_missing(frame, columns))
+        missing = self.choices.missing or usual_missing(frame, columns)
+        return prepare(frame, columns, missing, self.choices.taken)
 
     # Segments
 
@@ -208,7 +209,7 @@ class Project:
     def usual_rules(self) -> Allowed:
         """What may change until the visitor says otherwise: not what people cannot change."""
         used = self.prepared.names
-        return Allowed(locked=tuple(c.name for c in self.columns if c.fixed and c.name in used))
+        return Allowed(locked=tuple(c.label for c in self.columns if c.fixed and c.label in used))
 
     @property
     def question(self) -> Question:
