@@ -10,8 +10,8 @@ testing = pytest.importorskip("streamlit.testing.v1")
 
 from app_tables import begun, fitted, people, prepared, with_gaps  # noqa: E402
 from test_app_pages import opened, said  # noqa: E402
+from voicecf.app.data.columns import Role  # noqa: E402
 from voicecf.app.data.preparing import Method, Missing  # noqa: E402
-from voicecf.app.project import Project  # noqa: E402
 from voicecf.app.row.answers import answer  # noqa: E402
 from voicecf.app.row.finding import find_rows, place_of, shown_rows, why_left_out  # noqa: E402
 from voicecf.app.row.question import Allowed, Objective, Question, Range  # noqa: E402
@@ -75,6 +75,20 @@ def test_rows_that_were_left_out_are_found_and_told_why() -> None:
     assert told["Segment"].tolist() == ["Students", "left out"]
 
 
+def test_a_row_without_a_date_is_left_out_for_the_time_since_then() -> None:
+    frame = people()
+    frame["since"] = pd.Timestamp("2020-01-01") + pd.to_timedelta(np.arange(150) * 7, unit="D")
+    frame.loc[6, "since"] = pd.NaT
+    now = begun(csv(frame), "dates.csv")
+    now.choose_roles({"since": Role.YEARS})
+    page = opened("row", now)
+    page = page.text_input[0].set_value("7").run()
+    assert "it has no value in years since since" in said(page)
+    page = page.text_input[0].set_value("student").run()
+    assert "Tick one to ask about it" in said(page)
+    assert not page.exception
+
+
 def test_a_row_that_was_left_out_is_not_another_row() -> None:
     now = begun(csv(gappy()), "gaps.csv")
     page = opened("row", now)
@@ -112,12 +126,7 @@ def labels_of(page: testing.AppTest) -> list[str]:
     return [button.label for button in page.button]
 
 
-def locked_by_guess(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
-    monkeypatch.setattr(Project, "usual_rules", Allowed(locked=names))
-
-
-def test_a_guessed_lock_is_seen_and_undone_by_a_click(monkeypatch: pytest.MonkeyPatch) -> None:
-    locked_by_guess(monkeypatch, "age")
+def test_a_guessed_lock_is_seen_and_undone_by_a_click() -> None:
     now = begun(csv(people()), "people.csv")
     page = opened("row", now)
     assert "age (guessed)" in labels_of(page)
