@@ -22,7 +22,7 @@ from voicecf.app.data.preparing import Prepared
 from voicecf.app.segments.segments import Segments
 
 # Rows that are answered between two signs of progress, at first and then.
-FIRST, PART = 1_000, 20_000
+FIRST, PART = 1_000, 10_000
 
 
 class Result(IntEnum):
