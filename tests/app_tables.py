@@ -50,6 +50,10 @@ def fitted(
     return fit_segments(prepared(frame, missing), k, method)
 
 
+def usual_names(k: int) -> tuple[str, ...]:
+    return tuple(f"Segment {letter}" for letter in "ABCDEFGHIJKL"[:k])
+
+
 def begun(content: bytes, name: str = "table.csv") -> Project:
     """Begin a project as an upload does."""
     return session.store().create(name, content)

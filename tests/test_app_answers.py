@@ -3,13 +3,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from app_tables import fitted, people, with_gaps
+from app_tables import fitted, people, usual_names, with_gaps
+from voicecf.app.data.examples import customers
 from voicecf.app.data.preparing import Method, Missing
 from voicecf.app.row.answers import alternatives, answer, difference, obstacle, reaches
 from voicecf.app.row.question import Allowed, Objective, Question, Range
-from voicecf.app.segments.segments import usual_names
 
 NAMES = ("Students", "Clerks", "Retired <b>")
 
@@ -66,6 +67,28 @@ def test_rules_hold() -> None:
             assert after["income"] == frame["income"][row] or after["income"] % 50 == 0
 
 
+def test_a_column_changes_by_the_least_amount_or_not_at_all() -> None:
+    segments = fitted()
+    frame = segments.prepared.frame
+    allowed = Allowed(ranges=(Range("visits", least=4.0),))
+    amounts = set()
+    for row in range(12):
+        asked = Question(row, other(segments, row), Objective.COST, allowed=allowed)
+        after = answer(segments, asked, NAMES).found.to_frame().iloc[0]
+        amounts.add(abs(after["visits"] - frame["visits"][row]))
+    assert all(amount == 0 or amount >= 4 for amount in amounts)
+    assert len(amounts) > 1
+
+
+def test_values_go_together_as_in_the_segment_if_that_is_asked_for() -> None:
+    segments = fitted()
+    usual = []
+    for together in (False, True):
+        asked = Question(0, other(segments, 0), Objective.COST, 0, Allowed(together=together))
+        usual.append(float(answer(segments, asked, NAMES).found.usual[0]))
+    assert usual[0] < 0.05 <= usual[1] + 1e-9
+
+
 def test_whole_numbers_with_gaps_stay_whole() -> None:
     segments = fitted(with_gaps(people()), missing=Missing.FILL_IN)
     assert segments.prepared.whole
@@ -76,22 +99,86 @@ def test_whole_numbers_with_gaps_stay_whole() -> None:
             assert np.isnan(after[name]) or after[name] == round(after[name])
 
 
-def test_alternatives_each_leave_something_alone_that_the_others_change() -> None:
-    segments = fitted()
-    first = answer(segments, Question(0, other(segments, 0)), NAMES)
-    sets = [{c.column for c in one.changes} for one in [first, *alternatives(first)]]
-    assert len(sets) > 2
-    for i, some in enumerate(sets):
-        assert all(not earlier <= some for earlier in sets[:i])
+@pytest.mark.parametrize("objective", list(Objective))
+def test_other_ways_use_other_columns(objective: Objective) -> None:
+    segments = fitted(people()[["age", "income", "visits", "job"]])
+    most = 0
+    for row in range(6):
+        first = answer(segments, Question(row, other(segments, row), objective), NAMES)
+        others = alternatives(first)
+        sets = [{c.column for c in one.changes} for one in [first, *others]]
+        for i, some in enumerate(sets):
+            assert all(not earlier <= some for earlier in sets[:i])
+        for one in others:
+            assert segments.model.predict(one.found.to_frame())[0] == other(segments, row)
+        if objective is Objective.FEWEST:
+            assert [len(some) for some in sets] == sorted(len(some) for some in sets)
+        most = max(most, len(others))
+    assert most >= 2
 
 
-def test_another_way_says_what_it_leaves_alone_or_does_instead() -> None:
+def test_another_way_says_what_it_does_instead_of_what_in_units() -> None:
     segments = fitted()
     first = answer(segments, Question(0, other(segments, 0)), NAMES)
-    for one in alternatives(first):
-        said = difference(first, one)
-        assert all(change.column in said for change in one.changes if len(one.changes) < 5)
-        assert "cost" in said
+    others = alternatives(first)
+    assert others
+    for one in others:
+        new, old = difference(first, one).split(" instead of ", 1)
+        for said, told in ((new, one), (old, first)):
+            assert all(change.short in said for change in told.changes)
+        assert "cost" not in new + old
+        assert "spreads" in old
+
+
+def test_the_effort_of_one_changed_number_is_its_change_in_standard_deviations() -> None:
+    segments = fitted()
+    seen = 0
+    for row in range(20):
+        found = answer(segments, Question(row, other(segments, row)), NAMES)
+        (column, *more) = [change.column for change in found.changes]
+        if more or column == "job":
+            continue
+        values = segments.prepared.frame[column]
+        change = abs(found.found.to_frame()[column].iloc[0] - values[row])
+        assert found.effort == pytest.approx(change / values.std(ddof=0))
+        seen += 1
+    assert seen
+
+
+def test_a_value_that_hardly_any_row_has_is_said_to_be_rare() -> None:
+    segments = fitted(customers().frame)
+    frame, told = segments.prepared.frame, set()
+    for row in range(12):
+        found = answer(segments, Question(row), NAMES)
+        for change in found.changes:
+            if change.column in segments.prepared.categories:
+                continue
+            end, rises = float(change.after), change.verb == "rises"
+            beyond = frame[change.column] >= end if rises else frame[change.column] <= end
+            assert bool(change.rare) == (beyond.mean() < 0.02)
+            told.add(bool(change.rare))
+            if change.rare:
+                side = "or more" if rises else "or less"
+                assert f"{change.after} {side} in {change.column}" in found.rim
+    assert told == {True, False}
+
+
+def test_years_have_no_commas_and_large_numbers_do() -> None:
+    rng = np.random.default_rng(2)
+    group = np.arange(90) % 3
+    frame = pd.DataFrame({
+        "joined": 1990 + 12 * group + rng.integers(0, 5, 90),
+        "turnover": 20_000 * (1 + group) + rng.integers(0, 5_000, 90),
+    })  # fmt: skip
+    segments = fitted(frame)
+    for locked, column in (("turnover", "joined"), ("joined", "turnover")):
+        asked = Question(0, other(segments, 0), allowed=Allowed(locked=(locked,)))
+        (change,) = answer(segments, asked, NAMES).changes
+        assert change.column == column
+        assert ("," in change.before, "," in change.after) == (column == "turnover",) * 2
+        typed = segments.prepared.frame.iloc[[0]].copy()
+        typed[column] = int(change.after.replace(",", ""))
+        assert segments.model.predict(typed)[0] == other(segments, 0)
 
 
 def test_a_column_may_go_to_either_end_of_its_reach_and_no_step_further() -> None:
@@ -172,6 +259,7 @@ def test_the_reason_names_segments_as_the_user_does() -> None:
         Allowed(("a",), ("b",), ("c",)),
         Allowed(ranges=(Range("a", 1.0, None, 0.5), Range("b", None, 4.0))),
         Allowed(levels=(("job", ("chef", "clerk")),), most=2),
+        Allowed(ranges=(Range("a", 1.0, step=1.0), Range("b", least=2.0)), together=True),
     ],
 )
 def test_rules_survive_the_way_into_words_and_back(allowed: Allowed) -> None:
@@ -185,10 +273,11 @@ def test_rules_of_columns_that_are_gone_are_left_out() -> None:
 
 def test_a_nearest_question_names_the_segment_it_found() -> None:
     segments = fitted()
-    found = answer(segments, Question(3), usual_names(3))
-    costs = [
-        answer(segments, Question(3, t), usual_names(3)).found.cost[0]
+    found = answer(segments, Question(3), usual_names(3)).found
+    others = [
+        answer(segments, Question(3, t), usual_names(3)).found
         for t in range(3)
         if t != segments.labels[3]
     ]
-    assert found.found.cost[0] == min(costs)
+    best = min((one.n_changed[0], one.cost[0]) for one in others)
+    assert (found.n_changed[0], found.cost[0]) == best

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from dataclasses import replace
+from html import escape
 from typing import Any
 
 import numpy as np
@@ -13,14 +16,14 @@ from app_tables import fitted, people
 from voicecf.app import charts
 from voicecf.app.row import picture
 from voicecf.app.row.answers import answer
-from voicecf.app.row.mapping import answer_map
-from voicecf.app.row.question import Question
+from voicecf.app.row.mapping import answer_map, tips
+from voicecf.app.row.question import Objective, Question
 from voicecf.app.segments import pictures
 from voicecf.app.style import colour
 from voicecf.plots import Plane, SegmentMap
 
 NAMES = ("Students", "datum.x", "Retired <b>")
-FIELDS = {"x", "y", "at", "row", "segment", "k", "score"}
+FIELDS = {"x", "y", "at", "row", "segment", "off", "k", "score"}
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +55,8 @@ def test_a_map_shows_the_rows_and_cells_that_the_library_computed(found: Segment
     ((_, rows),) = layers(spec, "circle")
     assert np.array_equal(rows[["x", "y"]], found.points)
     assert np.array_equal(rows["row"], found.rows)
-    assert rows["segment"].tolist() == [NAMES[t] for t in found.labels]
+    assert np.array_equal(rows["segment"], found.labels)
+    assert np.array_equal(rows["off"], found.labels != found.drawn_in)
     drawn = {layer["mark"].get("fill"): corners for layer, corners in layers(spec, "line")}
     for t, corners in found.cells:
         assert np.array_equal(drawn[colour(t)][["x", "y"]], corners)
@@ -76,9 +80,33 @@ def test_a_segment_has_one_colour_in_all_pictures(found: SegmentMap) -> None:
         segments.prepared.frame, segments.labels, NAMES, ("age", "income")
     )
     ((circles, _),) = layers(picture.segment_map(found).to_dict(), "circle")
-    for spec in (circles, rows.to_dict()):
+    for spec, domain in ((circles, [0, 1, 2]), (rows.to_dict(), list(NAMES))):
         scale = spec["encoding"]["color"]["scale"]
-        assert scale == {"domain": list(NAMES), "range": [colour(t) for t in range(3)]}
+        assert scale == {"domain": domain, "range": [colour(t) for t in range(3)]}
+    told = picture.legend(found)
+    for t, name in enumerate(NAMES):
+        assert f'style="--c:{colour(t)}"></span>{escape(name)}</span>' in told
+
+
+def test_names_that_begin_alike_keep_their_colours() -> None:
+    segments = fitted()
+    alike = tuple(f"{'Customers of the northern region, ' * 2}{t}" for t in range(3))
+    spec = pictures.rows_by_segment(
+        segments.prepared.frame, segments.labels, alike, ("age", "income")
+    ).to_dict()
+    (rows,) = spec["datasets"].values()
+    assert [row["segment"] for row in rows] == [alike[t] for t in segments.labels]
+    assert spec["encoding"]["color"]["scale"]["domain"] == list(alike)
+
+
+def test_the_number_in_use_stands_out_and_every_number_can_be_clicked() -> None:
+    spec = pictures.scores({2: 0.5, 3: 0.25, 4: 0.125}, 3).to_dict()
+    bars, full = spec["layer"]
+    assert bars["encoding"]["color"]["condition"]["test"] == "(datum.k === 3)"
+    assert full["encoding"]["y2"] == {"value": "height"}
+    (choose,) = spec["params"]
+    assert choose["name"] == pictures.CHOOSE
+    assert choose["select"]["fields"] == ["k"]
 
 
 def test_names_from_the_data_are_never_fields_or_expressions() -> None:
@@ -86,18 +114,83 @@ def test_names_from_the_data_are_never_fields_or_expressions() -> None:
     segments = fitted(frame)
     given = answer(segments, Question(0), NAMES)
     axes = ("datum['x']", "a.b[0]:Q")
+    shown = answer_map(given, axes)
     for drawn in (
-        picture.segment_map(answer_map(given, axes), [("pairwise", np.zeros(2))]),
+        picture.segment_map(shown, [("pairwise", np.zeros(2))], tips=tips(given, shown)),
         pictures.rows_by_segment(segments.prepared.frame, segments.labels, NAMES, axes),
         pictures.scores({2: 0.5, 3: 0.25}, 3),
     ):
         said = list(parts(drawn.to_dict()))
-        assert {part["field"] for part in said if "field" in part} <= FIELDS
+        fields = {part["field"] for part in said if "field" in part}
+        assert {field for field in fields if not re.fullmatch(r"t\d", field)} <= FIELDS
         assert not [part for part in said if "expr" in part]
 
 
+def test_a_map_shows_what_changes_most_the_best_view_or_two_columns() -> None:
+    segments = fitted()
+    given = answer(segments, Question(0), NAMES)
+    changed = [c.column for c in given.changes if c.column in segments.prepared.numbers]
+    assert answer_map(given).axis_labels[: len(changed)] == tuple(changed[:2])
+    assert answer_map(given, ("visits", "age")).axis_labels == ("visits", "age")
+    least = answer(segments, Question(0, objective=Objective.COST), NAMES)
+    assert not answer_map(least, ()).of_columns
+
+
+def test_rows_in_the_area_of_another_segment_are_faint_and_said_to_be() -> None:
+    segments = fitted()
+    given = answer(segments, Question(0), NAMES)
+    shown = answer_map(given)
+    frame = segments.prepared.frame
+    moved = frame.iloc[np.zeros(len(shown.rows), dtype=int)].reset_index(drop=True)
+    for column in shown.axis_labels:  # the row, with what two columns are in the others
+        moved[column] = frame[column].to_numpy()[shown.rows]
+    drawn_in = segments.model.predict(moved)
+    assert np.array_equal(shown.drawn_in, drawn_in)
+    assert (drawn_in != shown.labels).any()
+    assert "Faint dots" in picture.legend(shown)
+    alone = fitted(people()[["age", "visits"]])
+    flat = answer_map(answer(alone, Question(0), NAMES))
+    assert np.array_equal(flat.drawn_in, alone.labels[flat.rows])
+    assert "Faint dots" not in picture.legend(flat)
+
+
+def test_a_tip_tells_name_segment_axes_and_what_changes() -> None:
+    segments = fitted()
+    given = answer(segments, Question(0), NAMES)
+    shown = answer_map(given, ("income", "visits"))
+    told = {tip.title: tip.values for tip in tips(given, shown)}
+    changed = [change.column for change in given.changes]
+    assert list(told) == ["Row", "Segment", *dict.fromkeys(["income", "visits", *changed])]
+    assert told["Row"][3] == segments.prepared.called(int(shown.rows[3]))
+    assert told["income"] == segments.prepared.frame["income"][shown.rows].tolist()
+
+
+@pytest.mark.parametrize("end", [(0.0, 0.0), (0.5, 0.001), (-0.99, 0.0), (0.99, 0.99)])
+@pytest.mark.parametrize("start", [(0.0, 0.0), (0.98, -0.98), (-0.98, 0.98)])
+def test_what_is_written_at_points_is_apart_and_inside(found: SegmentMap, start, end) -> None:
+    low, high = (np.array(side) for side in ((-1.0, -1.0), (1.0, 1.0)))
+    ends = {"now": np.array(start), "answer": np.array(end)}
+    shown = replace(
+        found, viewport=(low, high), start=ends["now"], end=ends["answer"],
+        trail=np.array([start, end]), beyond=ends["answer"],
+    )  # fmt: skip
+    width, height = 300, picture.MAP
+    boxes = {}
+    for layer, at in layers(picture.segment_map(shown).to_dict(), "text"):
+        mark, name = layer["mark"], layer["encoding"]["text"]["value"]
+        x = (at["x"][0] + 1) / 2 * width + mark["dx"]
+        y = (1 - at["y"][0]) / 2 * height + mark["dy"]
+        wide = 8 * len(name)
+        left = x if mark["align"] == "left" else x - wide
+        boxes[name] = (left, left + wide, y - 7, y + 7)
+        assert left >= 0
+        assert left + wide <= width
+    (l1, r1, t1, b1), (l2, r2, t2, b2) = boxes["now"], boxes["answer"]
+    assert r1 <= l2 or r2 <= l1 or b1 <= t2 or b2 <= t1
+
+
 def test_a_map_in_a_report_takes_the_colours_of_the_text_around_it(found: SegmentMap) -> None:
-    drawn = picture.map_svg(found)
+    drawn = picture.map_html(found, [charts.FORMAT] * 2)
     assert "Retired &lt;b&gt;" in drawn
     assert "currentColor" in drawn
     assert charts.LIGHT.text not in drawn

@@ -66,3 +66,47 @@ def test_a_chosen_role_holds() -> None:
     assert roles["age"] is Role.CATEGORY
     assert roles["n"] is Role.WHOLE
     assert roles["job"] is EXPECTED["job"]
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("zip", [10115, 80331, 20095, 10115]),
+        ("PhoneNumber", [5551234, 5551235, 5551236, 5551237]),
+        ("plz", ["00713", "10115", "10115", "00713"]),
+    ],
+)
+def test_codes_are_set_aside_and_told_so(name: str, values: list[object]) -> None:
+    (column,) = guess_columns(pd.DataFrame({name: values}))
+    assert (column.role, column.reason) == (Role.ASIDE, "a code, not a quantity")
+
+
+DAYS = pd.to_datetime(["1980-01-25", "1991-06-13", "2001-03-04"])
+FIXED = {
+    "age": [31, 45, 38], "gender": ["f", "m", "f"], "Year_Birth": [1980, 1991, 2001],
+    "birth_date": DAYS, "joined": DAYS, "customer since": [2012, 2015, 2019], "tenure": [3, 5, 9],
+    "year": [2001, 2002, 2001],
+}  # fmt: skip
+FREE = {
+    "income": [31, 45, 38], "spend": [1.5, 2.5, 3.5], "visits": [3, 1, 2], "job": ["a", "b", "a"],
+    "page": [1, 5, 3], "days_since_last_visit": [3, 1, 2], "average": [2.5, 1.5, 3.5],
+    "per_year": [3, 1, 2],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", [*FIXED, *FREE])
+def test_what_nobody_can_change_is_guessed_as_locked(name: str) -> None:
+    (column,) = guess_columns(pd.DataFrame({name: {**FIXED, **FREE}[name]}))
+    assert column.fixed == (name in FIXED)
+    assert bool(column.why_fixed) == column.fixed
+
+
+def test_dates_are_ages_or_durations_not_numbers() -> None:
+    frame = pd.DataFrame({"birth_date": DAYS, "joined": DAYS, "n": [1, 5, 3]})
+    born, joined, _ = guess_columns(frame)
+    assert (born.role, born.label) == (Role.YEARS, "years since birth_date")
+    assert (joined.role, joined.label) == (Role.ASIDE, "joined")
+    with pytest.raises(RoleError, match="holds dates, so it cannot be a number"):
+        with_roles(frame, guess_columns(frame), {"joined": Role.NUMBER})
+    with pytest.raises(RoleError, match="holds no dates"):
+        with_roles(frame, guess_columns(frame), {"n": Role.DAYS})

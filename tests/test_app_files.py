@@ -12,17 +12,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from app_tables import fitted, people, prepared, with_gaps
+from app_tables import fitted, people, usual_names, with_gaps
 from voicecf.app.data import examples
 from voicecf.app.data.columns import guess_columns
 from voicecf.app.data.preparing import Method, Missing, prepare
 from voicecf.app.data.reading import Table, read_table
 from voicecf.app.method.pairwise import compare
 from voicecf.app.row.answers import alternatives, answer, obstacle
-from voicecf.app.row.finding import find_rows
 from voicecf.app.row.mapping import answer_map, miss_map
 from voicecf.app.row.question import Allowed, Objective, Question, Range
-from voicecf.app.segments.segments import fit_segments, usual_names
+from voicecf.app.segments.segments import fit_segments
 from voicecf.app.takeaway.code import script
 from voicecf.app.takeaway.report import html_report
 from voicecf.app.words import literal, percent
@@ -174,18 +173,6 @@ def _holds(corners: np.ndarray, point: np.ndarray) -> bool:
     away = point - corners
     cross = edges[:, 0] * away[:, 1] - edges[:, 1] * away[:, 0]
     return bool((cross >= -1e-9).all() or (cross <= 1e-9).all())
-
-
-def test_rows_are_found_by_id_level_and_number() -> None:
-    found = prepared()
-    number = str(found.aside["person_id"][40])
-    assert 40 in find_rows(found, number)
-    assert find_rows(found, "STUD").tolist() == [
-        i for i, job in enumerate(found.frame["job"]) if job == "student"
-    ]
-    assert 11 in find_rows(found, "12")
-    assert len(find_rows(found, "nobody")) == 0
-    assert len(find_rows(found, "", most=20)) == 20
 
 
 @pytest.mark.parametrize(

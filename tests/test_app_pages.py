@@ -101,7 +101,7 @@ def test_controls_change_the_answer() -> None:
     now = begun(frame.to_csv(index=False).encode(), "abc.csv")
     page = opened("row", now)
     before = said(page)
-    page = page.number_input[0].set_value(5).run()
+    page = page.text_input[0].set_value("5").run()
     assert "Row 5 moves" in said(page)
     page = page.slider[0].set_value(40).run()
     assert now.question.margin == 40
@@ -110,7 +110,7 @@ def test_controls_change_the_answer() -> None:
     page = page.multiselect[1].set_value(["a"]).run()
     assert now.question.allowed.rising == ("a",)
     assert now.question.allowed.locked == (), "a column is in the list that it was put into last"
-    page = page.number_input[0].set_value(1).run()
+    page = page.text_input[0].set_value("1").run()
     page = page.slider[0].set_value(0).run()
     page = page.multiselect[1].set_value([]).run()
     assert said(page) == before

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from datetime import date
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -79,3 +81,17 @@ def test_infinite_numbers_are_missing() -> None:
     frame = people()
     frame.loc[7, "income"] = np.inf
     assert prepared(frame).left_out == 1
+
+
+def test_dates_become_years_and_days_up_to_the_day_of_the_table() -> None:
+    days = [date(1980, 1, 25), date(1991, 6, 13), date(2001, 3, 4), date(2020, 2, 29)]
+    frame = pd.DataFrame({"born": pd.to_datetime(days), "joined": pd.to_datetime(days)})
+    columns = with_roles(frame, guess_columns(frame), {"joined": Role.DAYS})
+    taken = date(2024, 2, 29)
+    found = prepare(frame, columns, taken=taken)
+    assert found.names == ["years since born", "days since joined"]
+    since = [(taken - day).days for day in days]
+    assert found.frame["days since joined"].tolist() == since
+    assert found.frame["years since born"].tolist() == [round(n / 365.25, 2) for n in since]
+    assert found.whole == ("days since joined",)
+    assert list(found.aside) == ["born", "joined"]

@@ -3,13 +3,18 @@ from __future__ import annotations
 import gzip
 import io
 import pickle
+from decimal import Decimal
 
+import msgspec
 import pandas as pd
 import pytest
 
+from analysts_files import FILES, File, workbook
 from voicecf.app.data import reading
 from voicecf.app.data.reading import ReadingError, read_table
 from voicecf.files import open_source
+from voicecf.files.staging import Reading
+from voicecf.files.understood import Understood
 
 
 def read(text: str, name: str = "table.csv") -> pd.DataFrame:
@@ -81,7 +86,7 @@ class Bomb:
         (b"a,b\n1,2\n3,4,5\n", "Line 3 of this file has more values than the 2 columns"),
         (b'a,b\n"1,2\n3,4\n', "quote"),
         (b"\x89PNG\r\n\x1a\n....", "a picture"),
-        (b"PK\x03\x04....", "Excel"),
+        (b"PK\x03\x04....", "no workbook, or a damaged one"),
         (b"%PDF-1.7 ....", "a PDF"),
         (gzip.compress(b"a,b\n1,2\n", mtime=0), "gzip"),
         (pickle.dumps(Bomb()), "no text"),
@@ -125,3 +130,109 @@ def test_the_source_reads_the_same_table(content: bytes, tmp_path, monkeypatch) 
     table = read_table(content, "table.csv")
     found = eval(table.source, {"open_source": open_source})
     pd.testing.assert_frame_equal(found, table.frame)
+
+
+def plain(values: pd.Series) -> list[object]:
+    """Return values as Python has them; days as dates."""
+    if not pd.api.types.is_datetime64_any_dtype(values.dtype):
+        return [None if pd.isna(value) else value for value in values.tolist()]
+    days = (values == values.dt.normalize()).all()
+    return [value.date() if days else value.to_pydatetime() for value in values]
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
+def test_files_of_analysts_are_read_right_and_told_so(file: File) -> None:
+    table = read_table(file.content, file.name)
+    assert {name: plain(table.frame[name]) for name in table.frame} == file.columns
+    assert tuple(one.kind for one in table.understood) == file.kinds
+    for one in table.understood:
+        assert len(one.texts) == len(one.values) > 0
+        assert one.unread == 0
+    packed = msgspec.json.encode(table.understood)
+    assert msgspec.json.decode(packed, type=tuple[Understood, ...]) == table.understood
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
+def test_the_source_of_a_file_reads_the_same(file: File, tmp_path, monkeypatch) -> None:
+    name = file.name if "." in file.name else f"{file.name}.csv"
+    (tmp_path / name).write_bytes(file.content)
+    monkeypatch.chdir(tmp_path)
+    table = read_table(file.content, file.name)
+    found = eval(table.source, {"open_source": open_source})
+    pd.testing.assert_frame_equal(found, table.frame)
+
+
+def test_what_fits_as_well_is_offered_and_taken_if_chosen(tmp_path, monkeypatch) -> None:
+    content = b"day;weight\n03/04/2019;1,234\n05/06/2019;2,345\n"
+    day, weight = read_table(content, "t.csv").understood
+    assert (day.kind, day.others) == ("date, day first", ("date, month first", "text"))
+    assert (day.texts[0], day.values[0]) == ("03/04/2019", "2019-04-03")
+    assert weight.kind == "number with decimal comma"
+    assert weight.others == ("number with thousands commas", "text")
+    chosen = Reading(kinds={"day": "date, month first", "weight": "number with thousands commas"})
+    table = read_table(content, "t.csv", chosen)
+    assert table.frame["day"].dt.strftime("%Y-%m-%d").tolist() == ["2019-03-04", "2019-05-06"]
+    assert table.frame["weight"].tolist() == [1234, 2345]
+    assert table.understood[0].others == ("date, day first", "text")
+    (tmp_path / "t.csv").write_bytes(content)
+    monkeypatch.chdir(tmp_path)
+    found = eval(table.source, {"open_source": open_source})
+    pd.testing.assert_frame_equal(found, table.frame)
+    with pytest.raises(ReadingError, match="'dates' is no way to read a column"):
+        read_table(content, "t.csv", Reading(kinds={"day": "dates"}))
+
+
+def test_what_may_stand_for_no_value_is_offered_never_taken() -> None:
+    lines = [f"{2000 + i if i % 9 else -999},{i if i % 5 else 'unknown'},{i}" for i in range(1, 46)]
+    content = ("income,visits,n\n" + "\n".join(lines)).encode()
+    table = read_table(content, "t.csv")
+    assert (table.frame["income"] == -999).sum() == 5
+    assert table.frame["visits"].tolist()[4] == "unknown"
+    assert [one.doubtful for one in table.understood] == [(("-999", 5),), (("unknown", 9),), ()]
+    chosen = Reading(gaps={"income": ["-999"], "visits": ["unknown"]})
+    table = read_table(content, "t.csv", chosen)
+    assert table.frame.isna().sum().tolist() == [5, 9, 0]
+    assert table.frame["visits"].sum() == sum(i for i in range(1, 46) if i % 5)
+    assert [one.doubtful for one in table.understood] == [(), (), ()]
+
+
+def test_numbers_like_the_others_are_not_offered_as_gaps() -> None:
+    lines = [f"{i % 100},{-i if i % 2 else 99}" for i in range(1, 300)]
+    table = read_table(("age,x\n" + "\n".join(lines)).encode(), "t.csv")
+    assert [one.doubtful for one in table.understood] == [(), ()]
+
+
+def test_values_that_cannot_be_read_are_counted() -> None:
+    content = "a,b\n" + "1,2\n" * 30 + "3,oops\n"
+    table = read_table(content.encode(), "t.csv")
+    assert [one.unread for one in table.understood] == [0, 1]
+    assert "1 row has a value of another kind" in " ".join(table.notes)
+
+
+def test_a_sheet_can_be_chosen_and_the_title_is_told() -> None:
+    table = read_table(workbook(), "book.xlsx")
+    notes = " ".join(table.notes)
+    assert "The sheet 'Customers' was read, of 2 sheets." in notes
+    assert "2 lines above the header left out." in notes
+    assert "'Total 1281.7 22' below the table left out." in notes
+    with pytest.raises(ReadingError, match="no rows under them"):
+        read_table(workbook(), "book.xlsx", Reading(sheet="Cover"))
+    with pytest.raises(ReadingError, match="has no sheet 'Custmers'; did you mean 'Customers'"):
+        read_table(workbook(), "book.xlsx", Reading(sheet="Custmers"))
+
+
+def test_workbooks_that_cannot_be_read_get_a_sentence() -> None:
+    locked = b"\xd0\xcf\x11\xe0" + bytes(600) + "EncryptedPackage".encode("utf-16-le")
+    with pytest.raises(ReadingError, match="is locked with a password"):
+        read_table(locked, "locked.xlsx")
+    with pytest.raises(ReadingError, match="damaged"):
+        read_table(workbook()[:900], "cut.xlsx")
+
+
+def test_decimals_of_parquet_are_numbers() -> None:
+    frame = pd.DataFrame({"a": [Decimal("1.25"), None, Decimal("3.50")], "b": [1, 2, 3]})
+    file = io.BytesIO()
+    frame.to_parquet(file)
+    table = read_table(file.getvalue(), "d.parquet")
+    assert plain(table.frame["a"]) == [1.25, None, 3.5]
+    assert [one.kind for one in table.understood] == ["number", "number"]

@@ -489,11 +489,11 @@ def test_an_output_that_is_the_input_or_in_it_is_refused(voice, tmp_path):
 def test_what_is_no_table_is_refused(tmp_path):
     with pytest.raises(DataError, match="there is no file or folder"):
         open_source(tmp_path / "none.csv")
-    (tmp_path / "a.xlsx").write_bytes(b"")
-    with pytest.raises(DataError, match="is no CSV, Parquet, JSON or DuckDB file by its name"):
-        open_source(tmp_path / "a.xlsx")
+    (tmp_path / "a.docx").write_bytes(b"")
+    with pytest.raises(DataError, match="is no CSV, Excel, Parquet, JSON or DuckDB file by its"):
+        open_source(tmp_path / "a.docx")
     (tmp_path / "empty").mkdir()
-    with pytest.raises(DataError, match="no CSV, Parquet or JSON file in the folder"):
+    with pytest.raises(DataError, match="no CSV, Excel, Parquet or JSON file in the folder"):
         open_source(tmp_path / "empty")
 
 

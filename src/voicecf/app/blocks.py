@@ -77,6 +77,11 @@ def paragraph(text: str) -> str:
     return f'<p class="v-remark">{escape(text)}</p>'
 
 
+def lead(text: str) -> str:
+    """Write what a page says first."""
+    return f'<p class="v-lead">{escape(text)}</p>'
+
+
 def notice(text: str) -> str:
     """Write something that the user should know before going on."""
     return f'<div class="v-card v-no" role="status"><p class="v-lead">{escape(text)}</p></div>'

@@ -19,6 +19,8 @@ NARROW, LETTER = 300, 8
 TITLE = 70
 # Numbers in tooltips: thousands apart, five digits.
 FORMAT = ",.5~r"
+# The same for columns whose numbers may be years.
+UNGROUPED = ".5~r"
 Drawn = TypeVar("Drawn", alt.Chart, alt.LayerChart)
 BARE: dict[str, Any] = {"domain": False, "ticks": False}
 
@@ -43,12 +45,16 @@ def plain(drawn: Drawn, height: int) -> Drawn:
     return bare.configure_axis(grid=False)  # type: ignore[no-any-return]
 
 
-def sides(names: Sequence[str], scales: Sequence[alt.Scale]) -> list[Any]:
-    """Return both axes, with their titles."""
-    axis = alt.Axis(tickCount=6, labelPadding=6, **BARE)
+def sides(
+    names: Sequence[str], scales: Sequence[alt.Scale], formats: Sequence[str] = (FORMAT, FORMAT)
+) -> list[Any]:
+    """Return both axes, with their titles and how their numbers are written."""
+    axes = [alt.Axis(tickCount=6, labelPadding=6, format=how, **BARE) for how in formats]
     return [
         side(f"{field}:Q", title=shortened(name, TITLE), scale=scale, axis=axis)
-        for side, field, name, scale in zip((alt.X, alt.Y), "xy", names, scales, strict=True)
+        for side, field, name, scale, axis in zip(
+            (alt.X, alt.Y), "xy", names, scales, axes, strict=True
+        )
     ]
 
 

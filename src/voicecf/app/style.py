@@ -30,6 +30,8 @@ THEME: dict[str, str | tuple[str, ...]] = {
 
 _HERE = Path(__file__).parent
 BLOCKS = _HERE.joinpath("blocks.css").read_text(encoding="utf-8")
+BLOCKS += _HERE.joinpath("segments", "segments.css").read_text(encoding="utf-8")
+BLOCKS += _HERE.joinpath("row", "row.css").read_text(encoding="utf-8")
 BLOCKS += _HERE.joinpath("campaign", "campaign.css").read_text(encoding="utf-8")
 PAGE = _HERE.joinpath("page.css").read_text(encoding="utf-8")
 REPORT = _HERE.joinpath("report.css").read_text(encoding="utf-8")

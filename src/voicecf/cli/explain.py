@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["add_explain"]
 
 # Options for reading CSV files.
-READING = ("delimiter", "decimal", "encoding")
+READING = ("delimiter", "decimal", "encoding", "sheet")
 EXAMPLES = """\
 voicecf explain customers.csv -o answers.parquet --k 4 --ignore id     (your own table)
 voicecf explain --sql "select * from 'sales/*.parquet'" -o answers.parquet     (a query)
@@ -55,7 +55,7 @@ def add_explain(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
 def _add_files(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("input", nargs="?", type=Path, metavar="INPUT",
-        help="CSV, Parquet or JSON: a file, a folder, or a pattern in quotes; or a .duckdb "
+        help="CSV, Excel, Parquet or JSON: a file, a folder, or a pattern in quotes; or a .duckdb "
         "database")  # fmt: skip
     add("--sql", metavar="QUERY", help="a query of DuckDB as the input, such as "
         "\"select * from 'sales/*.csv' where year > 2020\"")  # fmt: skip
@@ -74,6 +74,7 @@ def _add_files(parser: argparse.ArgumentParser) -> None:
     add("--delimiter", help="delimiter of CSV files (default: detected)")
     add("--decimal", help='decimal mark of CSV files: "." or "," (default: detected by column)')
     add("--encoding", help="encoding of CSV files: utf-8, latin-1, ... (default: detected)")
+    add("--sheet", help="sheet of a workbook (default: the one with the most cells)")
     add("--bad-rows", help="rows that cannot be read: stop (default), or skip and list them")
     add("--missing", help="missing values: stop (default), drop the row, or fill them in")
     add("--ignore", nargs="+", action="extend", metavar="COLUMN",
@@ -350,7 +351,7 @@ class Job:
         doubts = fitting.doubts(table, columns, choice)
         if not self.chosen.quiet:
             unused = [f"not used, as they have no values: {listed(empty)}"] if empty else []
-            for note in (*table.notes, *unused, *columns.notes, *doubts):
+            for note in (*table.notes, *table.readings, *unused, *columns.notes, *doubts):
                 _note(note)
         return fitting.fitted(fitting.unfitted(columns, choice), rows, not self.chosen.quiet)
 

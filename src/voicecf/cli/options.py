@@ -20,7 +20,7 @@ DEFAULTS: dict[str, Any] = {
     "bad_rows": "stop", "ignore": [], "category": [], "target": "nearest", "objective": "cost",
     "deepen": False, "alternatives": 0, "limit": None, "contraction": "retain", "retain": 1.0,
     "box": "data", "margin": 0.0, "delimiter": None, "decimal": "auto", "encoding": None,
-    "format": "parquet",
+    "sheet": None, "format": "parquet",
 }  # fmt: skip
 ALLOWED = {
     "weights": ("none", "shark"),

@@ -1,115 +1,112 @@
-"""Which text columns of CSV files hold numbers, and how these are written, column by column."""
+"""What the text columns of CSV files hold, decided column by column."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from voicecf.files.notations import (
+    CURRENCY,
+    DATES,
+    DAY_FIRST,
+    DECIMAL_COMMA,
+    DOLLARS,
+    MONTH_FIRST,
+    PER_CENT,
+    POINT,
+    TEXT,
+    Notation,
+    notation_of,
+    number_notations,
+)
 from voicecf.files.text import quoted
 
-__all__ = ["PLACE", "Deciding", "Kind"]
+__all__ = ["MOSTLY", "PLACE", "Deciding", "Fitting", "Kind", "is_gap", "names_codes"]
 
-# What stands for no value in a column of numbers: nothing, or one of these.
+# What stands for no value in a column of numbers or dates: nothing, or one of these.
 GAP = r"\s*(#?N/A|n/a|NA|NaN|nan|NULL|null|None|-|\?)?\s*"
-# Share of numbers that makes a column one of numbers with bad rows, rather than one of text.
+# Share of such values that makes a column one of numbers or dates with bad rows, rather than text.
 MOSTLY = 0.95
 # Where a value goes in a sentence.
 PLACE = "\0"
 # Digits that are no number: codes such as 00713, phone numbers, and keys too long for 64 bits.
 CODE = r"[+-]?0[\dxX][^.,]*|[+-]?\d{19,}|\+\d{7,}"
-
-
-@dataclass(frozen=True)
-class Mark:
-    """How numbers are written.
-
-    Attributes
-    ----------
-    plain : str
-        SQL that turns the text `{c}` into a plain number such as -1234.5.
-    pattern : str
-        Regular expression of the texts that are such numbers; empty if every plain number is one.
-    note : str
-        What to tell the user about a column written like this.
-    """
-
-    plain: str
-    pattern: str = ""
-    note: str = ""
-
-    def plain_text(self, c: str) -> str:
-        """Return SQL of the plain number that a text column holds."""
-        return self.plain.format(c=c)
-
-    def fits(self, c: str) -> str:
-        """Return SQL that tells whether a text is written like this, for a column of numbers."""
-        if self.pattern:
-            return f"regexp_full_match({c}, {quoted(self.pattern)})"
-        return f"not contains({c}, '_')"  # DuckDB takes 2024_1 for a number
-
-
-POINT = Mark("{c}")
-COMMA = Mark(
-    "replace(replace({c}, '.', ''), ',', '.')",
-    r"\s*[+-]?([1-9]\d{0,2}(\.\d{3})+|\d+)(,\d+)?\s*",
-    "has decimal commas",
+CODE_NAME = re.compile(
+    r"(^|[\W_])(zip|zip_?code|plz|post_?code|postal_?code|postleitzahl|phone|telephone|tel|mobile|"
+    r"fax|ean|gtin|upc|isbn|issn|sku|iban|bic|swift|ssn|(account|konto|phone|card|customer|order|"
+    r"invoice)_?(no|nr|num|number|nummer))($|[\W_])|^(account|konto)$",
+    re.I,
 )
-THOUSANDS = Mark(
-    "replace({c}, ',', '')",
-    r"\s*[+-]?([1-9]\d{0,2}(,\d{3})+|\d+)(\.\d*)?\s*",
-    "has commas between thousands",
-)
+# Numbers as users may name them, however they are written: whole, or with fractions.
+ANY_NUMBER = {"int64": True, "double": False}
+# Rows that are enough to see how a column is not written.
+SAMPLE = 1_000
+# Share of a sample that a notation has to fit to be looked at any further.
+WORTH = 0.5
+
+
+def names_codes(name: str) -> bool:
+    """Return True if a column of this name holds codes, such as ``zip`` or ``PhoneNumber``."""
+    return bool(CODE_NAME.search(re.sub(r"(?<=[a-z])(?=[A-Z])|\s+", "_", name)))
 
 
 @dataclass(frozen=True)
 class Kind:
-    """What a text column holds: text if `mark` is None, else numbers, perhaps whole ones."""
+    """What a text column holds: how it is written, and whether all values fit the narrow type."""
 
-    mark: Mark | None = None
-    whole: bool = False
+    notation: Notation = TEXT
+    narrow: bool = False
 
-    def number(self, c: str) -> str:
-        """Return SQL of the numbers in a column; null where there is none."""
-        assert self.mark is not None
-        return f"try_cast({self.mark.plain_text(c)} as {'bigint' if self.whole else 'double'})"
+    @property
+    def is_text(self) -> bool:
+        """True if the texts stay what they are."""
+        return self.notation == TEXT
 
-    def is_wrong(self, c: str, number: str) -> str:
+    def value(self, c: str) -> str:
+        """Return SQL of the values in a column; null where there is none."""
+        return f"try_cast({self.notation.plain_text(c)} as {self.notation.types[self.narrow]})"
+
+    def is_wrong(self, c: str, value: str) -> str:
         """Return SQL that tells values that are neither of this kind nor gaps."""
-        assert self.mark is not None
-        tests = [f"{number} is null and {c} is not null and not {is_gap(c)}"]
-        tests.append(f"{number} is not null and not {self.mark.fits(c)}")
-        if self.whole:  # DuckDB rounds 1.5 to a whole number
-            tests.append(f"try_cast({self.mark.plain_text(c)} as double) != {number}")
+        tests = [f"{value} is null and {c} is not null and not {is_gap(c)}"]
+        tests.append(f"{value} is not null and not {self.notation.fits(c)}")
+        if self.narrow:  # DuckDB rounds 1.5 to a whole number, and a time to a day
+            wide = f"try_cast({self.notation.plain_text(c)} as {self.notation.types[0]})"
+            tests.append(f"{wide} != {value}")
         return " or ".join(f"({test})" for test in tests)
 
     def why(self, name: str) -> str:
         """Say what is wrong with a value of another kind, which goes in the place of `PLACE`."""
-        return f"{name} is {PLACE}, which is no {'whole ' if self.whole else ''}number"
+        noun = self.notation.noun
+        if self.narrow:
+            noun = "date without a time" if self.notation.is_date else f"whole {noun}"
+        return f"{name} is {PLACE}, which is no {noun}"
 
 
 def is_gap(c: str) -> str:
-    """Return SQL that tells whether a value of a column of numbers stands for none."""
+    """Return SQL that tells whether a value of a column of numbers or dates stands for none."""
     return f"regexp_full_match({c}, {quoted(GAP)})"
 
 
 @dataclass(frozen=True)
 class Counts:
-    """How many values of a column there are, and what they look like."""
+    """How many values of a column there are, and how many a notation fits."""
 
     values: int = 0
-    numbers: int = 0
-    wholes: int = 0
     codes: int = 0
-    commas: int = 0
+    fits: int = 0
+    narrow: int = 0
 
-    def kind(self, mark: Mark, said: str | None) -> Kind | None:
-        """Return the kind of a column with such values; None if too few are numbers."""
-        if not self.values or self.numbers < MOSTLY * self.values:
-            return None
-        if said is None and self.codes:
-            return Kind()
-        return Kind(mark, self.wholes == self.numbers if said is None else said == "int64")
+    @property
+    def share(self) -> float:
+        """Share of the values that the notation fits."""
+        return self.fits / self.values if self.values else 0.0
+
+
+# For each notation that fits a column, how many of its values.
+Fitting = dict[Notation, Counts]
 
 
 class Deciding:
@@ -118,61 +115,196 @@ class Deciding:
     Parameters
     ----------
     connection : duckdb connection
-    said : list of str or None
-        What the user says of each column: "text", "double", "int64", or None if it is to be found.
+    names : list of str
+        The user's names of the columns.
+    said : dict of str to str
+        What the user says of columns: the word of a notation, or "int64" or "double". Of the others
+        it is to be found.
     delimiter : str
     decimal : "auto", "." or ","
         The decimal mark; "auto" finds it out for each column.
     """
 
     def __init__(
-        self, connection: Any, said: Sequence[str | None], delimiter: str, decimal: str
-    ) -> None:
-        self.connection, self.said = connection, said
-        self.first = COMMA if decimal == "," else POINT
+        self, connection: Any, names: Sequence[str], said: dict[str, str], delimiter: str,
+        decimal: str,
+    ) -> None:  # fmt: skip
+        self.connection, self.names = connection, names
+        self.said = [said.get(name) for name in names]
         # If a semicolon separates values, a comma is a decimal mark rather than one of thousands.
-        others = (COMMA, THOUSANDS) if delimiter == ";" else (THOUSANDS, COMMA)
-        self.others = {"auto": others, ".": (THOUSANDS,), ",": ()}[decimal]
+        self.comma_first = decimal == "," or (decimal == "auto" and delimiter == ";")
+        self.decimals = ("", ".", ",") if decimal == "auto" else ("", decimal)
 
     def kinds(self, rows: str) -> tuple[list[Kind], bool]:
         """Decide by some rows, given as SQL; tell also whether every column has a value there."""
-        counts = self._counts(rows, self.first)
-        self.empty = [i for i, count in enumerate(counts) if not count.values]
-        kinds = [
-            Kind() if said == "text" else counts[i].kind(self.first, said)
-            for i, said in enumerate(self.said)
-        ]
-        unclear = [i for i, kind in enumerate(kinds) if kind is None and counts[i].commas]
-        others = {mark: self._counts(rows, mark) for mark in self.others if unclear}
-        for i in unclear:
-            found = [others[mark][i].kind(mark, self.said[i]) for mark in others]
-            kinds[i] = next((kind for kind in found if kind is not None), None)
-        if COMMA in others and any(kind is not None and kind.mark is COMMA for kind in kinds):
-            for i, kind in enumerate(kinds):
-                kinds[i] = self._with_points(kind, others[COMMA][i], self.said[i])
-        known = [
-            kind or (Kind() if said is None else Kind(POINT, said == "int64"))
-            for kind, said in zip(kinds, self.said, strict=True)
-        ]
-        return known, all(self.said[i] is not None for i in self.empty)
+        plain = self._counts(rows, range(len(self.names)), [POINT])
+        self.empty = [i for i, counts in plain.items() if not counts[POINT].values]
+        self.found = self._fitting(rows, plain)
+        evidence = Evidence(self.found.values())
+        kinds = [self._kind(i, evidence) for i in plain]
+        return kinds, all(self.said[i] is not None for i in self.empty)
 
-    def _with_points(self, kind: Kind | None, counts: Counts, said: str | None) -> Kind | None:
-        """Read 1.100 as 1100, in a file that has decimal commas, if all numbers can be read so."""
-        fraction = kind is not None and kind.mark is POINT and not kind.whole
-        if fraction and counts.numbers == counts.values == counts.wholes:
-            return counts.kind(COMMA, said)
-        return kind
+    def _kind(self, i: int, evidence: Evidence) -> Kind:
+        """Choose one of the notations that fit a column."""
+        found, said = self.found[i], self.said[i]
+        if not found:
+            return Kind(POINT, ANY_NUMBER[said]) if said in ANY_NUMBER else Kind()
+        notation = evidence.chosen(found)
+        if notation == TEXT:
+            return Kind()
+        narrow = found[notation].narrow == found[notation].fits
+        return Kind(notation, ANY_NUMBER.get(said or "", narrow))
 
-    def _counts(self, rows: str, mark: Mark) -> list[Counts]:
-        """Count the values of all columns, turned into one long column, whatever their number."""
-        plain = mark.plain_text("v")
-        number = f"try_cast({plain} as double) is not null and {mark.fits('v')}"
-        looks_whole = f"cast(try_cast({plain} as bigint) as varchar) = {plain}"
+    def _fitting(self, rows: str, plain: dict[int, Fitting]) -> dict[int, Fitting]:
+        """Return the notations that fit each column."""
+        self.tried = {i: dict(counts) for i, counts in plain.items()}
+        for notations, columns in self._candidates(rows, plain).items():
+            for i, counts in self._counts(rows, columns, notations).items():
+                self.tried[i] |= counts
+        return {i: self._fit(i, counts) for i, counts in self.tried.items()}
+
+    def _candidates(
+        self, rows: str, plain: dict[int, Fitting]
+    ) -> dict[tuple[Notation, ...], list[int]]:
+        """Return the columns to be looked at again, by the notations that they may have."""
+        groups: dict[tuple[Notation, ...], list[int]] = {}
+        unclear: list[int] = []
+        fractions: list[int] = []
+        for i, counts in plain.items():
+            said, point = self.said[i], counts[POINT]
+            if said is not None and said not in ANY_NUMBER:
+                groups.setdefault((notation_of(said),), []).append(i)
+            elif point.fits < point.values:
+                if said is not None or not names_codes(self.names[i]):
+                    unclear.append(i)
+            elif point.narrow < point.values:  # 1.100 may be 1100
+                fractions.append(i)
+        tried = [*self._worth(rows, fractions, [DECIMAL_COMMA]).items()]
+        digits, signs = self._looked_at(rows, unclear)
+        every = [*number_notations([PER_CENT, *signs], self.comma_first), *DATES]
+        for i, notations in (*tried, *self._worth(rows, digits, every).items()):
+            groups.setdefault(notations, []).append(i)
+        return groups
+
+    def _worth(
+        self, rows: str, columns: list[int], notations: Sequence[Notation]
+    ) -> dict[int, tuple[Notation, ...]]:
+        """Return those notations that fit much of a sample, column by column."""
+        found = self._counts(_sample(rows, columns), columns, notations)
+        return {
+            i: tuple(w for w, n in found[i].items() if n.share >= WORTH or not n.values)
+            for i in columns
+        }
+
+    def _looked_at(self, rows: str, columns: list[int]) -> tuple[list[int], list[str]]:
+        """Return the columns with digits in much of a sample, and signs of currencies there."""
+        if not columns:
+            return [], []
         found = self.connection.execute(
-            f"select c, count(v), count_if({number}), count_if({looks_whole}), "
-            f"count_if(regexp_full_match(v, {quoted(CODE)})), count_if(contains(v, ',')) "
-            f"from (select c, trim(v) as v from (unpivot {rows} on columns(*) into name c value v) "
-            f"where not {is_gap('v')}) group by c"
+            f"select c, count_if(regexp_matches(v, '[0-9]')) < {WORTH} * count(v), "
+            f"list(distinct regexp_extract(v, {quoted(CURRENCY)})) "
+            f"from {self._long(_sample(rows, columns))} group by c"
         ).fetchall()
-        counts = {c: Counts(*numbers) for c, *numbers in found}
-        return [counts.get(f"c{i}", Counts()) for i in range(len(self.said))]
+        words = {c for c, without_digits, _ in found if without_digits}
+        signs = {sign for c, _, some in found if c not in words for sign in some if sign}
+        return [i for i in columns if f"c{i}" not in words], sorted(signs)
+
+    def _fit(self, i: int, tried: Fitting) -> Fitting:
+        """Return the notations that fit most of a column, or else the one that the user says."""
+        said, point = self.said[i], tried[POINT]
+        if said is not None and said not in ANY_NUMBER:
+            notation = notation_of(said)
+            return {notation: tried[notation]}
+        found = {w: counts for w, counts in tried.items() if counts.share >= MOSTLY}
+        if said is None and point.codes:
+            found = {w: counts for w, counts in found.items() if not w.is_number}
+        if said is not None:
+            found = {w: counts for w, counts in found.items() if w.is_number}
+        if point.share == 1 and found.get(DECIMAL_COMMA, point).narrow < point.values:
+            found.pop(DECIMAL_COMMA, None)
+        whole = point.narrow == point.fits
+        return {
+            w: n for w, n in found.items() if w.decimal in self.decimals or (whole and w == POINT)
+        }
+
+    def _counts(
+        self, rows: str, columns: Iterable[int], notations: Sequence[Notation]
+    ) -> dict[int, Fitting]:
+        """Count the values of columns, turned into one long column, whatever their number."""
+        columns = list(columns)
+        if not columns or not notations:
+            return {i: {} for i in columns}
+        tests = []
+        for notation in notations:
+            value = f"try_cast({notation.plain_text('v')} as {notation.types[0]})"
+            fits = f"({notation.fits('v')} and {value} is not null)"
+            tests.append(f"count_if({fits}), count_if({fits} and {notation.is_narrow('v')})")
+        some = f"(select {', '.join(f'c{i}' for i in columns)} from {rows})"
+        found = self.connection.execute(
+            f"select c, count(v), count_if(regexp_full_match(v, {quoted(CODE)})), "
+            f"{', '.join(tests)} from {self._long(some)} group by c"
+        ).fetchall()
+        counts = {c: numbers for c, *numbers in found}
+        return {i: _by_notation(notations, counts.get(f"c{i}", ())) for i in columns}
+
+    @staticmethod
+    def _long(rows: str) -> str:
+        """Return SQL of all values that are no gaps, in one column v with their columns in c."""
+        return (
+            f"(select c, trim(v) as v from (unpivot {rows} on columns(*) into name c value v) "
+            f"where not {is_gap('v')})"
+        )
+
+
+def _sample(rows: str, columns: Sequence[int]) -> str:
+    """Return SQL of some columns of the first rows."""
+    return f"(select {', '.join(f'c{i}' for i in columns)} from {rows} limit {SAMPLE})"
+
+
+def _by_notation(notations: Sequence[Notation], counts: Sequence[int]) -> Fitting:
+    values, codes, *pairs = counts or (0, 0, *(0, 0) * len(notations))
+    return {
+        notation: Counts(values, codes, *pairs[2 * at : 2 * at + 2])
+        for at, notation in enumerate(notations)
+    }
+
+
+class Evidence:
+    """What the columns that can be read in one way only say about the others.
+
+    Parameters
+    ----------
+    columns : iterable of Fitting
+        The notations that fit each column.
+    """
+
+    def __init__(self, columns: Iterable[Fitting]) -> None:
+        best = [_best(found) for found in columns]
+        sure = [{w.decimal for w in found} for found in best if not _is_whole(found)]
+        self.decimals = {decimal for marks in sure if len(marks) == 1 for decimal in marks}
+        dates = [set(found) & {DAY_FIRST, MONTH_FIRST} for found in best]
+        dollars = any(w.unit in DOLLARS for found in best for w in found)
+        self.month_first = {DAY_FIRST} not in dates and ({MONTH_FIRST} in dates or dollars)
+
+    def chosen(self, found: Fitting) -> Notation:
+        """Choose one of the notations that fit a column."""
+        best = _best(found)
+        if _is_whole(best):
+            return POINT
+        if self.month_first and MONTH_FIRST in best:
+            return MONTH_FIRST
+        for decimal in (",", "."):
+            if decimal in self.decimals:
+                return next((w for w in best if w.decimal == decimal), next(iter(best)))
+        return next(iter(best))
+
+
+def _best(found: Fitting) -> Fitting:
+    """Return the notations that fit the most values."""
+    most = max((counts.fits for counts in found.values()), default=0)
+    return {notation: counts for notation, counts in found.items() if counts.fits == most}
+
+
+def _is_whole(found: Fitting) -> bool:
+    """Return True for whole numbers without any signs."""
+    return POINT in found and found[POINT].narrow == found[POINT].fits

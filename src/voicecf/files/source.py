@@ -17,12 +17,14 @@ from voicecf.files.badrows import Place
 from voicecf.files.staging import Reading, Staged, connected, lines_of, stage_csv, stage_query
 from voicecf.files.table import Table
 from voicecf.files.text import CsvText, listed_files
+from voicecf.files.workbook import write_sheet
 
 __all__ = ["Source", "open_source"]
 
 # Kinds of files by the ends of their names.
 ENDINGS = {
     "csv": (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz"),
+    "excel": (".xlsx", ".xlsm", ".xls", ".ods"),
     "parquet": (".parquet", ".pq"),
     "json": (".json", ".jsonl", ".ndjson", ".json.gz", ".jsonl.gz", ".ndjson.gz"),
     "database": (".duckdb", ".ddb"),
@@ -37,12 +39,13 @@ def open_source(given: Any = None, *, sql: str | None = None, **reading: Any) ->
     Parameters
     ----------
     given : path, optional
-        CSV, Parquet or JSON files, or a DuckDB database with one table.
+        CSV, Excel, Parquet or JSON files, or a DuckDB database with one table.
     sql : str, optional
         A query of DuckDB, such as ``select * from 'sales/*.parquet' where year > 2020``. Tables of
         the database that is given can be named.
     **reading
-        How CSV files are read: `delimiter`, `decimal`, `encoding`, `kinds`; see `Reading`.
+        How CSV files are read: `delimiter`, `decimal`, `encoding`, `kinds`, `gaps`, and which
+        `sheet` of a workbook; see `Reading`.
 
     Examples
     --------
@@ -72,7 +75,7 @@ class Source:
     files : list of Path
         In the order in which they are read; none for a query.
     kind : str
-        "csv", "parquet", "json", "database" or "query".
+        "csv", "excel", "parquet", "json", "database" or "query".
     sql : str or None
     folder : Path or None
         The folder that is given, if it is one.
@@ -133,15 +136,31 @@ class Source:
     def _stage(self, folder: Path, path: Path, progress: bool) -> Staged:
         database = self.files[0] if self.kind == "database" else None
         with connected(folder, database, progress) as connection:
-            if self.kind == "csv":
-                csv = CsvText(self.files, folder, self.reading.delimiter, self.reading.encoding)
-                staged = stage_csv(connection, csv, self.reading, path)
+            if self.is_text:
+                staged = stage_csv(connection, self.csv(folder), self.reading, path)
             else:
                 staged = stage_query(connection, self._query(connection), path)
         for copy in folder.glob("input-*.csv"):
             copy.unlink()
         staged.save(folder)
         return staged
+
+    @property
+    def is_text(self) -> bool:
+        """True if values are texts that have to be understood."""
+        return self.kind in ("csv", "excel")
+
+    def csv(self, folder: Path, encoding: str | None = None) -> CsvText:
+        """Return the files as CSV text; sheets of workbooks are written as such into a folder."""
+        reading = self.reading
+        if self.kind == "csv":
+            return CsvText(self.files, folder, reading.delimiter, encoding or reading.encoding)
+        sheets, notes = [], []
+        for i, file in enumerate(self.files):
+            sheets.append(folder / f"sheet-{i}" / file.name)
+            sheets[-1].parent.mkdir(exist_ok=True)
+            notes.append(write_sheet(file, reading.sheet, sheets[-1]))
+        return CsvText(sheets, folder, ",", "utf-8", [note for note in notes if note])
 
     def _query(self, connection: Any) -> str:
         """Return SQL of the rows, if they are not in CSV files."""
@@ -155,11 +174,10 @@ class Source:
         return f"select * from read_parquet({files}, hive_partitioning=true)"
 
     def _places(self, folder: Path, staged: Staged) -> Callable[[int], Place]:
-        if self.kind != "csv":
+        if not self.is_text:
             name = self.files[0].name if len(self.files) == 1 else "the input"
             return lambda row: Place(name, f"row {row}")
-        delimiter, encoding = self.reading.delimiter, staged.encoding
-        return lines_of(lambda: CsvText(self.files, folder, delimiter, encoding), staged.rejected)
+        return lines_of(lambda: self.csv(folder, staged.encoding), staged.rejected)
 
 
 def _only_table(connection: Any, file: Path) -> str:
@@ -190,7 +208,7 @@ def _files(given: Any) -> tuple[list[Path], str]:
         every = sorted(p for p in path.rglob("*") if p.is_file())
         files = [p for p in every if not _hidden(p.relative_to(path)) and _kind(p)]
         if not files:
-            raise DataError(f"there is no CSV, Parquet or JSON file in the folder {path}.")
+            raise DataError(f"there is no CSV, Excel, Parquet or JSON file in the folder {path}.")
     else:
         files = sorted(Path(name) for name in glob(str(given), recursive=True))
         if not files:
@@ -201,8 +219,8 @@ def _files(given: Any) -> tuple[list[Path], str]:
     (kind,) = kinds
     if kind is None:
         raise DataError(
-            f"{given} is no CSV, Parquet, JSON or DuckDB file by its name; rename it, to end in "
-            ".csv for example."
+            f"{given} is no CSV, Excel, Parquet, JSON or DuckDB file by its name; rename it, to "
+            "end in .csv for example."
         )
     return files, kind
 

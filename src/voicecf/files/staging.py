@@ -14,14 +14,14 @@ from typing import Any
 import duckdb
 from tqdm.auto import tqdm
 
-from voicecf.errors import DataError
+from voicecf.errors import DataError, known_column
 from voicecf.files.badrows import BadRow, Place
 from voicecf.files.folder import read_json
 from voicecf.files.kinds import Deciding, Kind
 from voicecf.files.text import CsvText, quoted
 from voicecf.saving.whole import write_whole
 
-__all__ = ["Reading", "Staged", "connected", "stage_csv", "stage_query"]
+__all__ = ["HEAD", "Reading", "Staged", "connected", "rows_of", "stage_csv", "stage_query"]
 
 # Rows at the beginning of CSV files by which the kinds of columns are decided. If a later row
 # contradicts, they are decided by all rows.
@@ -46,14 +46,21 @@ class Reading:
     encoding : str, optional
         Any that Python knows.
     kinds : dict of str to str
-        What columns hold: "int64", "double" or "text". Of columns that are not named, it is found
-        out.
+        What columns hold: "text", "number", "number with decimal comma", "money in $", "per cent",
+        "date, day first" and so on; "int64" or "double" for numbers however they are written. Of
+        columns that are not named, it is found out.
+    gaps : dict of str to list of str
+        Texts that stand for no value, by column, such as ``{"income": ["-999"]}``.
+    sheet : str, optional
+        The sheet of a workbook; else the one with the most cells.
     """
 
     delimiter: str | None = None
     decimal: str = "auto"
     encoding: str | None = None
     kinds: dict[str, str] = field(default_factory=dict)
+    gaps: dict[str, list[str]] = field(default_factory=dict)
+    sheet: str | None = None
 
 
 @dataclass(frozen=True)
@@ -74,6 +81,8 @@ class Staged:
         Of CSV files, if it was found out.
     empty : list of str
         Columns without any value.
+    words : list of str
+        What the columns of CSV files were read as, in the words of `Reading.kinds`.
     """
 
     names: list[str]
@@ -82,6 +91,7 @@ class Staged:
     whys: list[str]
     encoding: str | None = None
     empty: list[str] = field(default_factory=list)
+    words: list[str] = field(default_factory=list)
 
     def save(self, folder: Path) -> None:
         """Put it down beside the Parquet file: from then on the table is known to be whole."""
@@ -177,41 +187,56 @@ def stage_query(connection: Any, sql: str, output: Path) -> Staged:
     return Staged([name for name, *_ in described], [], [], [])
 
 
-def stage_csv(connection: Any, csv: CsvText, reading: Reading, output: Path) -> Staged:
-    """Write the rows of CSV files, with numbers as numbers.
+def rows_of(csv: CsvText, reading: Reading) -> str:
+    """Return SQL of the rows of CSV files as texts, null where the user says that there is none."""
+    replaced = []
+    for name, marks in reading.gaps.items():
+        known_column(name, csv.names, "gaps")
+        c = f"c{csv.names.index(name)}"
+        listed = ", ".join(quoted(mark.strip()) for mark in marks)
+        replaced.append(f"case when trim({c}) in ({listed}) then null else {c} end as {c}")
+    rows = csv.sql()
+    return f"(select * replace ({', '.join(replaced)}) from {rows})" if replaced else rows
 
-    A value that is no number makes a bad row: the column `fault` has the number of its column.
+
+def stage_csv(connection: Any, csv: CsvText, reading: Reading, output: Path) -> Staged:
+    """Write the rows of CSV files, with numbers as numbers, and dates as dates.
+
+    A value that is of another kind than its column makes a bad row: the column `fault` has the
+    number of its column.
     """
-    said = [reading.kinds.get(name) for name in csv.names]
-    deciding = Deciding(connection, said, csv.dialect.delimiter, reading.decimal)
-    kinds, seen = deciding.kinds(f"(select * from {csv.sql()} limit {HEAD})")
-    if not seen or _stage(connection, csv, kinds, output):
-        by_head, (kinds, _) = kinds, deciding.kinds(csv.sql())
+    rows = rows_of(csv, reading)
+    delimiter = csv.dialect.delimiter
+    deciding = Deciding(connection, csv.names, reading.kinds, delimiter, reading.decimal)
+    connection.execute(f"create or replace temp table head as from {rows} limit {HEAD}")
+    kinds, seen = deciding.kinds("head")
+    if not seen or _stage(connection, rows, kinds, output):
+        by_head, (kinds, _) = kinds, deciding.kinds(rows)
         if not seen or kinds != by_head:
-            _stage(connection, csv, kinds, output)
+            _stage(connection, rows, kinds, output)
     errors = _rejects(connection)
     if any(kind == "INVALID ENCODING" for _, _, kind, _ in errors):
         return stage_csv(connection, csv.in_western_encoding(), reading, output)
-    notes = [
-        f"{name} {kind.mark.note}"
-        for name, kind in zip(csv.names, kinds, strict=True)
-        if kind.mark is not None and kind.mark.note
-    ]
-    whys = [kind.why(name) for name, kind in zip(csv.names, kinds, strict=True)]
-    empty = [csv.names[i] for i in deciding.empty]
-    used = csv.encodings[0] if len(set(csv.encodings)) == 1 else None
-    return Staged(csv.names, [*csv.notes(), *notes], csv.rejected(errors), whys, used, empty)
+    return Staged(
+        csv.names,
+        list(csv.notes()),
+        csv.rejected(errors),
+        [kind.why(name) for name, kind in zip(csv.names, kinds, strict=True)],
+        csv.encodings[0] if len(set(csv.encodings)) == 1 else None,
+        [csv.names[i] for i in deciding.empty],
+        [kind.notation.word for kind in kinds],
+    )
 
 
-def _stage(connection: Any, csv: CsvText, kinds: list[Kind], output: Path) -> bool:
+def _stage(connection: Any, rows: str, kinds: list[Kind], output: Path) -> bool:
     """Write the rows with columns of some kinds; tell whether there are values of other kinds."""
-    numbers = [i for i, kind in enumerate(kinds) if kind.mark is not None]
-    values = [f"n{i} as c{i}" if i in set(numbers) else f"c{i}" for i in range(len(kinds))]
-    converted = "".join(f", {kinds[i].number(f'c{i}')} as n{i}" for i in numbers)
-    wrong = " ".join(f"when {kinds[i].is_wrong(f'c{i}', f'n{i}')} then {i}" for i in numbers)
+    read = [i for i, kind in enumerate(kinds) if not kind.is_text]
+    values = [f"n{i} as c{i}" if i in set(read) else f"c{i}" for i in range(len(kinds))]
+    converted = "".join(f", {kinds[i].value(f'c{i}')} as n{i}" for i in read)
+    wrong = " ".join(f"when {kinds[i].is_wrong(f'c{i}', f'n{i}')} then {i}" for i in read)
     fault = f"case {wrong} end" if wrong else "cast(null as integer)"
     connection.execute("drop table if exists reject_errors; drop table if exists reject_scans")
-    converted_rows = f"(select *{converted} from {csv.sql()})"
+    converted_rows = f"(select *{converted} from {rows})"
     select = f"select {', '.join(values)}, {fault} as fault from {converted_rows}"
     _copy(connection, select, output)
     (found,) = connection.execute(

@@ -20,6 +20,8 @@ __all__ = ["Chunk", "Table"]
 
 # Rows that are read at once.
 READ = 1 << 16
+# What goes without saying.
+PLAIN = ("text", "number", "date")
 # How much of a wrong value is shown.
 SHOWN = 60
 
@@ -73,6 +75,10 @@ class Table:
         Lines of the input that are no rows.
     empty : list of str
         Columns of CSV files without any value.
+    words : list of str
+        What the columns of CSV files were read as; see `Reading.kinds`.
+    encoding : str or None
+        Of CSV files, if it is the same in all.
     """
 
     files: list[Path]
@@ -84,6 +90,8 @@ class Table:
     notes: list[str] = field(default_factory=list)
     rejected: list[BadRow] = field(default_factory=list)
     empty: list[str] = field(default_factory=list)
+    words: list[str] = field(default_factory=list)
+    encoding: str | None = None
 
     @classmethod
     def of(cls, files: list[Path]) -> Table:
@@ -93,6 +101,7 @@ class Table:
         for file, head in zip(files, heads, strict=True):
             _check_columns(head.schema_arrow.remove_metadata(), schema, file, files[0])
         counts = [head.metadata.num_rows for head in heads]
+        schema = pa.schema([_without_decimal(column) for column in schema])
         return cls(files, schema, counts, lambda row: _row_of(files, counts, row), schema.names)
 
     @classmethod
@@ -102,8 +111,19 @@ class Table:
         stored = head.schema_arrow
         schema = pa.schema([(name, stored.field(i).type) for i, name in enumerate(known.names)])
         counts = [head.metadata.num_rows]
-        facts = known.whys, known.notes, known.rejected, known.empty
-        return cls([path], schema, counts, place_of, stored.names, *facts)
+        return cls(
+            [path], schema, counts, place_of, stored.names, known.whys, known.notes, known.rejected,
+            known.empty, known.words, known.encoding,
+        )  # fmt: skip
+
+    @property
+    def readings(self) -> list[str]:
+        """What columns were read as, if it is neither plain numbers, ISO dates nor text."""
+        names: dict[str, list[str]] = {}
+        for name, word in zip(self.schema.names, self.words, strict=False):
+            if word not in PLAIN:
+                names.setdefault(word, []).append(name)
+        return [f"read as {word}: {listed(columns)}" for word, columns in names.items()]
 
     @property
     def n_rows(self) -> int:
@@ -132,7 +152,7 @@ class Table:
                 bad = [self.bad_row(chunk.first + row, chunk.wrong[row])]
         if bad:
             raise BadRowError(bad[0])
-        return pa.concat_tables(tables).to_pandas(ignore_metadata=True)
+        return pa.concat_tables(tables).to_pandas(ignore_metadata=True, date_as_object=False)
 
     def parts(self, size: int, start: int = 0) -> Iterator[Chunk]:
         """Read the rows from number `start` on, `size` at a time, however the files divide them."""
@@ -155,7 +175,10 @@ class Table:
         if self.whys and table["fault"].null_count < table.num_rows:
             faults = enumerate(table["fault"].to_pylist())
             wrong = {row: column for row, column in faults if column is not None}
-        columns = table.columns[: len(self.schema)]
+        columns = [
+            column if column.type == kind else column.cast(kind)
+            for column, kind in zip(table.columns, self.schema.types, strict=False)
+        ]
         return Chunk(pa.Table.from_arrays(columns, schema=self.schema), first, wrong)
 
     def bad_row(self, row: int, why: str | int) -> BadRow:
@@ -195,6 +218,11 @@ def _row_of(files: list[Path], counts: list[int], row: int) -> Place:
     ends = np.cumsum(counts)
     at = int(np.searchsorted(ends, row, side="right"))
     return Place(files[at].name, f"row {row - (ends[at] - counts[at])}")
+
+
+def _without_decimal(column: pa.Field) -> pa.Field:
+    """Return a column as it is handed on: numbers that scikit-learn has no type for as floats."""
+    return column.with_type(pa.float64()) if pa.types.is_decimal(column.type) else column
 
 
 def _opened(file: Path) -> pq.ParquetFile:

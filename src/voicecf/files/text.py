@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import csv
 import gzip
+import re
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from glob import escape
 from io import StringIO
-from itertools import islice
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +22,15 @@ __all__ = ["CsvText", "Dialect", "listed_files", "quoted"]
 
 DELIMITERS = ",;\t|"
 NEWLINES = ("\r\n", "\n", "\r")
-# Most lines above a header that are taken for a title.
-TITLE = 5
+# Most lines above a header that are taken for a title, and lines below a table for its foot.
+TITLE, FOOT = 10, 5
+TOTAL = re.compile(
+    r"(grand |sub)?totals?|sum|summe|gesamt|gesamtsumme|insgesamt|somme|suma|totale|totaal", re.I
+)
+# A number, an amount or a date, as far as one can tell from a single cell.
+VALUE = re.compile(r"[-+(]?\s*[$€£¥]?\s*[-+]?\d[\dEe.,'\u2019:/ T+-]*\s*([%$€£¥]|[A-Z]{3})?\)?")
+# Share of the lines that a delimiter divides alike, below which spaces may be what separates.
+REGULAR = 0.9
 # Characters at the beginning from which delimiter and header are told, and lines after them: the
 # first of these lines may be the end of a long header.
 LOOKED_AT, SOME_LINES = 64_000, 20
@@ -61,6 +69,10 @@ class Dialect:
         Whether there is a header.
     newline : str
         What ends a line.
+    spaces : int
+        If not 0, values are separated by so many spaces or more, which are read as tabs.
+    foot : list of list of str
+        Lines below the table: totals and notes.
     """
 
     delimiter: str
@@ -68,18 +80,21 @@ class Dialect:
     names: list[str]
     header: bool
     newline: str
+    spaces: int = 0
+    foot: list[list[str]] = field(default_factory=list)
 
     @classmethod
     def of(cls, file: Path, encoding: str, delimiter: str | None) -> Dialect:
-        """Look at the beginning of a file."""
+        """Look at the beginning of a file, and at its end."""
         with opened(file, encoding) as text:
             sample = text.read(LOOKED_AT) + "".join(islice(text, SOME_LINES))
         lines = list(StringIO(sample, newline=""))
         if not any(line.strip() for line in lines):
             raise DataError(f"{file.name} is empty; its first line must name the columns.")
-        delimiter = delimiter or max(DELIMITERS, key=lambda mark: _regularity(lines, mark))
-        skip, first = _first_record(lines, delimiter)
-        header = not all(_is_number(cell) for cell in first)
+        delimiter, spaces = (delimiter, 0) if delimiter else _delimiter(lines)
+        lines = list(tabbed(lines, spaces))
+        skip, first, below = _first_record(lines, delimiter)
+        header = _is_header(first, below)
         if skip and not header:
             raise DataError(
                 f"{file.name}, line {skip + 1}: numbers, and no names of columns above them. Give "
@@ -88,10 +103,41 @@ class Dialect:
         if len(first) == 1 and len(first[0]) > 200:
             raise DataError(
                 f"{file.name} does not look like a table: no comma, semicolon, tab or bar "
-                "separates values in its lines."
+                "separates values in its lines, nor do spaces divide all of them alike."
             )
         names = first if header else [f"column {i}" for i in range(1, len(first) + 1)]
-        return cls(delimiter, skip, names, header, _newline(lines, delimiter))
+        last = tabbed(_last_lines(file, encoding), spaces)
+        foot = _foot(last, delimiter, len(names)) if len(below) > 1 else []
+        return cls(delimiter, skip, names, header, _newline(lines, delimiter), spaces, foot)
+
+
+def _delimiter(lines: list[str]) -> tuple[str, int]:
+    """Find what separates values: a delimiter, or a tab for so many spaces or more."""
+    scores = {mark: _regularity(lines, mark) for mark in DELIMITERS}
+    best = max(DELIMITERS, key=lambda mark: scores[mark])
+    if scores[best][0] < REGULAR and sum(bool(line.strip()) for line in lines) > 1:
+        for spaces in (2, 1):
+            if _regularity(list(tabbed(lines, spaces)), "\t")[0] == 1:
+                return "\t", spaces
+    return best, 0
+
+
+def tabbed(lines: Iterable[str], spaces: int) -> Iterator[str]:
+    r"""Yield lines with a tab for so many spaces or more, but for those in quotes.
+
+    Examples
+    --------
+    >>> from voicecf.files.text import tabbed
+    >>> list(tabbed(["  31   New York  \n"], 2))
+    ['31\tNew York\n']
+    """
+    runs = re.compile(rf'("(?:[^"]|"")*")|[ \t]{{{spaces},}}')
+    for line in lines:
+        if spaces:
+            text = line.rstrip("\r\n")
+            inner = runs.sub(lambda run: run[1] or "\t", text.strip())
+            line = inner + line[len(text) :]
+        yield line
 
 
 def _regularity(lines: list[str], delimiter: str) -> tuple[float, int]:
@@ -101,18 +147,84 @@ def _regularity(lines: list[str], delimiter: str) -> tuple[float, int]:
     return (often / sum(counts.values()), width) if width > 1 else (0.0, 1)
 
 
-def _first_record(lines: list[str], delimiter: str) -> tuple[int, list[str]]:
-    """Return how many lines are above the header, and the header."""
+def _first_record(lines: list[str], delimiter: str) -> tuple[int, list[str], list[list[str]]]:
+    """Return how many lines are above the header, the header, and the records below it."""
     reader, before, records = csv.reader(lines, delimiter=delimiter), 0, []
     for record in reader:
-        if record:
+        if any(cell.strip() for cell in record):
             records.append((before, record))
         before = reader.line_num
     counts = Counter(len(record) for _, record in records)
     width = max(counts, key=lambda width: (counts[width], width))
-    # Lines with one value above others with several are a title.
-    above = next((i for i, (_, record) in enumerate(records) if len(record) > 1), 0)
-    return records[above] if above <= TITLE and width > 1 else records[0]
+    titles = 0
+    while titles < min(TITLE, len(records) - 1) and _is_title(records[titles][1], width):
+        titles += 1
+    if titles and _is_title(records[titles][1], width):
+        titles = 0
+    below = [record for _, record in records[titles + 1 :]]
+    nameless = titles and not _is_header(records[titles][1], below)
+    if nameless and len(records[titles - 1][1]) == width:  # a header with most names missing
+        titles -= 1
+    return *records[titles], [record for _, record in records[titles + 1 :]]
+
+
+def _is_title(record: list[str], width: int) -> bool:
+    """Tell whether a line above a table is a title: half empty, or with a value and not full."""
+    filled = [cell for cell in record if cell.strip()]
+    if width == 1 or len(filled) == width or not record[0].strip():
+        return False
+    return 2 * len(filled) <= width or any(map(_is_value, filled))
+
+
+def _is_header(first: list[str], below: list[list[str]]) -> bool:
+    """Tell whether the first record names the columns, rather than being a row like the others."""
+    values = {i for i, cell in enumerate(first) if _is_value(cell)}
+    texts = {i for i, cell in enumerate(first) if cell.strip()} - values
+    if not texts:
+        return False
+    rows = [record for record in below if len(record) == len(first)]
+    if not values or not rows:
+        return True
+    cells = {i: [row[i] for row in rows if row[i].strip()] for i in range(len(first))}
+    of_values = {i for i, column in cells.items() if column and all(map(_is_value, column))}
+    if texts & of_values or not values <= of_values:
+        return True
+    # Numbers may be names: years above values of another kind, or columns that are counted.
+    numbers = [_whole(first[i]) for i in sorted(values)]
+    counted = len(numbers) > 1 and all(a + 1 == b for a, b in pairwise(numbers))
+    years = all(1900 <= n <= 2100 for n in numbers)
+    below_too = all(1900 <= _whole(cell) <= 2100 for i in values for cell in cells[i])
+    return counted or (years and not below_too)
+
+
+def _whole(cell: str) -> int:
+    """Return a whole number, or -1 if a cell holds none."""
+    return int(cell) if cell.strip().isdecimal() else -1
+
+
+def _last_lines(file: Path, encoding: str) -> list[str]:
+    """Return lines at the end of a file, the first of which may be cut off."""
+    if file.suffix == ".gz":
+        return []  # all of it would have to be unpacked
+    with file.open("rb") as raw:
+        raw.seek(max(file.stat().st_size - LOOKED_AT, 0))
+        return raw.read().decode(encoding, "replace").splitlines()
+
+
+def _foot(lines: Iterable[str], delimiter: str, width: int) -> list[list[str]]:
+    """Return the records below a table, as wide as it: totals, and notes in the first column."""
+    found: list[list[str]] = []
+    for line in reversed(list(lines)):
+        record = next(csv.reader([line], delimiter=delimiter), [])
+        filled = [cell.strip() for cell in record if cell.strip()]
+        if not filled:
+            continue
+        total = TOTAL.fullmatch(filled[0].rstrip(": ")) and any(map(_is_value, filled[1:]))
+        note = width > 2 and len(filled) == 1 and record[0] and not _is_value(filled[0])
+        if len(found) == FOOT or len(record) != width or not (total or note):
+            break
+        found.append(record)
+    return found
 
 
 def _newline(lines: list[str], delimiter: str) -> str:
@@ -124,12 +236,9 @@ def _newline(lines: list[str], delimiter: str) -> str:
     return max(NEWLINES, key=lambda end: ends[end])
 
 
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return "_" not in text
+def _is_value(text: str) -> bool:
+    """Tell whether a cell holds a number, an amount or a date, rather than a name."""
+    return bool(VALUE.fullmatch(text.strip()))
 
 
 def opened(file: Path, encoding: str) -> Any:
@@ -175,11 +284,15 @@ class CsvText:
         Where files in other encodings than UTF-8 are written again.
     delimiter, encoding : str, optional
         Told from the first file if left out.
+    known : list of str
+        What is known about the files already, to be told with the rest.
     """
 
     def __init__(
-        self, files: list[Path], folder: Path, delimiter: str | None, encoding: str | None
-    ) -> None:
+        self, files: list[Path], folder: Path, delimiter: str | None, encoding: str | None,
+        known: Sequence[str] = (),
+    ) -> None:  # fmt: skip
+        self.known = known
         if delimiter is not None and len(delimiter) != 1:
             raise OptionError(f"--delimiter {delimiter!r} must be one character.")
         self.files, self.folder, self.chosen, self.delimiter = files, folder, encoding, delimiter
@@ -205,8 +318,8 @@ class CsvText:
 
     def _as_utf8(self, i: int) -> Path:
         """Return a file in UTF-8: itself, or a copy."""
-        file, encoding = self.files[i], self.encodings[i]
-        if encoding.lower() in UTF8:
+        file, encoding, spaces = self.files[i], self.encodings[i], self.dialects[i].spaces
+        if encoding.lower() in UTF8 and not spaces:
             return file
         copy = self.folder / f"input-{i}.csv"
         try:
@@ -214,6 +327,8 @@ class CsvText:
                 opened(file, encoding) as text,
                 copy.open("w", encoding="utf-8", newline="") as out,
             ):
+                if spaces:
+                    out.writelines(tabbed(text, spaces))
                 while block := text.read(1 << 22):
                     out.write(block)
         except UnicodeError:
@@ -228,11 +343,16 @@ class CsvText:
 
     def notes(self) -> Iterator[str]:
         """Tell what was understood beyond what the files say."""
+        yield from self.known
         for encoding in dict.fromkeys(self.encodings):
             if encoding == WESTERN and self.chosen != WESTERN:
                 yield "the text is not UTF-8 and was read as Western European (--encoding cp1252)"
         if self.dialect.skip:
-            yield f"{self.dialect.skip} lines above the header were left out"
+            lines = "1 line" if self.dialect.skip == 1 else f"{self.dialect.skip} lines"
+            yield f"{lines} above the header left out"
+        for layout in self.dialects:
+            for record in reversed(layout.foot):
+                yield f"{' '.join(filter(None, record))!r} below the table left out"
         if not self.dialect.header:
             yield "the first line holds numbers, not names: the columns were numbered"
         elif self.names != [name.strip() for name in self.dialect.names]:
@@ -246,7 +366,8 @@ class CsvText:
             f"select * from read_csv({quoted(escape(str(path)))}, columns={{{columns}}}, "
             f"delim={quoted(layout.delimiter)}, quote='\"', escape='\"', "
             f"new_line={layout.newline!r}, header={layout.header}, skip={layout.skip}, "
-            f"auto_detect=false, allow_quoted_nulls=false, store_rejects=true) where {filled}"
+            f"auto_detect=false, allow_quoted_nulls=false, store_rejects=true) "
+            f"where ({filled}){_above(layout.foot)}"
             for path, layout in zip(self.paths, self.dialects, strict=True)
         ]
         return f"({' union all '.join(files)})"
@@ -255,11 +376,11 @@ class CsvText:
         """Read the files again, and yield the line of every row; `rejected` lines are none."""
         for file, encoding, layout in zip(self.files, self.encodings, self.dialects, strict=True):
             with opened(file, encoding) as text:
-                reader = csv.reader(text, delimiter=layout.delimiter)
+                reader = csv.reader(tabbed(text, layout.spaces), delimiter=layout.delimiter)
                 end, header = 0, layout.header
                 for record in reader:
                     line, end = end + 1, reader.line_num
-                    if line <= layout.skip or not any(record):
+                    if line <= layout.skip or not any(record) or record in layout.foot:
                         continue
                     if header:
                         header = False
@@ -278,6 +399,17 @@ class CsvText:
         return list(found.values())
 
 
+def _above(foot: list[list[str]]) -> str:
+    """Return SQL that tells rows from the lines below a table."""
+    tests = []
+    for record in foot:
+        cells = [
+            f"c{i} is not distinct from {quoted(cell)}" for i, cell in enumerate(record) if cell
+        ]
+        tests.append(f" and not ({' and '.join(cells)})")
+    return "".join(tests)
+
+
 def _lines(path: Path, newline: str, positions: list[int]) -> Iterator[int]:
     """Yield the line of ascending positions: DuckDB counts records, which may be longer."""
     line, at = 1, 0
@@ -291,7 +423,8 @@ def _lines(path: Path, newline: str, positions: list[int]) -> Iterator[int]:
 def _why(kind: str, text: str) -> str:
     expected, _, found = text.removeprefix("Expected Number of Columns: ").partition(" Found: ")
     if kind == "MISSING COLUMNS":
-        return f"{found} values where there are {expected} columns"
+        values = "1 value" if found == "1" else f"{found} values"
+        return f"{values} where there are {expected} columns"
     if kind == "TOO MANY COLUMNS":
         return f"more values than the {expected} columns"
     if kind == "UNQUOTED VALUE":

@@ -52,6 +52,12 @@ class Scene:
         read, labels = self.learned.read(some)
         return picked, self.plane.project(read.points), labels
 
+    def cells_at(self, points: Array) -> NDArray[np.int64]:
+        """Return the cluster whose cell each place of the plane, given as (u, v), is in."""
+        if not len(points):
+            return np.empty(0, dtype=np.int64)
+        return self.learned.clustering.labels(self.base + points @ self.directions)
+
     def viewport(self, seen: Array, alone: bool) -> tuple[Array, Array]:
         """Return the ends of the axes, in their units, around what is seen."""
         shown = self.plane.to_units(seen)

@@ -53,6 +53,8 @@ class SegmentMap(Display):
         Their positions in the data.
     labels : array of shape (n,)
         Their clusters.
+    drawn_in : array of shape (n,)
+        The cluster whose cell each is drawn in: not its own where the row lies off the plane.
     cells : list of (int, array of shape (m, 2))
         Cluster and corners of each cell that is seen, clipped to the viewport.
     viewport : pair of arrays of shape (2,)
@@ -96,6 +98,7 @@ class SegmentMap(Display):
     points: Array
     rows: NDArray[np.int64]
     labels: NDArray[np.int64]
+    drawn_in: NDArray[np.int64]
     cells: list[tuple[int, Array]]
     viewport: tuple[Array, Array]
     axis_labels: tuple[str, str]
@@ -157,8 +160,9 @@ class SegmentMap(Display):
         if cf is not None:
             shown = scene.answer(cf, i, frame)
         return cls(
-            points=plane.to_units(points), rows=rows, labels=labels, cells=cells,
-            viewport=(low, high), axis_labels=plane.axis_labels, title=_title(cf, i, plane),
+            points=plane.to_units(points), rows=rows, labels=labels,
+            drawn_in=scene.cells_at(points), cells=cells, viewport=(low, high),
+            axis_labels=plane.axis_labels, title=_title(cf, i, plane),
             note=_note(plane, cf, i), n_clusters=scene.k,
             names=[legible(name, 30) for name in learned.names], row=plane.row,
             of_columns=plane.of_two_columns,

@@ -16,7 +16,7 @@ from voicecf.app.campaign.effort import options, spreads
 from voicecf.app.campaign.plan import Campaign, Run
 from voicecf.app.project import Project
 from voicecf.app.project.project import RUNS
-from voicecf.app.segments.segments import given_names
+from voicecf.app.segments.naming import given_names
 from voicecf.errors import VoiceError
 from voicecf.saving.whole import write_whole
 
@@ -140,7 +140,7 @@ def names_of(project: Project, run: Run) -> tuple[str, ...]:
     if is_current(project, run):
         return project.names
     later = project.choices.names.get(run.segments_key)
-    return run.names if later is None else given_names(len(run.names), later)
+    return run.names if later is None else given_names(run.names, later)
 
 
 def answers_hold(project: Project, run: Run, campaign: Campaign) -> bool:

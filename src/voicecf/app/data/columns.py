@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import numpy as np
@@ -12,6 +12,7 @@ import pandas as pd
 from pandas.api import types
 
 from voicecf.errors import VoiceError
+from voicecf.files.kinds import names_codes
 from voicecf.output.wording import exact, shortened
 
 # Levels of a category that a table can still show, and that one-hot columns are bearable for.
@@ -21,6 +22,13 @@ MOST_FEATURES = 60
 IDENTITY = re.compile(
     r"(^|[_\s.-])(id|ids|key|uuid|guid|nr|no|number|index|rowid)($|[_\s.-])", re.I
 )
+BIRTH = re.compile(r"(^|[\W_])(birth\w*|born|dob|geburt\w*|geboren)($|[\W_])", re.I)
+# Columns that are what they are, and those that only time changes.
+INBORN = re.compile(
+    r"(^|[\W_])(age|alter|gender|sex|geschlecht|race|ethnicity|nationality|yob)($|[\W_])", re.I
+)
+TENURE = re.compile(r"(^|[\W_])(tenure|seniority)($|[\W_])|(^|[\W_])since$", re.I)
+YEAR = re.compile(r"(^|[\W_])(year|yr|jahr)($|[\W_])", re.I)
 LABEL = re.compile(
     r"^(label|labels|class|classes|target|y|segment|cluster|outcome|species|diagnosis)$", re.I
 )
@@ -32,7 +40,13 @@ class Role(StrEnum):
     NUMBER = "Number"
     WHOLE = "Whole number"
     CATEGORY = "Category"
+    YEARS = "Years since"
+    DAYS = "Days since"
     ASIDE = "Set aside"
+
+
+# What dates are used as: the time between them and the day on which the table was taken.
+DURATIONS = (Role.YEARS, Role.DAYS)
 
 
 class RoleError(VoiceError):
@@ -55,8 +69,8 @@ class Column:
         Some of its values.
     identity : bool
         Whether it names rows, so that people may look for them by it.
-    fixed : bool
-        Whether it is nothing that anybody can change, such as an age.
+    why_fixed : str
+        Why nobody can change it, as of an age; empty if it can be changed, as far as one knows.
     """
 
     name: str
@@ -65,7 +79,17 @@ class Column:
     missing: int
     examples: str
     identity: bool = False
-    fixed: bool = False
+    why_fixed: str = ""
+
+    @property
+    def fixed(self) -> bool:
+        """Whether it is nothing that anybody can change, such as an age."""
+        return bool(self.why_fixed)
+
+    @property
+    def label(self) -> str:
+        """What it is called where it is used: a date becomes the years or days since then."""
+        return f"{self.role.lower()} {self.name}" if self.role in DURATIONS else self.name
 
 
 def guess_columns(frame: pd.DataFrame) -> tuple[Column, ...]:
@@ -89,7 +113,7 @@ def _spared(columns: Iterator[Column]) -> Iterator[Column]:
         used += column.role is not Role.ASIDE
         if used > MOST_FEATURES and column.role is not Role.ASIDE:
             reason = f"beyond the first {MOST_FEATURES} columns; take it in if it matters"
-            column = Column(column.name, Role.ASIDE, reason, column.missing, column.examples)
+            column = replace(column, role=Role.ASIDE, reason=reason)
         yield column
 
 
@@ -97,7 +121,21 @@ def _guess(name: str, values: pd.Series) -> Column:
     present = _present(values)
     missing = len(values) - len(present)
     role, reason, identity = _role(name, present)
-    return Column(name, role, reason, missing, _examples(present), identity)
+    why = _why_fixed(name, present)
+    return Column(name, role, reason, missing, _examples(present), identity, why)
+
+
+def _why_fixed(name: str, present: pd.Series) -> str:
+    """Say why nobody can change a column; empty unless its name or its dates tell."""
+    words = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name)
+    if types.is_datetime64_any_dtype(present.dtype) or TENURE.search(words):
+        return "only time changes it"
+    if INBORN.search(words) or BIRTH.search(words):
+        return "nobody can change it"
+    if YEAR.search(words) and types.is_numeric_dtype(present.dtype) and len(present):
+        years = present.between(1900, 2100) & (present % 1 == 0)
+        return "a year, which stays what it is" if years.all() else ""
+    return ""
 
 
 def _present(values: pd.Series) -> pd.Series:
@@ -120,10 +158,16 @@ def _role(name: str, present: pd.Series) -> tuple[Role, str, bool]:
         return Role.ASIDE, "its name says that it is a label", False
     if types.is_bool_dtype(present.dtype):
         return Role.CATEGORY, "yes or no", False
+    if names_codes(name):
+        return Role.ASIDE, "a code, not a quantity", distinct == len(present)
     if types.is_numeric_dtype(present.dtype):
         return _number_role(name, present, distinct)
+    if types.is_datetime64_any_dtype(present.dtype):
+        if BIRTH.search(name):
+            return Role.YEARS, "a date of birth is an age", False
+        return Role.ASIDE, "dates; use them as days or years since then", False
     if not (types.is_string_dtype(present.dtype) or isinstance(present.dtype, pd.CategoricalDtype)):
-        return Role.ASIDE, "dates or times, which are not compared", False
+        return Role.ASIDE, "times, which are not compared", False
     return _text_role(name, present, distinct)
 
 
@@ -151,7 +195,7 @@ def _text_role(name: str, present: pd.Series, distinct: int) -> tuple[Role, str,
 def _examples(present: pd.Series) -> str:
     shown = []
     for value in present.head(50):
-        text = shortened(str(value), 24)
+        text = shortened(str(value).removesuffix(" 00:00:00"), 24)
         if text not in shown:
             shown.append(text)
     return ", ".join(shown[:3])
@@ -172,9 +216,7 @@ def with_roles(
         role = chosen.get(column.name, column.role)
         if role is not column.role:
             _check_role(column.name, _present(frame[column.name]), role)
-            column = Column(
-                column.name, role, "your choice", column.missing, column.examples, column.identity
-            )
+            column = replace(column, role=role, reason="your choice")
         made.append(column)
     return tuple(made)
 
@@ -191,6 +233,16 @@ def _check_role(name: str, present: pd.Series, role: Role) -> None:
                 f"Column {shown} has {levels:,} different values, too many for a category."
             )
         return
+    dates = types.is_datetime64_any_dtype(present.dtype)
+    if role in DURATIONS and not dates:
+        raise RoleError(f"Column {shown} holds no dates. Read it as dates first, if it does.")
+    if role in DURATIONS:
+        return
+    if dates:
+        raise RoleError(
+            f"Column {shown} holds dates, so it cannot be a number. Use it as days or years since "
+            "then, as a category, or set it aside."
+        )
     if not types.is_numeric_dtype(present.dtype):
         raise RoleError(
             f"Column {shown} holds text such as “{shortened(str(present.iloc[0]), 24)}”, so it "

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from datetime import date
+from typing import Any
+
 import pandas as pd
 import streamlit as st
 
 from voicecf.app import blocks, session
-from voicecf.app.data import begin
-from voicecf.app.data.columns import Column, Role, RoleError
+from voicecf.app.data import begin, understanding
+from voicecf.app.data.columns import DURATIONS, Column, Role
 from voicecf.app.data.preparing import Missing, rows_with_gaps, usual_missing
 from voicecf.app.project import Project
-from voicecf.output.wording import counted
+from voicecf.app.words import literal
+from voicecf.output.wording import counted, shortened
 
 
 def show(now: Project | None) -> None:
@@ -39,53 +43,50 @@ def _table(now: Project) -> None:
     if go.button("Find segments", type="primary", width="stretch"):
         session.go("segments")
     _gaps(now, frame, found)
-    columns, rows = st.tabs(["Columns", "First rows"])
+    _taken(now, found)
+    columns, rows = st.tabs(["What was understood", "First rows"])
     with columns:
+        understanding.show(now)
         st.html(
             blocks.paragraph(
-                "What each column is used as was guessed; change it where the guess is wrong. "
-                "Columns set aside do not decide on segments."
+                "What each column is read and used as was guessed; change it where the guess is "
+                "wrong. Columns set aside do not decide on segments. Locked ones keep their value "
+                "in answers."
             )
         )
-        _roles(now, found)
     with rows:
-        st.dataframe(_readable(frame.head(100)), hide_index=True, height=420)
+        shown = _readable(frame.head(100))
+        st.dataframe(shown, hide_index=True, height=420, column_config=_formats(shown))
 
 
-def _roles(now: Project, found: tuple[Column, ...]) -> None:
-    table = pd.DataFrame({
-        "Column": [c.name for c in found],
-        "Use as": [str(c.role) for c in found],
-        "Why": [c.reason for c in found],
-        "Missing": [c.missing for c in found],
-        "Values": [c.examples for c in found],
-    })  # fmt: skip
-    edits = st.session_state.setdefault("edits", 0)
-    key = f"roles {now.id} {edits}"
+def _taken(now: Project, found: tuple[Column, ...]) -> None:
+    """Ask up to which day years and days are counted, if any are."""
+    if not any(column.role in DURATIONS for column in found):
+        return
 
-    def changed() -> None:
-        edits = st.session_state[key]["edited_rows"].items()
-        chosen = {found[int(at)].name: Role(e["Use as"]) for at, e in edits if e.get("Use as")}
-        st.session_state["edits"] = edits + 1
-        try:
-            now.choose_roles(chosen)
-        except RoleError as error:
-            st.session_state[begin.PROBLEM] = str(error)
+    def choose(day: date) -> None:
+        now.change(taken=day)
 
-    st.data_editor(
-        table,
-        key=key,
-        on_change=changed,
-        hide_index=True,
-        disabled=["Column", "Why", "Missing", "Values"],
-        height=min(38 + 35 * len(found), 560),
-        column_config={
-            "Use as": st.column_config.SelectboxColumn(
-                options=[str(role) for role in Role], required=True, width="small"
-            ),
-            "Missing": st.column_config.NumberColumn(width="small", format="localized"),
-        },
+    st.date_input(
+        "Years and days since a date are counted up to",
+        width=320,
+        min_value=date(1900, 1, 1),
+        max_value=date(2100, 12, 31),
+        **session.tied("taken", now.choices.taken, choose),
     )
+
+
+def _formats(frame: pd.DataFrame) -> dict[str, Any]:
+    """Show whole numbers without commas, since they may be years, and days without a time."""
+    made: dict[str, Any] = {}
+    for name in frame:
+        values = frame[name].dropna()
+        dates = pd.api.types.is_datetime64_any_dtype(values.dtype)
+        if pd.api.types.is_integer_dtype(values.dtype):
+            made[str(name)] = st.column_config.NumberColumn(format="plain")
+        elif dates and (values == values.dt.normalize()).all():
+            made[str(name)] = st.column_config.DateColumn(format="YYYY-MM-DD")
+    return made
 
 
 def _gaps(now: Project, frame: pd.DataFrame, found: tuple[Column, ...]) -> None:
@@ -101,12 +102,20 @@ def _gaps(now: Project, frame: pd.DataFrame, found: tuple[Column, ...]) -> None:
     def choose(choice: Missing) -> None:
         now.change(missing=choice)
 
+    lacking = [f"{shortened(c.name, 30)} {c.missing:,}" for c in _lacking(found)]
     st.radio(
-        f"Missing values: {gaps:,} of {counted(len(frame), 'row')} miss a value",
+        f"Missing values: {gaps:,} of {counted(len(frame), 'row')} miss a value "
+        f"({literal(', '.join(lacking))})",
         list(texts),
         format_func=lambda choice: texts[choice],
         **session.tied("missing", chosen, choose),
     )
+
+
+def _lacking(found: tuple[Column, ...]) -> list[Column]:
+    """Return the columns in use that miss most values."""
+    some = [column for column in found if column.missing and column.role is not Role.ASIDE]
+    return sorted(some, key=lambda column: -column.missing)[:5]
 
 
 def _readable(frame: pd.DataFrame) -> pd.DataFrame:

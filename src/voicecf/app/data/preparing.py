@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import date
 from enum import StrEnum
 from typing import Any
 
@@ -16,7 +17,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from voicecf import SHARK
-from voicecf.app.data.columns import Column, Role
+from voicecf.app.data.columns import DURATIONS, Column, Role
 from voicecf.errors import VoiceError
 
 # Share of the rows that may be left out without being asked.
@@ -24,6 +25,10 @@ BEARABLE = 0.2
 # One-hot columns and numbers together that answers still come at once for.
 MOST_COORDINATES = 600
 SEED = 0
+# Days of a year.
+YEAR = 365.25
+# What durations are, once they are counted.
+AS_NUMBERS = {Role.YEARS: Role.NUMBER, Role.DAYS: Role.WHOLE}
 
 
 # Rows from which on a clustering is begun anew less often.
@@ -68,6 +73,10 @@ class Prepared:
         Whether missing values are filled in by the pipeline.
     left_out : int
         Rows that were left out.
+    durations : dict of str to (str, Role)
+        Columns that count the years or days since dates, with those of the dates.
+    taken : date or None
+        The day up to which they are counted.
     """
 
     frame: pd.DataFrame = field(repr=False)
@@ -79,6 +88,8 @@ class Prepared:
     identity: str | None
     filled: bool
     left_out: int
+    durations: dict[str, tuple[str, Role]] = field(default_factory=dict)
+    taken: date | None = None
 
     @property
     def names(self) -> list[str]:
@@ -107,9 +118,20 @@ def rows_with_gaps(frame: pd.DataFrame, columns: tuple[Column, ...]) -> int:
 
 
 def prepare(
-    frame: pd.DataFrame, columns: tuple[Column, ...], missing: Missing = Missing.LEAVE_OUT
+    frame: pd.DataFrame,
+    columns: tuple[Column, ...],
+    missing: Missing = Missing.LEAVE_OUT,
+    taken: date | None = None,
 ) -> Prepared:
     """Bring a table into the form that is clustered.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+    columns : tuple of Column
+    missing : Missing
+    taken : date, optional
+        The day up to which years and days since a date are counted; today if left out.
 
     Examples
     --------
@@ -121,7 +143,9 @@ def prepare(
     >>> len(prepared.frame), prepared.left_out, prepared.whole
     (2, 1, ('age',))
     """
-    used = {column.name: column.role for column in columns if column.role is not Role.ASIDE}
+    durations = {c.label: (c.name, c.role) for c in columns if c.role in DURATIONS}
+    frame = with_durations(frame, durations, taken or date.today())
+    used = {c.label: AS_NUMBERS.get(c.role, c.role) for c in columns if c.role is not Role.ASIDE}
     if len(frame) < 2:
         raise PreparingError(
             "This table has one row. Segments need several: two at the very least."
@@ -145,8 +169,28 @@ def prepare(
     return Prepared(
         made, numbers, names[Role.WHOLE], names[Role.CATEGORY], np.flatnonzero(kept),
         frame[[n for n in frame if n not in used]][kept].reset_index(drop=True),
-        _identity(columns), filled, int((~kept).sum()),
+        _identity(columns), filled, int((~kept).sum()), durations, taken,
     )  # fmt: skip
+
+
+def with_durations(
+    frame: pd.DataFrame, durations: Mapping[str, tuple[str, Role]], taken: date
+) -> pd.DataFrame:
+    """Add columns of the time since dates.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+    durations : dict of str to (str, Role)
+        For each column to be added, that with the dates, and whether years or days are counted.
+    taken : date
+        The day up to which time is counted.
+    """
+    made = {}
+    for label, (name, role) in durations.items():
+        days = (pd.Timestamp(taken) - frame[name].dt.normalize()).dt.days
+        made[label] = days if role is Role.DAYS else (days / YEAR).round(2)
+    return frame.assign(**made)
 
 
 def _identity(columns: tuple[Column, ...]) -> str | None:

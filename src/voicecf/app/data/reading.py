@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -12,6 +12,8 @@ import pandas as pd
 
 from voicecf.errors import VoiceError
 from voicecf.files import open_source
+from voicecf.files.staging import Reading
+from voicecf.files.understood import Understood, understood
 from voicecf.output.wording import counted, opening
 
 # Bytes of an upload, and values in a table, that are still pleasant to work with.
@@ -20,11 +22,18 @@ MOST_VALUES = 20_000_000
 MOST_COLUMNS = 1_000
 # Rows that are looked at, at once, for values that are no numbers.
 AT_ONCE = 1 << 16
-PARQUET = b"PAR1"
+# How files begin, and the ends of their names, whatever they are called.
+KINDS = {b"PAR1": ".parquet", b"PK\x03\x04": ".xlsx", b"\xd0\xcf\x11\xe0": ".xls"}
+OPEN_DOCUMENT = b"application/vnd.oasis.opendocument.spreadsheet"
+ENDINGS = {
+    ".csv": (".csv", ".tsv", ".txt"),
+    ".parquet": (".parquet", ".pq"),
+    ".xlsx": (".xlsx", ".xlsm"),
+    ".xls": (".xls",),
+    ".ods": (".ods",),
+}
 # How files begin that people take for tables, and what to do with them instead.
 OTHER_KINDS = {
-    b"PK\x03\x04": "a zip archive or an Excel workbook. Save the sheet as CSV and upload that",
-    b"\xd0\xcf\x11\xe0": "an old Excel workbook. Save the sheet as CSV and upload that",
     b"\x1f\x8b": "compressed with gzip. Unpack it and upload the CSV inside",
     b"%PDF": "a PDF. Upload the table that it was made from, as CSV or Parquet",
     b"\x89PNG": "a picture, whatever its name says. Upload a CSV or Parquet file",
@@ -54,6 +63,8 @@ class Table:
         Tells tables apart, so that they need not be compared.
     source : str
         Python that reads the same table.
+    understood : tuple of Understood
+        What each column was read as, beside what stands in the file.
     """
 
     name: str
@@ -61,16 +72,19 @@ class Table:
     notes: tuple[str, ...]
     digest: str
     source: str = ""
+    understood: tuple[Understood, ...] = ()
 
 
-def read_table(content: bytes, name: str) -> Table:
-    r"""Read an uploaded file: CSV in most of its dialects, or Parquet. Nothing is ever unpickled.
+def read_table(content: bytes, name: str, reading: Reading | None = None) -> Table:
+    r"""Read an uploaded file: CSV in most of its dialects, Excel, or Parquet; never a pickle.
 
     Parameters
     ----------
     content : bytes
     name : str
         The file's name; what the file is, its content tells.
+    reading : Reading, optional
+        What the user says about it: kinds of columns, texts that stand for no value.
 
     Raises
     ------
@@ -90,30 +104,52 @@ def read_table(content: bytes, name: str) -> Table:
             "Take a sample of its rows, or use the library, which has no such limit."
         )
     if not content.strip():
-        raise ReadingError("This file is empty. Upload a CSV or Parquet file with a row or more.")
+        raise ReadingError(
+            "This file is empty. Upload a CSV, Excel or Parquet file with a row or more."
+        )
     for beginning, kind in OTHER_KINDS.items():
         if content.startswith(beginning):
             raise ReadingError(f"This file is {kind}.")
-    kind = ".parquet" if content.startswith(PARQUET) else ".csv"
+    reading = reading or Reading()
+    kind = _ending(content)
     with TemporaryDirectory() as folder:
         path = Path(folder) / f"file{kind}"
         path.write_bytes(content)
-        frame, notes = _read(path)
-    source = f"open_source({name!r}).table().to_pandas(blank=True)"
+        frame, notes, columns = _read(path, reading)
+    source = _source(name if name.lower().endswith(ENDINGS[kind]) else name + kind, reading)
     filled = [i for i in range(frame.shape[1]) if not _is_empty(frame, i)]
     if len(filled) < frame.shape[1]:
         source += f".iloc[:, {filled}]"
         notes.append(f"{counted(frame.shape[1] - len(filled), 'empty column')} left out.")
     frame = frame.iloc[:, filled]
     _check_size(frame)
-    digest = hashlib.sha256(content).hexdigest()
-    return Table(name, frame, tuple(notes), digest, source)
+    digest = hashlib.sha256(content + repr(reading).encode()).hexdigest()
+    return Table(name, frame, tuple(notes), digest, source, tuple(columns[i] for i in filled))
 
 
-def _read(path: Path) -> tuple[pd.DataFrame, list[str]]:
+def _ending(content: bytes) -> str:
+    """Return the kind of a file, as the end of a name."""
+    if OPEN_DOCUMENT in content[:200]:
+        return ".ods"
+    return next((end for start, end in KINDS.items() if content.startswith(start)), ".csv")
+
+
+def _source(name: str, reading: Reading) -> str:
+    """Return Python that reads the same table."""
+    said = [
+        f", {part.name}={value!r}"
+        for part in fields(reading)
+        if (value := getattr(reading, part.name)) != getattr(Reading(), part.name)
+    ]
+    return f"open_source({name!r}{''.join(said)}).table().to_pandas(blank=True)"
+
+
+def _read(path: Path, reading: Reading) -> tuple[pd.DataFrame, list[str], tuple[Understood, ...]]:
     """Read a file as the command does; what the command would refuse is refused here."""
     try:
-        table = open_source(path).table()
+        source = open_source(path, **{f.name: getattr(reading, f.name) for f in fields(reading)})
+        table = source.table()
+        columns = understood(source, table)
     except VoiceError as error:
         raise ReadingError(_sentence(str(error), path)) from None
     if table.rejected:
@@ -125,8 +161,9 @@ def _read(path: Path) -> tuple[pd.DataFrame, list[str]]:
     wrong = sum(len(chunk.wrong) for chunk in table.parts(AT_ONCE))
     notes = [f"{opening(note)}." for note in table.notes]
     if wrong:
-        notes.append(f"{counted(wrong, 'value')} in columns of numbers are none, and left blank.")
-    return table.to_pandas(blank=True), notes
+        rows = "1 row has a value" if wrong == 1 else f"{wrong:,} rows have values"
+        notes.append(f"{rows} of another kind than the column, left blank.")
+    return table.to_pandas(blank=True), notes, columns
 
 
 def _sentence(text: str, path: Path) -> str:

@@ -87,6 +87,7 @@ def _miss(found: Comparison, names: tuple[str, ...]) -> None:
     i = int(st.selectbox("Which", misses.tolist(), format_func=told))
     picture, pairwise = mapping.miss_map(found, i, names)
     drawn = pictures.segment_map(picture, [("pairwise", pairwise)], ink=session.ink())
+    st.html(pictures.legend(picture))
     st.altair_chart(drawn)
     st.html(
         blocks.paragraph(

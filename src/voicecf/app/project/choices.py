@@ -40,8 +40,9 @@ class Choices:
         Its rules are `rules`.
     rules : Allowed or None
         What may change; None for what is guessed from the columns.
-    axes : (str, str) or None
-        Columns that a map shows.
+    axes : tuple of str or None
+        Two columns that a map shows; none of them for the best view; None for what an answer
+        changes most.
     campaign : Campaign
         What is asked of many rows; its rules are `rules`.
     runs : tuple of Run
@@ -65,7 +66,7 @@ class Choices:
     names: dict[str, list[str]] = field(default_factory=dict)
     question: Question = field(default_factory=Question)
     rules: Allowed | None = None
-    axes: tuple[str, str] | None = None
+    axes: tuple[str, ...] | None = None
     campaign: Campaign = field(default_factory=Campaign)
     runs: tuple[Run, ...] = ()
 

@@ -15,13 +15,9 @@ from voicecf.app.data.preparing import Method, Prepared, prepare, usual_missing
 from voicecf.app.data.reading import Table, read_table
 from voicecf.app.project.choices import Choices
 from voicecf.app.row.question import Allowed, Question
-from voicecf.app.segments.segments import (
-    Segments,
-    Suggestion,
-    fit_segments,
-    given_names,
-    suggest_k,
-)
+from voicecf.app.segments.naming import check_name, given_names, tidy
+from voicecf.app.segments.segments import Segments, fit_segments
+from voicecf.app.segments.suggesting import Suggestion, suggest_k
 from voicecf.saving.whole import write_whole
 
 CHOICES, TABLE, RUNS = "choices.json", "table", "runs"
@@ -117,7 +113,7 @@ class Project:
             if example.name == self.choices.example:
                 return example.make()
         (file,) = self.folder.glob(f"{TABLE}.*")
-        return read_table(file.read_bytes(), self.choices.table)
+        return read_table(file.read_bytes(), self.choices.table, self.choices.reading)
 
     @property
     def guessed(self) -> tuple[Column, ...]:
@@ -151,14 +147,17 @@ class Project:
 
     def _prepare(self) -> Prepared:
         frame, columns = self.table.frame, self.columns
-        return prepare(frame, columns, self.choices.missing or usual_missing(frame, columns))
+        missing = self.choices.missing or usual_missing(frame, columns)
+        return prepare(frame, columns, missing, self.choices.taken)
 
     # Segments
 
     @property
     def suggestion(self) -> Suggestion:
         """How many segments to make."""
-        return self.once("suggestion", self.rows_key, lambda: suggest_k(self.prepared), FEW)
+        method = self.choices.method
+        key = f"{self.rows_key} {method}"
+        return self.once("suggestion", key, lambda: suggest_k(self.prepared, method), FEW)
 
     @property
     def k(self) -> int:
@@ -183,11 +182,24 @@ class Project:
     @property
     def names(self) -> tuple[str, ...]:
         """What the segments are called."""
-        return given_names(self.k, self.choices.names.get(self.segments_key, []))
+        return given_names(self.segments.suggested_names, self._given_names)
+
+    @property
+    def _given_names(self) -> list[str]:
+        """What the visitor calls the segments; empty where that was left to us."""
+        given = self.choices.names.get(self.segments_key, [])
+        return [*given, *[""] * self.k][: self.k]
 
     def rename(self, segment: int, name: str) -> None:
-        """Call a segment something else; an empty name is that which was suggested."""
-        given = [*self.names]
+        """Call a segment something else; an empty name is that which is suggested.
+
+        Raises
+        ------
+        NamingError
+            If another segment is called that.
+        """
+        given, name = self._given_names, tidy(name)
+        check_name(self.names, segment, name)
         given[segment] = name
         self.change(names={**self.choices.names, self.segments_key: given})
 
@@ -197,7 +209,7 @@ class Project:
     def usual_rules(self) -> Allowed:
         """What may change until the visitor says otherwise: not what people cannot change."""
         used = self.prepared.names
-        return Allowed(locked=tuple(c.name for c in self.columns if c.fixed and c.name in used))
+        return Allowed(locked=tuple(c.label for c in self.columns if c.fixed and c.label in used))
 
     @property
     def question(self) -> Question:

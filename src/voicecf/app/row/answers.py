@@ -7,53 +7,27 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from voicecf import Counterfactuals, Status
+from voicecf.app.row.changes import RARE, Change, changes_of, written
 from voicecf.app.row.question import ALTERNATIVES, LIMIT, Allowed, Objective, Question
-from voicecf.app.segments.segments import Segments, blocks_of
+from voicecf.app.segments.segments import Segments
 from voicecf.app.words import percent
 from voicecf.output.sentences import limit
-from voicecf.output.wording import counted, exact, figure, joined, opening, sentences
+from voicecf.output.wording import counted, figure, joined, opening, sentences
 from voicecf.reasons.conflict import nearer
 from voicecf.reasons.ranges import short_ranges
 from voicecf.reasons.reasons import Member, Reason, Relaxation
 
 # Changes that a sentence names before it counts the rest.
 NAMED = 5
-
-
-@dataclass(frozen=True)
-class Change:
-    """One column that an answer changes.
-
-    Attributes
-    ----------
-    column : str
-    before, after : str
-        In the user's units, for reading.
-    start, end : float
-        The same as places in the observed range of the column, 0 to 1; NaN for a category.
-    verb : str
-        "rises", "falls" or "changes".
-    delta : str
-        How much more or less; empty for a category.
-    """
-
-    column: str
-    before: str
-    after: str
-    start: float
-    end: float
-    verb: str
-    delta: str = ""
-
-    @property
-    def phrase(self) -> str:
-        """Say it."""
-        if self.before == "missing":
-            return f"{self.column}, which is missing, becomes {self.after}"
-        return f"{self.column} {self.verb} from {self.before} to {self.after}"
+# What efforts are measured in, for whoever asks.
+EFFORT = (
+    "How far the row has to move. A spread is how far values of a column typically lie from their "
+    "average (its standard deviation), so that columns can be compared. Changes of several columns "
+    "count as one way straight across, which is shorter than all of them one after the other; "
+    "another level of a category counts as 1.4."
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,11 +117,30 @@ class Answer:
         return sentences(parts)
 
     @property
+    def effort(self) -> float:
+        """How far the row has to move, in spreads: standard deviations of its columns.
+
+        The length of the way in scaled columns, in which those that count for more in the model
+        are longer. A change of one column alone is as long as it is in that column.
+        """
+        return float(np.sqrt(self.found.points.shape[1] * self.found.cost[0]))
+
+    @property
+    def rim(self) -> str:
+        """Says that an answer is at the rim of what was seen; empty if it is not."""
+        rare = [change.rare for change in self.changes if change.rare]
+        usual = float(self.found.usual[0])
+        if not rare and self.changes and usual < RARE:
+            few = f"only {percent(usual)} of rows combine" if usual else "no row combines"
+            rare = [f"in {self.target}, {few} values as unusual as these"]
+        return sentences(rare)
+
+    @property
     def _better(self) -> str:
         better = {
             Objective.COST: "smaller overall",
             Objective.FEWEST: "in fewer columns",
-            Objective.PREFIX: "in fewer of the most telling columns",
+            Objective.PREFIX: "in fewer of the columns that matter most",
         }
         return better[self.question.objective]
 
@@ -159,36 +152,39 @@ def answer(segments: Segments, question: Question, names: Sequence[str]) -> Answ
 
 
 def alternatives(first: Answer) -> list[Answer]:
-    """Find other ways into the same target, each leaving alone something that the others change."""
+    """Find other ways into the same target, in as few columns as possible.
+
+    Each leaves something alone that the first answer changes, and that every other way changes.
+    """
     if not first.possible or first.status is Status.ALREADY:
         return []
-    objective = first.question.objective
-    if objective is Objective.PREFIX:
-        objective = Objective.FEWEST
-    asked = replace(first.question, target=int(first.found.target[0]), objective=objective)
+    asked = replace(first.question, target=int(first.found.target[0]), objective=Objective.FEWEST)
     found = _explained(first.segments, asked, alternatives=ALTERNATIVES)
-    changes = changes_of(first.segments, found)
-    return [
-        replace(first, question=asked, found=found[i], changes=changes[i])
-        for i in range(1, len(found))
-    ]
+    made, known = [], [_columns(first.changes)]
+    for i, changes in enumerate(changes_of(first.segments, found)):
+        columns = _columns(changes)
+        if not any(earlier <= columns for earlier in known):
+            made.append(replace(first, question=asked, found=found[i], changes=changes))
+            known.append(columns)
+    return made[:ALTERNATIVES]
 
 
 def difference(first: Answer, other: Answer) -> str:
-    """Say in a line what another way is: all of it if it is short, else what it leaves alone."""
-    first_cost, cost = float(first.found.cost[0]), float(other.found.cost[0])
-    price = f" (cost {figure(cost)} instead of {figure(first_cost)})"
-    if len(other.changes) < NAMED:
-        return f"If {joined([change.phrase for change in other.changes])}{price}"
-    left = [change.column for change in first.changes if change.column not in _columns(other)]
-    new = [change.column for change in other.changes if change.column not in _columns(first)]
-    what = [f"leave {joined(left[:NAMED])} alone"] if left else []
-    what += [f"change {joined(new[:NAMED])}"] if new else []
-    return f"{opening(joined(what))}{price}"
+    """Say in a line what another way changes, and what it changes that instead of."""
+    efforts = [f"{figure(one.effort, 2)}" for one in (other, first)]
+    price = f"effort {' instead of '.join(dict.fromkeys(efforts))} spreads"
+    return f"{_levers(other)} instead of {_levers(first)} ({price})"
 
 
-def _columns(answer: Answer) -> set[str]:
-    return {change.column for change in answer.changes}
+def _levers(given: Answer) -> str:
+    """Say what an answer changes, or how many columns if these are many."""
+    if len(given.changes) > NAMED:
+        return f"a change of {counted(len(given.changes), 'column')}"
+    return joined([change.short for change in given.changes])
+
+
+def _columns(changes: Sequence[Change]) -> set[str]:
+    return {change.column for change in changes}
 
 
 def _explained(segments: Segments, question: Question, **more: Any) -> Counterfactuals:
@@ -197,53 +193,6 @@ def _explained(segments: Segments, question: Question, **more: Any) -> Counterfa
     row = prepared.frame.iloc[[question.row]]
     row.index = prepared.rows[[question.row]] + 1  # rows are called by their number in the file
     return voice.explain(row, **question.options(limit=LIMIT, **more))
-
-
-def changes_of(segments: Segments, found: Counterfactuals) -> list[tuple[Change, ...]]:
-    """Describe what each answer changes, the costliest first; nothing where there is none.
-
-    The same as `Counterfactuals.changes`, with words for reading, and quick for a row or two.
-    """
-    if not found.feasible.any():
-        return [()] * len(found)
-    found = found.rounded()
-    before, after = found.factual, found.to_frame()
-    order = np.argsort(-_prices(segments, found), axis=1, kind="stable")
-    names = segments.prepared.names
-    values = [(before[n].to_numpy()[found.row], after[n].to_numpy()) for n in names]
-    made = []
-    for i, ranked in enumerate(order.tolist() if len(found) else ()):
-        told = [_change(segments, names[c], *(some[i] for some in values[c])) for c in ranked]
-        kept = told if found.feasible[i] else []
-        made.append(tuple(change for change in kept if change is not None))
-    return made
-
-
-def _prices(segments: Segments, found: Counterfactuals) -> NDArray[np.float64]:
-    """Return what each answer's change of each column costs, shape (answers, columns)."""
-    moves = found.outcome.question.weights * found.outcome.moves**2
-    places = blocks_of(segments.prepared, segments.model)
-    return np.array([moves[:, places[name]].sum(axis=1) for name in segments.prepared.names]).T
-
-
-def _change(segments: Segments, name: str, before: Any, after: Any) -> Change | None:
-    """Describe a change; None if there is none to speak of."""
-    if name in segments.prepared.categories:
-        was, is_ = ("missing" if _gone(v) else str(v) for v in (before, after))
-        return None if was == is_ else Change(name, was, is_, np.nan, np.nan, "changes")
-    low, high = segments.spans[name]
-    start, end = float(before), float(after)
-    if _gone(end) or end == start:
-        return None
-    first, last = ((v - low) / ((high - low) or 1.0) for v in (start, end))
-    verb, sign = ("rises", "+") if end > start else ("falls", "\N{MINUS SIGN}")
-    amount = "" if _gone(start) else f"{sign}{figure(abs(end - start))}"
-    was, is_ = (exact(v, thousands=True) for v in (start, end))
-    return Change(name, was, is_, first, last, verb, amount)
-
-
-def _gone(value: Any) -> bool:
-    return value is None or value != value
 
 
 # How far it may go
@@ -276,7 +225,7 @@ def _reach(given: Answer, line: dict[str, Any]) -> Reach:
         return Reach(
             name, f"{line['to']}, {levels}" if levels else f"only {line['to']}", "", "", ""
         )
-    low, high = (exact(float(line[side]), thousands=True) for side in ("low", "high"))
+    low, high = (written(given.segments, name, float(line[side])) for side in ("low", "high"))
     below, above = (_in_the_way(str(line[side]), given) for side in ("binds_low", "binds_high"))
     return Reach(name, low, high, below, above)
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from voicecf.app.project import Project
-from voicecf.app.row import answers
+from voicecf.app.row import answers, whatif
 from voicecf.app.row.answers import Answer, Obstacle, Reach
+from voicecf.app.row.whatif import Lever
 
 
 def _key(project: Project, found: Answer) -> str:
@@ -38,3 +39,8 @@ def reaches(project: Project, found: Answer) -> list[Reach]:
 def obstacle(project: Project, found: Answer) -> Obstacle:
     """Return why there is no answer."""
     return project.once("obstacle", _key(project, found), lambda: answers.obstacle(found))
+
+
+def levers(project: Project, found: Answer) -> list[Lever]:
+    """Return the columns whose values can be tried out."""
+    return project.once("levers", _key(project, found), lambda: whatif.levers(found))

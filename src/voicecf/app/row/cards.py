@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from html import escape
-from math import isnan
 
 from voicecf.app import blocks
-from voicecf.app.row.answers import Answer, Change, Obstacle, Reach
+from voicecf.app.row.answers import Answer, Obstacle, Reach
+from voicecf.app.row.changes import Change
+from voicecf.app.row.tracks import track
+from voicecf.app.row.whatif import Place
 from voicecf.app.style import colour
-from voicecf.output.wording import shortened
+from voicecf.output.wording import figure, shortened
 
 
 def answer_card(answer: Answer) -> str:
@@ -20,6 +22,7 @@ def answer_card(answer: Answer) -> str:
         parts += ["<span>to</span>", blocks.chip(answer.target, target)]
     kind = "v-yes" if answer.possible else "v-no"
     remark = f'<p class="v-remark">{escape(answer.remark)}</p>' if answer.remark else ""
+    remark += f'<p class="v-rim">{escape(answer.rim)}</p>' if answer.rim else ""
     return (
         f'<div class="v-card {kind}" style="--c:{colour(target)}">'
         f'<div class="v-move">{"".join(parts)}</div>'
@@ -36,11 +39,9 @@ def change_card(answer: Answer) -> str:
     """Write what changes, a line a column: from, to, by how much, and where in the range."""
     if not answer.changes:
         return ""
-    heads = ("Column", "From and to", "Change", "Within what was seen")
-    head = "".join(
-        f'<div class="v-h{" v-wide" * (i > 1)}">{text}</div>' for i, text in enumerate(heads)
-    )
-    lines = "".join(_change_line(change) for change in answer.changes)
+    heads = {"Column": "", "From and to": "", "Change": " v-by", "Among all rows": " v-where"}
+    head = "".join(f'<div class="v-h{kind}">{text}</div>' for text, kind in heads.items())
+    lines = "".join(_change_line(answer, change) for change in answer.changes)
     target = colour(int(answer.found.target[0]))
     return f'<div class="v-changes" style="--c:{target}">{head}{lines}</div>'
 
@@ -55,24 +56,31 @@ def reach_table(reaches: Sequence[Reach]) -> str:
     return blocks.table(("Column", "From", "To"), rows)
 
 
-def _change_line(change: Change) -> str:
+def _change_line(answer: Answer, change: Change) -> str:
     name = escape(shortened(change.column, 60))
     before, after = escape(shortened(change.before, 40)), escape(shortened(change.after, 40))
     return (
         f'<div class="v-name">{name}</div>'
         f'<div class="v-num">{before} <span class="v-soft">to</span> <b>{after}</b></div>'
-        f'<div class="v-num v-wide">{escape(change.delta)}</div>'
-        f'<div class="v-wide">{_track(change)}</div>'
+        f'<div class="v-num v-by">{escape(change.delta)}</div>'
+        f'<div class="v-where">{track(answer.segments, change)}</div>'
     )
 
 
-def _track(change: Change) -> str:
-    """Draw where a number moves within its observed range."""
-    if isnan(change.start) or isnan(change.end):
-        return ""
-    start, end = (100 * min(max(place, 0.0), 1.0) for place in (change.start, change.end))
-    left, width = min(start, end), abs(end - start)
+def place_text(place: Place, names: Sequence[str]) -> str:
+    """Write which segment a row is in, how firmly, and which one is next."""
+    here, there = (blocks.chip(names[t], t) for t in (place.segment, place.beyond))
+    inside = f"{figure(place.inside, 2)} spreads inside"
     return (
-        f'<div class="v-track"><i></i><u style="left:{left:.1f}%;width:{width:.1f}%"></u>'
-        f'<s style="left:{start:.1f}%"></s><em style="left:{end:.1f}%"></em></div>'
+        f'<div class="v-place" role="status"><span>{inside}</span>{here}'
+        f"<span>next to</span>{there}</div>"
     )
+
+
+def legend(names: Sequence[str], note: str = "") -> str:
+    """Write which colour a segment has, by its number; lines wrap, however many there are."""
+    made = "".join(
+        f'<span><span class="v-dot" style="--c:{colour(t)}"></span>{escape(name)}</span>'
+        for t, name in enumerate(names)
+    )
+    return f'<div class="v-legend">{made}</div>{blocks.paragraph(note) if note else ""}'

@@ -4,25 +4,105 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from numpy.typing import NDArray
 
 from voicecf import Counterfactuals
+from voicecf.app.charts import FORMAT, UNGROUPED
 from voicecf.app.method.pairwise import Comparison
 from voicecf.app.row.answers import Answer
+from voicecf.app.row.changes import is_large
 from voicecf.app.segments.segments import Segments
+from voicecf.output.wording import counted, joined, legible
 from voicecf.plots import Plane, SegmentMap
 
-# Rows that a map shows.
-POINTS = 1_500
+# Rows that a map shows; columns that a note or a tip names besides the axes.
+POINTS, NAMED = 1_500, 3
+# What a page calls the plane that holds a row and its answer.
+BEST = "Best view"
 
 
-def answer_map(answer: Answer, axes: tuple[str, str] | None = None) -> SegmentMap:
-    """Return the map of an answer: in two columns of the user's choice, or in the best view."""
+class Tip(NamedTuple):
+    """A line of what is told about a row: its title, the values of all rows, and their format."""
+
+    title: str
+    values: Sequence[Any]
+    format: str = ""
+
+
+def answer_map(answer: Answer, axes: tuple[str, ...] | None = None) -> SegmentMap:
+    """Return the map of an answer.
+
+    Parameters
+    ----------
+    answer : Answer
+    axes : tuple of str or None
+        Two columns; none of them for the best view; None for what the answer changes most.
+    """
     found = _named(answer.found, answer.names)
-    plane = Plane.most_telling(found) if axes is None else Plane.through(found, 0, *axes)
-    return _cut(found, 0, plane, answer.segments.prepared.frame)
+    pair = usual_axes(answer) if axes is None else axes
+    if len(pair) != 2:
+        return _cut(found, 0, Plane.most_telling(found), answer.segments.prepared.frame)
+    plane = Plane.through(found, 0, *pair)
+    drawn = _cut(found, 0, plane, answer.segments.prepared.frame)
+    return replace(drawn, note=_note(answer, pair))
+
+
+def usual_axes(answer: Answer) -> tuple[str, ...]:
+    """Return two columns of numbers that change, or else matter, most; nothing without two."""
+    columns = drawable(answer.segments)
+    changed = [change.column for change in answer.changes if change.column in columns]
+    pair = tuple(dict.fromkeys([*changed, *columns]))[:2]
+    return pair if len(pair) == 2 else ()
+
+
+def _note(answer: Answer, pair: tuple[str, ...]) -> str:
+    """Say what an area of the map is, and what it leaves out."""
+    called = answer.called
+    if len(answer.segments.prepared.names) == 2:
+        return f"Areas: the segment that {called} would be in with other values."
+    area = f"Areas: the segment that {called} would be in with these two values, all else as it is."
+    hidden = [change.column for change in answer.changes if change.column not in pair]
+    if not hidden:
+        return area
+    shown = joined(hidden if len(hidden) <= NAMED else [counted(len(hidden), "other column")])
+    if len(hidden) == len(answer.changes):
+        return f"{area} The answer only changes {shown}, as “{BEST}” shows."
+    return f"{area} The answer also changes {shown}, so it may be drawn in another area."
+
+
+def tips(answer: Answer, drawn: SegmentMap) -> list[Tip]:
+    """Return what is told about the rows of a map: name, segment, axes, what the answer changes."""
+    prepared, rows = answer.segments.prepared, drawn.rows
+    changed = [change.column for change in answer.changes][:NAMED]
+    made = [
+        Tip("Row", [prepared.called(row) for row in rows.tolist()]),
+        Tip("Segment", [answer.names[t] for t in drawn.labels.tolist()]),
+    ]
+    for name in dict.fromkeys([*_columns(answer, drawn), *changed]):
+        values = prepared.frame[name].to_numpy()[rows].tolist()
+        made.append(Tip(name, values, number_format(answer.segments, name)))
+    return made
+
+
+def formats(answer: Answer, drawn: SegmentMap) -> list[str]:
+    """Return how numbers at the axes of a map are written."""
+    columns = _columns(answer, drawn)
+    return [number_format(answer.segments, name) for name in columns] or [FORMAT, FORMAT]
+
+
+def _columns(answer: Answer, drawn: SegmentMap) -> list[str]:
+    """Return the columns that the axes of a map are, if they are."""
+    called = {legible(name): name for name in answer.segments.prepared.names}
+    return [called[label] for label in drawn.axis_labels] if drawn.of_columns else []
+
+
+def number_format(segments: Segments, column: str) -> str:
+    """Return how a picture writes the numbers of a column; nothing for a category."""
+    if column not in segments.prepared.numbers:
+        return ""
+    return FORMAT if is_large(segments, column) else UNGROUPED
 
 
 def miss_map(compared: Comparison, i: int, names: Sequence[str]) -> tuple[SegmentMap, NDArray[Any]]:
@@ -38,7 +118,7 @@ def miss_map(compared: Comparison, i: int, names: Sequence[str]) -> tuple[Segmen
 
 
 def drawable(segments: Segments) -> list[str]:
-    """Return the columns that an axis can show, the most telling first."""
+    """Return the columns that an axis can show, what matters most first."""
     ranked = segments.voice.learned_.ranking
     names = [segments.prepared.names[i] for i in ranked]
     return [name for name in names if name in segments.prepared.numbers]

@@ -12,17 +12,28 @@ from numpy.typing import NDArray
 
 from voicecf.app import charts
 from voicecf.app.charts import INHERITED, LIGHT, Ink
+from voicecf.app.row import cards
+from voicecf.app.row.mapping import Tip
 from voicecf.app.style import colour
+from voicecf.app.words import percent
+from voicecf.output.wording import shortened
 from voicecf.plots import SegmentMap
 
 # The selection by which a row is picked.
 PICK = "pick"
 # Pixels: the height of a map; a map in a report.
 MAP, REPORT = 430, (640, 380)
+# How strongly a row is drawn: in the area of its own segment, in that of another.
+SEEN, FAINT = 0.8, 0.22
 
 
 def segment_map(
-    found: SegmentMap, marks: Sequence[tuple[str, NDArray[Any]]] = (), *, ink: Ink = LIGHT
+    found: SegmentMap,
+    marks: Sequence[tuple[str, NDArray[Any]]] = (),
+    *,
+    tips: Sequence[Tip] = (),
+    formats: Sequence[str] = (charts.FORMAT, charts.FORMAT),
+    ink: Ink = LIGHT,
 ) -> alt.LayerChart:
     """Draw the cells where a plane cuts them, rows that can be clicked, and an answer.
 
@@ -31,6 +42,10 @@ def segment_map(
     found : SegmentMap
     marks : sequence of (str, array of shape (2,))
         Further points, with what to call them.
+    tips : sequence of Tip
+        What is told about the rows; their segments if there is none.
+    formats : pair of str
+        How numbers at the axes are written.
     ink : Ink
     """
     cells = [
@@ -42,27 +57,59 @@ def segment_map(
     ]  # fmt: skip
     # Clicks on dots alone: cells and ends have no row.
     pick = alt.selection_point(name=PICK, fields=["row"], on="@rows_marks:click", clear=False)
-    rows = charts.dots(
-        found.points, found.labels, found.names, found.axis_labels * found.of_columns
-    )
-    rows.data["row"], rows.name = found.rows, "rows"
-    layers = [*cells, *_region(found), rows.add_params(pick), *_move(found, marks, ink)]
+    rows = _rows(found, tips).add_params(pick)
+    layers = [*cells, *_region(found), rows, *_move(found, marks, ink)]
     scales = [alt.Scale(domain=ends, nice=False) for ends in np.transpose(found.viewport).tolist()]
-    return charts.plain(alt.layer(*layers).encode(*charts.sides(found.axis_labels, scales)), MAP)
+    sides = charts.sides(found.axis_labels, scales, formats)
+    return charts.plain(alt.layer(*layers).encode(*sides), MAP)
 
 
-def map_svg(found: SegmentMap) -> str:
-    """Draw the map as SVG in the colours of the text around it: it loads and runs nothing."""
+def _rows(found: SegmentMap, tips: Sequence[Tip]) -> alt.Chart:
+    """Draw rows in the colours of their segments, faintly in the areas of others."""
+    off = found.drawn_in != found.labels
+    tips = tips or [Tip("Segment", [found.names[t] for t in found.labels.tolist()])]
+    told = {f"t{i}": tip.values for i, tip in enumerate(tips)}
+    data = charts.placed(found.points, segment=found.labels, off=off, row=found.rows, **told)
+    lines = [
+        alt.Tooltip(f"t{i}:Q", title=shortened(tip.title, charts.TITLE), format=tip.format)
+        if tip.format
+        else alt.Tooltip(f"t{i}:N", title=shortened(tip.title, charts.TITLE))
+        for i, tip in enumerate(tips)
+    ]
+    # By number, so that segments differ whatever they are called.
+    numbers = list(range(found.n_clusters))
+    colours = alt.Scale(domain=numbers, range=[colour(t) for t in numbers])
+    seen = alt.Scale(domain=[False, True], range=[SEEN, FAINT])
+    drawn: alt.Chart = alt.Chart(data, name="rows").mark_circle(size=34)
+    return drawn.encode(
+        color=alt.Color("segment:N", scale=colours, legend=None),
+        opacity=alt.Opacity("off:N", scale=seen, legend=None),
+        tooltip=lines,
+    )  # fmt: skip
+
+
+def legend(found: SegmentMap) -> str:
+    """Write which colour a segment has, and what faint dots are if there are any."""
+    off = float((found.drawn_in != found.labels).mean()) if len(found.labels) else 0.0
+    faint = (
+        f"Faint dots ({percent(off)}): rows of another segment than the area they are drawn in; "
+        "they differ in what is not shown."
+    )
+    return cards.legend(found.names, faint if off else "")
+
+
+def map_html(found: SegmentMap, formats: Sequence[str]) -> str:
+    """Draw the map and its legend in the colours of the text around: nothing is loaded or run."""
     width, height = REPORT
-    drawn = segment_map(found, ink=INHERITED).properties(width=width, height=height)
+    drawn = segment_map(found, formats=formats, ink=INHERITED)
     labels = {"labelColor": INHERITED.text, "labelFontSize": 12}
     titles = {"titleColor": INHERITED.text, "titleFontSize": 13, "titleFontWeight": 500}
     file = StringIO()
-    drawn.configure(
+    drawn.properties(width=width, height=height).configure(
         background="transparent", aria=False, view={"stroke": None}, legend=labels,
         axis={"grid": False, **labels, **titles},
     ).save(file, format="svg")  # fmt: skip
-    return file.getvalue()
+    return legend(found) + file.getvalue()
 
 
 def _region(found: SegmentMap) -> list[alt.Chart]:
@@ -91,14 +138,11 @@ def _move(
         way = np.array([found.start, place])
         layers.append(charts.line(way, color=ink.miss, strokeDash=[6, 4]))
         ends.append((name, place, "cross", ink.miss))
-    low, high = found.viewport
-    for name, place, shape, fill in ends:
+    lowest = int(np.argmin([place[1] for _, place, _, _ in ends]))
+    for i, (name, place, shape, fill) in enumerate(ends):
         dot = alt.Chart(charts.placed(place[None]))
-        # Text to the left of a point that is near the right end, where there is no room.
-        side = -1 if (place - low)[0] > 0.85 * (high - low)[0] else 1
         text = dot.encode(text=alt.value(name))
-        how: dict[str, Any] = {"dx": 11 * side, "dy": -11, "fontSize": 13, "fontWeight": 600}
-        how["align"] = "left" if side > 0 else "right"
+        how = _beside(found, place, below=i == lowest and len(ends) > 1)
         layers += [
             dot.mark_point(size=190, filled=True, shape=shape, fill=fill, stroke=ink.text,
                            strokeWidth=2, opacity=1, clip=True, tooltip=name),
@@ -106,3 +150,16 @@ def _move(
             text.mark_text(color=ink.text, **how),
         ]  # fmt: skip
     return layers
+
+
+def _beside(found: SegmentMap, place: NDArray[Any], below: bool) -> dict[str, Any]:
+    """Return where to write beside a point, inside the picture: below the lowest, above others.
+
+    So what is written at two points is never in the same place, however near they are.
+    """
+    low, high = found.viewport
+    right = (place - low)[0] < 0.75 * (high - low)[0]
+    return {
+        "dx": 11 if right else -11, "dy": 12 if below else -12, "baseline": "middle",
+        "align": "left" if right else "right", "fontSize": 13, "fontWeight": 600,
+    }  # fmt: skip

@@ -13,6 +13,9 @@ LIMIT = 2_000
 # Further answers that are shown.
 ALTERNATIVES = 3
 
+# Share of a segment's rows whose values an answer stays within, if values are to go together.
+TOGETHER = 0.95
+
 Side = float | None
 
 
@@ -28,19 +31,31 @@ class Objective(StrEnum):
 GOALS = {
     Objective.COST: "Least change overall",
     Objective.FEWEST: "Fewest columns",
-    Objective.PREFIX: "Most telling columns first",
+    Objective.PREFIX: "Columns that matter most",
 }
 NEAREST = "Nearest other segment"
 
 
 @dataclass(frozen=True)
 class Range:
-    """How far a column may go: at least, at most, in multiples of; None where nothing is said."""
+    """How far a column may go; None where nothing is said.
+
+    Attributes
+    ----------
+    column : str
+    low, high : float or None
+        At least, at most.
+    step : float or None
+        New values are multiples of it.
+    least : float or None
+        The column changes by this much or more, or not at all.
+    """
 
     column: str
     low: Side = None
     high: Side = None
     step: float | None = None
+    least: float | None = None
 
 
 @dataclass(frozen=True)
@@ -56,6 +71,8 @@ class Allowed:
         Categories, and the levels that each may change to.
     most : int or None
         Most columns that may change.
+    together : bool
+        Whether an answer's values have to go together as those of the segment's rows do.
 
     Examples
     --------
@@ -73,6 +90,7 @@ class Allowed:
     ranges: tuple[Range, ...] = ()
     levels: tuple[tuple[str, tuple[str, ...]], ...] = ()
     most: int | None = None
+    together: bool = False
 
     def words(self) -> dict[str, Any]:
         """Return the rules as `VoICE.explain` takes them; what is not said is left out."""
@@ -84,20 +102,22 @@ class Allowed:
             "bounds": {r.column: (_open(r.low), _open(r.high)) for r in bounded},
             "steps": {r.column: r.step for r in self.ranges if r.step is not None},
             "levels": {name: list(levels) for name, levels in self.levels},
+            "least": {r.column: r.least for r in self.ranges if r.least is not None},
             "max_changes": self.most,
+            "plausible": TOGETHER if self.together else None,
         }
         return {word: value for word, value in said.items() if value not in ([], {}, None)}
 
     @classmethod
     def from_words(cls, words: Mapping[str, Any]) -> Allowed:
         """Read rules, such as a relaxation proposes them."""
-        bounds, steps = words.get("bounds", {}), words.get("steps", {})
+        bounds, steps, least = (words.get(word, {}) for word in ("bounds", "steps", "least"))
         ranges = []
-        for name in dict.fromkeys([*bounds, *steps]):
+        for name in dict.fromkeys([*bounds, *steps, *least]):
             low, high = (_said(side) for side in bounds.get(name, (..., ...)))
-            step = steps.get(name)
-            if low is not None or high is not None or isinstance(step, (int, float)):
-                ranges.append(Range(name, low, high, _number(step)))
+            said = Range(name, low, high, _number(steps.get(name)), _number(least.get(name)))
+            if said != Range(name):
+                ranges.append(said)
         return cls(
             tuple(words.get("immutable", ())),
             tuple(words.get("increase_only", ())),
@@ -105,6 +125,7 @@ class Allowed:
             tuple(ranges),
             tuple((name, tuple(levels)) for name, levels in words.get("levels", {}).items()),
             words.get("max_changes"),
+            words.get("plausible") is not None,
         )
 
     def within(self, names: list[str]) -> Allowed:
@@ -122,7 +143,7 @@ class Allowed:
     def count(self) -> int:
         """How many things are said."""
         parts = (self.locked, self.rising, self.falling, self.ranges, self.levels)
-        return sum(map(len, parts)) + (self.most is not None)
+        return sum(map(len, parts)) + (self.most is not None) + self.together
 
 
 def _open(side: Side) -> float | EllipsisType:

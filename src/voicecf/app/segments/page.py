@@ -8,45 +8,61 @@ from voicecf.app import blocks, session
 from voicecf.app.data.preparing import Method
 from voicecf.app.project import Project
 from voicecf.app.segments import cards, pictures
-from voicecf.app.segments.segments import (
-    FEWEST,
-    MOST,
-    Segments,
-    blocks_of,
-    profile_table,
-    usual_names,
-)
-from voicecf.app.words import percent
+from voicecf.app.segments.aside import crossable, crossed
+from voicecf.app.segments.naming import LONGEST, NamingError
+from voicecf.app.segments.profiles import profile_table
+from voicecf.app.segments.segments import Segments, blocks_of
+from voicecf.app.segments.suggesting import FEWEST, MOST, Suggestion
+from voicecf.app.words import percent, things
 
 ABOUT = {
     Method.KMEANS: "k-means: all columns count the same",
     Method.SHARK: "SHARK: columns that hold segments together count for more",
 }
-ACROSS = 3
+SCORE = {
+    Method.KMEANS: "How far apart segments are, by their number: 0 is overlapping, 1 is clear of "
+    "each other. Click a number to choose it.",
+    Method.SHARK: "How far apart SHARK's segments are in the columns that it goes by, by their "
+    "number: 0 is overlapping, 1 is clear of each other. Click a number to choose it.",
+}
+# Where it is kept that a name was refused: which segment, and why.
+REFUSED = "refused name"
 
 
 def show(now: Project) -> None:
     """Draw the page."""
+    with st.spinner("Looking for segments ..."):
+        suggested, found, names = now.suggestion, now.segments, now.names
+    st.html(blocks.lead(in_short(found, names, things(now.choices.table))))
     if st.button("Ask about a row", type="primary"):
         session.go("row")
     choices, help_ = st.columns([1, 1], gap="large")
-    suggested = now.suggestion
     with choices:
-        _choices(now, suggested.k)
-    found = now.segments
-    names = now.names
+        _choices(now, suggested)
     with help_:
-        st.html(blocks.paragraph(suggested.reason))
-        if suggested.scores:
-            st.altair_chart(pictures.scores(suggested.scores, found.k))
+        _scores(now, suggested)
     for text in found.warnings:
         st.html(blocks.notice(text))
-    st.subheader("What is typical")
+    st.subheader("What sets each segment apart")
     _cards(now, found, names)
-    _details(found, names)
+    st.html(cards.overview(found.contrast, names, found.written))
+    _details(now, found, names)
 
 
-def _choices(now: Project, suggested: int) -> None:
+def in_short(found: Segments, names: tuple[str, ...], rows: str) -> str:
+    """Say in a sentence what there is: rows, segments, the largest and the smallest."""
+    shares = found.contrast.shares
+    most, least = int(shares.argmax()), int(shares.argmin())
+    left = found.prepared.left_out
+    missed = "1 misses a value and is" if left == 1 else f"{left:,} miss a value and are"
+    return (
+        f"{len(found.labels):,} {rows} in {found.k} segments; the largest, “{names[most]}”, has "
+        f"{percent(shares[most])} of them, the smallest, “{names[least]}”, "
+        f"{percent(shares[least])}.{f' {missed} left out.' if left else ''}"
+    )
+
+
+def _choices(now: Project, suggested: Suggestion) -> None:
     def count(k: int) -> None:
         now.change(k=int(k))
 
@@ -55,47 +71,111 @@ def _choices(now: Project, suggested: int) -> None:
 
     most = min(MOST, max(FEWEST, len(now.prepared.frame)))
     st.slider(
-        "Number of segments", FEWEST, max(most, FEWEST + 1),
-        **session.tied("k", now.choices.k or suggested, count),
-    )  # fmt: skip
+        "Number of segments", FEWEST, max(most, FEWEST + 1), **session.tied("k", now.k, count)
+    )
+    st.html(blocks.paragraph(suggested.reason))
     st.radio(
         "How they are found", list(Method), format_func=lambda choice: ABOUT[choice],
         **session.tied("method", now.choices.method, method),
     )  # fmt: skip
 
 
+def _scores(now: Project, suggested: Suggestion) -> None:
+    if not suggested.scores:
+        return
+    method = now.choices.method
+    # A chart for each number: a click on the same bar counts again.
+    key = f"scores {method} {now.k}"
+
+    def choose() -> None:
+        if picked := st.session_state[key].selection.get(pictures.CHOOSE):
+            now.change(k=int(picked[0]["k"]))
+
+    drawn = pictures.scores(suggested.scores, now.k)
+    st.altair_chart(drawn, key=key, on_select=choose, selection_mode=pictures.CHOOSE)
+    st.html(blocks.paragraph(SCORE[method]))
+
+
 def _cards(now: Project, found: Segments, names: tuple[str, ...]) -> None:
-    for first in range(0, found.k, ACROSS):
-        for t, column in enumerate(st.columns(ACROSS), start=first):
+    full = cards.fullest(found.profiles)
+    st.html(cards.edges(found.k))
+    across = found.k if found.k <= 4 else 3 if found.k in (5, 6, 9) else 4
+    for first in range(0, found.k, across):
+        for t, column in enumerate(st.columns(across), start=first):
             if t < found.k:
-                with column, st.container(border=True):
+                with column, st.container(border=True, key=f"segment-{t}"):
                     _name(now, t, names)
-                    st.html(cards.profile_card(found.profiles[t], t))
+                    st.html(cards.profile_card(found.profiles[t], t, full))
+    st.html(
+        blocks.paragraph(
+            "Bars show how far a segment's average is above (right) or below (left) that of all "
+            f"rows; half the width is {full:.1f} spreads. A spread is how far rows usually are "
+            "from the average (the standard deviation)."
+        )
+    )
 
 
 def _name(now: Project, t: int, names: tuple[str, ...]) -> None:
+    def rename(name: str) -> None:
+        try:
+            now.rename(t, name)
+        except NamingError as error:
+            st.session_state[REFUSED] = t, str(error)
+
     st.text_input(
-        f"Name of segment {t + 1}", max_chars=40, label_visibility="collapsed",
-        placeholder=usual_names(len(names))[t],
-        **session.tied(f"name {t}", names[t], lambda name: now.rename(t, name)),
+        f"Name of segment {t + 1}", max_chars=LONGEST, label_visibility="collapsed",
+        placeholder=now.segments.suggested_names[t],
+        **session.tied(f"name {t}", names[t], rename),
     )  # fmt: skip
+    refused, why = st.session_state.get(REFUSED, (None, ""))
+    if refused == t:
+        del st.session_state[REFUSED]
+        st.html(blocks.notice(why))
 
 
-def _details(found: Segments, names: tuple[str, ...]) -> None:
-    titles = ["All columns", "Rows"] + ["Weights"] * (found.method is Method.SHARK)
-    tabs = st.tabs(titles)
-    with tabs[0]:
-        st.dataframe(profile_table(found, names))
-    with tabs[1]:
+def _details(now: Project, found: Segments, names: tuple[str, ...]) -> None:
+    labels = now.once("crossable", now.rows_key, lambda: crossable(now.prepared, now.columns), 1)
+    shark = found.method is Method.SHARK
+    titles = ["All columns", "Rows by two columns"]
+    titles += ["What the columns set aside say"] * bool(labels) + ["Weights"] * shark
+    tabs = dict(zip(titles, st.tabs(titles), strict=True))
+    with tabs["All columns"]:
+        st.dataframe(profile_table(found.contrast, names, found.written))
+        st.html(blocks.paragraph("Averages; of categories, the most frequent level."))
+    with tabs["Rows by two columns"]:
         _rows(found, names)
-    if found.method is Method.SHARK:
-        with tabs[2]:
-            weights = found.model[-1].feature_weights_
-            items = [
-                (name, float(weights[places].sum()), percent(float(weights[places].sum())))
-                for name, places in blocks_of(found.prepared, found.model).items()
-            ]
-            st.html(blocks.bars(sorted(items, key=lambda item: -item[1])[:30]))
+    if labels:
+        with tabs["What the columns set aside say"]:
+            _aside(found, names, labels)
+    if shark:
+        with tabs["Weights"]:
+            _weights(found)
+
+
+def _aside(found: Segments, names: tuple[str, ...], labels: list[str]) -> None:
+    name = labels[0]
+    if len(labels) > 1:
+        name = st.selectbox("Column", labels, key="column set aside")
+    shown = crossed(found, name)
+    drawn = "".join(cards.by_segment(shown.contrast, i, names, shown.written) for i in shown.shown)
+    st.html(f'<div class="v-asides">{drawn}</div>')
+    left = len(shown.contrast.features) - len(shown.shown)
+    more = f" The {len(shown.shown)} values that differ most between segments." if left > 1 else ""
+    st.html(
+        blocks.paragraph(
+            "This column had no part in finding the segments. The line across the bars is all "
+            f"rows.{more}"
+        )
+    )
+
+
+def _weights(found: Segments) -> None:
+    weights = found.model[-1].feature_weights_
+    items = [
+        (name, float(weights[places].sum()), percent(float(weights[places].sum())))
+        for name, places in blocks_of(found.prepared, found.model).items()
+    ]
+    st.html(blocks.bars(sorted(items, key=lambda item: -item[1])[:30]))
 
 
 def _rows(found: Segments, names: tuple[str, ...]) -> None:

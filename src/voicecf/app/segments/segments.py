@@ -1,92 +1,28 @@
-"""Segments: how many, fitting, what is typical of each in the user's units, and their names."""
+"""Segments: fitting, and what is known of them."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
-from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics import silhouette_score
 from sklearn.pipeline import Pipeline
 
 from voicecf import VoICE
-from voicecf.app.data.preparing import SEED, Method, Prepared, PreparingError, pipeline
-from voicecf.app.words import percent
+from voicecf.app.data.preparing import Method, Prepared, PreparingError, pipeline
+from voicecf.app.segments.naming import suggested_names
+from voicecf.app.segments.profiles import Contrast, Profile, contrast, profiles
+from voicecf.app.words import number, percent
 from voicecf.diagnostics import WeightConcentration, weight_concentration
-from voicecf.output.wording import figure
 from voicecf.shark import WeightCollapseWarning
 
-# Segments that are looked at to suggest a number, and that can be asked for.
-FEWEST, SUGGESTED, MOST = 2, 8, 12
-# Rows that a suggestion is made from.
-SAMPLE = 1_000
-# How much further apart more segments have to be to be worth it.
-AS_GOOD = 0.005
 # Effective share of the columns below which weights are concentrated.
 CONCENTRATED = 0.35
-LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-
-
-@dataclass(frozen=True)
-class Suggestion:
-    """How many segments to make, and why.
-
-    Attributes
-    ----------
-    k : int
-    scores : dict of int to float
-        For each number of segments how well they are apart, -1 to 1 (silhouette).
-    reason : str
-    """
-
-    k: int
-    scores: dict[int, float]
-    reason: str
-
-
-def suggest_k(prepared: Prepared) -> Suggestion:
-    """Suggest a number of segments: the fewest that are as far apart as any, on a sample."""
-    X = _sample(pipeline(prepared, 2, Method.KMEANS)[:-1].fit_transform(prepared.frame))
-    distinct = len(np.unique(X, axis=0))
-    if distinct < FEWEST:
-        raise PreparingError(
-            "All rows are the same in the columns in use, so there are no segments. Use others."
-        )
-    scores = {}
-    for k in range(FEWEST, min(SUGGESTED, distinct - 1) + 1):
-        labels = KMeans(k, n_init=2, random_state=SEED).fit_predict(X)
-        scores[k] = float(silhouette_score(X, labels)) if len(set(labels)) > 1 else -1.0
-    if not scores:
-        return Suggestion(2, {}, "There are only two different rows, so two segments.")
-    best = min(k for k, score in scores.items() if score >= max(scores.values()) - AS_GOOD)
-    return Suggestion(best, scores, _why(best, scores))
-
-
-def _sample(X: Any) -> NDArray[np.float64]:
-    rng = np.random.default_rng(SEED)
-    chosen = rng.permutation(len(X))[:SAMPLE]
-    return np.asarray(X[np.sort(chosen)], dtype=np.float64)
-
-
-def _why(best: int, scores: dict[int, float]) -> str:
-    least, most = min(scores), max(scores)
-    score = scores[best]
-    how = (
-        "clearly apart" if score > 0.5 else "fairly well apart" if score > 0.25 else "not far apart"
-    )
-    if least == most:
-        return f"{best} segments suit this table."
-    furthest = "furthest apart" if score == max(scores.values()) else "about as far apart as any"
-    text = f"Of {least} to {most} segments, {best} are {furthest}; they are {how}"
-    return f"{text} ({score:.2f} of at most 1)."
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,7 +75,24 @@ class Segments:
     @cached_property
     def profiles(self) -> tuple[Profile, ...]:
         """What is typical of each."""
-        return profiles(self.prepared, self.labels, self.k)
+        return profiles(self.contrast, self.written)
+
+    @cached_property
+    def contrast(self) -> Contrast:
+        """How they differ from all rows."""
+        return contrast(self.prepared.frame, self.prepared.numbers, self.labels, self.k)
+
+    @cached_property
+    def suggested_names(self) -> tuple[str, ...]:
+        """What they can be called, by what sets them apart."""
+        return suggested_names(self.contrast, self.prepared.whole, self.spans)
+
+    def written(self, column: str, value: float) -> str:
+        """Write a value of a column of numbers: whole ones in full, others with telling digits.
+
+        Thousands are parted only in columns that reach 10,000: years are not.
+        """
+        return number(value, self.spans[column])
 
     def firmly(self, margin: int) -> VoICE:
         """Return the explainer for answers that keep a share of the way to the centre, in percent.
@@ -248,103 +201,3 @@ def concentration_of(prepared: Prepared, model: Pipeline) -> WeightConcentration
     names = [name for name, places in blocks.items() for _ in places]
     many = {name: places for name, places in blocks.items() if name in prepared.categories}
     return weight_concentration(model[-1].feature_weights_, names, many)
-
-
-# Profiles
-
-
-@dataclass(frozen=True)
-class Trait:
-    """What is typical of a segment in one column.
-
-    Attributes
-    ----------
-    column : str
-    typical : str
-        The median, or the most frequent level and its share.
-    overall : str
-        The median of all rows, or that level's share of them.
-    strength : float
-        How far the segment stands out, in units of the spread; signed for numbers.
-    """
-
-    column: str
-    typical: str
-    overall: str
-    strength: float
-
-    @property
-    def direction(self) -> str:
-        """How it stands out."""
-        size = abs(self.strength)
-        if size < 0.25:
-            return "about average"
-        how = "much " if size > 1.2 else ""
-        return f"{how}higher" if self.strength > 0 else f"{how}lower"
-
-
-@dataclass(frozen=True)
-class Profile:
-    """A segment: how many rows, and what is typical of it, what stands out most first."""
-
-    size: int
-    share: float
-    traits: tuple[Trait, ...]
-
-
-def profiles(prepared: Prepared, labels: NDArray[np.int64], k: int) -> tuple[Profile, ...]:
-    """Describe every segment in the user's units."""
-    frame = prepared.frame
-    numbers = frame[list(prepared.numbers)]
-    middle, spread = numbers.mean(), numbers.std(ddof=0)
-    medians, all_medians = numbers.groupby(labels).median(), numbers.median()
-    means = numbers.groupby(labels).mean()
-    made = []
-    for t in range(k):
-        members = labels == t
-        traits = []
-        if members.any():
-            for name in prepared.numbers:
-                far = (means.at[t, name] - middle[name]) / (spread[name] or 1.0)
-                typical, overall = (figure(v) for v in (medians.at[t, name], all_medians[name]))
-                traits.append(Trait(name, typical, overall, float(far)))
-            traits += [_level_trait(frame[name], name, members) for name in prepared.categories]
-        traits.sort(key=lambda trait: -abs(trait.strength))
-        made.append(Profile(int(members.sum()), float(members.mean()), tuple(traits)))
-    return tuple(made)
-
-
-def _level_trait(values: pd.Series, name: str, members: NDArray[np.bool_]) -> Trait:
-    here, everywhere = (v.value_counts(normalize=True) for v in (values[members], values))
-    if not len(here):
-        return Trait(name, "missing", "", 0.0)
-    level, share = here.index[0], float(here.iloc[0])
-    usual = float(everywhere[level])
-    far = (share - usual) / max(np.sqrt(usual * (1 - usual)), 1e-9)
-    return Trait(name, f"{level} ({percent(share)})", percent(usual), float(far))
-
-
-def profile_table(segments: Segments, names: Sequence[str]) -> pd.DataFrame:
-    """Return what is typical, a line a column and a column a segment."""
-    found: dict[str, Any] = {}
-    for name, profile in zip(names, segments.profiles, strict=True):
-        typical = {trait.column: trait.typical for trait in profile.traits}
-        found[name] = [typical.get(column, "") for column in segments.prepared.names]
-    overall = profiles(segments.prepared, np.zeros_like(segments.labels), 1)[0]
-    typical = {trait.column: trait.typical for trait in overall.traits}
-    found["All rows"] = [typical[column] for column in segments.prepared.names]
-    return pd.DataFrame(found, index=pd.Index(segments.prepared.names, name="Column"))
-
-
-def usual_names(k: int) -> tuple[str, ...]:
-    """Name segments until the user does."""
-    return tuple(f"Segment {LETTERS[t]}" for t in range(k))
-
-
-def given_names(k: int, given: Sequence[str]) -> tuple[str, ...]:
-    """Return the user's names, where they are names and no other segment has them."""
-    names: list[str] = []
-    for t, usual in enumerate(usual_names(k)):
-        wish = " ".join(str(given[t]).split())[:40] if t < len(given) else ""
-        names.append(wish if wish and wish not in names else usual)
-    return tuple(names)

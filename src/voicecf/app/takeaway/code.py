@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from voicecf.app.data.preparing import SEED, Method, Prepared, starts
+from voicecf.app.data.columns import Role
+from voicecf.app.data.preparing import SEED, YEAR, Method, Prepared, starts, with_durations
 from voicecf.app.data.reading import Table
 from voicecf.app.row.question import LIMIT, Question
 from voicecf.app.segments.segments import Segments
@@ -81,6 +82,9 @@ def _reading(table: Table, prepared: Prepared) -> str:
     """Read the rows; only what this table needs is said."""
     frame, numbers, categories = table.frame, list(prepared.numbers), list(prepared.categories)
     lines = [f"table = {table.source}"]
+    if prepared.durations and prepared.taken:
+        frame = with_durations(frame, prepared.durations, prepared.taken)
+        lines += _durations(prepared)
     lines += [f"numbers = {literal(numbers, 10)}"] if numbers else []
     lines += [f"categories = {literal(categories, 13)}"] if categories else []
     if prepared.names == numbers or prepared.names == categories:
@@ -98,6 +102,16 @@ def _reading(table: Table, prepared: Prepared) -> str:
     if any(frame[name].dtype != np.int64 for name in whole):
         lines.append(f"rows = rows.astype(dict.fromkeys({literal(whole, 33)}, int))")
     return "\n".join(lines)
+
+
+def _durations(prepared: Prepared) -> list[str]:
+    """Count the time since dates."""
+    lines = [f'taken = pd.Timestamp("{prepared.taken}")']
+    for label, (name, role) in prepared.durations.items():
+        days = f"(taken - table[{name!r}].dt.normalize()).dt.days"
+        value = days if role is Role.DAYS else f"({days} / {YEAR}).round(2)"
+        lines.append(f"table[{label!r}] = {value}")
+    return lines
 
 
 def _retyped(frame: pd.DataFrame, prepared: Prepared) -> list[str]:

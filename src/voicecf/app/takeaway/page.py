@@ -82,8 +82,8 @@ def _model(now: Project) -> None:
     st.subheader("The segments as a model")
     st.html(
         blocks.paragraph(
-            "For Python (voicecf.load) and for the command (voicecf explain): it assigns and answers "
-            "for tables of any size, as these pages do."
+            "For Python (voicecf.load) and for the command (voicecf explain --model): it assigns "
+            "and answers for tables of any size, as these pages do."
         )
     )
     st.download_button(
@@ -108,8 +108,8 @@ def _session(now: Project) -> None:
     )
     with st.container(horizontal=True):
         st.download_button(
-            "Save session file", lambda: session.store().export(now), f"{_stem(now)} session.{SESSION}",
-            "application/zip", on_click="ignore",
+            "Save session file", lambda: session.store().export(now),
+            f"{_stem(now)} session.{SESSION}", "application/zip", on_click="ignore",
         )  # fmt: skip
         if st.button("Delete from this computer"):
             _confirm(now)

@@ -8,7 +8,7 @@ from html import escape
 from voicecf import __version__
 from voicecf.app import blocks
 from voicecf.app.data.reading import Table
-from voicecf.app.row import cards
+from voicecf.app.row import cards, mapping
 from voicecf.app.row import picture as pictures
 from voicecf.app.row.answers import Answer, Obstacle, difference
 from voicecf.app.row.question import Allowed, Objective
@@ -21,7 +21,7 @@ from voicecf.plots import SegmentMap
 GOALS = {
     Objective.COST: "the least change overall",
     Objective.FEWEST: "the fewest columns, then the least change",
-    Objective.PREFIX: "as few of the most telling columns as will do",
+    Objective.PREFIX: "as few of the columns that matter most as will do",
 }
 
 
@@ -62,7 +62,7 @@ def html_report(
         cards.answer_card(answer),
         _why_not(obstacle),
         section("What changes", cards.change_card(answer)),
-        _picture(picture),
+        _picture(answer, picture),
         _other_ways(answer, others),
         section("What was asked", _asked(answer)),
         section("The segments", segments_in_cards(answer.segments, answer.names)),
@@ -98,11 +98,12 @@ def _why_not(obstacle: Obstacle | None) -> str:
     return text + (f"<p>It would be possible to:</p><ul>{ways}</ul>" if ways else "")
 
 
-def _picture(picture: SegmentMap | None) -> str:
+def _picture(answer: Answer, picture: SegmentMap | None) -> str:
     if picture is None:
         return ""
     title = escape(f"Map of the segments: {picture.title}")
-    drawn = f'<div role="img" aria-label="{title}">{pictures.map_svg(picture)}</div>'
+    made = pictures.map_html(picture, mapping.formats(answer, picture))
+    drawn = f'<div role="img" aria-label="{title}">{made}</div>'
     return section("On the map", f"<figure>{drawn}{blocks.paragraph(picture.note)}</figure>")
 
 
@@ -132,10 +133,12 @@ def rules_in_words(allowed: Allowed) -> list[str]:
         sides = [f"at least {figure(limit.low)}"] if limit.low is not None else []
         sides += [f"at most {figure(limit.high)}"] if limit.high is not None else []
         sides += [f"in steps of {figure(limit.step)}"] if limit.step is not None else []
+        sides += [f"by {figure(limit.least)} or more"] if limit.least is not None else []
         lines.append(f"{limit.column}: {joined(sides)}.")
     lines += [f"{name} may become {joined(levels, 'or')}." for name, levels in allowed.levels]
     if allowed.most is not None:
         lines.append(f"At most {counted(allowed.most, 'column')} may change.")
+    lines += ["Only values that go together in the segment."] * allowed.together
     return lines
 
 

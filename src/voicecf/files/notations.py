@@ -1,0 +1,215 @@
+"""How texts become values: numbers with their signs, money, per cent, dates."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from voicecf.errors import OptionError
+from voicecf.files.text import quoted
+
+__all__ = [
+    "CURRENCY",
+    "DATES",
+    "DAY_FIRST",
+    "DECIMAL_COMMA",
+    "DOLLARS",
+    "MONTH_FIRST",
+    "PER_CENT",
+    "POINT",
+    "TEXT",
+    "Notation",
+    "notation_of",
+    "number_notations",
+]
+
+# Spaces and apostrophes as they stand between thousands.
+SPACES, APOSTROPHES = " \u00a0\u202f", "'\u2019"
+# Signs of currencies, longer ones first: "US$" is not "$".
+CURRENCIES = (
+    "US$", "A$", "C$", "R$", "SFr.", "Fr.", "kr", "zł", "Kč", "Ft", "lei", *"$€£¥₹₩₺₽₫₪฿₴₦",
+    "USD", "EUR", "GBP", "CHF", "JPY", "CNY", "INR", "AUD", "CAD", "NZD", "SEK", "NOK", "DKK",
+    "PLN", "CZK", "HUF", "RON", "TRY", "RUB", "BRL", "MXN", "ZAR", "KRW", "SGD", "HKD", "THB",
+)  # fmt: skip
+CURRENCY = "|".join(re.escape(sign) for sign in CURRENCIES)
+PER_CENT = "%"
+DOLLARS = ("$", "US$", "USD")
+MONTHS = (
+    "jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sep(?:tember)?|"
+    "oct(?:ober)?|nov(?:ember)?|dec(?:ember)?"
+)
+CLOCK = r"\d{1,2}:\d{2}(?::\d{2})?"
+# Times of day as DuckDB has them, after a date.
+TIMES = ("", " %H:%M", " %H:%M:%S", " %I:%M %p", " %I:%M:%S %p")
+# Decimal sign and thousands sign, and what to call numbers with these.
+SIGNS = {
+    (".", ","): "thousands commas",
+    (",", "."): "decimal comma",
+    (".", " "): "thousands spaces",
+    (",", " "): "thousands spaces and decimal comma",
+    (".", "'"): "thousands apostrophes",
+}
+
+
+@dataclass(frozen=True)
+class Notation:
+    """How values are written.
+
+    Attributes
+    ----------
+    word : str
+        What it is called, by users as well.
+    plain : str
+        SQL that turns the text `{c}` into what DuckDB reads as such a value: -1234.5, 2019-04-03.
+    pattern : str
+        Regular expression of the texts that are such values; empty if DuckDB reads no others.
+    types : tuple of str
+        Types of SQL: one for all such values, and one for whole numbers, or days without a time.
+    noun : str
+        What a value is.
+    decimal : "", "." or ","
+    unit : str
+        "%", or the sign of a currency.
+    """
+
+    word: str
+    plain: str = "{c}"
+    pattern: str = ""
+    types: tuple[str, str] = ("double", "bigint")
+    noun: str = "number"
+    decimal: str = ""
+    unit: str = ""
+
+    @property
+    def is_number(self) -> bool:
+        """True of numbers, with a unit or without."""
+        return self.types[0] == "double"
+
+    @property
+    def is_date(self) -> bool:
+        """True of dates, with a time of day or without."""
+        return self.types[0] == "timestamp"
+
+    def plain_text(self, c: str) -> str:
+        """Return SQL of the plain values that a text column holds."""
+        return self.plain.format(c=c)
+
+    def fits(self, c: str) -> str:
+        """Return SQL that tells whether a text is written like this."""
+        if self.pattern:
+            return f"regexp_full_match({c}, {quoted(self.pattern)})"
+        return f"not contains({c}, '_')"  # DuckDB takes 2024_1 for a number
+
+    def is_narrow(self, c: str) -> str:
+        """Return SQL that tells whether a text fits the narrow type: whole, or without a time."""
+        if self.is_date:
+            return f"not contains({c}, ':')"
+        plain = self.plain_text(c)
+        return f"cast(try_cast({plain} as bigint) as varchar) = {plain}"
+
+
+TEXT = Notation("text", types=("varchar", "varchar"), noun="text")
+POINT = Notation("number", decimal=".")
+
+
+def _number(decimal: str, thousands: str, unit: str = "") -> Notation:
+    """Return how numbers with such signs are written."""
+    group = {" ": f"[{SPACES}]", "'": f"[{APOSTROPHES}]"}.get(thousands, re.escape(thousands))
+    mark = re.escape(decimal)
+    whole = rf"(?:[1-9]\d{{0,2}}(?:{group}\d{{3}})+|\d+)"
+    digits = rf"(?:{whole}(?:{mark}\d*)?(?:[eE][+-]?\d+)?|{mark}\d+)"
+    space, sign = f"[{SPACES}]*", re.escape(unit)
+    name = SIGNS[decimal, thousands]
+    rest = f" with {name}" if (decimal, thousands) != (".", ",") else ""
+    if unit == PER_CENT:
+        word, noun, pattern = f"per cent{rest}", "per cent", f"[+-]?{digits}{space}%"
+    elif unit:
+        word, noun = f"money in {unit}{rest}", "amount of money"
+        amount = f"(?:{sign})?{space}[+-]?{digits}{space}(?:{sign})?"
+        pattern = rf"[+-]?{space}{amount}|\({amount}\)"
+    else:
+        word, noun = f"number with {name}", "number"
+        # In brackets, (45.10) is a negative amount, but (1) may count something.
+        pattern = rf"[+-]?{digits}|\({whole}{mark}\d\d\)"
+    gone = f"){SPACES}{thousands}" + APOSTROPHES * (thousands == "'") + unit * (len(unit) == 1)
+    moved, to = ("(,", "-.") if decimal == "," else ("(", "-")
+    text = f"replace({{c}}, {quoted(unit)}, '')" if len(unit) > 1 else "{c}"
+    plain = f"translate({text}, {quoted(moved + gone)}, {quoted(to)})"
+    return Notation(
+        word, plain, f"{space}(?:{pattern}){space}", noun=noun, decimal=decimal, unit=unit
+    )
+
+
+DECIMAL_COMMA = _number(",", ".")
+
+
+def number_notations(units: Iterable[str], comma_first: bool) -> list[Notation]:
+    """Return how numbers may be written besides as plain ones, the likeliest first.
+
+    Parameters
+    ----------
+    units : iterable of str
+        Besides none: per cent, or signs of currencies.
+    comma_first : bool
+        Whether 1,234 is rather 1.234 than 1234.
+    """
+    signs = sorted(SIGNS, key=lambda pair: (pair[0] == ",") != comma_first)
+    return [_number(*pair, unit) for unit in ("", *units) for pair in signs]
+
+
+def _date(word: str, pattern: str, text: str, formats: Iterable[str]) -> Notation:
+    """Return dates in formats of DuckDB, each with all times of day."""
+    every = [quoted(day + time) for day in formats for time in TIMES]
+    time = rf"(?:,?\s+{CLOCK}(?: ?[AaPp][Mm])?)?"
+    return Notation(
+        word, f"try_strptime({text}, [{', '.join(every)}])", rf"\s*(?:{pattern}){time}\s*",
+        ("timestamp", "date"), "date",
+    )  # fmt: skip
+
+
+ISO = Notation(
+    "date",
+    "(translate(trim({c})[:10], './', '--') || trim({c})[11:])",
+    r"\s*\d{4}(?:-\d{1,2}-|/\d{1,2}/|\.\d{1,2}\.)\d{1,2}"
+    rf"(?:[T ]{CLOCK}(?:\.\d+)?(?: ?Z| ?UTC|[+-]\d{{2}}:?\d{{2}})?)?\s*",
+    ("timestamp", "date"),
+    "date",
+)
+DASHED = "translate(trim({c}), './,', '--')"
+DAY_FIRST = _date(
+    "date, day first",
+    r"\d{1,2}(?:\.\d{1,2}\.|/\d{1,2}/|-\d{1,2}-)\d{4}",
+    DASHED,
+    ["%d-%m-%Y"],
+)
+MONTH_FIRST = _date(
+    "date, month first", r"\d{1,2}(?:/\d{1,2}/|-\d{1,2}-)\d{4}", DASHED, ["%m-%d-%Y"]
+)
+IN_WORDS = _date(
+    "date, month in words",
+    rf"(?i:\d{{1,2}}\.?[ -](?:{MONTHS})\.?[ -]\d{{4}}|(?:{MONTHS})\.? \d{{1,2}},? \d{{4}})",
+    r"regexp_replace(trim({c}), '[.,\s-]+', ' ', 'g')",
+    ["%d %b %Y", "%d %B %Y", "%b %d %Y", "%B %d %Y"],
+)
+DATES = (ISO, DAY_FIRST, MONTH_FIRST, IN_WORDS)
+
+
+def notation_of(word: str) -> Notation:
+    """Return the notation that is called so.
+
+    Examples
+    --------
+    >>> from voicecf.files.notations import notation_of
+    >>> notation_of("money in € with decimal comma").unit
+    '€'
+    """
+    money = re.fullmatch(r"money in (\S+)( with .*)?", word)
+    units = [PER_CENT, *([money[1]] if money and money[1] in CURRENCIES else [])]
+    known = {one.word: one for one in (TEXT, POINT, *number_notations(units, False), *DATES)}
+    if word not in known:
+        raise OptionError(
+            f"kinds: {word!r} is no way to read a column; use one of {', '.join(map(repr, known))} "
+            "or 'money in $', or 'int64' or 'double' for numbers however written."
+        )
+    return known[word]

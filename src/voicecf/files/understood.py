@@ -1,0 +1,184 @@
+"""What was understood of the columns of a table, beside what stood in the file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from glob import escape
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pyarrow as pa
+
+from voicecf.files.kinds import MOSTLY, Deciding, Fitting, Kind, is_gap
+from voicecf.files.notations import TEXT, notation_of
+from voicecf.files.source import Source
+from voicecf.files.staging import HEAD, connected, rows_of
+from voicecf.files.table import Table
+from voicecf.files.text import quoted
+
+__all__ = ["Understood", "understood"]
+
+# Texts that are shown of a column, and rows that they are looked for in.
+SHOWN, LOOKED_AT = 3, 500
+# Numbers that people write for no value; offered as such where they stand far from all others.
+MARKS = r"-(1|9+)([.,]0+)?|9{2,}([.,]0+)?"
+# Words among numbers that are offered, and the share of numbers from which on a word is one.
+WORDS, NUMBERS = 3, 0.5
+# What columns of Parquet files and databases are called.
+TYPES = (
+    (pa.types.is_boolean, "yes or no"),
+    (pa.types.is_integer, "number"),
+    (pa.types.is_floating, "number"),
+    (pa.types.is_temporal, "date"),
+)
+
+
+@dataclass(frozen=True)
+class Understood:
+    """What a column was read as.
+
+    Attributes
+    ----------
+    name : str
+        Of the column.
+    kind : str
+        What it was read as: "number with decimal comma", "date, day first", "text" and so on.
+    texts, values : tuple of str
+        Some texts as they stand in the file, and the values that they became.
+    others : tuple of str
+        Other kinds that fit as well.
+    doubtful : tuple of (str, int)
+        Texts that may stand for no value, and how often they are there.
+    unread : int
+        Values that are not of that kind.
+    """
+
+    name: str
+    kind: str
+    texts: tuple[str, ...] = ()
+    values: tuple[str, ...] = ()
+    others: tuple[str, ...] = ()
+    doubtful: tuple[tuple[str, int], ...] = ()
+    unread: int = 0
+
+
+def understood(source: Source, table: Table) -> tuple[Understood, ...]:
+    """Tell what was understood of a table, by its first rows.
+
+    Parameters
+    ----------
+    source : Source
+    table : Table
+        Of that source.
+    """
+    if not source.is_text:
+        return tuple(_by_type(column) for column in table.schema)
+    with TemporaryDirectory() as name, connected(Path(name)) as connection:
+        csv = source.csv(Path(name), table.encoding)
+        rows = rows_of(csv, source.reading)
+        connection.execute(f"create temp table head as from {rows} limit {HEAD}")
+        deciding = Deciding(connection, csv.names, {}, csv.dialect.delimiter, "auto")
+        deciding.kinds("head")
+        unread = _unread(connection, table)
+        return tuple(
+            _column(connection, i, table, deciding.tried[i], unread.get(i, 0))
+            for i in range(len(csv.names))
+        )
+
+
+def _by_type(column: pa.Field) -> Understood:
+    kind = next((word for fits, word in TYPES if fits(column.type)), "text")
+    return Understood(column.name, kind)
+
+
+def _column(connection: Any, i: int, table: Table, tried: Fitting, unread: int) -> Understood:
+    """Look at one column of the first rows."""
+    column, notation = table.schema.field(i), notation_of(table.words[i])
+    kind = Kind(notation, pa.types.is_integer(column.type) or pa.types.is_date(column.type))
+    others, rows = _others(connection, f"c{i}", kind, tried)
+    # Texts that tell the other readings apart say more than those that do not.
+    told = sorted(rows, key=lambda row: len(set(row[1:])) == 1)
+    shown = list(dict.fromkeys(row[:2] for row in told))[:SHOWN]
+    doubtful = _odd_words(connection, f"c{i}", kind, unread)
+    if notation.is_number:
+        doubtful = (*_odd_numbers(connection, f"c{i}", kind), *doubtful)
+    return Understood(
+        column.name, notation.word, tuple(text for text, _ in shown),
+        tuple(value or "" for _, value in shown), others, doubtful, unread,
+    )  # fmt: skip
+
+
+def _others(
+    connection: Any, c: str, kind: Kind, tried: Fitting
+) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """Return the kinds that fit a column as well and make other values of its texts.
+
+    Returned as well: the first texts, with the values that they become by each of these kinds.
+    """
+    fitting = [w for w, counts in tried.items() if counts.share >= MOSTLY and w != kind.notation]
+    values = [f"cast({kind.value(c)} as varchar)"]
+    values += [f"cast({Kind(w, kind.narrow).value(c)} as varchar)" for w in fitting]
+    rows = connection.execute(
+        f"select {c}, {', '.join(values)} from (select {c} from head limit {LOOKED_AT}) "
+        f"where not {is_gap(c)}"
+    ).fetchall()
+    words, seen, kept = [], [[row[1] for row in rows]], [0, 1]
+    for at, other in enumerate(fitting, start=2):
+        became = [row[at] for row in rows]
+        if became not in seen:
+            words.append(other.word)
+            seen.append(became)
+            kept.append(at)
+    text = () if kind.is_text else (TEXT.word,)
+    return (*words, *text), [tuple(row[at] for at in kept) for row in rows]
+
+
+def _odd_numbers(connection: Any, c: str, kind: Kind) -> tuple[tuple[str, int], ...]:
+    """Return numbers such as -999, there several times: the only negative, or far from others."""
+    marks = connection.execute(
+        f"select trim({c}) as v, count(*), any_value({kind.value(c)}) from head "
+        f"where regexp_full_match(trim({c}), {quoted(MARKS)}) group by v having count(*) > 1"
+    ).fetchall()
+    found = []
+    for text, count, value in marks:
+        others = [mark for _, _, mark in marks if mark != value and mark is not None]
+        listed = "".join(f" and n != {mark!r}" for mark in others)
+        low, high, negative = connection.execute(
+            f"select min(n), max(n), count_if(n < 0) from (select {kind.value(c)} as n from head) "
+            f"where n != {value!r}{listed}"
+        ).fetchone()
+        if low is None or value is None:
+            continue
+        alone = value < 0 and not negative
+        if alone or max(low - value, value - high) >= max(high - low, 1):
+            found.append((text, count))
+    return tuple(found)
+
+
+def _odd_words(connection: Any, c: str, kind: Kind, unread: int) -> tuple[tuple[str, int], ...]:
+    """Return words that stand among numbers several times."""
+    if not kind.is_text and not unread:
+        return ()
+    number = f"try_cast(trim({c}) as double)" if kind.is_text else kind.value(c)
+    numbers, values = connection.execute(
+        f"select count({number}), count({c}) from head where not {is_gap(c)}"
+    ).fetchone()
+    words = connection.execute(
+        f"select trim({c}) as v, count(*) from head where {number} is null and not {is_gap(c)} "
+        f"group by v order by count(*) desc, v limit {WORDS + 1}"
+    ).fetchall()
+    repeated = all(count > 1 for _, count in words)
+    mostly = not kind.is_text or NUMBERS * values <= numbers < values
+    return tuple(words) if mostly and repeated and len(words) <= WORDS else ()
+
+
+def _unread(connection: Any, table: Table) -> dict[int, int]:
+    """Count the values that could not be read, by column."""
+    (file,) = table.files
+    return dict(
+        connection.execute(
+            f"select fault, count(*) from read_parquet({quoted(escape(str(file)))}) "
+            "where fault is not null group by fault"
+        ).fetchall()
+    )

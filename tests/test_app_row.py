@@ -1,0 +1,213 @@
+"""One row: which one is meant, what if its values were others, where a change lies."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+testing = pytest.importorskip("streamlit.testing.v1")
+
+from app_tables import begun, fitted, people, prepared, with_gaps  # noqa: E402
+from test_app_pages import opened, said  # noqa: E402
+from voicecf import VoICE  # noqa: E402
+from voicecf.app.data.preparing import Method, Missing  # noqa: E402
+from voicecf.app.project import Project  # noqa: E402
+from voicecf.app.row.answers import answer  # noqa: E402
+from voicecf.app.row.finding import find_rows, place_of, shown_rows, why_left_out  # noqa: E402
+from voicecf.app.row.question import Allowed, Objective, Question  # noqa: E402
+from voicecf.app.row.tracks import shape, track  # noqa: E402
+from voicecf.app.row.whatif import changed_row, levers  # noqa: E402
+from voicecf.app.row.whatif import place_of as placed  # noqa: E402
+
+NAMES = ("Students", "Clerks", "Retired <b>")
+
+
+def csv(frame: pd.DataFrame) -> bytes:
+    return frame.to_csv(index=False).encode()
+
+
+def gappy() -> pd.DataFrame:
+    """Return people, of whom row 7 has no age and row 9 neither age nor income."""
+    frame = people().astype({"age": float})
+    frame.loc[[6, 8], "age"] = np.nan
+    frame.loc[8, "income"] = np.nan
+    return frame
+
+
+# Which row
+
+
+def test_rows_are_found_by_number_id_and_text() -> None:
+    frame = people()
+    found = prepared(frame)
+    ids = frame["person_id"]
+    assert find_rows(frame, found, str(ids[40])).tolist() == [40]
+    for text in ("12", " Row 12 ", "row 12"):
+        assert find_rows(frame, found, text).tolist() == [11]
+    assert (
+        find_rows(frame, found, "STUD").tolist()
+        == np.flatnonzero(frame["job"] == "student").tolist()
+    )
+    assert len(find_rows(frame, found, "nobody")) == 0
+    assert len(find_rows(frame, found, " ")) == 0
+    assert len(find_rows(frame, found, "e", most=20)) == 20
+
+
+def test_a_number_that_is_also_an_id_names_both_rows() -> None:
+    frame = people().assign(person_id=np.arange(150)[::-1] + 2)
+    found = prepared(frame)
+    (other,) = np.flatnonzero(frame["person_id"] == 12)
+    assert find_rows(frame, found, "12").tolist() == sorted([11, other])
+
+
+def test_rows_that_were_left_out_are_found_and_told_why() -> None:
+    frame = gappy()
+    found = prepared(frame)
+    assert find_rows(frame, found, "7").tolist() == [6]
+    assert find_rows(frame, found, str(frame["person_id"][6])).tolist() == [6]
+    assert place_of(found, 6) is None
+    assert place_of(found, 7) == 6
+    name = frame["person_id"][6]
+    assert why_left_out(frame, found, 6) == f"Row 7 ({name}) was left out: it has no value in age."
+    assert "no value in age and income" in why_left_out(frame, found, 8)
+    labels = np.zeros(len(found.frame), dtype=np.int64)
+    told = shown_rows(frame, found, labels, NAMES, np.array([5, 6]))
+    assert told["Segment"].tolist() == ["Students", "left out"]
+
+
+def test_a_row_that_was_left_out_is_not_another_row() -> None:
+    now = begun(csv(gappy()), "gaps.csv")
+    page = opened("row", now)
+    before = now.question.row
+    page = page.text_input[0].set_value("7").run()
+    assert "was left out: it has no value in age" in said(page)
+    assert "moves from" not in said(page)
+    assert now.question.row == before
+    (fill,) = [b for b in page.button if b.label == "Fill in missing values"]
+    page = fill.click().run()
+    assert not page.exception
+    assert now.choices.missing is Missing.FILL_IN
+    assert int(now.prepared.rows[now.question.row]) == 6
+    assert "Row 7 (" in said(page)
+    assert "moves from" in said(page)
+
+
+def test_a_text_that_names_nobody_or_many_leaves_the_answer() -> None:
+    now = begun(csv(people()), "people.csv")
+    page = opened("row", now)
+    page = page.text_input[0].set_value("nobody").run()
+    assert "No row is called or holds" in said(page)
+    page = page.text_input[0].set_value("student").run()
+    assert "Tick one to ask about it" in said(page)
+    assert "Row 1 (" in said(page)
+    page = page.text_input[0].set_value("3").run()
+    assert "Row 3 (" in said(page)
+    assert page.text_input[0].value == "3"
+
+
+# What stays as it is
+
+
+def labels_of(page: testing.AppTest) -> list[str]:
+    return [button.label for button in page.button]
+
+
+def locked_by_guess(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
+    monkeypatch.setattr(Project, "usual_rules", Allowed(locked=names))
+
+
+def test_a_guessed_lock_is_seen_and_undone_by_a_click(monkeypatch: pytest.MonkeyPatch) -> None:
+    locked_by_guess(monkeypatch, "age")
+    now = begun(csv(people()), "people.csv")
+    page = opened("row", now)
+    assert "age (guessed)" in labels_of(page)
+    page = page.button(key="unlock age").click().run()
+    assert now.question.allowed.locked == ()
+    assert "age (guessed)" not in labels_of(page)
+    assert "As guessed" in labels_of(page)
+    (again,) = [b for b in page.button if b.label == "As guessed"]
+    page = again.click().run()
+    assert now.question.allowed.locked == ("age",)
+    (free,) = [b for b in page.button if b.label == "Allow everything"]
+    free.click().run()
+    assert now.question.allowed == Allowed()
+
+
+# What if
+
+
+@pytest.mark.parametrize("method", list(Method))
+def test_a_changed_row_is_where_the_model_puts_it(method: Method) -> None:
+    segments = fitted(method=method)
+    given = answer(segments, Question(0), NAMES)
+    found = {lever.column: lever for lever in levers(given)}
+    assert set(found) == set(segments.prepared.names)
+    assert placed(segments, changed_row(given, {})).segment == segments.labels[0]
+    then = changed_row(given, {name: lever.answer for name, lever in found.items()})
+    assert placed(segments, then).segment == given.found.target[0]
+    assert then.dtypes.equals(segments.prepared.frame.dtypes)
+
+
+@pytest.mark.parametrize("method", list(Method))
+def test_the_nearest_border_is_as_far_as_the_least_change_anywhere(method: Method) -> None:
+    rng = np.random.default_rng(4)
+    values = rng.normal(size=(120, 3)) + 3 * np.eye(3)[np.arange(120) % 3]
+    segments = fitted(pd.DataFrame(values, columns=list("abc")), method=method)
+    free = VoICE(segments.model, contraction=1.0, bounds=None).fit(segments.prepared.frame)
+    for row in range(0, 30, 3):
+        place = placed(segments, segments.prepared.frame.iloc[[row]])
+        nearest = free.explain(segments.prepared.frame.iloc[[row]], target="nearest")
+        assert place.beyond == nearest.target[0]
+        assert place.inside == pytest.approx(np.sqrt(3 * nearest.cost[0]), rel=1e-6)
+
+
+def test_a_missing_value_begins_at_what_the_model_takes_it_for() -> None:
+    segments = fitted(with_gaps(people()), missing=Missing.FILL_IN)
+    frame = segments.prepared.frame
+    row = int(np.flatnonzero(frame["income"].isna())[0])
+    given = answer(segments, Question(row), NAMES)
+    found = {lever.column: lever for lever in levers(given)}
+    assert found["income"].now == frame["income"].median()
+    as_is, typed = (changed_row(given, some) for some in ({}, {"income": found["income"].now}))
+    assert placed(segments, as_is) == placed(segments, typed)
+
+
+def test_sliders_tell_the_segment_at_once() -> None:
+    now = begun(csv(people()), "people.csv")
+    page = opened("row", now)
+    place = page.get("html")
+    assert any("v-place" in str(block.value) for block in place)
+    (begin,) = [b for b in page.button if b.label == "Begin at the answer"]
+    page = begin.click().run()
+    (told,) = [str(b.value) for b in page.get("html") if "v-place" in str(b.value)]
+    found = answer(now.segments, now.question, now.names)
+    assert told.index("inside") < told.index(found.target) < told.index("next to")
+    (back,) = [b for b in page.button if b.label == "Back to the row"]
+    page = back.click().run()
+    (told,) = [str(b.value) for b in page.get("html") if "v-place" in str(b.value)]
+    assert told.index("inside") < told.index(found.source) < told.index("next to")
+
+
+# Tracks
+
+
+def test_a_track_shows_the_ends_and_the_shape_of_its_column() -> None:
+    segments = fitted()
+    frame = segments.prepared.frame
+    for column in ("income", "visits"):
+        heights = np.array(shape(segments, column))
+        counts = np.round(heights * 1e6)
+        low, high = frame[column].min(), frame[column].max()
+        bars = 24 if column == "income" else high - low + 1
+        width = (high - low) / bars
+        at = np.minimum(((frame[column] - low) / width).astype(int), bars - 1)
+        expected = np.bincount(at, minlength=int(bars))
+        assert np.array_equal(counts, np.round(expected / expected.max() * 1e6))
+    found = answer(segments, Question(0, objective=Objective.COST), NAMES)
+    for change in found.changes:
+        drawn = track(segments, change)
+        if change.column == "job":
+            assert drawn == ""
+        else:
+            assert f"<span>{frame[change.column].min():g}</span>" in drawn.replace(",", "")
