@@ -184,6 +184,10 @@ def test_no_choice_of_rows_within_a_budget_is_larger() -> None:
         )
         assert ours.affordable(budget) == best
     assert ours.affordable(None) == len(efforts)
+    runs.plan(now, budget=float(efforts.sum() / 3))
+    chosen = listed(now, run).query("`within budget` == 'yes'")
+    assert len(chosen) == ours.affordable(efforts.sum() / 3)
+    assert chosen["effort (spreads)"].sum() <= efforts.sum() / 3
     budgets, rows = ours.curve()
     assert [ours.affordable(b) for b in budgets] == rows.tolist()
 
