@@ -387,6 +387,27 @@ def test_the_list_has_every_row_and_nothing_that_is_computed() -> None:
     assert cells == []
 
 
+def test_a_date_counts_as_the_years_since_then() -> None:
+    rng = np.random.default_rng(6)
+    group = np.arange(60) % 3
+    born = pd.Timestamp("2000-01-01") - pd.to_timedelta(
+        group * 6000 + rng.integers(900, size=60), "D"
+    )
+    frame = pd.DataFrame({"born": born, "visits": 3 * group + rng.integers(3, size=60)})
+    frame.loc[4, "born"] = None
+    now = project(frame)
+    now.choose_roles({"born": Role.YEARS})
+    found = listed(now, answered(now, target=1))
+    (years,) = [name for name in now.prepared.names if name != "visits"]
+    assert len(found) == 60
+    assert found["result"][4] == f"left out: no value in {years}"
+    assert found[f"{years} before"].notna().sum() == 59
+    asked = runs.present(now)
+    csv = telling.list_file(now, now.choices.runs[-1].id, asked, "csv").decode("utf-8-sig")
+    assert frame["born"][0].strftime("%Y-%m-%d") in csv
+    assert "00:00:00" not in csv
+
+
 def test_files_hold_odd_values() -> None:
     frame = pd.DataFrame({
         "mixed": [1, "=a", None], "big": [2**60, 1, 2], "yes": [True, False, True],
