@@ -157,6 +157,7 @@ def conditions(campaign: Campaign) -> str:
     limited = [r.column for r in allowed.ranges] + [name for name, _ in allowed.levels]
     parts += [f"limits on {joined(limited)}"] if limited else []
     parts += [f"at most {counted(allowed.most, 'column')}"] if allowed.most else []
+    parts += ["values that go together"] if allowed.together else []
     parts += [f"margin {campaign.margin} %"] if campaign.margin else []
     parts += ["least change"] if campaign.objective == "cost" else []
     priced = [price.column for price in campaign.prices]
