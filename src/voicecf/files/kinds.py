@@ -293,6 +293,8 @@ class Evidence:
             return POINT
         if self.month_first and MONTH_FIRST in best:
             return MONTH_FIRST
+        if all(counts.narrow == counts.fits for counts in best.values()):  # no decimal mark
+            return next((w for w in best if w.decimal == "."), next(iter(best)))
         for decimal in (",", "."):
             if decimal in self.decimals:
                 return next((w for w in best if w.decimal == decimal), next(iter(best)))

@@ -321,7 +321,7 @@ class CsvText:
         file, encoding, spaces = self.files[i], self.encodings[i], self.dialects[i].spaces
         if encoding.lower() in UTF8 and not spaces:
             return file
-        copy = self.folder / f"input-{i}.csv"
+        copy = self.folder / f"input.{i}.csv"
         try:
             with (
                 opened(file, encoding) as text,

@@ -14,7 +14,7 @@ from voicecf.app.campaign import cards, controls, pictures, runs, telling
 from voicecf.app.campaign.plan import Campaign, Run
 from voicecf.app.campaign.summary import Summary, asked_in_words, effort_text
 from voicecf.app.project import Project
-from voicecf.app.takeaway.tables import LONGEST
+from voicecf.app.takeaway.tables import LONGEST, XLSX
 from voicecf.app.words import literal
 from voicecf.output.wording import counted
 
@@ -250,7 +250,7 @@ def _files(now: Project, asked: Campaign, run: Run, said: Summary) -> None:
     stem = f"{now.choices.table.rsplit('.', 1)[0]} {run.name}"
     kinds = (
         ("Download CSV", "csv", "text/csv"),
-        ("Download Excel", "xlsx", telling.XLSX),
+        ("Download Excel", "xlsx", XLSX),
         ("Download Parquet", "parquet", "application/octet-stream"),
     )
     with st.container(horizontal=True):

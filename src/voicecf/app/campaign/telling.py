@@ -15,7 +15,6 @@ from voicecf.app.project import Project
 from voicecf.app.takeaway.tables import as_csv, as_parquet, as_xlsx
 from voicecf.output.wording import shortened
 
-XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 # Summaries that are kept: of the runs side by side, with some prices that were tried.
 KEPT = 12
 

@@ -21,6 +21,8 @@ from voicecf.errors import VoiceError
 # Lines of a sheet under its header, letters of a cell, and the largest whole number that a
 # spreadsheet keeps all digits of.
 LONGEST, LETTERS, WHOLE = 1_048_575, 32_767, 10**15
+# What browsers are told that a workbook is.
+XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 # How a text begins that a spreadsheet would compute, unless it is a number.
 FORMULA = re.compile(r"(?![+-]?\d+([.,]\d+)?\Z)[=+\-@\t\r]")
 # Lines that the width of a column is chosen by, and widths in letters.
