@@ -258,6 +258,17 @@ def test_columns_without_a_price_stay_unless_they_are_free() -> None:
     assert now.choices.runs[1].counts.movable >= now.choices.runs[0].counts.movable
 
 
+def test_prices_may_differ_by_any_order_of_magnitude() -> None:
+    now = project()
+    run = answered(now, target=1, prices=(Price("income", 1e-7), Price("age", 1e9)))
+    found = listed(now, run)
+    moved = found[found["result"] == "can move"]
+    assert run.counts.movable == len(moved) > 0
+    income = (moved["income after"] - moved["income before"]).abs()
+    age = (moved["age after"] - moved["age before"]).abs().astype(float)
+    assert np.allclose(moved["effort (€)"], 1e-7 * income + 1e9 * age, atol=1e-6)
+
+
 def test_prices_in_proportion_need_no_new_answers_and_others_do() -> None:
     now = project()
     now.allow(locked=("job", "visits"))

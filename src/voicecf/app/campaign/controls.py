@@ -16,7 +16,7 @@ from voicecf.app.project import Project
 from voicecf.app.row import controls as rules
 from voicecf.app.row.question import GOALS, NEAREST, Objective
 from voicecf.app.words import literal
-from voicecf.output.wording import figure, opening
+from voicecf.output.wording import figure
 
 EACH = "Every other segment"
 LOOK_FOR = (Objective.FEWEST, Objective.COST)
@@ -49,7 +49,7 @@ def show(now: Project, asked: Campaign) -> None:
         _rules(now, asked)
     with st.expander("Prices and budget"):
         _prices(now, now.prepared, asked)
-    st.html(blocks.paragraph(f"{opening(cards.conditions(asked))}."))
+    st.html(blocks.paragraph(f"Rules: {cards.conditions(asked)}."))
 
 
 def _target(asked: Campaign) -> str | int:
