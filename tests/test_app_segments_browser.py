@@ -29,6 +29,7 @@ def clients(rows: int = 300) -> bytes:
 
 
 def names(visit: Visit) -> list[str]:
+    visit.see("Every row with its segment")  # the end of the page
     fields = visit.page.get_by_label("Name of segment")
     return [fields.nth(i).input_value() for i in range(fields.count())]
 
