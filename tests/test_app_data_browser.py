@@ -93,6 +93,9 @@ def test_a_workbook_is_read_and_a_broken_one_leaves_everything_as_it_was(
     assert lines["zip"][USE] == "Set aside"
     assert lines["zip"][WHY] == "a code, not a quantity"
     assert lines["joined"][IN_FILE].startswith("2019-04-03")
+    visit.choose("Sheet", "Cover")
+    visit.see("no rows under them")
+    assert understood(visit) == lines
     visit.page.get_by_text("Another table").click()
     visit.page.locator('input[type="file"]').set_input_files(
         {"name": "cut.xlsx", "mimeType": "", "buffer": workbook()[:900]}

@@ -158,8 +158,9 @@ class Source:
         sheets, notes = [], []
         for i, file in enumerate(self.files):
             sheets.append(folder / f"input.{i}" / file.name)
-            sheets[-1].parent.mkdir(exist_ok=True)
-            notes.append(write_sheet(file, reading.sheet, sheets[-1]))
+            if not sheets[-1].exists():
+                sheets[-1].parent.mkdir(exist_ok=True)
+                notes.append(write_sheet(file, reading.sheet, sheets[-1]))
         return CsvText(sheets, folder, ",", "utf-8", [note for note in notes if note])
 
     def _query(self, connection: Any) -> str:
