@@ -130,19 +130,17 @@ def test_another_way_says_what_it_does_instead_of_what_in_units() -> None:
         assert "spreads" in old
 
 
-def test_the_effort_of_one_changed_number_is_its_change_in_standard_deviations() -> None:
-    segments = fitted()
-    seen = 0
-    for row in range(20):
-        found = answer(segments, Question(row, other(segments, row)), NAMES)
-        (column, *more) = [change.column for change in found.changes]
-        if more or column == "job":
-            continue
-        values = segments.prepared.frame[column]
-        change = abs(found.found.to_frame()[column].iloc[0] - values[row])
-        assert found.effort == pytest.approx(change / values.std(ddof=0))
-        seen += 1
-    assert seen
+@pytest.mark.parametrize("method", list(Method))
+def test_the_effort_adds_up_changes_in_standard_deviations(method: Method) -> None:
+    segments = fitted(method=method)
+    frame = segments.prepared.frame
+    spread = frame[["age", "income", "visits"]].std(ddof=0)
+    for row in range(6):
+        for objective in (Objective.COST, Objective.FEWEST):
+            found = answer(segments, Question(row, other(segments, row), objective), NAMES)
+            before, after = frame.iloc[row], found.rounded.to_frame().iloc[0]
+            numbers = sum(abs(after[name] - before[name]) / spread[name] for name in spread.index)
+            assert found.effort == pytest.approx(numbers + (after["job"] != before["job"]))
 
 
 def test_a_value_that_hardly_any_row_has_is_said_to_be_rare() -> None:
@@ -161,6 +159,23 @@ def test_a_value_that_hardly_any_row_has_is_said_to_be_rare() -> None:
                 side = "or more" if rises else "or less"
                 assert f"{change.after} {side} in {change.column}" in found.rim
     assert told == {True, False}
+
+
+def test_answers_stay_within_what_was_seen_unless_more_is_allowed() -> None:
+    segments = fitted()
+    low, high = segments.spans["visits"]
+    locked = tuple(name for name in segments.prepared.names if name != "visits")
+    further = Allowed(locked, ranges=(Range("visits", -90.0, 90.0),))
+    reached = []
+    for row in range(12):
+        asked = Question(row, other(segments, row))
+        after = answer(segments, asked, NAMES).found.to_frame().iloc[0]
+        for name, (least, most) in segments.spans.items():
+            assert least <= after[name] <= most
+        found = answer(segments, replace(asked, allowed=further), NAMES)
+        if found.possible:
+            reached.append(found.found.to_frame()["visits"].iloc[0])
+    assert any(not low <= value <= high for value in reached)
 
 
 def test_years_have_no_commas_and_large_numbers_do() -> None:

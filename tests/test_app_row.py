@@ -10,12 +10,11 @@ testing = pytest.importorskip("streamlit.testing.v1")
 
 from app_tables import begun, fitted, people, prepared, with_gaps  # noqa: E402
 from test_app_pages import opened, said  # noqa: E402
-from voicecf import VoICE  # noqa: E402
+from voicecf.app.data.columns import Role  # noqa: E402
 from voicecf.app.data.preparing import Method, Missing  # noqa: E402
-from voicecf.app.project import Project  # noqa: E402
 from voicecf.app.row.answers import answer  # noqa: E402
 from voicecf.app.row.finding import find_rows, place_of, shown_rows, why_left_out  # noqa: E402
-from voicecf.app.row.question import Allowed, Objective, Question  # noqa: E402
+from voicecf.app.row.question import Allowed, Objective, Question, Range  # noqa: E402
 from voicecf.app.row.tracks import shape, track  # noqa: E402
 from voicecf.app.row.whatif import changed_row, levers  # noqa: E402
 from voicecf.app.row.whatif import place_of as placed  # noqa: E402
@@ -76,6 +75,20 @@ def test_rows_that_were_left_out_are_found_and_told_why() -> None:
     assert told["Segment"].tolist() == ["Students", "left out"]
 
 
+def test_a_row_without_a_date_is_left_out_for_the_time_since_then() -> None:
+    frame = people()
+    frame["since"] = pd.Timestamp("2020-01-01") + pd.to_timedelta(np.arange(150) * 7, unit="D")
+    frame.loc[6, "since"] = pd.NaT
+    now = begun(csv(frame), "dates.csv")
+    now.choose_roles({"since": Role.YEARS})
+    page = opened("row", now)
+    page = page.text_input[0].set_value("7").run()
+    assert "it has no value in years since since" in said(page)
+    page = page.text_input[0].set_value("student").run()
+    assert "Tick one to ask about it" in said(page)
+    assert not page.exception
+
+
 def test_a_row_that_was_left_out_is_not_another_row() -> None:
     now = begun(csv(gappy()), "gaps.csv")
     page = opened("row", now)
@@ -113,12 +126,7 @@ def labels_of(page: testing.AppTest) -> list[str]:
     return [button.label for button in page.button]
 
 
-def locked_by_guess(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
-    monkeypatch.setattr(Project, "usual_rules", Allowed(locked=names))
-
-
-def test_a_guessed_lock_is_seen_and_undone_by_a_click(monkeypatch: pytest.MonkeyPatch) -> None:
-    locked_by_guess(monkeypatch, "age")
+def test_a_guessed_lock_is_seen_and_undone_by_a_click() -> None:
     now = begun(csv(people()), "people.csv")
     page = opened("row", now)
     assert "age (guessed)" in labels_of(page)
@@ -150,16 +158,20 @@ def test_a_changed_row_is_where_the_model_puts_it(method: Method) -> None:
 
 
 @pytest.mark.parametrize("method", list(Method))
-def test_the_nearest_border_is_as_far_as_the_least_change_anywhere(method: Method) -> None:
+def test_no_shorter_way_leads_over_the_nearest_border(method: Method) -> None:
     rng = np.random.default_rng(4)
     values = rng.normal(size=(120, 3)) + 3 * np.eye(3)[np.arange(120) % 3]
     segments = fitted(pd.DataFrame(values, columns=list("abc")), method=method)
-    free = VoICE(segments.model, contraction=1.0, bounds=None).fit(segments.prepared.frame)
+    scaled = segments.model[:-1].transform(segments.prepared.frame)
+    ways = rng.normal(size=(2_000, 3))
+    ways /= np.linalg.norm(ways, axis=1)[:, None]
     for row in range(0, 30, 3):
         place = placed(segments, segments.prepared.frame.iloc[[row]])
-        nearest = free.explain(segments.prepared.frame.iloc[[row]], target="nearest")
-        assert place.beyond == nearest.target[0]
-        assert place.inside == pytest.approx(np.sqrt(3 * nearest.cost[0]), rel=1e-6)
+        assert place.segment == segments.labels[row]
+        around = segments.model[-1].predict(scaled[row] + 0.999 * place.inside * ways)
+        assert (around == place.segment).all()
+        further = segments.model[-1].predict(scaled[row] + 1.03 * place.inside * ways)
+        assert place.beyond in further
 
 
 def test_a_missing_value_begins_at_what_the_model_takes_it_for() -> None:
@@ -171,6 +183,20 @@ def test_a_missing_value_begins_at_what_the_model_takes_it_for() -> None:
     assert found["income"].now == frame["income"].median()
     as_is, typed = (changed_row(given, some) for some in ({}, {"income": found["income"].now}))
     assert placed(segments, as_is) == placed(segments, typed)
+
+
+def test_a_slider_reaches_an_answer_beyond_what_was_seen() -> None:
+    segments = fitted()
+    locked = tuple(name for name in segments.prepared.names if name != "visits")
+    allowed = Allowed(locked, ranges=(Range("visits", -90.0, 90.0),))
+    for row in range(12):
+        given = answer(segments, Question(row, allowed=allowed), NAMES)
+        if not given.possible:
+            continue
+        (visits, *_) = levers(given)
+        assert visits.low <= visits.answer <= visits.high
+        then = changed_row(given, {"visits": visits.answer})
+        assert placed(segments, then).segment == given.found.target[0]
 
 
 def test_sliders_tell_the_segment_at_once() -> None:
@@ -210,4 +236,6 @@ def test_a_track_shows_the_ends_and_the_shape_of_its_column() -> None:
         if change.column == "job":
             assert drawn == ""
         else:
-            assert f"<span>{frame[change.column].min():g}</span>" in drawn.replace(",", "")
+            ends = segments.spans[change.column]
+            told = "".join(f"<span>{segments.written(change.column, end)}</span>" for end in ends)
+            assert told in drawn

@@ -96,14 +96,13 @@ def test_a_row_is_found_by_its_id_and_by_a_search(visit: Visit, now: Project) ->
     assert visit.answer().startswith("Row 1 (1001) moves from")
 
 
-def test_a_lock_is_undone_by_one_click(visit: Visit, now: Project) -> None:
-    visit.choose("Must stay as it is", "monthly_income")
-    assert "monthly_income" not in visit.answer()
+def test_a_guessed_lock_is_undone_by_one_click(visit: Visit, now: Project) -> None:
     chips = visit.page.locator(".st-key-row-chips")
     assert "Stays as it is:" in chips.inner_text()
-    visit.shoot("locked")
-    visit.click(chips.get_by_role("button", name="monthly_income").first)
-    assert "monthly_income" in visit.answer()
+    visit.click(chips.get_by_role("button", name="age (guessed)"))
+    assert chips.get_by_role("button", name="age (guessed)").count() == 0
+    visit.click(chips.get_by_role("button", name="As guessed"))
+    chips.get_by_role("button", name="age (guessed)").wait_for()
 
 
 def test_a_slider_changes_the_segment_and_nothing_else(visit: Visit, now: Project) -> None:

@@ -8,6 +8,7 @@ about or not.
 
 from __future__ import annotations
 
+from datetime import date
 from enum import IntEnum
 from typing import Any
 
@@ -18,11 +19,11 @@ from numpy.typing import NDArray
 from voicecf import Status
 from voicecf.app.campaign.effort import options
 from voicecf.app.campaign.plan import Campaign, Counts
-from voicecf.app.data.preparing import Prepared
+from voicecf.app.data.preparing import Prepared, with_durations
 from voicecf.app.segments.segments import Segments
 
 # Rows that are answered between two signs of progress, at first and then.
-FIRST, PART = 1_000, 20_000
+FIRST, PART = 1_000, 10_000
 
 
 class Result(IntEnum):
@@ -64,8 +65,9 @@ class Answering:
         frame: pd.DataFrame,
         begun: pd.DataFrame | None = None,
     ) -> None:
-        self.segments, self.campaign, self.frame = segments, campaign, frame
         prepared = segments.prepared
+        self.segments, self.campaign = segments, campaign
+        self.frame = with_durations(frame, prepared.durations, prepared.taken or date.today())
         self._options = options(campaign, segments)
         self._asked = _asked(segments, campaign)
         self._parts: list[pd.DataFrame] = []

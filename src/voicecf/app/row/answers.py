@@ -9,25 +9,20 @@ from typing import Any
 import numpy as np
 
 from voicecf import Counterfactuals, Status
+from voicecf.app.campaign.plan import SPREADS
+from voicecf.app.campaign.summary import effort_text
 from voicecf.app.row.changes import RARE, Change, changes_of, written
 from voicecf.app.row.question import ALTERNATIVES, LIMIT, Allowed, Objective, Question
 from voicecf.app.segments.segments import Segments
 from voicecf.app.words import percent
 from voicecf.output.sentences import limit
-from voicecf.output.wording import counted, figure, joined, opening, sentences
+from voicecf.output.wording import counted, joined, opening, sentences
 from voicecf.reasons.conflict import nearer
 from voicecf.reasons.ranges import short_ranges
 from voicecf.reasons.reasons import Member, Reason, Relaxation
 
 # Changes that a sentence names before it counts the rest.
 NAMED = 5
-# What efforts are measured in, for whoever asks.
-EFFORT = (
-    "How far the row has to move. A spread is how far values of a column typically lie from their "
-    "average (its standard deviation), so that columns can be compared. Changes of several columns "
-    "count as one way straight across, which is shorter than all of them one after the other; "
-    "another level of a category counts as 1.4."
-)
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +36,9 @@ class Answer:
     names : tuple of str
         Of the segments.
     found : Counterfactuals
-        One.
+        One, with all digits.
+    rounded : Counterfactuals
+        The same in few digits, as it is told.
     changes : tuple of Change
         What changes, the costliest first.
     """
@@ -50,6 +47,7 @@ class Answer:
     question: Question
     names: tuple[str, ...]
     found: Counterfactuals
+    rounded: Counterfactuals
     changes: tuple[Change, ...] = ()
 
     @property
@@ -81,16 +79,17 @@ class Answer:
     def sentence(self) -> str:
         """The answer in a sentence."""
         if self.status is Status.ALREADY:
-            return f"{self.called} is in {self.target} already; nothing has to change."
+            return f"{self.called} is in “{self.target}” already; nothing has to change."
         if not self.possible:
             return self._impossible
         if not self.changes:
-            return f"{self.called} lies on the border of {self.source} and {self.target}."
+            return f"{self.called} lies on the border of “{self.source}” and “{self.target}”."
         phrases = [change.phrase for change in self.changes[:NAMED]]
         if len(self.changes) > NAMED:
             more = len(self.changes) - NAMED
             phrases.append(f"{counted(more, 'more column')} as listed below")
-        return f"{self.called} moves from {self.source} to {self.target} if {joined(phrases)}."
+        way = f"from “{self.source}” to “{self.target}”"
+        return f"{self.called} moves {way} if {joined(phrases)}."
 
     @property
     def _impossible(self) -> str:
@@ -98,11 +97,11 @@ class Answer:
             return self.found.text(0)
         if self.status is Status.UNRESOLVED:
             return (
-                f"No way for {self.called} into {self.target} was found in the time that an answer "
-                "may take. Allow more, or ask for the least change."
+                f"No way for {self.called} into “{self.target}” was found in the time that an "
+                "answer may take. Allow more, or ask for the least change."
             )
-        where = "any other segment" if self.question.target is None else self.target
-        return f"{self.called} cannot move from {self.source} to {where} by what may change."
+        where = "any other segment" if self.question.target is None else f"“{self.target}”"
+        return f"{self.called} cannot move from “{self.source}” to {where} by what may change."
 
     @property
     def remark(self) -> str:
@@ -113,17 +112,13 @@ class Answer:
         if self.status is Status.STOPPED:
             gap = percent(min(max(float(self.found.gap[0]), 0.0), 1.0))
             certainty = f"the search reached its limit: another answer may be up to {gap} cheaper"
-        parts = [certainty, limit(self.found.rounded().outcome, 0)]
+        parts = [certainty, limit(self.rounded.outcome, 0)]
         return sentences(parts)
 
     @property
     def effort(self) -> float:
-        """How far the row has to move, in spreads: standard deviations of its columns.
-
-        The length of the way in scaled columns, in which those that count for more in the model
-        are longer. A change of one column alone is as long as it is in that column.
-        """
-        return float(np.sqrt(self.found.points.shape[1] * self.found.cost[0]))
+        """How much changes: the sum over columns, in spreads (standard deviations)."""
+        return sum(change.effort for change in self.changes)
 
     @property
     def rim(self) -> str:
@@ -132,7 +127,7 @@ class Answer:
         usual = float(self.found.usual[0])
         if not rare and self.changes and usual < RARE:
             few = f"only {percent(usual)} of rows combine" if usual else "no row combines"
-            rare = [f"in {self.target}, {few} values as unusual as these"]
+            rare = [f"in “{self.target}”, {few} values as unusual as these"]
         return sentences(rare)
 
     @property
@@ -148,7 +143,9 @@ class Answer:
 def answer(segments: Segments, question: Question, names: Sequence[str]) -> Answer:
     """Answer a question about one row."""
     found = _explained(segments, question)
-    return Answer(segments, question, tuple(names), found, changes_of(segments, found)[0])
+    rounded = found.rounded()
+    changes = changes_of(segments, rounded)[0]
+    return Answer(segments, question, tuple(names), found, rounded, changes)
 
 
 def alternatives(first: Answer) -> list[Answer]:
@@ -160,20 +157,21 @@ def alternatives(first: Answer) -> list[Answer]:
         return []
     asked = replace(first.question, target=int(first.found.target[0]), objective=Objective.FEWEST)
     found = _explained(first.segments, asked, alternatives=ALTERNATIVES)
+    rounded = found.rounded()
     made, known = [], [_columns(first.changes)]
-    for i, changes in enumerate(changes_of(first.segments, found)):
+    for i, changes in enumerate(changes_of(first.segments, rounded)):
         columns = _columns(changes)
         if not any(earlier <= columns for earlier in known):
-            made.append(replace(first, question=asked, found=found[i], changes=changes))
+            one = replace(first, question=asked, found=found[i], rounded=rounded[i])
+            made.append(replace(one, changes=changes))
             known.append(columns)
     return made[:ALTERNATIVES]
 
 
 def difference(first: Answer, other: Answer) -> str:
     """Say in a line what another way changes, and what it changes that instead of."""
-    efforts = [f"{figure(one.effort, 2)}" for one in (other, first)]
-    price = f"effort {' instead of '.join(dict.fromkeys(efforts))} spreads"
-    return f"{_levers(other)} instead of {_levers(first)} ({price})"
+    efforts = " instead of ".join(effort_text(one.effort, SPREADS) for one in (other, first))
+    return f"{_levers(other)} instead of {_levers(first)}: {efforts}"
 
 
 def _levers(given: Answer) -> str:
@@ -213,7 +211,7 @@ def reaches(given: Answer) -> list[Reach]:
     """Tell for each column that an answer changes between which values it may lie."""
     if not given.possible or not given.changes:
         return []
-    columns = short_ranges(given.found.rounded().outcome, 0)
+    columns = short_ranges(given.rounded.outcome, 0)
     lines = zip(*columns.values(), strict=True)
     return [_reach(given, dict(zip(columns, line, strict=True))) for line in lines]
 
@@ -233,7 +231,7 @@ def _reach(given: Answer, line: dict[str, Any]) -> Reach:
 def _in_the_way(what: str, given: Answer) -> str:
     """Say what ends a range; clusters by their names."""
     if what.startswith("cluster "):
-        return f"then {given.names[int(what.removeprefix('cluster '))]}"
+        return f"then “{given.names[int(what.removeprefix('cluster '))]}”"
     said = {"data range": "none seen beyond", "bound": "as limited", "open": "without end"}
     return said.get(what, f"by a {what}")
 
@@ -280,7 +278,7 @@ def obstacle(given: Answer) -> Obstacle:
 
 def _phrases(conflict: list[Member], given: Answer) -> list[str]:
     still = [str(m.column) for m in conflict if m.kind == "immutable"]
-    close = [given.names[m.cluster] for m in conflict if m.cluster is not None]
+    close = [f"“{given.names[m.cluster]}”" for m in conflict if m.cluster is not None]
     said = []
     if still:
         shown = still[:NAMED] + ([f"{len(still) - NAMED} more"] if len(still) > NAMED else [])

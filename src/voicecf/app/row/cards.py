@@ -21,12 +21,12 @@ def answer_card(answer: Answer) -> str:
     if answer.possible or answer.question.target is not None:
         parts += ["<span>to</span>", blocks.chip(answer.target, target)]
     kind = "v-yes" if answer.possible else "v-no"
-    remark = f'<p class="v-remark">{escape(answer.remark)}</p>' if answer.remark else ""
-    remark += f'<p class="v-rim">{escape(answer.rim)}</p>' if answer.rim else ""
+    remarks = {"v-remark": answer.remark, "v-rim": answer.rim}
+    told = "".join(f'<p class="{how}">{escape(text)}</p>' for how, text in remarks.items() if text)
     return (
         f'<div class="v-card {kind}" style="--c:{colour(target)}">'
         f'<div class="v-move">{"".join(parts)}</div>'
-        f'<p class="v-lead">{escape(answer.sentence)}</p>{remark}</div>'
+        f'<p class="v-lead">{escape(answer.sentence)}</p>{told}</div>'
     )
 
 

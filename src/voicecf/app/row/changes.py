@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 
 from voicecf import Counterfactuals
 from voicecf.app.segments.segments import Segments, blocks_of
-from voicecf.app.words import percent
+from voicecf.app.words import PARTED, percent
 from voicecf.output.wording import exact, figure
 
 # Share of rows below which a new value is at the rim of what was seen.
 RARE = 0.02
-# Columns whose largest value has fewer digits are written without commas: 2006 may be a year.
-LARGE = 10_000
+# Letters of a present value that are read; a longer one is rounded.
+LONG = 12
 MINUS = "\N{MINUS SIGN}"
 
 
@@ -37,6 +37,8 @@ class Change:
         How much more or less; empty for a category.
     rare : str
         Says that hardly any row has such a value; empty if it is a usual one.
+    effort : float
+        How much it is in spreads (standard deviations) of the column; 1 for a category.
     """
 
     column: str
@@ -47,6 +49,7 @@ class Change:
     verb: str
     delta: str = ""
     rare: str = ""
+    effort: float = 1.0
 
     @property
     def phrase(self) -> str:
@@ -68,26 +71,37 @@ def written(segments: Segments, column: str, value: float) -> str:
 
 def is_large(segments: Segments, column: str) -> bool:
     """Tell whether a column of numbers has some that commas make easier to read."""
-    return max(abs(end) for end in segments.spans[column]) >= LARGE
+    return max(abs(end) for end in segments.spans[column]) >= PARTED
 
 
 def changes_of(segments: Segments, found: Counterfactuals) -> list[tuple[Change, ...]]:
     """Describe what each answer changes, the costliest first; nothing where there is none.
 
     The same as `Counterfactuals.changes`, with words for reading, and quick for a row or two.
+
+    Parameters
+    ----------
+    segments : Segments
+    found : Counterfactuals
+        In few digits: `Counterfactuals.rounded`.
     """
     if not found.feasible.any():
         return [()] * len(found)
-    found = found.rounded()
     before, after = found.factual, found.to_frame()
     order = np.argsort(-_prices(segments, found), axis=1, kind="stable")
-    names = segments.prepared.names
+    names, moves = segments.prepared.names, np.abs(found.outcome.moves)
+    places = blocks_of(segments.prepared, segments.model)
     values = [(before[n].to_numpy()[found.row], after[n].to_numpy()) for n in names]
     made = []
     for i, ranked in enumerate(order.tolist() if len(found) else ()):
-        told = [_change(segments, names[c], *(some[i] for some in values[c])) for c in ranked]
-        kept = told if found.feasible[i] else []
-        made.append(tuple(change for change in kept if change is not None))
+        told = []
+        for c in ranked if found.feasible[i] else ():
+            change = _change(segments, names[c], *(some[i] for some in values[c]))
+            if change is not None and names[c] in segments.prepared.numbers:
+                # Numbers are scaled to a spread of 1.
+                change = replace(change, effort=float(moves[i, places[names[c]][0]]))
+            told.append(change)
+        made.append(tuple(change for change in told if change is not None))
     return made
 
 
@@ -115,6 +129,8 @@ def _change(segments: Segments, name: str, before: Any, after: Any) -> Change | 
     first, last = ((v - low) / ((high - low) or 1.0) for v in (start, end))
     rises = end > start
     was, is_ = (written(segments, name, v) for v in (start, end))
+    if len(was) > LONG and segments.written(name, start) != is_:
+        was = segments.written(name, start)  # nobody types in what is there already
     amount = figure(abs(end - start))
     amount = amount if is_large(segments, name) else amount.replace(",", "")
     delta = "" if _gone(start) else f"{'+' if rises else MINUS}{amount}"

@@ -15,7 +15,7 @@ from voicecf.app.row import finding
 from voicecf.app.row.question import GOALS, NEAREST, Allowed, Range
 from voicecf.app.segments.segments import Segments
 from voicecf.app.words import literal
-from voicecf.output.wording import counted, figure
+from voicecf.output.wording import counted, figure, sentences
 
 ANY = -1
 MOST_MARGIN = 90
@@ -166,6 +166,7 @@ def goal(now: Project) -> None:
 def chips(now: Project, at_the_rim: bool) -> None:
     """Show what stays as it is, which a click lets change; offer more usual values at the rim."""
     locked, guessed = now.question.allowed.locked, now.usual_rules.locked
+    why = {column.label: column.why_fixed for column in now.columns}
 
     def unlock(name: str) -> None:
         now.allow(locked=tuple(n for n in now.question.allowed.locked if n != name))
@@ -180,7 +181,8 @@ def chips(now: Project, at_the_rim: bool) -> None:
             text = f"{name} (guessed)" if name in guessed else name
             st.button(
                 literal(text), key=f"unlock {name}", icon=":material/close:", icon_position="right",
-                help="Let it change", on_click=partial(unlock, name),
+                help=sentences([why.get(name, "") * (name in guessed), "let it change"]),
+                on_click=partial(unlock, name),
             )  # fmt: skip
         if rules.count:
             st.button(
@@ -198,7 +200,6 @@ def chips(now: Project, at_the_rim: bool) -> None:
 def allowed(now: Project, prepared: Prepared) -> None:
     """Let the visitor say what may change, and how."""
     rules = now.question.allowed
-    st.subheader("What may change")
 
     def say(word: str, names: list[str]) -> None:
         """Put columns into one of the lists, and take them out of the others."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import date
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from pandas.api import types
 
-from voicecf.app.data.preparing import Prepared
+from voicecf.app.data.preparing import Prepared, with_durations
 from voicecf.output.wording import joined
 
 # Rows that a table of finds shows.
@@ -102,9 +103,16 @@ def place_of(prepared: Prepared, row: int) -> int | None:
     return place if there else None
 
 
+def _in_use(frame: pd.DataFrame, prepared: Prepared) -> pd.DataFrame:
+    """Return the columns in use of rows of the table; dates as the time since then."""
+    if prepared.durations:
+        frame = with_durations(frame, prepared.durations, prepared.taken or date.today())
+    return frame[prepared.names]
+
+
 def missing_in(frame: pd.DataFrame, prepared: Prepared, row: int) -> list[str]:
     """Return the columns in use in which a row of the table has no value."""
-    values = frame[prepared.names].iloc[row]
+    values = _in_use(frame.iloc[[row]], prepared).iloc[0]
     numbers = pd.to_numeric(values[list(prepared.numbers)], errors="coerce").astype("float64")
     gone = values.isna() | ~np.isfinite(numbers).reindex(values.index, fill_value=True)
     return [name for name in prepared.names if gone[name]]
@@ -132,7 +140,8 @@ def shown_rows(
     places = [place_of(prepared, row) for row in rows.tolist()]
     segments = [LEFT_OUT if place is None else names[labels[place]] for place in places]
     table = pd.DataFrame({"Row": rows + 1, "Segment": segments})
+    some = frame.iloc[rows].reset_index(drop=True)
     named = [] if prepared.identity is None else [prepared.identity]
-    rest = frame[[*named, *prepared.names]].iloc[rows].reset_index(drop=True)
+    rest = pd.concat([some[named], _in_use(some, prepared)], axis=1)
     rest = rest.rename(columns={name: f"{name} " for name in rest if name in table})
     return pd.concat([table, rest], axis=1)

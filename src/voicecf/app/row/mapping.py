@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+import numpy as np
 from numpy.typing import NDArray
 
 from voicecf import Counterfactuals
 from voicecf.app.charts import FORMAT, UNGROUPED
+from voicecf.app.data.preparing import Prepared
 from voicecf.app.method.pairwise import Comparison
 from voicecf.app.row.answers import Answer
 from voicecf.app.row.changes import is_large
@@ -77,13 +79,22 @@ def tips(answer: Answer, drawn: SegmentMap) -> list[Tip]:
     prepared, rows = answer.segments.prepared, drawn.rows
     changed = [change.column for change in answer.changes][:NAMED]
     made = [
-        Tip("Row", [prepared.called(row) for row in rows.tolist()]),
+        Tip("Row", _called(prepared, rows)),
         Tip("Segment", [answer.names[t] for t in drawn.labels.tolist()]),
     ]
     for name in dict.fromkeys([*_columns(answer, drawn), *changed]):
         values = prepared.frame[name].to_numpy()[rows].tolist()
         made.append(Tip(name, values, number_format(answer.segments, name)))
     return made
+
+
+def _called(prepared: Prepared, rows: NDArray[np.int64]) -> list[str]:
+    """Name many rows, as `Prepared.called` does one."""
+    numbers = [f"Row {row + 1:,}" for row in prepared.rows[rows].tolist()]
+    if prepared.identity is None:
+        return numbers
+    own = prepared.aside[prepared.identity].iloc[rows]
+    return [f"{number} ({name})" for number, name in zip(numbers, own, strict=True)]
 
 
 def formats(answer: Answer, drawn: SegmentMap) -> list[str]:

@@ -8,17 +8,24 @@ from typing import Any
 import streamlit as st
 
 from voicecf.app import blocks, session
+from voicecf.app.campaign.cards import ABOUT_SPREADS
+from voicecf.app.campaign.plan import SPREADS
+from voicecf.app.campaign.summary import effort_text
 from voicecf.app.project import Project
 from voicecf.app.row import asking, cards, controls, mapping, picture, whatif
-from voicecf.app.row.answers import EFFORT, Answer, Way, difference
+from voicecf.app.row.answers import Answer, Way, difference
 from voicecf.app.row.mapping import BEST
 from voicecf.app.row.whatif import Lever
 from voicecf.app.words import literal
-from voicecf.output.wording import figure
 
 CHANGES = "What changes most"
 # Sliders that are shown at first, and side by side.
 SLIDERS, ACROSS = 12, 4
+ABOUT_WHAT_IF = (
+    "Move a value: the segment that the row would be in is told at once, and how far it is to the "
+    "nearest border, straight across all columns. 1 spread is a typical difference between rows in "
+    "a column (its standard deviation)."
+)
 
 
 def show(now: Project) -> None:
@@ -31,6 +38,7 @@ def show(now: Project) -> None:
     with asked:
         controls.target(now, now.segments)
         controls.goal(now)
+        st.subheader("What may change")
         controls.allowed(now, now.prepared)
     with results:
         answer = asking.answer(now)
@@ -52,7 +60,8 @@ def show(now: Project) -> None:
 
 def _changes(now: Project, answer: Answer) -> None:
     st.html(cards.change_card(answer))
-    st.markdown(f"An effort of {figure(answer.effort, 2)} spreads.", help=EFFORT)
+    effort = effort_text(answer.effort, SPREADS)
+    st.markdown(f"An effort of {effort}.", help=ABOUT_SPREADS)
     # How far each may go takes a while, and is found out if it is asked for.
     if st.toggle("How far each may go", help="One column at a time, the others as in the answer."):
         st.html(cards.reach_table(asking.reaches(now, answer)))
@@ -65,7 +74,7 @@ def _changes(now: Project, answer: Answer) -> None:
 def _what_if(now: Project) -> None:
     """Let the visitor try out values; the segment that the row is in then is told at once."""
     answer = asking.answer(now)
-    st.subheader("What if")
+    st.subheader("What if", help=ABOUT_WHAT_IF)
     told = st.container()
     found = asking.levers(now, answer)
     keys = {lever.column: _key(now, answer, lever) for lever in found}
@@ -74,7 +83,7 @@ def _what_if(now: Project) -> None:
         for lever in found:
             st.session_state[keys[lever.column]] = getattr(lever, where)
 
-    with st.container(horizontal=True):
+    with st.container(horizontal=True, vertical_alignment="center"):
         st.button("Back to the row", on_click=begin, args=("now",))
         if answer.changes:
             st.button("Begin at the answer", on_click=begin, args=("answer",))
@@ -106,7 +115,9 @@ def _lever(lever: Lever, key: str) -> Any:
         return st.selectbox(literal(lever.column), lever.levels, key=key)
     value = min(max(st.session_state[key], lever.low), lever.high)
     st.session_state[key] = value
-    return st.slider(literal(lever.column), lever.low, lever.high, step=lever.step, key=key)
+    return st.slider(
+        literal(lever.column), lever.low, lever.high, step=lever.step, format=lever.format, key=key
+    )
 
 
 # The map

@@ -8,7 +8,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from voicecf.app.row.changes import Change, written
+from voicecf.app.row.changes import Change
 from voicecf.app.segments.segments import Segments
 
 # Bars of a shape.
@@ -37,7 +37,7 @@ def track(segments: Segments, change: Change) -> str:
         return ""
     start, end = (100 * min(max(place, 0.0), 1.0) for place in (change.start, change.end))
     ends = "".join(
-        f"<span>{escape(written(segments, change.column, end_))}</span>"
+        f"<span>{escape(segments.written(change.column, end_))}</span>"
         for end_ in segments.spans[change.column]
     )
     marks = f'<em style="left:{end:.1f}%"></em>'

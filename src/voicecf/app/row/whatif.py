@@ -27,9 +27,12 @@ class Lever:
     now, answer : float, int or str
         Its value in the row, and in the answer; a missing one is what the model takes it for.
     low, high, step : float or int
-        Ends of the observed range, and what a value is moved by; 0 for a category.
+        Ends of the observed range, the answer included, and what a value is moved by; 0 for a
+        category.
     levels : tuple of str
         Of a category.
+    format : str
+        How a slider writes its value, as C does.
     """
 
     column: str
@@ -39,6 +42,7 @@ class Lever:
     high: Any = 0
     step: Any = 0
     levels: tuple[str, ...] = ()
+    format: str = "%d"
 
 
 @dataclass(frozen=True)
@@ -56,7 +60,7 @@ def levers(given: Answer) -> list[Lever]:
     names = segments.prepared.names
     ranked = [names[i] for i in segments.voice.learned_.ranking]
     changed = [change.column for change in given.changes]
-    after = given.found.rounded().to_frame().iloc[0] if given.changes else {}
+    after = given.rounded.to_frame().iloc[0] if given.changes else {}
     row = segments.prepared.frame.iloc[given.question.row]
     made = [_lever(segments, name, row, after) for name in dict.fromkeys([*changed, *ranked])]
     return [lever for lever in made if lever.levels or lever.low < lever.high]
@@ -72,23 +76,25 @@ def _lever(segments: Segments, name: str, row: Any, after: Any) -> Lever:
     usual = values.median() if values.hasnans else None
     now, then = (_known(some.get(name, row[name]), usual) for some in (row, after))
     low, high = segments.spans[name]
+    low, high = min(low, then), max(high, then)  # an answer may go further if it was let to
     if name in prepared.whole:
         return Lever(name, round(now), round(then), round(low), round(high), 1)
-    return Lever(name, float(now), float(then), low, high, _step(segments, name))
+    step, digits = _step(segments, name)
+    return Lever(name, float(now), float(then), low, high, step, format=digits)
 
 
 def _known(value: Any, usual: Any) -> Any:
     return usual if value is None or value != value else value
 
 
-def _step(segments: Segments, name: str) -> float:
+def _step(segments: Segments, name: str) -> tuple[float, str]:
     """Return the unit of the last digit that values have, or a hundredth of their range."""
     values = segments.prepared.frame[name].dropna().to_numpy()[:1_000]
     for digits in range(MOST_DIGITS + 1):
         if (np.round(values, digits) == values).all():
-            return float(10.0**-digits)
+            return float(10.0**-digits), f"%.{digits}f"
     low, high = segments.spans[name]
-    return (high - low) / 100
+    return (high - low) / 100, "%.4g"
 
 
 def changed_row(given: Answer, values: Mapping[str, Any]) -> pd.DataFrame:
@@ -107,10 +113,7 @@ def place_of(segments: Segments, row: pd.DataFrame) -> Place:
     cell = learned.cell(segment)
     point = learned.read(row)[0].seen[0]
     slack = cell.offsets - cell.normals @ (point - cell.center)
-    # Weights that are 1 on average make lengths spreads, as those of efforts.
-    metric = len(point) * cell.weights
-    squares = np.divide(cell.normals**2, metric, out=np.zeros_like(cell.normals), where=metric > 0)
-    lengths = np.sqrt(squares.sum(axis=1))
+    lengths = np.linalg.norm(cell.normals, axis=1)
     inside = np.divide(slack, lengths, out=np.full_like(slack, np.inf), where=lengths > 0)
     nearest = int(np.argmin(inside))
     return Place(segment, max(float(inside[nearest]), 0.0), int(cell.rivals[nearest]))
