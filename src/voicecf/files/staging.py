@@ -231,7 +231,7 @@ def stage_csv(connection: Any, csv: CsvText, reading: Reading, output: Path) -> 
 def _stage(connection: Any, rows: str, kinds: list[Kind], output: Path) -> bool:
     """Write the rows with columns of some kinds; tell whether there are values of other kinds."""
     read = [i for i, kind in enumerate(kinds) if not kind.is_text]
-    values = [f"n{i} as c{i}" if i in set(read) else f"c{i}" for i in range(len(kinds))]
+    values = [f"c{i}" if kind.is_text else f"n{i} as c{i}" for i, kind in enumerate(kinds)]
     converted = "".join(f", {kinds[i].value(f'c{i}')} as n{i}" for i in read)
     wrong = " ".join(f"when {kinds[i].is_wrong(f'c{i}', f'n{i}')} then {i}" for i in read)
     fault = f"case {wrong} end" if wrong else "cast(null as integer)"
