@@ -153,16 +153,10 @@ def _coded(prepared: Prepared, frame: pd.DataFrame) -> pd.DataFrame:
     for name in prepared.names:
         values = frame[name]
         if name in prepared.categories:
-            made[name] = pd.Categorical(values, categories=levels(prepared)[name])
+            made[name] = pd.Categorical(values, categories=prepared.levels[name])
         else:
             made[name] = values.to_numpy(dtype=np.float64, na_value=np.nan)
     return pd.DataFrame(made)
-
-
-def levels(prepared: Prepared) -> dict[str, list[str]]:
-    """Return the levels of each category."""
-    frame = prepared.frame
-    return {name: sorted(frame[name].dropna().unique()) for name in prepared.categories}
 
 
 def _with_left_out(found: pd.DataFrame, prepared: Prepared, frame: pd.DataFrame) -> pd.DataFrame:
