@@ -184,6 +184,10 @@ def test_no_choice_of_rows_within_a_budget_is_larger() -> None:
         )
         assert ours.affordable(budget) == best
     assert ours.affordable(None) == len(efforts)
+    runs.plan(now, budget=float(efforts.sum() / 3))
+    chosen = listed(now, run).query("`within budget` == 'yes'")
+    assert len(chosen) == ours.affordable(efforts.sum() / 3)
+    assert chosen["effort (spreads)"].sum() <= efforts.sum() / 3
     budgets, rows = ours.curve()
     assert [ours.affordable(b) for b in budgets] == rows.tolist()
 
@@ -252,6 +256,17 @@ def test_columns_without_a_price_stay_unless_they_are_free() -> None:
     moved = free[free["result"] == "can move"]
     assert (moved["job after"] != moved["job before"]).any()
     assert now.choices.runs[1].counts.movable >= now.choices.runs[0].counts.movable
+
+
+def test_prices_may_differ_by_any_order_of_magnitude() -> None:
+    now = project()
+    run = answered(now, target=1, prices=(Price("income", 1e-7), Price("age", 1e9)))
+    found = listed(now, run)
+    moved = found[found["result"] == "can move"]
+    assert run.counts.movable == len(moved) > 0
+    income = (moved["income after"] - moved["income before"]).abs()
+    age = (moved["age after"] - moved["age before"]).abs().astype(float)
+    assert np.allclose(moved["effort (€)"], 1e-7 * income + 1e9 * age, atol=1e-6)
 
 
 def test_prices_in_proportion_need_no_new_answers_and_others_do() -> None:
@@ -381,6 +396,27 @@ def test_the_list_has_every_row_and_nothing_that_is_computed() -> None:
     text = telling.list_file(now, run.id, asked, "csv").decode("utf-8-sig")
     cells = re.findall(r'(?:^|,)"?([=+@\t\r][^,"]*)', text, re.M)
     assert cells == []
+
+
+def test_a_date_counts_as_the_years_since_then() -> None:
+    rng = np.random.default_rng(6)
+    group = np.arange(60) % 3
+    born = pd.Timestamp("2000-01-01") - pd.to_timedelta(
+        group * 6000 + rng.integers(900, size=60), "D"
+    )
+    frame = pd.DataFrame({"born": born, "visits": 3 * group + rng.integers(3, size=60)})
+    frame.loc[4, "born"] = None
+    now = project(frame)
+    now.choose_roles({"born": Role.YEARS})
+    found = listed(now, answered(now, target=1))
+    (years,) = [name for name in now.prepared.names if name != "visits"]
+    assert len(found) == 60
+    assert found["result"][4] == f"left out: no value in {years}"
+    assert found[f"{years} before"].notna().sum() == 59
+    asked = runs.present(now)
+    csv = telling.list_file(now, now.choices.runs[-1].id, asked, "csv").decode("utf-8-sig")
+    assert frame["born"][0].strftime("%Y-%m-%d") in csv
+    assert "00:00:00" not in csv
 
 
 def test_files_hold_odd_values() -> None:

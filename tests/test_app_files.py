@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from datetime import date
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -14,7 +15,7 @@ import pytest
 
 from app_tables import fitted, people, usual_names, with_gaps
 from voicecf.app.data import examples
-from voicecf.app.data.columns import guess_columns
+from voicecf.app.data.columns import Role, guess_columns, with_roles
 from voicecf.app.data.preparing import Method, Missing, prepare
 from voicecf.app.data.reading import Table, read_table
 from voicecf.app.method.pairwise import compare
@@ -25,6 +26,7 @@ from voicecf.app.segments.segments import fit_segments
 from voicecf.app.takeaway.code import script
 from voicecf.app.takeaway.report import html_report
 from voicecf.app.words import literal, percent
+from voicecf.files.staging import Reading
 from voicecf.output.wording import figure
 
 SCRIPT = "<script>alert(1)</script>"
@@ -81,6 +83,33 @@ def test_the_code_gives_the_same_answer(
     assert theirs.target[0] == ours.found.target[0]
     assert theirs.status[0] == ours.found.status[0]
     assert ours.names[int(ours.found.target[0])] in capsys.readouterr().out
+
+
+def test_the_code_counts_time_and_reads_as_was_chosen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(0)
+    days = pd.Timestamp("1960-01-02") + pd.to_timedelta(rng.integers(0, 20_000, 60), "D")
+    frame = pd.DataFrame({
+        "born": days.strftime("%m/%d/%Y"),
+        "joined": (days + pd.Timedelta(days=8000)).strftime("%Y-%m-%d"),
+        "spend": [f"€ {x:.2f}".replace(".", ",") for x in rng.gamma(3, 40, 60)],
+        "visits": np.where(np.arange(60) % 9 == 0, -999, rng.poisson(4, 60)),
+    })  # fmt: skip
+    content = frame.to_csv(index=False).encode()
+    (tmp_path / "people.csv").write_bytes(content)
+    monkeypatch.chdir(tmp_path)
+    table = read_table(content, "people.csv", Reading(gaps={"visits": ["-999"]}))
+    columns = with_roles(table.frame, guess_columns(table.frame), {"joined": Role.DAYS})
+    prepared = prepare(table.frame, columns, taken=date(2026, 1, 31))
+    assert prepared.names == ["years since born", "days since joined", "spend", "visits"]
+    segments = fit_segments(prepared, 3, Method.KMEANS)
+    allowed = Allowed(("years since born", "days since joined"))
+    ours = answer(segments, Question(3, allowed=allowed), usual_names(3))
+    made: dict[str, object] = {}
+    exec(script(table, segments, ours.question, ours.names), made)
+    pd.testing.assert_frame_equal(made["rows"], prepared.frame)
+    assert np.array_equal(made["answer"].points, ours.found.points, equal_nan=True)
 
 
 @pytest.mark.parametrize("example", examples.EXAMPLES, ids=lambda example: example.name)

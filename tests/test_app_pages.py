@@ -50,6 +50,12 @@ ODD = {
         "$a$": RNG.normal(size=30), ":red[b]": RNG.normal(size=30), "a.b[0]": RNG.normal(size=30),
         "c\nd": RNG.integers(5, size=30), "": RNG.integers(5, size=30),
     }),
+    "dates, money and codes": "\n".join([
+        "zip;born;joined;spend", *(
+            f"{i:05d};{i % 28 + 1}.{i % 12 + 1}.{1950 + i};2019-04-{i % 30 + 1:02d};€ {i * i},50"
+            for i in range(40)
+        ), ";;;",  "00041;;2019-04-03;", "",
+    ]).encode(),
     "300 columns": pd.DataFrame(RNG.normal(size=(120, 300))).to_csv(index=False).encode(),
 }  # fmt: skip
 

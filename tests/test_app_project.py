@@ -13,6 +13,7 @@ import pytest
 pytest.importorskip("streamlit")
 
 from app_tables import people
+from voicecf.app.data import preparing
 from voicecf.app.data.columns import Role
 from voicecf.app.data.preparing import Method
 from voicecf.app.data.reading import ReadingError
@@ -63,6 +64,20 @@ def test_a_session_file_opens_elsewhere(store: Store, tmp_path: Path) -> None:
     assert again.choices == project.choices
     assert answer(again).sentence == answer(project).sentence
     assert again.id != project.id
+
+
+def test_a_session_file_brings_the_segments_themselves(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = worked_on(store)
+    content = store.export(project)
+    monkeypatch.setattr(preparing, "SEED", 5)  # as if other versions fitted otherwise
+    again = Store(tmp_path / "elsewhere").take(content)
+    np.testing.assert_array_equal(
+        again.segments.model[-1].cluster_centers_, project.segments.model[-1].cluster_centers_
+    )
+    assert again.segments.warnings == project.segments.warnings
+    assert again.names == project.names
 
 
 def test_choices_survive_being_written() -> None:

@@ -250,6 +250,26 @@ def test_names_of_yes_and_no_say_how_often() -> None:
             assert set(suggested_names(found, whole, {"churned": (0, 1)})) == names
 
 
+@pytest.mark.parametrize(
+    ("column", "values", "names"),
+    [
+        ("flipperLength_mm", [150.5, 200.5], {"Short flipper length", "Long flipper length"}),
+        ("Orders (per year)", [1, 8], {"Few orders", "Many orders"}),
+        ("visits per month", [1, 8], {"Few visits", "Many visits"}),
+        ("BMI", [20.5, 31.5], {"Low BMI", "High BMI"}),
+        ("Age", [20, 60], {"Younger", "Older"}),
+        ("car age", [2, 9], {"Low car age", "High car age"}),
+        ("founded_year", [1980, 2011], {"Early founded year", "Late founded year"}),
+        ("job", ["other", "night_shift"], {"Mostly job other", "Mostly night shift"}),
+        ("size", ["S", "XL"], {"Mostly size S", "Mostly size XL"}),
+        ("is_member", [True, False], {"Mostly is member", "Rarely is member"}),
+    ],
+)
+def test_names_are_words_that_people_use(column: str, values: list, names: set[str]) -> None:
+    frame = pd.DataFrame({column: values * 20})
+    assert set(fitted(frame, k=2).suggested_names) == names
+
+
 def test_segments_with_the_same_traits_are_told_apart_by_values() -> None:
     frame = pd.DataFrame({"visits": np.repeat([1, 5, 9, 20, 24], 8), "id": np.arange(40)})
     names = fitted(frame, k=5).suggested_names
@@ -339,6 +359,21 @@ def test_every_row_has_its_segment_or_the_reason_why_not() -> None:
     kept = kept.astype(project.prepared.frame.dtypes)
     told = [project.names[t] for t in project.segments.model.predict(kept)]
     assert table["segment 2"].drop(index=[3, 40]).tolist() == told
+
+
+def test_a_row_without_a_date_is_left_out_for_that() -> None:
+    days = pd.Timestamp("2026-01-31") - pd.to_timedelta(np.arange(60) * 40, unit="D")
+    frame = pd.DataFrame({"signup": days.strftime("%Y-%m-%d"), "visits": np.arange(60) % 7})
+    frame.loc[5, "signup"] = None
+    project = begun(as_csv(frame))
+    project.choose_roles({"signup": Role.DAYS})
+    table = assigned(project)
+    assert table.columns.tolist() == ["signup", "visits", "segment"]
+    assert table["segment"][5] == "left out: no value in signup"
+    assert set(table["segment"].drop(index=5)) == set(project.names)
+    assert {name.split(", ")[0] for name in project.names} <= {
+        "Long since signup", "Recent signup", "Many visits", "Few visits"
+    }  # fmt: skip
 
 
 def test_the_page_says_in_short_what_there_is() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from io import BytesIO
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -27,6 +29,7 @@ def clients(rows: int = 300) -> bytes:
 
 
 def names(visit: Visit) -> list[str]:
+    visit.see("Every row with its segment")  # the end of the page
     fields = visit.page.get_by_label("Name of segment")
     return [fields.nth(i).input_value() for i in range(fields.count())]
 
@@ -90,6 +93,9 @@ def test_a_taken_name_is_refused_in_sight_and_an_emptied_one_is_suggested_again(
     rename(visit, 1, "our regulars")
     visit.see("Segment 2 is already called “Our regulars”")
     assert names(visit) == [suggested[0], "Our regulars", suggested[2]]
+    table = pd.read_csv(BytesIO(visit.download("Download CSV")), encoding="utf-8-sig")
+    assert len(table) == 300
+    assert set(table["segment"]) == set(names(visit))
     rename(visit, 2, "")
     assert names(visit) == suggested
     assert "is already called" not in visit.text()

@@ -6,6 +6,7 @@ import csv
 import json
 import subprocess
 import sys
+from datetime import date
 from pathlib import Path
 
 import duckdb
@@ -14,6 +15,7 @@ import pyarrow as pa
 import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 import pytest
+import xlsxwriter
 
 import voicecf
 from voicecf.cli.command import main
@@ -317,6 +319,69 @@ def test_a_wrong_encoding_is_refused_with_a_remedy(tmp_path, capsys):
     words = ["-o", tmp_path / "o.parquet", "--ignore", "id", "--encoding"]
     assert "--encoding latin-1" in refused(capsys, path, *words, "utf-8")
     assert "--encoding klingon is not known" in refused(capsys, path, *words, "klingon")
+
+
+def in_their_own_ways() -> list[dict[str, object]]:
+    """Write the people with dates, money, per cent, and codes."""
+    return [
+        {
+            "zip": f"{i:05d}", "day": f"{i % 28 + 1:02d}.{i % 12 + 1:02d}.2019", **row,
+            "income": f"€ {row['income']:,.2f}".translate(str.maketrans(",.", ".,")),
+            "share": f"{row['age']} %",
+        }
+        for i, row in enumerate(people())
+    ]  # fmt: skip
+
+
+def test_money_per_cent_dates_and_codes_are_read_and_told(tmp_path, capsys):
+    rows = in_their_own_ways()
+    path = written(tmp_path / "in.csv", rows, delimiter=";")
+    output, model = tmp_path / "o.parquet", tmp_path / "m.voicecf"
+    words = ["--ignore", "id", "zip", "--save-model", model]
+    assert explain(path, "-o", output, *words) == 0
+    err = capsys.readouterr().err
+    for note in ("money in € with decimal comma: 'income'", "per cent: 'share'",
+                 "date, day first: 'day'"):  # fmt: skip
+        assert f"note: read as {note}" in err
+    assert "not used, as neither numbers nor text: 'day'" in err
+    found = pq.read_table(output)
+    assert found["zip"].to_pylist() == [row["zip"] for row in rows]
+    assert found["day"].to_pylist()[0] == date(2019, 1, 1)
+    incomes = [row["income"] for row in people()]
+    kept = [i for i, n in enumerate(found["voicecf_n_changed"].to_pylist()) if n == 0]
+    assert all(found["income"][i].as_py() == incomes[i] for i in kept)
+    again = tmp_path / "again.parquet"
+    assert explain(path, "-o", again, "--model", model, "--quiet") == 0
+    assert pq.read_table(again).equals(found)
+
+
+def test_a_model_of_text_keeps_reading_text(tmp_path):
+    rows = [{**row, "day": f"2019-04-0{i % 3 + 1}"} for i, row in enumerate(people())]
+    path, model = written(tmp_path / "in.csv", rows), tmp_path / "m.voicecf"
+    words = ["--ignore", "id", "--quiet"]
+    given = ["--category", "day", "--save-model", model]
+    assert explain(path, "-o", tmp_path / "a.parquet", *words, *given) == 0
+    assert explain(path, "-o", tmp_path / "b.parquet", "--model", model, "--quiet") == 0
+    found = pq.read_table(tmp_path / "b.parquet")
+    assert found.schema.field("day").type == pa.string()
+    assert found.equals(pq.read_table(tmp_path / "a.parquet"))
+
+
+def test_a_sheet_of_a_workbook_is_explained(tmp_path, capsys):
+    path, rows = tmp_path / "in.xlsx", people()
+    book = xlsxwriter.Workbook(path)
+    for name, shown in (("few", rows[:2]), ("all", rows)):
+        sheet = book.add_worksheet(name)
+        for at, row in enumerate([{name: name for name in rows[0]}, *shown]):
+            sheet.write_row(at, 0, row.values())
+    book.close()
+    assert explain(path, "-o", tmp_path / "x.parquet", "--ignore", "id") == 0
+    assert "note: the sheet 'all' was read, of 2 sheets" in capsys.readouterr().err
+    csv_path = written(tmp_path / "in.csv", rows)
+    assert explain(csv_path, "-o", tmp_path / "c.parquet", "--ignore", "id", "--quiet") == 0
+    assert pq.read_table(tmp_path / "x.parquet").equals(pq.read_table(tmp_path / "c.parquet"))
+    told = refused(capsys, path, "-o", tmp_path / "y.parquet", "--sheet", "al")
+    assert "has no sheet 'al'; did you mean 'all'?" in told
 
 
 def test_ids_keep_their_type_and_all_columns_come_out(tmp_path):

@@ -83,8 +83,8 @@ READ = {
         {"a": [83.6, 5.0], "b": [83.6, 0.5], "c": [1, 2]},
     ),
     "spaces and apostrophes between thousands": (
-        "a;b;c\n1 234,50;1'234.50;1\u00a0234\n12,5;7.25;5\n".encode(),
-        {"a": [1234.5, 12.5], "b": [1234.5, 7.25], "c": [1234, 5]},
+        "a;b;c\n1 234,50;1'234.50;1\u00a0234\n\u221212,5;7.25;5\n".encode(),
+        {"a": [1234.5, -12.5], "b": [1234.5, 7.25], "c": [1234, 5]},
     ),
     "dates by day, month and year": (
         b"a;b;c;d\n03.04.2019;25/12/2019;12/25/2019;2019/04/03\n"
@@ -127,6 +127,18 @@ READ = {
     "titles as wide as the table, and a total": (
         b"Report of 2019;;\n;;\nMade;3.4.2019;\n\nname;n;m\nAnn;1;2\nBen;3;4\nTotal;;6\n\n",
         {"name": ["Ann", "Ben"], "n": [1, 3], "m": [2, 4]},
+    ),
+    "a total that is the sum": (
+        b"name;n\nAnn;1.000\nBen;3.500\nTotal;4.500\n",
+        {"name": ["Ann", "Ben"], "n": [1.0, 3.5]},
+    ),
+    "a company that is called Total": (
+        b"name;n\nShell;1\nBP;3\nTotal;8\n",
+        {"name": ["Shell", "BP", "Total"], "n": [1, 3, 8]},
+    ),
+    "dates and something else": (
+        b"d,n\n" + b"2019-04-03,1\n" * 30 + b"TBD,2\n",
+        {"d": ["2019-04-03"] * 30 + ["TBD"], "n": [1] * 30 + [2]},
     ),
     "spaces between values": (
         b"age  n\n31   5\n4   66\n",
@@ -211,6 +223,7 @@ def test_lines_that_are_no_rows_are_told_with_their_number(tmp_path, case):
         (b"a,b\n1,2\n3,4\r\n5,6\n", "lines that end in different ways"),
         (b"a,b\n\x00\x00,2\n", "holds no text"),
         (b"lorem ipsum dolor sit amet " * 20, "does not look like a table"),
+        (b"name    n\nAnn L.  5\nBen 6\nCem    7\n", "line 3: spaces divide it into 1 where other"),
         (b"title\n1,2\n3,4\n", "line 2: numbers, and no names of columns above"),
     ],
 )

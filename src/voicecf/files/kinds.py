@@ -79,10 +79,8 @@ class Kind:
 
     def why(self, name: str) -> str:
         """Say what is wrong with a value of another kind, which goes in the place of `PLACE`."""
-        noun = self.notation.noun
-        if self.narrow:
-            noun = "date without a time" if self.notation.is_date else f"whole {noun}"
-        return f"{name} is {PLACE}, which is no {noun}"
+        whole = "whole " if self.narrow and self.notation.is_number else ""
+        return f"{name} is {PLACE}, which is no {whole}{self.notation.noun}"
 
 
 def is_gap(c: str) -> str:
@@ -215,7 +213,8 @@ class Deciding:
         if said is not None and said not in ANY_NUMBER:
             notation = notation_of(said)
             return {notation: tried[notation]}
-        found = {w: counts for w, counts in tried.items() if counts.share >= MOSTLY}
+        # A single value that is no date keeps a column text: dates that are set aside are no fault.
+        found = {w: n for w, n in tried.items() if n.share >= (1 if w.is_date else MOSTLY)}
         if said is None and point.codes:
             found = {w: counts for w, counts in found.items() if not w.is_number}
         if said is not None:
@@ -293,6 +292,8 @@ class Evidence:
             return POINT
         if self.month_first and MONTH_FIRST in best:
             return MONTH_FIRST
+        if all(counts.narrow == counts.fits for counts in best.values()):  # no decimal mark
+            return next((w for w in best if w.decimal == "."), next(iter(best)))
         for decimal in (",", "."):
             if decimal in self.decimals:
                 return next((w for w in best if w.decimal == decimal), next(iter(best)))

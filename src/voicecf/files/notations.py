@@ -26,6 +26,7 @@ __all__ = [
 
 # Spaces and apostrophes as they stand between thousands.
 SPACES, APOSTROPHES = " \u00a0\u202f", "'\u2019"
+MINUS = "\u2212"
 # Signs of currencies, longer ones first: "US$" is not "$".
 CURRENCIES = (
     "US$", "A$", "C$", "R$", "SFr.", "Fr.", "kr", "zł", "Kč", "Ft", "lei", *"$€£¥₹₩₺₽₫₪฿₴₦",
@@ -119,21 +120,21 @@ def _number(decimal: str, thousands: str, unit: str = "") -> Notation:
     mark = re.escape(decimal)
     whole = rf"(?:[1-9]\d{{0,2}}(?:{group}\d{{3}})+|\d+)"
     digits = rf"(?:{whole}(?:{mark}\d*)?(?:[eE][+-]?\d+)?|{mark}\d+)"
-    space, sign = f"[{SPACES}]*", re.escape(unit)
+    space, plus, sign = f"[{SPACES}]*", f"[+{MINUS}-]?", re.escape(unit)
     name = SIGNS[decimal, thousands]
     rest = f" with {name}" if (decimal, thousands) != (".", ",") else ""
     if unit == PER_CENT:
-        word, noun, pattern = f"per cent{rest}", "per cent", f"[+-]?{digits}{space}%"
+        word, noun, pattern = f"per cent{rest}", "per cent", f"{plus}{digits}{space}%"
     elif unit:
         word, noun = f"money in {unit}{rest}", "amount of money"
-        amount = f"(?:{sign})?{space}[+-]?{digits}{space}(?:{sign})?"
-        pattern = rf"[+-]?{space}{amount}|\({amount}\)"
+        amount = f"(?:{sign})?{space}{plus}{digits}{space}(?:{sign})?"
+        pattern = rf"{plus}{space}{amount}|\({amount}\)"
     else:
         word, noun = f"number with {name}", "number"
         # In brackets, (45.10) is a negative amount, but (1) may count something.
-        pattern = rf"[+-]?{digits}|\({whole}{mark}\d\d\)"
+        pattern = rf"{plus}{digits}|\({whole}{mark}\d\d\)"
     gone = f"){SPACES}{thousands}" + APOSTROPHES * (thousands == "'") + unit * (len(unit) == 1)
-    moved, to = ("(,", "-.") if decimal == "," else ("(", "-")
+    moved, to = (f"({MINUS},", "--.") if decimal == "," else (f"({MINUS}", "--")
     text = f"replace({{c}}, {quoted(unit)}, '')" if len(unit) > 1 else "{c}"
     plain = f"translate({text}, {quoted(moved + gone)}, {quoted(to)})"
     return Notation(

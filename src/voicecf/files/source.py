@@ -140,7 +140,7 @@ class Source:
                 staged = stage_csv(connection, self.csv(folder), self.reading, path)
             else:
                 staged = stage_query(connection, self._query(connection), path)
-        for copy in folder.glob("input-*.csv"):
+        for copy in folder.glob("input.*.csv"):
             copy.unlink()
         staged.save(folder)
         return staged
@@ -157,9 +157,10 @@ class Source:
             return CsvText(self.files, folder, reading.delimiter, encoding or reading.encoding)
         sheets, notes = [], []
         for i, file in enumerate(self.files):
-            sheets.append(folder / f"sheet-{i}" / file.name)
-            sheets[-1].parent.mkdir(exist_ok=True)
-            notes.append(write_sheet(file, reading.sheet, sheets[-1]))
+            sheets.append(folder / f"input.{i}" / file.name)
+            if not sheets[-1].exists():
+                sheets[-1].parent.mkdir(exist_ok=True)
+                notes.append(write_sheet(file, reading.sheet, sheets[-1]))
         return CsvText(sheets, folder, ",", "utf-8", [note for note in notes if note])
 
     def _query(self, connection: Any) -> str:

@@ -28,7 +28,9 @@ TOTAL = re.compile(
     r"(grand |sub)?totals?|sum|summe|gesamt|gesamtsumme|insgesamt|somme|suma|totale|totaal", re.I
 )
 # A number, an amount or a date, as far as one can tell from a single cell.
-VALUE = re.compile(r"[-+(]?\s*[$€£¥]?\s*[-+]?\d[\dEe.,'\u2019:/ T+-]*\s*([%$€£¥]|[A-Z]{3})?\)?")
+VALUE = re.compile(
+    r"[-+\u2212(]?\s*[$€£¥]?\s*[-+\u2212]?\d[\dEe.,'\u2019:/ T+-]*\s*([%$€£¥]|[A-Z]{3})?\)?"
+)
 # Share of the lines that a delimiter divides alike, below which spaces may be what separates.
 REGULAR = 0.9
 # Characters at the beginning from which delimiter and header are told, and lines after them: the
@@ -105,9 +107,11 @@ class Dialect:
                 f"{file.name} does not look like a table: no comma, semicolon, tab or bar "
                 "separates values in its lines, nor do spaces divide all of them alike."
             )
+        if len(first) == 1:
+            _check_spaces(file, lines)
         names = first if header else [f"column {i}" for i in range(1, len(first) + 1)]
         last = tabbed(_last_lines(file, encoding), spaces)
-        foot = _foot(last, delimiter, len(names)) if len(below) > 1 else []
+        foot = _foot(last, delimiter, len(names), below) if len(below) > 1 else []
         return cls(delimiter, skip, names, header, _newline(lines, delimiter), spaces, foot)
 
 
@@ -120,6 +124,19 @@ def _delimiter(lines: list[str]) -> tuple[str, int]:
             if _regularity(list(tabbed(lines, spaces)), "\t")[0] == 1:
                 return "\t", spaces
     return best, 0
+
+
+def _check_spaces(file: Path, lines: list[str]) -> None:
+    """Refuse lines that spaces divide, but not all alike: nobody can tell what belongs where."""
+    widths = [len(re.split(r"[ \t]{2,}", line.strip())) for line in lines]
+    counts = Counter(width for line, width in zip(lines, widths, strict=True) if line.strip())
+    usual, often = counts.most_common(1)[0]
+    if usual > 1 and often < counts.total():
+        odd = next(i for i, line in enumerate(lines) if line.strip() and widths[i] != usual)
+        raise DataError(
+            f"{file.name}, line {odd + 1}: spaces divide it into {widths[odd]} where other lines "
+            f"have {usual} values. Separate values with commas, semicolons or tabs."
+        )
 
 
 def tabbed(lines: Iterable[str], spaces: int) -> Iterator[str]:
@@ -211,7 +228,9 @@ def _last_lines(file: Path, encoding: str) -> list[str]:
         return raw.read().decode(encoding, "replace").splitlines()
 
 
-def _foot(lines: Iterable[str], delimiter: str, width: int) -> list[list[str]]:
+def _foot(
+    lines: Iterable[str], delimiter: str, width: int, rows: list[list[str]]
+) -> list[list[str]]:
     """Return the records below a table, as wide as it: totals, and notes in the first column."""
     found: list[list[str]] = []
     for line in reversed(list(lines)):
@@ -219,12 +238,32 @@ def _foot(lines: Iterable[str], delimiter: str, width: int) -> list[list[str]]:
         filled = [cell.strip() for cell in record if cell.strip()]
         if not filled:
             continue
-        total = TOTAL.fullmatch(filled[0].rstrip(": ")) and any(map(_is_value, filled[1:]))
+        total = _is_total(record, filled, rows)
         note = width > 2 and len(filled) == 1 and record[0] and not _is_value(filled[0])
         if len(found) == FOOT or len(record) != width or not (total or note):
             break
         found.append(record)
     return found
+
+
+def _is_total(record: list[str], filled: list[str], rows: list[list[str]]) -> bool:
+    """Tell whether a line is called a total, and has empty cells or the sum of others."""
+    if not TOTAL.fullmatch(filled[0].rstrip(": ")) or not any(map(_is_value, filled[1:])):
+        return False
+    if len(filled) < len(record):
+        return True
+    others = [row for row in rows if len(row) == len(record) and row != record]
+    return any(
+        _is_value(cell) and abs(sum(_amount(row[i]) for row in others) - _amount(cell)) < 0.01
+        for i, cell in enumerate(record)
+    )
+
+
+def _amount(cell: str) -> float:
+    """Return about what a number says, whatever signs it has; 0 for what is none."""
+    whole, _, fraction = re.sub(r"[^\d.,-]", "", cell).replace(",", ".").rpartition(".")
+    digits = whole.replace(".", "") + ("." * (len(fraction) != 3)) + fraction
+    return float(digits) if re.fullmatch(r"-?\d*\.?\d+", digits) else 0.0
 
 
 def _newline(lines: list[str], delimiter: str) -> str:
@@ -321,7 +360,7 @@ class CsvText:
         file, encoding, spaces = self.files[i], self.encodings[i], self.dialects[i].spaces
         if encoding.lower() in UTF8 and not spaces:
             return file
-        copy = self.folder / f"input-{i}.csv"
+        copy = self.folder / f"input.{i}.csv"
         try:
             with (
                 opened(file, encoding) as text,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from glob import escape
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import pyarrow as pa
@@ -63,7 +62,7 @@ class Understood:
     unread: int = 0
 
 
-def understood(source: Source, table: Table) -> tuple[Understood, ...]:
+def understood(source: Source, table: Table, folder: Path) -> tuple[Understood, ...]:
     """Tell what was understood of a table, by its first rows.
 
     Parameters
@@ -71,11 +70,13 @@ def understood(source: Source, table: Table) -> tuple[Understood, ...]:
     source : Source
     table : Table
         Of that source.
+    folder : Path
+        Where the table was brought to.
     """
     if not source.is_text:
         return tuple(_by_type(column) for column in table.schema)
-    with TemporaryDirectory() as name, connected(Path(name)) as connection:
-        csv = source.csv(Path(name), table.encoding)
+    with connected(folder) as connection:
+        csv = source.csv(folder, table.encoding)
         rows = rows_of(csv, source.reading)
         connection.execute(f"create temp table head as from {rows} limit {HEAD}")
         deciding = Deciding(connection, csv.names, {}, csv.dialect.delimiter, "auto")

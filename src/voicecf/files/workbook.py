@@ -9,7 +9,7 @@ from typing import Any
 
 from voicecf.errors import DataError, OptionError, likely
 
-__all__ = ["write_sheet"]
+__all__ = ["sheet_names", "write_sheet"]
 
 # What an Excel file that needs a password holds, whatever its name says.
 LOCKED = "EncryptedPackage".encode("utf-16-le")
@@ -39,13 +39,20 @@ def write_sheet(file: Path, sheet: str | None, output: Path) -> str:
     largest = max(sheets, key=lambda one: one.height * one.width, default=None)
     if largest is None or not largest.height:
         raise DataError(f"{file.name} has no cells; save the workbook with a table in it.")
-    with output.open("w", encoding="utf-8", newline="") as text:
+    part = output.with_name(output.name + ".part")
+    with part.open("w", encoding="utf-8", newline="") as text:
         writer = csv.writer(text, lineterminator="\n")
         for row in largest.to_python(skip_empty_area=False):
             writer.writerow(map(_cell, row))
+    part.replace(output)
     if len(book.sheet_names) == 1:
         return ""
     return f"the sheet {largest.name!r} was read, of {len(book.sheet_names)} sheets"
+
+
+def sheet_names(file: Path) -> tuple[str, ...]:
+    """Return what the sheets of a workbook are called."""
+    return tuple(_opened(file).sheet_names)
 
 
 def _opened(file: Path) -> Any:

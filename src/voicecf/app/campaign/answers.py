@@ -8,6 +8,7 @@ about or not.
 
 from __future__ import annotations
 
+from datetime import date
 from enum import IntEnum
 from typing import Any
 
@@ -18,11 +19,11 @@ from numpy.typing import NDArray
 from voicecf import Status
 from voicecf.app.campaign.effort import options
 from voicecf.app.campaign.plan import Campaign, Counts
-from voicecf.app.data.preparing import Prepared
+from voicecf.app.data.preparing import Prepared, with_durations
 from voicecf.app.segments.segments import Segments
 
 # Rows that are answered between two signs of progress, at first and then.
-FIRST, PART = 1_000, 20_000
+FIRST, PART = 1_000, 10_000
 
 
 class Result(IntEnum):
@@ -64,8 +65,9 @@ class Answering:
         frame: pd.DataFrame,
         begun: pd.DataFrame | None = None,
     ) -> None:
-        self.segments, self.campaign, self.frame = segments, campaign, frame
         prepared = segments.prepared
+        self.segments, self.campaign = segments, campaign
+        self.frame = with_durations(frame, prepared.durations, prepared.taken or date.today())
         self._options = options(campaign, segments)
         self._asked = _asked(segments, campaign)
         self._parts: list[pd.DataFrame] = []
@@ -92,7 +94,7 @@ class Answering:
         """Return all rows with what is known of them, by row and target."""
         prepared, labels = self.segments.prepared, self.segments.labels
         waiting = self._asked[self.done :]
-        others = np.setdiff1d(np.arange(len(prepared.frame)), self._asked)
+        others = np.flatnonzero(~_holds(self._asked, len(prepared.frame)))
         parts = [
             *self._parts,
             _without(waiting, labels[waiting], Result.WAITING),
@@ -165,7 +167,7 @@ def levels(prepared: Prepared) -> dict[str, list[str]]:
 
 def _with_left_out(found: pd.DataFrame, prepared: Prepared, frame: pd.DataFrame) -> pd.DataFrame:
     """Add the rows that are left out of the segments, with the values that they have."""
-    rows = np.setdiff1d(np.arange(len(frame)), prepared.rows)
+    rows = np.flatnonzero(~_holds(prepared.rows, len(frame)))
     if not len(rows):
         return found
     lost = _without(rows, -1, Result.LEFT_OUT)
@@ -190,11 +192,17 @@ def _levelled(values: pd.Series) -> list[Any]:
 def counts(table: pd.DataFrame) -> Counts:
     """Count rows, each once, whatever number of targets it was asked about."""
     result, row = table["result"].to_numpy(), table["row"].to_numpy()
-    movable = np.unique(row[np.isin(result, MOVING)])
-    already = np.setdiff1d(row[result == Result.ALREADY], movable)
-    waiting = np.unique(row[result == Result.WAITING])
-    asked = np.unique(row[~np.isin(result, (Result.NOT_ASKED, Result.LEFT_OUT))])
-    return Counts(
-        len(asked), len(movable), len(already),
-        len(asked) - len(movable) - len(already) - len(waiting), len(waiting),
-    )  # fmt: skip
+    n = int(row.max(initial=-1)) + 1
+    movable = _holds(row[np.isin(result, MOVING)], n)
+    already = _holds(row[result == Result.ALREADY], n) & ~movable
+    waiting = _holds(row[result == Result.WAITING], n)
+    asked = _holds(row[~np.isin(result, (Result.NOT_ASKED, Result.LEFT_OUT))], n)
+    impossible = asked & ~(movable | already | waiting)
+    return Counts(*(int(some.sum()) for some in (asked, movable, already, impossible, waiting)))
+
+
+def _holds(some: NDArray[np.int64], n: int) -> NDArray[np.bool_]:
+    """Tell which of n rows are among some."""
+    found = np.zeros(n, dtype=np.bool_)
+    found[some] = True
+    return found

@@ -60,7 +60,7 @@ def about_effort(said: Summary) -> str:
     return blocks.paragraph("Efforts add up price times change over the columns that change.")
 
 
-def levers(some: Sequence[Lever], segment: int | None = None) -> str:
+def levers(some: Sequence[Lever]) -> str:
     """Write the levers that answers use most, with the share of the answers."""
     lines = "".join(
         f"<span>{escape(shortened(lever.phrase, LONGEST))}</span>"
@@ -111,7 +111,7 @@ def easiest_table(listed: pd.DataFrame) -> str:
         [figure(v) if isinstance(v, float) else str(v) for v in line]
         for line in listed.itertuples(index=False, name=None)
     ]
-    return blocks.table(list(listed), rows)
+    return f'<div class="v-easiest">{blocks.table(list(listed), rows)}</div>'
 
 
 def comparison(
@@ -157,6 +157,7 @@ def conditions(campaign: Campaign) -> str:
     limited = [r.column for r in allowed.ranges] + [name for name, _ in allowed.levels]
     parts += [f"limits on {joined(limited)}"] if limited else []
     parts += [f"at most {counted(allowed.most, 'column')}"] if allowed.most else []
+    parts += ["values that go together"] if allowed.together else []
     parts += [f"margin {campaign.margin} %"] if campaign.margin else []
     parts += ["least change"] if campaign.objective == "cost" else []
     priced = [price.column for price in campaign.prices]

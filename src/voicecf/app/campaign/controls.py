@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import streamlit as st
 
@@ -14,13 +13,13 @@ from voicecf.app.campaign import cards, runs
 from voicecf.app.campaign.plan import Campaign, Price
 from voicecf.app.data.preparing import Prepared
 from voicecf.app.project import Project
-from voicecf.app.row.question import GOALS, NEAREST, Allowed, Objective, Range
+from voicecf.app.row import controls as rules
+from voicecf.app.row.question import GOALS, NEAREST, Objective
 from voicecf.app.words import literal
-from voicecf.output.wording import figure, opening
+from voicecf.output.wording import figure
 
 EACH = "Every other segment"
 LOOK_FOR = (Objective.FEWEST, Objective.COST)
-MOST_MARGIN = 90
 CURRENCIES = ("€", "$", "£", "hours")
 
 
@@ -47,10 +46,10 @@ def show(now: Project, asked: Campaign) -> None:
             ),
         )  # fmt: skip
     with st.expander("What may change"):
-        _rules(now, now.prepared, asked)
+        _rules(now, asked)
     with st.expander("Prices and budget"):
         _prices(now, now.prepared, asked)
-    st.html(blocks.paragraph(f"{opening(cards.conditions(asked))}."))
+    st.html(blocks.paragraph(f"Rules: {cards.conditions(asked)}."))
 
 
 def _target(asked: Campaign) -> str | int:
@@ -67,82 +66,15 @@ def _set_target(now: Project, chosen: str | int) -> None:
     runs.plan(now, target=chosen if isinstance(chosen, int) else None, each=chosen == EACH)
 
 
-# What may change: the rules of the page “One row”.
-
-
-def _rules(now: Project, prepared: Prepared, asked: Campaign) -> None:
-    allowed = asked.allowed
-    lists = (
-        ("locked", "Must stay as it is", prepared.names),
-        ("rising", "May only rise", list(prepared.numbers)),
-        ("falling", "May only fall", list(prepared.numbers)),
-    )
-    for place, (word, label, options) in zip(st.columns(3), lists, strict=True):
-        with place:
-            st.multiselect(
-                label, options, placeholder="No column",
-                **session.tied(word, list(getattr(allowed, word)), partial(_say, now, word)),
-            )  # fmt: skip
-    limits, firm = st.columns([2, 1])
-    with limits:
-        st.multiselect(
-            "Keep within", list(prepared.numbers), placeholder="No column",
-            **session.tied(
-                "campaign limited", [r.column for r in allowed.ranges], partial(_limit, now)
-            ),
-        )  # fmt: skip
-    with firm:
-        st.slider(
-            "Safety margin", 0, MOST_MARGIN, format="%d %%",
-            help="How firmly inside the segment the answers lie: 0 % is just over the border.",
-            **session.tied("campaign margin", asked.margin, lambda m: runs.plan(now, margin=m)),
-        )  # fmt: skip
-    for limit in allowed.ranges:
-        _range(now, prepared, limit)
-    st.html(blocks.paragraph("The same rules hold on the page “One row”."))
-
-
-def _say(now: Project, word: str, names: list[str]) -> None:
-    """Put columns into one of the lists, and take them out of the others."""
-    before = now.question.allowed
-    told: dict[str, Any] = {
-        other: tuple(n for n in getattr(before, other) if n not in names)
-        for other in ("locked", "rising", "falling")
-    }
-    now.allow(**(told | {word: tuple(names)}))
-
-
-def _limit(now: Project, chosen: list[str]) -> None:
-    known = {r.column: r for r in now.question.allowed.ranges}
-    now.allow(ranges=tuple(known.get(name, Range(name)) for name in chosen))
-
-
-def _range(now: Project, prepared: Prepared, limit: Range) -> None:
-    values = prepared.frame[limit.column]
-    sides = (
-        ("low", "at least", figure(float(values.min()))),
-        ("high", "at most", figure(float(values.max()))),
-    )
-    for place, (side, label, seen) in zip(st.columns(2), sides, strict=True):
-        with place:
-            st.number_input(
-                f"{literal(limit.column)}, {label}", placeholder=seen, format="%g",
-                **session.tied(
-                    f"campaign {side} {limit.column}", getattr(limit, side),
-                    partial(_set_side, now, limit.column, side),
-                ),
-            )  # fmt: skip
-
-
-def _set_side(now: Project, column: str, side: str, value: float | None) -> None:
-    def changed(limit: Range) -> Range:
-        made = replace(limit, **{side: value})  # type: ignore[arg-type]
-        if made.low is not None and made.high is not None and made.low > made.high:
-            made = replace(made, low=value, high=value)
-        return made
-
-    before: Allowed = now.question.allowed
-    now.allow(ranges=tuple(changed(r) if r.column == column else r for r in before.ranges))
+def _rules(now: Project, asked: Campaign) -> None:
+    """Draw the rules, which are those of the page “One row”, and the margin."""
+    rules.allowed(now, now.prepared)
+    st.slider(
+        "Safety margin", 0, rules.MOST_MARGIN, format="%d %%",
+        help="How firmly inside the segment the answers lie: 0 % is just over the border.",
+        **session.tied("campaign margin", asked.margin, lambda m: runs.plan(now, margin=int(m))),
+    )  # fmt: skip
+    st.html(blocks.paragraph("What may change is the same on the page “One row”."))
 
 
 # Prices

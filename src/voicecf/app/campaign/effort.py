@@ -21,8 +21,9 @@ from voicecf.app.segments.segments import Segments, blocks_of
 
 # What a column that is free costs in the search, beside the cheapest that is not: hardly anything.
 NEXT_TO_NOTHING = 1e-3
-# Digits of the factors: prices in proportion give the same ones.
-DIGITS = 9
+# Digits of the factors: prices in proportion give the same ones. The smallest beside the largest,
+# which is 1: what is cheaper than that is as good as free, and sums keep their digits.
+DIGITS, SMALLEST = 9, 1e-9
 
 
 def spreads(segments: Segments) -> dict[str, float]:
@@ -116,7 +117,9 @@ def factors(campaign: Campaign, segments: Segments) -> dict[str, float]:
     least = min(worth.values(), default=1.0) * NEXT_TO_NOTHING
     every = {name: worth.get(name, least) for name in segments.prepared.names}
     largest = max(every.values())
-    return {name: float(f"{value / largest:.{DIGITS}g}") for name, value in every.items()}
+    return {
+        name: float(f"{max(value / largest, SMALLEST):.{DIGITS}g}") for name, value in every.items()
+    }
 
 
 def _one_price(price: Price, allowed: Allowed) -> float:

@@ -30,8 +30,9 @@ WORDS = {
 
 
 def to_act_on(
-    table: pd.DataFrame, run: Run, names: Sequence[str], said: Summary, frame: pd.DataFrame
-) -> pd.DataFrame:
+    table: pd.DataFrame, run: Run, names: Sequence[str], said: Summary, frame: pd.DataFrame,
+    *, budget: float | None = None,
+) -> pd.DataFrame:  # fmt: skip
     """Return a line for each row and target: result, effort, and all values before and after.
 
     Parameters
@@ -45,6 +46,8 @@ def to_act_on(
         For the efforts.
     frame : pandas.DataFrame
         The visitor's table, whose other columns are added.
+    budget : float, optional
+        Adds which answers it suffices for, the easiest first.
     """
     moves = np.isin(table["result"], MOVING)
     row = table["row"].to_numpy()
@@ -53,6 +56,9 @@ def to_act_on(
     made["from"], made["to"] = (_named(names, table[side].to_numpy()) for side in ("from", "to"))
     made["result"] = results(table, run.columns)
     made[f"effort ({said.unit})"] = np.where(moves, np.round(said.efforts, 6), np.nan)
+    if budget is not None:
+        chosen = np.isin(np.arange(len(table)), said.easiest[: said.affordable(budget)])
+        made["within budget"] = np.where(chosen, "yes", "no")
     made["columns changed"] = pd.Series(many, dtype="Int64").where(pd.Series(moves))
     for name in run.columns:
         for side in ("before", "after"):

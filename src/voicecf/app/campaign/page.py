@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import closing
 from functools import partial
+from threading import Event
 from typing import Any
 
 import streamlit as st
@@ -13,7 +14,7 @@ from voicecf.app.campaign import cards, controls, pictures, runs, telling
 from voicecf.app.campaign.plan import Campaign, Run
 from voicecf.app.campaign.summary import Summary, asked_in_words, effort_text
 from voicecf.app.project import Project
-from voicecf.app.takeaway.tables import LONGEST
+from voicecf.app.takeaway.tables import LONGEST, XLSX
 from voicecf.app.words import literal
 from voicecf.output.wording import counted
 
@@ -21,10 +22,13 @@ from voicecf.output.wording import counted
 # side by side, and levers that may be tried without.
 LISTED, CARDS, ACROSS, COMPARED, TRIED = 500, 6, 6, 3, 3
 SHOWN, GO, COMPARE = "campaign shown", "campaign go", "campaign compared"
+# Set when a run of this visitor has ended; and the seconds that a part of it may still take.
+ENDED, PATIENCE = "campaign ended", 60
 
 
 def show(now: Project) -> None:
     """Draw the page."""
+    _wait_for_the_end()
     asked = runs.present(now)
     controls.show(now, asked)
     place = st.empty()
@@ -71,18 +75,30 @@ def _start(now: Project, asked: Campaign, run: Run | None) -> Run | None:
     return going
 
 
+def _wait_for_the_end() -> None:
+    """Wait until a run that was stopped by a click has finished its part, and is kept."""
+    ended: Event | None = st.session_state.get(ENDED)
+    if ended is not None and not ended.is_set():
+        with st.spinner("Stopping ..."):
+            ended.wait(PATIENCE)
+
+
 def _go(now: Project, run: Run, place: Any) -> Run:
     """Answer part by part; whatever the visitor clicks meanwhile stops it, and nothing is lost."""
+    st.session_state[ENDED] = ended = Event()
     before = st.session_state.get(SHOWN) or (now.choices.runs and now.choices.runs[-1].id)
     st.session_state[SHOWN] = run.id
     st.session_state[COMPARE] = [id for id in (before, run.id) if id]
     with place.container():
         bar = st.progress(0.0)
         st.button("Stop", key="stop campaign")
-    with closing(runs.going(now, run)) as parts:
-        for done, total in parts:
-            text = f"{done:,} of {counted(total, 'row')} answered"
-            bar.progress(done / max(total, 1), text=text)
+    try:
+        with closing(runs.going(now, run)) as parts:
+            for done, total in parts:
+                text = f"{done:,} of {counted(total, 'row')} answered"
+                bar.progress(done / max(total, 1), text=text)
+    finally:
+        ended.set()
     return run
 
 
@@ -234,7 +250,7 @@ def _files(now: Project, asked: Campaign, run: Run, said: Summary) -> None:
     stem = f"{now.choices.table.rsplit('.', 1)[0]} {run.name}"
     kinds = (
         ("Download CSV", "csv", "text/csv"),
-        ("Download Excel", "xlsx", telling.XLSX),
+        ("Download Excel", "xlsx", XLSX),
         ("Download Parquet", "parquet", "application/octet-stream"),
     )
     with st.container(horizontal=True):

@@ -15,7 +15,6 @@ from voicecf.app.project import Project
 from voicecf.app.takeaway.tables import as_csv, as_parquet, as_xlsx
 from voicecf.output.wording import shortened
 
-XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 # Summaries that are kept: of the runs side by side, with some prices that were tried.
 KEPT = 12
 
@@ -97,7 +96,9 @@ def list_file(now: Project, id: str, asked: Campaign, ending: str) -> bytes:
     """Write the list to act on as CSV, Excel or Parquet."""
     run = _run(now, id)
     said, table, names = summary(now, run, asked), runs.answers(now, run), runs.names_of(now, run)
-    listed = lists.to_act_on(table, run, names, said, runs.visitor_rows(now, table))
+    listed = lists.to_act_on(
+        table, run, names, said, runs.visitor_rows(now, table), budget=budget_of(said, asked)
+    )
     if ending == "xlsx":
         about = [("Table", now.choices.table), ("Run", run.name), ("When", f"{run.when:%Y-%m-%d}")]
         about += [("Asked", asked_in_words(run.campaign, names)), ("Effort in", said.unit)]

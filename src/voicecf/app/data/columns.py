@@ -30,7 +30,9 @@ INBORN = re.compile(
 TENURE = re.compile(r"(^|[\W_])(tenure|seniority)($|[\W_])|(^|[\W_])since$", re.I)
 YEAR = re.compile(r"(^|[\W_])(year|yr|jahr)($|[\W_])", re.I)
 LABEL = re.compile(
-    r"^(label|labels|class|classes|target|y|segment|cluster|outcome|species|diagnosis)$", re.I
+    r"^(label|labels|class|classes|target|y|segment|cluster|outcome|species|diagnosis"
+    r"|churn|churned|attrition|converted|conversion|response|responded|defaulted|fraud|survived)$",
+    re.I,
 )
 
 

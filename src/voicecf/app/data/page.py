@@ -14,6 +14,8 @@ from voicecf.app.data.columns import DURATIONS, Column, Role
 from voicecf.app.data.preparing import Missing, rows_with_gaps, usual_missing
 from voicecf.app.project import Project
 from voicecf.app.words import literal
+from voicecf.errors import VoiceError
+from voicecf.files.staging import Reading
 from voicecf.output.wording import counted, shortened
 
 
@@ -39,6 +41,7 @@ def _table(now: Project) -> None:
     size = f"{counted(len(frame), 'row')}, {counted(frame.shape[1], 'column')}."
     name, go = st.columns([4, 1], vertical_alignment="bottom")
     name.html(blocks.heading(now.choices.table, " ".join([size, *now.table.notes])))
+    _sheet(now)
     found = now.columns
     if go.button("Find segments", type="primary", width="stretch"):
         session.go("segments")
@@ -57,6 +60,29 @@ def _table(now: Project) -> None:
     with rows:
         shown = _readable(frame.head(100))
         st.dataframe(shown, hide_index=True, height=420, column_config=_formats(shown))
+
+
+def _sheet(now: Project) -> None:
+    """Let the visitor choose among the sheets of a workbook."""
+    if len(now.table.sheets) < 2:
+        return
+
+    def choose(sheet: str | None) -> None:
+        before = now.choices
+        now.change(reading=Reading(sheet=sheet), roles={}, rules=None)
+        try:
+            now.columns  # noqa: B018  a sheet that cannot be read leaves everything as it was
+        except VoiceError as error:
+            now.choices = before
+            st.session_state[begin.PROBLEM] = str(error)
+
+    st.selectbox(
+        "Sheet",
+        now.table.sheets,
+        placeholder="The one with the most cells",
+        width=320,
+        **session.tied("sheet", now.choices.reading.sheet, choose),
+    )
 
 
 def _taken(now: Project, found: tuple[Column, ...]) -> None:

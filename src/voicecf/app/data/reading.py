@@ -14,6 +14,7 @@ from voicecf.errors import VoiceError
 from voicecf.files import open_source
 from voicecf.files.staging import Reading
 from voicecf.files.understood import Understood, understood
+from voicecf.files.workbook import sheet_names
 from voicecf.output.wording import counted, opening
 
 # Bytes of an upload, and values in a table, that are still pleasant to work with.
@@ -24,6 +25,7 @@ MOST_COLUMNS = 1_000
 AT_ONCE = 1 << 16
 # How files begin, and the ends of their names, whatever they are called.
 KINDS = {b"PAR1": ".parquet", b"PK\x03\x04": ".xlsx", b"\xd0\xcf\x11\xe0": ".xls"}
+WORKBOOKS = (".xlsx", ".xls", ".ods")
 OPEN_DOCUMENT = b"application/vnd.oasis.opendocument.spreadsheet"
 ENDINGS = {
     ".csv": (".csv", ".tsv", ".txt"),
@@ -65,6 +67,8 @@ class Table:
         Python that reads the same table.
     understood : tuple of Understood
         What each column was read as, beside what stands in the file.
+    sheets : tuple of str
+        The sheets of a workbook.
     """
 
     name: str
@@ -73,6 +77,7 @@ class Table:
     digest: str
     source: str = ""
     understood: tuple[Understood, ...] = ()
+    sheets: tuple[str, ...] = ()
 
 
 def read_table(content: bytes, name: str, reading: Reading | None = None) -> Table:
@@ -116,6 +121,7 @@ def read_table(content: bytes, name: str, reading: Reading | None = None) -> Tab
         path = Path(folder) / f"file{kind}"
         path.write_bytes(content)
         frame, notes, columns = _read(path, reading)
+        sheets = sheet_names(path) if kind in WORKBOOKS else ()
     source = _source(name if name.lower().endswith(ENDINGS[kind]) else name + kind, reading)
     filled = [i for i in range(frame.shape[1]) if not _is_empty(frame, i)]
     if len(filled) < frame.shape[1]:
@@ -124,7 +130,8 @@ def read_table(content: bytes, name: str, reading: Reading | None = None) -> Tab
     frame = frame.iloc[:, filled]
     _check_size(frame)
     digest = hashlib.sha256(content + repr(reading).encode()).hexdigest()
-    return Table(name, frame, tuple(notes), digest, source, tuple(columns[i] for i in filled))
+    columns = tuple(columns[i] for i in filled)
+    return Table(name, frame, tuple(notes), digest, source, columns, sheets)
 
 
 def _ending(content: bytes) -> str:
@@ -148,8 +155,10 @@ def _read(path: Path, reading: Reading) -> tuple[pd.DataFrame, list[str], tuple[
     """Read a file as the command does; what the command would refuse is refused here."""
     try:
         source = open_source(path, **{f.name: getattr(reading, f.name) for f in fields(reading)})
-        table = source.table()
-        columns = understood(source, table)
+        work = path.with_suffix(".work")
+        work.mkdir()
+        table = source.table(work)
+        columns = understood(source, table, work)
     except VoiceError as error:
         raise ReadingError(_sentence(str(error), path)) from None
     if table.rejected:

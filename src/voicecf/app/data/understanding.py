@@ -165,7 +165,7 @@ def _doubts(now: Project) -> Iterator[Doubt]:
 def _doubts_about(now: Project, one: Understood) -> Iterator[Doubt]:
     name = literal(one.name)
     for other in one.others:
-        if "text" not in (other, one.kind):
+        if other != "text" and (one.kind != "text" or other.startswith("date")):
             became = joined([
                 f"{literal(text)} became {literal(value)}"
                 for text, value in zip(one.texts[:2], one.values, strict=False)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
 from threading import RLock
 from typing import Any, TypeVar
@@ -18,9 +19,11 @@ from voicecf.app.row.question import Allowed, Question
 from voicecf.app.segments.naming import check_name, given_names, tidy
 from voicecf.app.segments.segments import Segments, fit_segments
 from voicecf.app.segments.suggesting import Suggestion, suggest_k
+from voicecf.errors import VoiceError
+from voicecf.saving import load
 from voicecf.saving.whole import write_whole
 
-CHOICES, TABLE, RUNS = "choices.json", "table", "runs"
+CHOICES, TABLE, RUNS, MODEL = "choices.json", "table", "runs", "segments"
 # Results of one kind that are kept: segments that one goes back to, answers to compare.
 FEW, MANY = 4, 64
 Made = TypeVar("Made")
@@ -177,7 +180,25 @@ class Project:
     def segments_by(self, method: Method) -> Segments:
         """Return as many segments, found in a certain way."""
         key = f"{self.rows_key} {self.k} {method}"
-        return self.once("segments", key, lambda: fit_segments(self.prepared, self.k, method), FEW)
+        return self.once("segments", key, lambda: self._fit(method, key), FEW)
+
+    def _fit(self, method: Method, key: str) -> Segments:
+        file = self._model_file(key)
+        try:
+            model = load(file).model_ if file.exists() else None
+        except VoiceError:  # of another version of the libraries
+            model = None
+        return fit_segments(self.prepared, self.k, method, model)
+
+    def _model_file(self, key: str) -> Path:
+        return self.folder / f"{MODEL}-{sha256(key.encode()).hexdigest()[:16]}.voicecf"
+
+    def keep_model(self) -> None:
+        """Put the fitted segments down, so that they are the same wherever the project is opened.
+
+        Fitted again, by other versions of the libraries, they might be others.
+        """
+        self.segments.voice.save(self._model_file(self.segments_key))
 
     @property
     def names(self) -> tuple[str, ...]:

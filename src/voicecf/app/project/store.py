@@ -8,6 +8,7 @@ import secrets
 import shutil
 import sys
 from collections import OrderedDict
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from io import BytesIO
@@ -15,8 +16,9 @@ from pathlib import Path, PurePosixPath
 from threading import Lock
 from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile
 
+from voicecf.app.data.preparing import PreparingError
 from voicecf.app.project.choices import Choices
-from voicecf.app.project.project import CHOICES, RUNS, TABLE, Project
+from voicecf.app.project.project import CHOICES, MODEL, RUNS, TABLE, Project
 from voicecf.errors import VoiceError
 from voicecf.saving.whole import write_whole
 
@@ -25,7 +27,9 @@ IN_MEMORY = 2
 # Bytes that a session file may hold once it is unpacked.
 LARGEST = 1 << 30
 NAME = re.compile(r"[a-z0-9]{10}")
-INSIDE = re.compile(rf"{re.escape(CHOICES)}|{TABLE}\.[a-z]+|{RUNS}/[a-z0-9]+\.parquet")
+INSIDE = re.compile(
+    rf"{re.escape(CHOICES)}|{TABLE}\.[a-z]+|{RUNS}/[a-z0-9]+\.parquet|{MODEL}-[0-9a-f]+\.voicecf"
+)
 
 
 class StoreError(VoiceError):
@@ -132,6 +136,8 @@ class Store:
     def export(self, project: Project) -> bytes:
         """Write a project into one file."""
         project.save()
+        with suppress(PreparingError):  # there are no segments yet
+            project.keep_model()
         file = BytesIO()
         with ZipFile(file, "w", ZIP_DEFLATED) as archive:
             for path in sorted(project.folder.rglob("*")):

@@ -79,16 +79,17 @@ class Answer:
     def sentence(self) -> str:
         """The answer in a sentence."""
         if self.status is Status.ALREADY:
-            return f"{self.called} is in {self.target} already; nothing has to change."
+            return f"{self.called} is in “{self.target}” already; nothing has to change."
         if not self.possible:
             return self._impossible
         if not self.changes:
-            return f"{self.called} lies on the border of {self.source} and {self.target}."
+            return f"{self.called} lies on the border of “{self.source}” and “{self.target}”."
         phrases = [change.phrase for change in self.changes[:NAMED]]
         if len(self.changes) > NAMED:
             more = len(self.changes) - NAMED
             phrases.append(f"{counted(more, 'more column')} as listed below")
-        return f"{self.called} moves from {self.source} to {self.target} if {joined(phrases)}."
+        way = f"from “{self.source}” to “{self.target}”"
+        return f"{self.called} moves {way} if {joined(phrases)}."
 
     @property
     def _impossible(self) -> str:
@@ -96,11 +97,11 @@ class Answer:
             return self.found.text(0)
         if self.status is Status.UNRESOLVED:
             return (
-                f"No way for {self.called} into {self.target} was found in the time that an answer "
-                "may take. Allow more, or ask for the least change."
+                f"No way for {self.called} into “{self.target}” was found in the time that an "
+                "answer may take. Allow more, or ask for the least change."
             )
-        where = "any other segment" if self.question.target is None else self.target
-        return f"{self.called} cannot move from {self.source} to {where} by what may change."
+        where = "any other segment" if self.question.target is None else f"“{self.target}”"
+        return f"{self.called} cannot move from “{self.source}” to {where} by what may change."
 
     @property
     def remark(self) -> str:
@@ -126,7 +127,7 @@ class Answer:
         usual = float(self.found.usual[0])
         if not rare and self.changes and usual < RARE:
             few = f"only {percent(usual)} of rows combine" if usual else "no row combines"
-            rare = [f"in {self.target}, {few} values as unusual as these"]
+            rare = [f"in “{self.target}”, {few} values as unusual as these"]
         return sentences(rare)
 
     @property
@@ -230,7 +231,7 @@ def _reach(given: Answer, line: dict[str, Any]) -> Reach:
 def _in_the_way(what: str, given: Answer) -> str:
     """Say what ends a range; clusters by their names."""
     if what.startswith("cluster "):
-        return f"then {given.names[int(what.removeprefix('cluster '))]}"
+        return f"then “{given.names[int(what.removeprefix('cluster '))]}”"
     said = {"data range": "none seen beyond", "bound": "as limited", "open": "without end"}
     return said.get(what, f"by a {what}")
 
@@ -277,7 +278,7 @@ def obstacle(given: Answer) -> Obstacle:
 
 def _phrases(conflict: list[Member], given: Answer) -> list[str]:
     still = [str(m.column) for m in conflict if m.kind == "immutable"]
-    close = [given.names[m.cluster] for m in conflict if m.cluster is not None]
+    close = [f"“{given.names[m.cluster]}”" for m in conflict if m.cluster is not None]
     said = []
     if still:
         shown = still[:NAMED] + ([f"{len(still) - NAMED} more"] if len(still) > NAMED else [])

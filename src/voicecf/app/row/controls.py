@@ -200,7 +200,6 @@ def chips(now: Project, at_the_rim: bool) -> None:
 def allowed(now: Project, prepared: Prepared) -> None:
     """Let the visitor say what may change, and how."""
     rules = now.question.allowed
-    st.subheader("What may change")
 
     def say(word: str, names: list[str]) -> None:
         """Put columns into one of the lists, and take them out of the others."""

@@ -38,6 +38,7 @@ def show(now: Project) -> None:
     with asked:
         controls.target(now, now.segments)
         controls.goal(now)
+        st.subheader("What may change")
         controls.allowed(now, now.prepared)
     with results:
         answer = asking.answer(now)

@@ -33,7 +33,11 @@ def assigned(project: Project) -> pd.DataFrame:
 
 def _reasons(left: pd.DataFrame, prepared: Prepared) -> list[str]:
     """Say of each row that was left out what it misses."""
-    missing = {name: _missing(left[name], name in prepared.numbers) for name in prepared.names}
+    missing = {}
+    for name in prepared.names:
+        source = prepared.durations[name][0] if name in prepared.durations else name
+        is_number = name in prepared.numbers and source == name
+        missing[source] = _missing(left[source], is_number)
     reasons = []
     for i in range(len(left)):
         names = [name for name, gaps in missing.items() if gaps[i]]
@@ -43,8 +47,8 @@ def _reasons(left: pd.DataFrame, prepared: Prepared) -> list[str]:
     return reasons
 
 
-def _missing(values: pd.Series, numeric: bool) -> NDArray[np.bool_]:
-    if not numeric:
+def _missing(values: pd.Series, is_number: bool) -> NDArray[np.bool_]:
+    if not is_number:
         return np.asarray(values.isna())
     numbers = pd.to_numeric(values, errors="coerce").to_numpy(dtype=np.float64)
     return np.asarray(~np.isfinite(numbers))

@@ -30,6 +30,12 @@ ADJECTIVES = {
     "duration": ("long", "short"), "tenure": ("long", "short"), "length": ("long", "short"),
 }  # fmt: skip
 YES, NO = {"yes", "true", "y", "1"}, {"no", "false", "n", "0"}
+# Levels that say nothing without their column, and units at the end of a column's name.
+VAGUE = {
+    *YES, *NO, "other", "others", "none", "unknown", "missing", "never", "rarely", "sometimes",
+    "often", "frequently", "always", "low", "medium", "high", "small", "large", "normal",
+}  # fmt: skip
+UNITS = r"mm|cm|m|km|mg|g|kg|lbs?|ml|l|eur|usd|gbp|chf|pct|percent|min|sec|hours?|days?"
 
 
 class NamingError(VoiceError):
@@ -69,7 +75,7 @@ def suggested_names(
     >>> suggested_names(found, ["visits_per_month"], {"visits_per_month": (0, 12)})
     ('Many visits', 'Mostly retired, few visits')
     """
-    words = Vocabulary(_titles(found), whole, spans)
+    words = Vocabulary.of(found, whole, spans)
     traits = [_phrases(found, t, words) for t in range(len(found.sizes))]
     options = [sorted(_options(phrases), key=lambda option: -option[0]) for phrases in traits]
     names = [AVERAGE if size else EMPTY for size in found.sizes]
@@ -95,7 +101,8 @@ def _titles(found: Contrast) -> dict[str, str]:
     """Return what columns are called in names: in words, without units unless these differ."""
     columns = dict.fromkeys(feature.column for feature in found.features)
     long = {name: _words(name) for name in columns}
-    short = {name: re.split(r"\s+(?:per|in)\s|\s*[(\[]", text)[0] for name, text in long.items()}
+    units = re.compile(rf"\s+(?:per|in)\s.*|\s*[(\[].*|\s+(?:{UNITS})$", re.I)
+    short = {name: units.sub("", text) for name, text in long.items()}
     count = Counter(short.values())
     return {
         name: short[name] if short[name] and count[short[name]] == 1 else long[name]
@@ -106,7 +113,12 @@ def _titles(found: Contrast) -> dict[str, str]:
 def _words(name: str) -> str:
     """Write a column's name in words: 'visits_per_month' and 'visitsPerMonth' alike."""
     parted = re.sub(r"(?<=[a-z])(?=[A-Z])|_+", " ", str(name))
-    return " ".join(word.lower() if word.istitle() else word for word in parted.split())
+    return " ".join(word.lower() if _is_word(word) else word for word in parted.split())
+
+
+def _is_word(text: str) -> bool:
+    """Tell a word from a code or an abbreviation: these keep their capitals."""
+    return text.isalpha() and ((text.istitle() and len(text) > 2) or len(text) > 4)
 
 
 @dataclass(frozen=True)
@@ -121,24 +133,55 @@ class Vocabulary:
         Columns of whole numbers.
     spans : mapping of str to (float, float)
         The range of each column of numbers.
+    binary : set of str
+        Categories of two levels.
+    vague : set of str
+        Levels, in lower case, that do not say which column they are of.
     """
 
     titles: Mapping[str, str]
     whole: Sequence[str]
     spans: Mapping[str, tuple[float, float]]
+    binary: set[str]
+    vague: set[str]
+
+    @classmethod
+    def of(
+        cls, found: Contrast, whole: Sequence[str], spans: Mapping[str, tuple[float, float]]
+    ) -> Vocabulary:
+        """Gather the words of a table."""
+        features = [feature for feature in found.features if feature.level is not None]
+        levels = Counter(feature.column for feature in features)
+        columns = Counter(str(feature.level).lower() for feature in features)
+        return cls(
+            _titles(found), whole, spans,
+            {name for name, count in levels.items() if count <= 2},
+            VAGUE | {level for level, count in columns.items() if count > 1},
+        )  # fmt: skip
 
     def phrase(self, feature: Feature, mean: float, above: bool) -> str:
         """Say that a segment's average is above or below that of all rows."""
         title = self.titles[feature.column]
         if feature.level is not None:
-            return _level_phrase(title, feature.level, mean)
+            return self._level_phrase(feature.column, feature.level, mean)
         whole, span = feature.column in self.whole, self.spans[feature.column]
         if whole and span == (0, 1):
             return f"{_how_often(mean) if above else _how_rarely(mean)} {title}"
-        if title.lower() == "age":
+        if title.lower() == "age" or re.search(r"\bsince (date of )?birth\b", title.lower()):
             return "older" if above else "younger"
+        if since := re.match(r"(?:years|days) since (.+)", title):
+            return f"{'long since' if above else 'recent'} {since[1]}"
         more, less = _adjectives(title.lower().split(), whole)
         return f"{more if above else less} {title}"
+
+    def _level_phrase(self, column: str, level: str, share: float) -> str:
+        title, text = self.titles[column], " ".join(level.replace("_", " ").split())
+        if column in self.binary and text.lower() in YES:
+            return f"{_how_often(share)} {title}"
+        if column in self.binary and text.lower() in NO:
+            return f"{_how_rarely(1 - share)} {title}"
+        alone = len(text) > 2 and text[0].isalpha() and level.lower() not in self.vague
+        return f"{_how_often(share)} {text if alone else f'{title} {text}'}"
 
     def value(self, feature: Feature, mean: float) -> str:
         """Write the average."""
@@ -152,16 +195,6 @@ def _adjectives(words: Sequence[str], whole: bool) -> tuple[str, str]:
         return known[0]
     plural = any(re.search(r"[^sui]s$|children$", word) for word in (*words[:1], *words[-1:]))
     return ("many", "few") if whole and plural else ("high", "low")
-
-
-def _level_phrase(title: str, level: str, share: float) -> str:
-    text = " ".join(level.replace("_", " ").split())
-    if text.lower() in YES:
-        return f"{_how_often(share)} {title}"
-    if text.lower() in NO:
-        return f"{_how_rarely(1 - share)} {title}"
-    alone = len(text) > 2 and any(map(str.isalpha, text))
-    return f"{_how_often(share)} {text if alone else f'{title} {text}'}"
 
 
 def _how_often(share: float) -> str:
@@ -192,7 +225,9 @@ def _phrases(found: Contrast, t: int, words: Vocabulary) -> list[Phrase]:
 def _options(phrases: Sequence[Phrase]) -> Iterator[tuple[float, tuple[str, ...]]]:
     """Yield names of one or two phrases, with how well each tells the segment from others."""
     for one in phrases:
-        yield one.telling, (shortened(one.text, SUGGESTED),)
+        # What does not fit in full is hard to read, so that something else is tried first.
+        readable = 1.0 if len(one.text) <= SUGGESTED else 0.5
+        yield one.telling * readable, (shortened(one.text, SUGGESTED),)
     for one, two in combinations(phrases, 2):
         short = len(one.text) + len(two.text) + 2 <= SUGGESTED
         if short and one.column != two.column and two.strength >= SECOND:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import streamlit as st
 
 from voicecf.app import blocks, session
@@ -9,10 +11,13 @@ from voicecf.app.data.preparing import Method
 from voicecf.app.project import Project
 from voicecf.app.segments import cards, pictures
 from voicecf.app.segments.aside import crossable, crossed
+from voicecf.app.segments.assigned import assigned
 from voicecf.app.segments.naming import LONGEST, NamingError
 from voicecf.app.segments.profiles import profile_table
 from voicecf.app.segments.segments import Segments, blocks_of
 from voicecf.app.segments.suggesting import FEWEST, MOST, Suggestion
+from voicecf.app.takeaway.tables import LONGEST as LONGEST_SHEET
+from voicecf.app.takeaway.tables import XLSX, as_csv, as_xlsx
 from voicecf.app.words import percent, things
 
 ABOUT = {
@@ -47,6 +52,7 @@ def show(now: Project) -> None:
     _cards(now, found, names)
     st.html(cards.overview(found.contrast, names, found.written))
     _details(now, found, names)
+    _downloads(now)
 
 
 def in_short(found: Segments, names: tuple[str, ...], rows: str) -> str:
@@ -192,3 +198,19 @@ def _rows(found: Segments, names: tuple[str, ...]) -> None:
     x = sides[0].selectbox("Across", numbers, index=0, key="scatter x")
     y = sides[1].selectbox("Up", numbers, index=1, key="scatter y")
     st.altair_chart(pictures.rows_by_segment(found.prepared.frame, found.labels, names, (x, y)))
+
+
+def _downloads(now: Project) -> None:
+    st.subheader("Every row with its segment")
+    st.html(blocks.paragraph("The table as it is, with a column more: the name of the segment."))
+    stem = f"{Path(now.choices.table).stem} segments"
+    rows = len(now.table.frame)
+    with st.container(horizontal=True):
+        st.download_button(
+            "Download CSV", lambda: as_csv(assigned(now)), f"{stem}.csv", "text/csv",
+            on_click="ignore",
+        )  # fmt: skip
+        st.download_button(
+            "Download Excel", lambda: as_xlsx(assigned(now)), f"{stem}.xlsx", XLSX,
+            on_click="ignore", disabled=rows > LONGEST_SHEET,
+        )  # fmt: skip

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import Pipeline
 
 from voicecf import VoICE
@@ -18,11 +17,10 @@ from voicecf.app.data.preparing import Method, Prepared, PreparingError, pipelin
 from voicecf.app.segments.naming import suggested_names
 from voicecf.app.segments.profiles import Contrast, Profile, contrast, profiles
 from voicecf.app.words import number, percent
-from voicecf.diagnostics import WeightConcentration, weight_concentration
-from voicecf.shark import WeightCollapseWarning
 
 # Effective share of the columns below which weights are concentrated.
 CONCENTRATED = 0.35
+EMPTY = "There are fewer different rows than segments; some segments are empty."
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +53,7 @@ class Segments:
     @cached_property
     def voice(self) -> VoICE:
         """The explainer, with the whole of each cell."""
-        ranking = ranking_of(self.prepared, self.model, self.method)
+        ranking = ranking_of(self)
         return VoICE(self.model, contraction=1.0, ranking=ranking).fit(self.prepared.frame)
 
     @cached_property
@@ -116,34 +114,37 @@ class Segments:
         return {}
 
 
-def fit_segments(prepared: Prepared, k: int, method: Method) -> Segments:
-    """Cluster the rows and get ready to explain them."""
+def fit_segments(
+    prepared: Prepared, k: int, method: Method, model: Pipeline | None = None
+) -> Segments:
+    """Cluster the rows and get ready to explain them; or do so with a model that is fitted."""
     distinct = len(prepared.frame.drop_duplicates())
     if k > distinct:
         raise PreparingError(
             f"There are only {distinct} different rows in the columns in use, so there cannot be "
             f"{k} segments. Choose fewer, or use more columns."
         )
-    model = pipeline(prepared, k, method)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        model.fit(prepared.frame)
-        labels = model.predict(prepared.frame)
-    told = [_warning(w) for w in caught]
+    if model is None:
+        model = pipeline(prepared, k, method)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what a user should know is found out below
+            model.fit(prepared.frame)
+    labels = model.predict(prepared.frame)
+    told = [] if len(np.unique(labels)) == k else [EMPTY]
     told += [_concentration(prepared, model)] if method is Method.SHARK else []
-    return Segments(prepared, method, model, labels, tuple(dict.fromkeys(t for t in told if t)))
+    return Segments(prepared, method, model, labels, tuple(text for text in told if text))
 
 
-def ranking_of(prepared: Prepared, model: Pipeline, method: Method) -> Any:
+def ranking_of(segments: Segments) -> Any:
     """Rank columns for answers by the most telling first.
 
     SHARK's own weights; k-means has none, so the share of each column's spread that lies between
     segments.
     """
-    if method is Method.SHARK:
+    if segments.method is Method.SHARK:
         return "weights"
+    prepared, model, labels = segments.prepared, segments.model, segments.labels
     X = np.asarray(model[:-1].transform(prepared.frame), dtype=np.float64)
-    labels = model[-1].labels_
     total, between = X.var(axis=0), np.zeros(X.shape[1])
     middle = X.mean(axis=0)
     for label in np.unique(labels):
@@ -170,34 +171,17 @@ def blocks_of(prepared: Prepared, model: Pipeline) -> dict[str, list[int]]:
     return places
 
 
-def _warning(caught: warnings.WarningMessage) -> str:
-    if issubclass(caught.category, WeightCollapseWarning):
-        return (
-            "Some columns do not vary at all within the segments and have taken all the weight; "
-            "the others no longer matter. Set these columns aside, or use k-means."
-        )
-    if issubclass(caught.category, ConvergenceWarning):
-        return "There are fewer different rows than segments; some segments are empty."
-    return ""
-
-
 def _concentration(prepared: Prepared, model: Pipeline) -> str:
-    blocks = blocks_of(prepared, model)
-    found = concentration_of(prepared, model)
-    share = sum(model[-1].feature_weights_[i] for i in blocks[found.dominant])
-    if found.effective >= CONCENTRATED * len(model[-1].feature_weights_) and share < 0.5:
+    """Say so if weighted segments rest on few columns."""
+    weights = model[-1].feature_weights_
+    shares = {name: float(weights[i].sum()) for name, i in blocks_of(prepared, model).items()}
+    effective = 1 / sum(share**2 for share in shares.values())
+    name, most = max(shares.items(), key=lambda item: item[1])
+    if len(shares) == 1 or (effective >= CONCENTRATED * len(shares) and most < 0.5):
         return ""
     return (
-        f"The weight is concentrated: “{found.dominant}” alone carries {percent(share)}, and the "
-        f"segments rest on about {max(1, round(found.effective))} of "
-        f"{len(prepared.names)} columns. "
-        "A change of the others moves hardly anybody."
+        f"The weight is concentrated: “{name}” alone carries {percent(most)}, and the segments "
+        f"rest on about {max(1, round(effective))} of {len(shares)} columns. A change of the "
+        f"others moves hardly anybody. If that is not what you want, set “{name}” aside, or use "
+        "k-means."
     )
-
-
-def concentration_of(prepared: Prepared, model: Pipeline) -> WeightConcentration:
-    """Measure how few columns weighted segments rest on."""
-    blocks = blocks_of(prepared, model)
-    names = [name for name, places in blocks.items() for _ in places]
-    many = {name: places for name, places in blocks.items() if name in prepared.categories}
-    return weight_concentration(model[-1].feature_weights_, names, many)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.cluster import KMeans
 from sklearn.metrics import silhouette_score
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from voicecf import SHARK
 from voicecf.app.data.preparing import SEED, Method, Prepared, PreparingError, pipeline
@@ -50,7 +51,9 @@ def suggest_k(prepared: Prepared, method: Method = Method.KMEANS) -> Suggestion:
         raise PreparingError(
             "All rows are the same in the columns in use, so there are no segments. Use others."
         )
-    scores = {k: _apart(X, k, method) for k in range(FEWEST, min(MOST, distinct - 1) + 1)}
+    # A sample is too small for several threads: on a busy computer they wait for each other.
+    with threadpool_limits(1):
+        scores = {k: _apart(X, k, method) for k in range(FEWEST, min(MOST, distinct - 1) + 1)}
     if not scores:
         return Suggestion(2, {}, "There are only two different rows, so two segments.")
     few = {k: score for k, score in scores.items() if k <= SUGGESTED}

@@ -62,7 +62,7 @@ def asked(rows: str, options: dict[str, Any]) -> str:
 
 
 def _imports(table: Table, reading: str, prepared: Prepared, method: Method) -> str:
-    bundled = table.source.startswith("examples.")
+    bundled = table.source.startswith("datasets.")
     lines = ["import pandas as pd"] * ("pd." in reading)
     if method is Method.KMEANS:
         lines.append("from sklearn.cluster import KMeans")
@@ -73,9 +73,10 @@ def _imports(table: Table, reading: str, prepared: Prepared, method: Method) -> 
     scalers = ["OneHotEncoder"] * bool(prepared.categories)
     scalers += ["StandardScaler"] * bool(prepared.numbers)
     lines.append(f"from sklearn.preprocessing import {', '.join(scalers)}")
-    names = "SHARK, VoICE" if method is Method.SHARK else "VoICE"
-    room = "app.data import examples" if bundled else "files import open_source"
-    return "\n".join([*lines, "", f"from voicecf import {names}", f"from voicecf.{room}"])
+    names = ["SHARK"] * (method is Method.SHARK) + ["VoICE"] + ["datasets"] * bundled
+    lines += ["", f"from voicecf import {', '.join(names)}"]
+    lines += [] if bundled else ["from voicecf.files import open_source"]
+    return "\n".join(lines)
 
 
 def _reading(table: Table, prepared: Prepared) -> str:

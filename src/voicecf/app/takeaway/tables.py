@@ -21,6 +21,8 @@ from voicecf.errors import VoiceError
 # Lines of a sheet under its header, letters of a cell, and the largest whole number that a
 # spreadsheet keeps all digits of.
 LONGEST, LETTERS, WHOLE = 1_048_575, 32_767, 10**15
+# What browsers are told that a workbook is.
+XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 # How a text begins that a spreadsheet would compute, unless it is a number.
 FORMULA = re.compile(r"(?![+-]?\d+([.,]\d+)?\Z)[=+\-@\t\r]")
 # Lines that the width of a column is chosen by, and widths in letters.
@@ -45,7 +47,7 @@ def as_csv(frame: pd.DataFrame) -> bytes:
     '"name","change"\n"\'=1+1",-2.5\n"Ann",\n'
     """
     safe = pd.DataFrame({
-        name: values if _is_plain(values) else _texts(values).map(_harmless, na_action="ignore")
+        name: values if _is_number(values) else _texts(values).map(_harmless, na_action="ignore")
         for name, values in frame.items()
     })  # fmt: skip
     table = pa.Table.from_pandas(safe, preserve_index=False)
@@ -57,7 +59,8 @@ def as_csv(frame: pd.DataFrame) -> bytes:
 def as_parquet(frame: pd.DataFrame) -> bytes:
     """Write a table as Parquet; columns of several types are written as text."""
     plain = pd.DataFrame({
-        name: frame[name] if _is_plain(frame[name]) else _texts(frame[name]) for name in frame
+        name: values if _is_number(values) or _is_moment(values) else _texts(values)
+        for name, values in frame.items()
     })  # fmt: skip
     file = BytesIO()
     pyarrow.parquet.write_table(pa.Table.from_pandas(plain, preserve_index=False), file)
@@ -142,14 +145,18 @@ def _listed(values: pd.Series) -> list[Any]:
     return [None if gap else v for v, gap in zip(values.tolist(), values.isna(), strict=True)]
 
 
-def _is_plain(values: pd.Series) -> bool:
-    """Whether a column holds numbers or moments, which need no care."""
-    kind = values.dtype
-    return bool(types.is_numeric_dtype(kind) or types.is_datetime64_any_dtype(kind))
+def _is_number(values: pd.Series) -> bool:
+    return bool(types.is_numeric_dtype(values.dtype))
+
+
+def _is_moment(values: pd.Series) -> bool:
+    return bool(types.is_datetime64_any_dtype(values.dtype))
 
 
 def _texts(values: pd.Series) -> pd.Series:
-    """Return a column as texts; what is missing stays missing."""
+    """Return a column as texts, dates without a time; what is missing stays missing."""
+    if _is_moment(values) and (values.dropna() == values.dropna().dt.normalize()).all():
+        return values.dt.strftime("%Y-%m-%d").astype("string")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # pandas asks for a type where all values are missing
         texts = values.astype(object).where(values.notna(), None)
