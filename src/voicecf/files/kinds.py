@@ -42,7 +42,7 @@ CODE_NAME = re.compile(
 # Numbers as users may name them, however they are written: whole, or with fractions.
 ANY_NUMBER = {"int64": True, "double": False}
 # Rows that are enough to see how a column is not written.
-SAMPLE = 1_000
+SAMPLE = 300
 # Share of a sample that a notation has to fit to be looked at any further.
 WORTH = 0.5
 

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from voicecf.files.kinds import MOSTLY, Deciding, Fitting, Kind, is_gap
-from voicecf.files.notations import TEXT, notation_of
+from voicecf.files.notations import POINT, TEXT, notation_of
 from voicecf.files.source import Source
 from voicecf.files.staging import HEAD, connected, rows_of
 from voicecf.files.table import Table
@@ -81,9 +81,9 @@ def understood(source: Source, table: Table, folder: Path) -> tuple[Understood, 
         connection.execute(f"create temp table head as from {rows} limit {HEAD}")
         deciding = Deciding(connection, csv.names, {}, csv.dialect.delimiter, "auto")
         deciding.kinds("head")
-        unread = _unread(connection, table)
+        unread, marked = _unread(connection, table), _marked(connection)
         return tuple(
-            _column(connection, i, table, deciding.tried[i], unread.get(i, 0))
+            _column(connection, i, table, deciding.tried[i], unread.get(i, 0), f"c{i}" in marked)
             for i in range(len(csv.names))
         )
 
@@ -93,17 +93,21 @@ def _by_type(column: pa.Field) -> Understood:
     return Understood(column.name, kind)
 
 
-def _column(connection: Any, i: int, table: Table, tried: Fitting, unread: int) -> Understood:
-    """Look at one column of the first rows."""
+def _column(
+    connection: Any, i: int, table: Table, tried: Fitting, unread: int, marked: bool
+) -> Understood:
+    """Look at one column of the first rows; `marked` if numbers such as -999 are there."""
     column, notation = table.schema.field(i), notation_of(table.words[i])
     kind = Kind(notation, pa.types.is_integer(column.type) or pa.types.is_date(column.type))
     others, rows = _others(connection, f"c{i}", kind, tried)
     # Texts that tell the other readings apart say more than those that do not.
     told = sorted(rows, key=lambda row: len(set(row[1:])) == 1)
     shown = list(dict.fromkeys(row[:2] for row in told))[:SHOWN]
-    doubtful = _odd_words(connection, f"c{i}", kind, unread)
-    if notation.is_number:
-        doubtful = (*_odd_numbers(connection, f"c{i}", kind), *doubtful)
+    doubtful: tuple[tuple[str, int], ...] = ()
+    if notation.is_number and marked:
+        doubtful = _odd_numbers(connection, f"c{i}", kind)
+    if unread or (kind.is_text and NUMBERS <= tried[POINT].share < 1):
+        doubtful += _odd_words(connection, f"c{i}", kind)
     return Understood(
         column.name, notation.word, tuple(text for text, _ in shown),
         tuple(value or "" for _, value in shown), others, doubtful, unread,
@@ -157,21 +161,24 @@ def _odd_numbers(connection: Any, c: str, kind: Kind) -> tuple[tuple[str, int], 
     return tuple(found)
 
 
-def _odd_words(connection: Any, c: str, kind: Kind, unread: int) -> tuple[tuple[str, int], ...]:
-    """Return words that stand among numbers several times."""
-    if not kind.is_text and not unread:
-        return ()
+def _odd_words(connection: Any, c: str, kind: Kind) -> tuple[tuple[str, int], ...]:
+    """Return words that stand among numbers, if they are few and there several times."""
     number = f"try_cast(trim({c}) as double)" if kind.is_text else kind.value(c)
-    numbers, values = connection.execute(
-        f"select count({number}), count({c}) from head where not {is_gap(c)}"
-    ).fetchone()
     words = connection.execute(
         f"select trim({c}) as v, count(*) from head where {number} is null and not {is_gap(c)} "
         f"group by v order by count(*) desc, v limit {WORDS + 1}"
     ).fetchall()
-    repeated = all(count > 1 for _, count in words)
-    mostly = not kind.is_text or NUMBERS * values <= numbers < values
-    return tuple(words) if mostly and repeated and len(words) <= WORDS else ()
+    few = len(words) <= WORDS and all(count > 1 for _, count in words)
+    return tuple(words) if few else ()
+
+
+def _marked(connection: Any) -> set[str]:
+    """Return the columns in which numbers such as -999 stand several times."""
+    found = connection.execute(
+        "select distinct c from (unpivot head on columns(*) into name c value v) "
+        f"where regexp_full_match(trim(v), {quoted(MARKS)}) group by c, v having count(*) > 1"
+    ).fetchall()
+    return {c for (c,) in found}
 
 
 def _unread(connection: Any, table: Table) -> dict[int, int]:
