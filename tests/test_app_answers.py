@@ -87,6 +87,8 @@ def test_values_go_together_as_in_the_segment_if_that_is_asked_for() -> None:
         asked = Question(0, other(segments, 0), Objective.COST, 0, Allowed(together=together))
         usual.append(float(answer(segments, asked, NAMES).found.usual[0]))
     assert usual[0] < 0.05 <= usual[1] + 1e-9
+    options = [Question(allowed=Allowed(together=some)).options(limit=2_000) for some in (0, 1)]
+    assert options[1]["limit"] < options[0]["limit"], "many columns take long otherwise"
 
 
 def test_whole_numbers_with_gaps_stay_whole() -> None:

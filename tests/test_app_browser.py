@@ -162,18 +162,22 @@ def name_segments(visit: Visit, names: tuple[str, ...]) -> None:
         visit.settle()
 
 
-LOOKS = {
-    f"{width}-{scheme}-{k}": (
+# The two that differ most are looked at every time, the others in the sweep.
+OFTEN = ((1400, "light", 3), (400, "dark", 12))
+LOOKS = [
+    pytest.param(
         {"viewport": {"width": width, "height": 900}, "color_scheme": scheme},
         k,
+        id=f"{width}-{scheme}-{k}",
+        marks=[] if (width, scheme, k) in OFTEN else pytest.mark.slow,
     )
     for width in (1400, 400)
     for scheme in ("light", "dark")
     for k in (3, 12)
-}
+]
 
 
-@pytest.mark.parametrize(("visit", "k"), LOOKS.values(), ids=LOOKS, indirect=["visit"])
+@pytest.mark.parametrize(("visit", "k"), LOOKS, indirect=["visit"])
 def test_every_page_has_its_picture(visit: Visit, k: int, shots: Path, request: Any) -> None:
     """Set VOICECF_SCREENSHOTS to a folder, and look at them."""
     look = request.node.callspec.id

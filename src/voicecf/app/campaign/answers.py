@@ -94,7 +94,7 @@ class Answering:
         """Return all rows with what is known of them, by row and target."""
         prepared, labels = self.segments.prepared, self.segments.labels
         waiting = self._asked[self.done :]
-        others = np.setdiff1d(np.arange(len(prepared.frame)), self._asked)
+        others = np.flatnonzero(~_holds(self._asked, len(prepared.frame)))
         parts = [
             *self._parts,
             _without(waiting, labels[waiting], Result.WAITING),
@@ -153,21 +153,15 @@ def _coded(prepared: Prepared, frame: pd.DataFrame) -> pd.DataFrame:
     for name in prepared.names:
         values = frame[name]
         if name in prepared.categories:
-            made[name] = pd.Categorical(values, categories=levels(prepared)[name])
+            made[name] = pd.Categorical(values, categories=prepared.levels[name])
         else:
             made[name] = values.to_numpy(dtype=np.float64, na_value=np.nan)
     return pd.DataFrame(made)
 
 
-def levels(prepared: Prepared) -> dict[str, list[str]]:
-    """Return the levels of each category."""
-    frame = prepared.frame
-    return {name: sorted(frame[name].dropna().unique()) for name in prepared.categories}
-
-
 def _with_left_out(found: pd.DataFrame, prepared: Prepared, frame: pd.DataFrame) -> pd.DataFrame:
     """Add the rows that are left out of the segments, with the values that they have."""
-    rows = np.setdiff1d(np.arange(len(frame)), prepared.rows)
+    rows = np.flatnonzero(~_holds(prepared.rows, len(frame)))
     if not len(rows):
         return found
     lost = _without(rows, -1, Result.LEFT_OUT)
@@ -192,11 +186,17 @@ def _levelled(values: pd.Series) -> list[Any]:
 def counts(table: pd.DataFrame) -> Counts:
     """Count rows, each once, whatever number of targets it was asked about."""
     result, row = table["result"].to_numpy(), table["row"].to_numpy()
-    movable = np.unique(row[np.isin(result, MOVING)])
-    already = np.setdiff1d(row[result == Result.ALREADY], movable)
-    waiting = np.unique(row[result == Result.WAITING])
-    asked = np.unique(row[~np.isin(result, (Result.NOT_ASKED, Result.LEFT_OUT))])
-    return Counts(
-        len(asked), len(movable), len(already),
-        len(asked) - len(movable) - len(already) - len(waiting), len(waiting),
-    )  # fmt: skip
+    n = int(row.max(initial=-1)) + 1
+    movable = _holds(row[np.isin(result, MOVING)], n)
+    already = _holds(row[result == Result.ALREADY], n) & ~movable
+    waiting = _holds(row[result == Result.WAITING], n)
+    asked = _holds(row[~np.isin(result, (Result.NOT_ASKED, Result.LEFT_OUT))], n)
+    impossible = asked & ~(movable | already | waiting)
+    return Counts(*(int(some.sum()) for some in (asked, movable, already, impossible, waiting)))
+
+
+def _holds(some: NDArray[np.int64], n: int) -> NDArray[np.bool_]:
+    """Tell which of n rows are among some."""
+    found = np.zeros(n, dtype=np.bool_)
+    found[some] = True
+    return found

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from enum import StrEnum
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -95,6 +96,11 @@ class Prepared:
     def names(self) -> list[str]:
         """Columns in use, in the order of the table."""
         return list(self.frame)
+
+    @cached_property
+    def levels(self) -> dict[str, list[str]]:
+        """The levels of each category, sorted."""
+        return {name: sorted(self.frame[name].dropna().unique()) for name in self.categories}
 
     def called(self, row: int) -> str:
         """Name a row the way that its owner does: by its number in the file, and its identity."""

@@ -10,6 +10,8 @@ from typing import Any
 
 # Boxes that a search looks at: what it has not proven by then is said to be close.
 LIMIT = 2_000
+# The same where values have to go together: then a box takes many times as long.
+LIMIT_TOGETHER = 200
 # Further answers that are shown.
 ALTERNATIVES = 3
 
@@ -184,6 +186,8 @@ class Question:
     def options(self, **more: Any) -> dict[str, Any]:
         """Return what `VoICE.explain` is given besides the row."""
         target = "nearest" if self.target is None else self.target
+        if self.allowed.together and "limit" in more:
+            more["limit"] = min(more["limit"], LIMIT_TOGETHER)
         return {
             "target": target, "objective": str(self.objective), **self.allowed.words(), **more,
         }  # fmt: skip
