@@ -52,7 +52,7 @@ def show(now: Project) -> None:
     _cards(now, found, names)
     st.html(cards.overview(found.contrast, names, found.written))
     _details(now, found, names)
-    _downloads(now)
+    offer_assigned(now)
 
 
 def in_short(found: Segments, names: tuple[str, ...], rows: str) -> str:
@@ -200,7 +200,8 @@ def _rows(found: Segments, names: tuple[str, ...]) -> None:
     st.altair_chart(pictures.rows_by_segment(found.prepared.frame, found.labels, names, (x, y)))
 
 
-def _downloads(now: Project) -> None:
+def offer_assigned(now: Project) -> None:
+    """Offer every row with its segment as a file, which is made when it is asked for."""
     st.subheader("Every row with its segment")
     st.html(blocks.paragraph("The table as it is, with a column more: the name of the segment."))
     stem = f"{Path(now.choices.table).stem} segments"

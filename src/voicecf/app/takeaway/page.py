@@ -11,6 +11,7 @@ from voicecf.app import blocks, session
 from voicecf.app.data.begin import SESSION
 from voicecf.app.project import Project
 from voicecf.app.row import asking, cards, mapping
+from voicecf.app.segments.page import offer_assigned
 from voicecf.app.takeaway.code import script
 from voicecf.app.takeaway.report import html_report
 
@@ -20,8 +21,11 @@ PREVIEW = 640
 def show(now: Project) -> None:
     """Draw the page."""
     _answer(now)
-    left, right = st.columns(2, gap="large")
+    left, middle, right = st.columns(3, gap="large")
     with left:
+        offer_assigned(now)
+        st.html(blocks.paragraph("Answers for every row are on the page “Campaign”."))
+    with middle:
         _model(now)
     with right:
         _session(now)
