@@ -110,3 +110,17 @@ def test_dates_are_ages_or_durations_not_numbers() -> None:
         with_roles(frame, guess_columns(frame), {"joined": Role.NUMBER})
     with pytest.raises(RoleError, match="holds no dates"):
         with_roles(frame, guess_columns(frame), {"n": Role.DAYS})
+
+
+@pytest.mark.parametrize(
+    "name", ["CustomerID", "ProductId", "userid", "kundennr", "Kundennummer", "customer_id"]
+)
+def test_what_names_things_is_set_aside_though_it_repeats(name: str) -> None:
+    frame = pd.DataFrame({name: [7001, 7002, 7001, 7003] * 5, "visits": range(20)})
+    assert guess_columns(frame)[0].role is Role.ASIDE
+
+
+def test_years_do_not_count_the_rows() -> None:
+    (column,) = guess_columns(pd.DataFrame({"founded": range(1990, 2010)}))
+    assert column.role is Role.WHOLE
+    assert column.fixed

@@ -13,6 +13,7 @@ import pytest
 pytest.importorskip("streamlit")
 
 from app_tables import people
+from voicecf.app.campaign.runs import plan, present
 from voicecf.app.data import preparing
 from voicecf.app.data.columns import Role
 from voicecf.app.data.preparing import Method
@@ -175,3 +176,42 @@ def test_names_belong_to_the_segments_that_they_were_given_to(store: Store) -> N
     assert "Regulars" not in project.names
     project.change(k=3)
     assert project.names[0] == "Regulars"
+
+
+def test_names_and_runs_belong_to_what_the_segments_are_not_to_how_they_came_about(
+    store: Store,
+) -> None:
+    project = store.create("people.csv", as_csv(people()))
+    project.change(k=3)
+    project.rename(0, "Regulars")
+    key = project.segments_key
+    project.choose_roles({"visits": Role.ASIDE})
+    assert project.segments_key != key
+    project.choose_roles({"visits": Role.WHOLE})
+    assert project.segments_key == key
+    assert project.names[0] == "Regulars"
+
+
+def test_a_target_among_other_segments_is_forgotten(store: Store) -> None:
+    project = store.create("people.csv", as_csv(people()))
+    project.change(k=4)
+    project.ask(target=2)
+    plan(project, target=1, sources=(0, 3))
+    assert project.question.target == 2
+    assert (present(project).target, present(project).sources) == (1, (0, 3))
+    project.choose_roles({"visits": Role.ASIDE})
+    assert project.question.target is None
+    assert (present(project).target, present(project).sources) == (None, ())
+    project.ask(target=1)
+    assert present(project).target is None, "the campaign's is not taken for one of the new ones"
+
+
+def test_what_is_locked_stays_locked_whatever_it_is_used_as(store: Store) -> None:
+    frame = people().assign(born=pd.date_range("1960-01-01", periods=150, freq="60D"))
+    project = store.create("people.csv", as_csv(frame))
+    project.choose_roles({"born": Role.YEARS})
+    project.allow(rising=("visits",))
+    assert "years since born" in project.question.allowed.locked
+    project.choose_roles({"born": Role.DAYS})
+    assert "days since born" in project.question.allowed.locked
+    assert "age" in project.question.allowed.locked

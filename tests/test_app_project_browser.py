@@ -99,7 +99,8 @@ def test_a_session_file_is_opened_and_earlier_work_deleted(visit: Visit, home: P
     projects = home / "projects"
     before = len(list(projects.iterdir()))
     visit.click(visit.page.get_by_text("Earlier work").first)
-    visit.click(visit.page.get_by_role("button", name="Delete").first)
+    visit.click(visit.page.get_by_role("button", name="Delete", exact=True).first)
+    visit.click(visit.button("Yes, delete it"))
     assert len(list(projects.iterdir())) == before - 1
     (gone,) = re.findall(r"s=(\w+)", place)
     visit.page.goto(place)

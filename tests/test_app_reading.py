@@ -236,3 +236,34 @@ def test_decimals_of_parquet_are_numbers() -> None:
     table = read_table(file.getvalue(), "d.parquet")
     assert plain(table.frame["a"]) == [1.25, None, 3.5]
     assert [one.kind for one in table.understood] == ["number", "number"]
+
+
+@pytest.mark.parametrize("value", ["12345678901234567890", "1e300", "inf"])
+def test_numbers_beyond_all_bounds_do_not_break_the_reader(value: str) -> None:
+    content = f"id,v\n{value},1\n{value},2\n{value},3\n".encode()
+    assert read_table(content, "large.csv").frame["v"].tolist() == [1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b'{"a": [1, 2]}', "This file is JSON"),
+        (b"<html><table><tr><td>1</td></tr></table></html>", "a web page"),
+        (b"a,b\n1,2\n3,4\nSource: our office\n", "delete it if it is a note"),
+    ],
+)
+def test_what_is_no_table_is_refused_with_its_own_remedy(content: bytes, said: str) -> None:
+    with pytest.raises(ReadingError, match=said):
+        read_table(content, "odd.csv")
+
+
+def test_years_may_be_the_names_of_columns() -> None:
+    frame = read_table(b"2021,2022,2023\n5,6,7\n8,9,10\n", "years.csv").frame
+    assert list(frame) == ["2021", "2022", "2023"]
+    assert len(frame) == 2
+
+
+def test_one_odd_value_is_no_end_to_a_column_of_numbers() -> None:
+    values = "\n".join(["income", *map(str, range(100, 109)), "k.A."])
+    table = read_table(values.encode(), "income.csv")
+    assert "number" in table.understood[0].others

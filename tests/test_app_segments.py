@@ -377,10 +377,12 @@ def test_a_row_without_a_date_is_left_out_for_that() -> None:
 
 
 def test_the_page_says_in_short_what_there_is() -> None:
-    segments = fitted(with_gaps(people()))
+    equal = in_short(fitted(with_gaps(people())), ("A", "B", "C"), "people")
+    assert equal.startswith("114 people in 3 segments; all are of the same size.")
+    segments = fitted(with_gaps(people(140)))
     sizes = np.bincount(segments.labels)
     said = in_short(segments, ("A", "B", "C"), "people")
     assert said.startswith(
         f"{sizes.sum()} people in 3 segments; the largest, “{'ABC'[sizes.argmax()]}”"
     )
-    assert f"{150 - sizes.sum()} miss a value and are left out." in said
+    assert f"{140 - sizes.sum()} miss a value and are left out." in said

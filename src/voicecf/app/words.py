@@ -55,6 +55,18 @@ def number(value: float, span: tuple[float, float]) -> str:
     return "0" if text == "-0" else text
 
 
+def in_column(text: str, largest: float) -> str:
+    """Return a number without marks between thousands, unless its column reaches 10,000.
+
+    Examples
+    --------
+    >>> from voicecf.app.words import in_column
+    >>> in_column("2,006", 2020), in_column("2,006", 50_000)
+    ('2006', '2,006')
+    """
+    return text if largest >= PARTED else text.replace(",", "")
+
+
 def _places(value: float, digits: int = 1) -> int:
     """Return the places after the point that so many digits of a value need."""
     return max(0, digits - 1 - floor(log10(abs(value))))

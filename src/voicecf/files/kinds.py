@@ -34,8 +34,8 @@ PLACE = "\0"
 # Digits that are no number: codes such as 00713, phone numbers, and keys too long for 64 bits.
 CODE = r"[+-]?0[\dxX][^.,]*|[+-]?\d{19,}|\+\d{7,}"
 CODE_NAME = re.compile(
-    r"(^|[\W_])(zip|zip_?code|plz|post_?code|postal_?code|postleitzahl|phone|telephone|tel|mobile|"
-    r"fax|ean|gtin|upc|isbn|issn|sku|iban|bic|swift|ssn|(account|konto|phone|card|customer|order|"
+    r"(^|[\W_])(zip|zip_?code|plz|post_?code|postal|postal_?code|postleitzahl|phone|telephone|tel|mobile|"
+    r"fax|ean|gtin|upc|isbn|issn|sku|iban|bic|swift|ssn|(account|konto|phone|card|customer|order|article|item|"
     r"invoice)_?(no|nr|num|number|nummer))($|[\W_])|^(account|konto)$",
     re.I,
 )
@@ -261,7 +261,8 @@ def _sample(rows: str, columns: Sequence[int]) -> str:
 
 
 def _by_notation(notations: Sequence[Notation], counts: Sequence[int]) -> Fitting:
-    values, codes, *pairs = counts or (0, 0, *(0, 0) * len(notations))
+    # DuckDB counts null where no value of a column is one of the notation.
+    values, codes, *pairs = [n or 0 for n in counts or (0, 0, *(0, 0) * len(notations))]
     return {
         notation: Counts(values, codes, *pairs[2 * at : 2 * at + 2])
         for at, notation in enumerate(notations)

@@ -197,21 +197,21 @@ def _is_header(first: list[str], below: list[list[str]]) -> bool:
     """Tell whether the first record names the columns, rather than being a row like the others."""
     values = {i for i, cell in enumerate(first) if _is_value(cell)}
     texts = {i for i, cell in enumerate(first) if cell.strip()} - values
-    if not texts:
+    if not values and not texts:
         return False
     rows = [record for record in below if len(record) == len(first)]
     if not values or not rows:
-        return True
+        return bool(texts)
     cells = {i: [row[i] for row in rows if row[i].strip()] for i in range(len(first))}
     of_values = {i for i, column in cells.items() if column and all(map(_is_value, column))}
-    if texts & of_values or not values <= of_values:
+    if texts and (texts & of_values or not values <= of_values):
         return True
     # Numbers may be names: years above values of another kind, or columns that are counted.
     numbers = [_whole(first[i]) for i in sorted(values)]
     counted = len(numbers) > 1 and all(a + 1 == b for a, b in pairwise(numbers))
     years = all(1900 <= n <= 2100 for n in numbers)
     below_too = all(1900 <= _whole(cell) <= 2100 for i in values for cell in cells[i])
-    return counted or (years and not below_too)
+    return (counted and (years or bool(texts))) or (bool(texts) and years and not below_too)
 
 
 def _whole(cell: str) -> int:

@@ -30,20 +30,34 @@ ABOUT_SPREADS = (
 LONGEST = 40
 
 
-def facts(said: Summary) -> str:
-    """Write how many can move, and what it takes."""
+def facts(said: Summary, left_out: int = 0, each: bool = False) -> str:
+    """Write how many can move, and what it takes.
+
+    Parameters
+    ----------
+    said : Summary
+    left_out : int
+        Rows of the table that have no segment, because they miss a value.
+    each : bool
+        Whether every other segment was asked for: then one is enough.
+    """
     counts = said.counts
     open_ = counts.asked - counts.already - counts.waiting
     share = f" ({percent(counts.movable / open_)})" if open_ else ""
     usual = "columns change, usually"
     items = [
         (f"{counts.asked:,}", "rows asked about"),
-        (f"{counts.movable:,}{share}", "can move"),
+        (f"{counts.movable:,}{share}", "can move to one or more" if each else "can move"),
         (f"{counts.impossible:,}", "cannot"),
         (f"{counts.already:,}", "there already"),
-        (effort_text(said.effort, said.unit), "effort, usually"),
+        (
+            effort_text(said.effort, said.unit),
+            "effort of the easiest" if each else "effort, usually",
+        ),
         (_columns(said), "column changes, usually" if said.columns == 1 else usual),
     ]
+    if left_out:
+        items.append((f"{left_out:,}", "left out: they miss a value"))
     if counts.waiting:
         items.insert(1, (f"{counts.waiting:,}", "not answered yet"))
     return blocks.facts(items)

@@ -113,7 +113,13 @@ def _prices(now: Project, prepared: Prepared, asked: Campaign) -> None:
             if asked.free
             else "Columns without a price stay as they are."
         )
-        st.html(blocks.paragraph(f"{text} The search prefers changes that cost little."))
+        text += " The search prefers columns whose changes cost little."
+        if any(price.fall not in (None, price.rise) for price in asked.prices):
+            text += (
+                " A column that may go both ways is weighed by the middle of its two prices; say "
+                "under “What may change” that it may only rise or fall to have one hold."
+            )
+        st.html(blocks.paragraph(text))
     else:
         st.html(blocks.paragraph("Without prices, efforts are counted in spreads of the columns."))
 

@@ -13,6 +13,7 @@ from voicecf.app.campaign.answers import MOVING, Result
 from voicecf.app.campaign.effort import changed
 from voicecf.app.campaign.plan import Run
 from voicecf.app.campaign.summary import Summary
+from voicecf.app.words import in_column
 from voicecf.output.wording import figure, joined
 
 WORDS = {
@@ -124,13 +125,24 @@ def in_words(table: pd.DataFrame, columns: Sequence[str]) -> list[str]:
     phrases: list[list[str]] = [[] for _ in range(len(table))]
     for name in columns:
         lines = np.flatnonzero(changed(table, name))
+        largest = _largest(table, name)
         sides = (table[f"{side} {name}"].iloc[lines].tolist() for side in ("before", "after"))
         for line, before, after in zip(lines, *sides, strict=True):
-            phrases[line].append(f"{name} {_value(before)} \N{RIGHTWARDS ARROW} {_value(after)}")
+            phrases[line].append(
+                f"{name} {_value(before, largest)} \N{RIGHTWARDS ARROW} {_value(after, largest)}"
+            )
     return [", ".join(some) for some in phrases]
 
 
-def _value(value: Any) -> str:
+def _largest(table: pd.DataFrame, name: str) -> float:
+    """Return the largest number of a column, by which it is decided how all are written."""
+    values = table[f"before {name}"]
+    return 0.0 if isinstance(values.dtype, pd.CategoricalDtype) else float(values.abs().max())
+
+
+def _value(value: Any, largest: float) -> str:
     if isinstance(value, str):
         return value
-    return "missing" if pd.isna(value) else figure(float(value), 6)
+    if pd.isna(value):
+        return "missing"
+    return in_column(figure(float(value), 6), largest)

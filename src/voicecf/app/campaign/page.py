@@ -134,7 +134,15 @@ def _results(now: Project, asked: Campaign, run: Run) -> None:
     note = telling.note(now, run, asked)
     if note:
         st.html(blocks.notice(note))
-    st.html(cards.facts(said))
+    left_out = now.prepared.left_out if runs.is_current(now, run) else 0
+    st.html(cards.facts(said, left_out, run.campaign.each))
+    if not said.counts.movable and run.campaign.prices and not run.campaign.free:
+        st.html(
+            blocks.paragraph(
+                "Columns without a price stay as they are. Give more of them a price, or say under "
+                "“Prices and budget” that the others are free."
+            )
+        )
     st.html(cards.about_effort(said))
     pairs, budget, others, files = st.tabs(
         ["From where to where", "Budget and rows", "What if", "Take along"], key="campaign tabs"

@@ -131,6 +131,8 @@ class Run:
         Those with whole numbers.
     identity : str or None
         The column that names rows.
+    sheet : str or None
+        The sheet of the workbook that the rows were read from, if it was chosen.
     counts : Counts
     """
 
@@ -144,6 +146,7 @@ class Run:
     spreads: dict[str, float] = field(default_factory=dict)
     whole: tuple[str, ...] = ()
     identity: str | None = None
+    sheet: str | None = None
     counts: Counts = Counts()
 
     @property

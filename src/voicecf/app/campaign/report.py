@@ -10,7 +10,7 @@ import pandas as pd
 from voicecf.app import blocks
 from voicecf.app.campaign import cards, pictures
 from voicecf.app.campaign.plan import Campaign, Run
-from voicecf.app.campaign.summary import Summary, asked_in_words, effort_text
+from voicecf.app.campaign.summary import Pair, Summary, asked_in_words, effort_text
 from voicecf.app.segments.segments import Segments
 from voicecf.app.takeaway.report import (
     GOALS,
@@ -66,9 +66,9 @@ def campaign_report(
     parts = [
         f"<h1>{escape(title)}</h1>",
         blocks.paragraph(f"{table}. {run.name}, {run.when:%d %B %Y, %H:%M}."),
-        cards.facts(said),
+        cards.facts(said, segments.prepared.left_out if segments else 0, run.campaign.each),
         cards.about_effort(said),
-        section("From where to where", cards.pair_cards(pairs, names, said.unit) if pairs else ""),
+        section("From where to where", _pairs(said, pairs, names)),
         _budget(said, campaign.budget),
         section("The easiest to move", cards.easiest_table(listed) if len(listed) else ""),
         section("What was asked", _asked(run.campaign, campaign)),
@@ -76,6 +76,16 @@ def campaign_report(
         section("The same in Python", f"<pre>{escape(script)}</pre>" if script else ""),
     ]
     return document(title, parts)
+
+
+def _pairs(said: Summary, pairs: Sequence[Pair], names: Sequence[str]) -> str:
+    if not pairs:
+        return ""
+    left = len(said.pairs) - len(pairs)
+    more = (
+        f"The {len(pairs)} pairs with the most rows; {counted(left, 'pair')} more are in the list."
+    )
+    return cards.pair_cards(pairs, names, said.unit) + (blocks.paragraph(more) if left else "")
 
 
 def _budget(said: Summary, budget: float | None) -> str:

@@ -33,11 +33,15 @@ class RunError(VoiceError):
 def present(project: Project) -> Campaign:
     """Return what is asked now, without what no longer applies."""
     asked = replace(project.choices.campaign, allowed=project.question.allowed)
+    if project.choices.aimed != project.segments_key:
+        asked = replace(asked, sources=(), target=None)
     return asked.within(project.prepared.names, project.k)
 
 
 def plan(project: Project, **changed: object) -> None:
     """Change what is asked; what may change is the project's own."""
+    if {"sources", "target"} & changed.keys():
+        project.aim()
     project.change(campaign=replace(project.choices.campaign, **changed))  # type: ignore[arg-type]
 
 
@@ -50,6 +54,7 @@ def new_run(project: Project, campaign: Campaign) -> Run:
         "".join(secrets.choice(LETTERS) for _ in range(10)), f"Run {number}",
         datetime.now().replace(microsecond=0), campaign, project.segments_key, project.names,
         tuple(prepared.names), spreads(found), prepared.whole, prepared.identity,
+        project.choices.reading.sheet,
     )  # fmt: skip
 
 
@@ -80,6 +85,8 @@ def going(project: Project, run: Run) -> Generator[tuple[int, int], None, None]:
 
 
 def _keep(project: Project, run: Run, table: pd.DataFrame) -> None:
+    if not project.folder.exists():
+        raise RunError("This work was deleted while it was being answered, so nothing is kept.")
     run = replace(run, counts=counts(table))
     file = BytesIO()
     table.to_parquet(file, index=False)
@@ -156,8 +163,9 @@ def answers_hold(project: Project, run: Run, campaign: Campaign) -> bool:
     return options(run.campaign, found) == options(campaign, found)
 
 
-def visitor_rows(project: Project, table: pd.DataFrame) -> pd.DataFrame:
-    """Return the visitor's table; without columns if it is read differently than at the run."""
+def visitor_rows(project: Project, run: Run, table: pd.DataFrame) -> pd.DataFrame:
+    """Return the visitor's table; without columns if it is another one than at the run."""
     frame = project.table.frame
     same = len(table) > 0 and len(frame) == int(table["row"].iloc[-1]) + 1
+    same &= run.sheet == project.choices.reading.sheet
     return frame if same else pd.DataFrame(index=range(len(table)))

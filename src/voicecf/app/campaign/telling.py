@@ -49,7 +49,7 @@ def summary(now: Project, run: Run, asked: Campaign) -> Summary:
 def easiest(now: Project, run: Run, said: Summary, most: int) -> pd.DataFrame:
     """List the rows of a run that can be moved most easily."""
     table = runs.answers(now, run)
-    frame = runs.visitor_rows(now, table)
+    frame = runs.visitor_rows(now, run, table)
     return lists.easiest_first(table, run, runs.names_of(now, run), said, frame, most=most)
 
 
@@ -97,7 +97,7 @@ def list_file(now: Project, id: str, asked: Campaign, ending: str) -> bytes:
     run = _run(now, id)
     said, table, names = summary(now, run, asked), runs.answers(now, run), runs.names_of(now, run)
     listed = lists.to_act_on(
-        table, run, names, said, runs.visitor_rows(now, table), budget=budget_of(said, asked)
+        table, run, names, said, runs.visitor_rows(now, run, table), budget=budget_of(said, asked)
     )
     if ending == "xlsx":
         about = [("Table", now.choices.table), ("Run", run.name), ("When", f"{run.when:%Y-%m-%d}")]

@@ -12,7 +12,7 @@ from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from voicecf.app import blocks, session
 from voicecf.app.data.examples import EXAMPLES, Example
-from voicecf.app.data.reading import LARGEST_MB
+from voicecf.app.data.reading import LARGEST_MB, PASTED
 from voicecf.app.project import Project
 from voicecf.app.words import literal
 from voicecf.errors import VoiceError
@@ -90,7 +90,7 @@ def _paste() -> None:
             label_visibility="collapsed", key="pasted",
         )  # fmt: skip
         if st.button("Use these cells", disabled=not text.strip()):
-            _take(lambda: session.store().create("pasted table", text.encode()))
+            _take(lambda: session.store().create(PASTED, text.encode()))
 
 
 def _examples() -> None:
@@ -116,8 +116,23 @@ def _earlier(now: Project | None) -> None:
             name.markdown(f"{literal(one.table)}  \n{one.changed:%d %B %Y, %H:%M}")
             if opening.button("Open", key=f"open {one.id}"):
                 session.go("data", one.id)
-            deleting.button(
-                "Delete", key=f"delete {one.id}", on_click=session.store().delete, args=(one.id,)
-            )
+            if deleting.button("Delete", key=f"delete {one.id}"):
+                confirm_deletion(one.id, one.table)
         if len(kept) > LISTED:
             st.html(blocks.paragraph(f"The last {LISTED} of {len(kept):,}."))
+
+
+@st.dialog("Delete this session?")
+def confirm_deletion(id: str, table: str) -> None:
+    """Ask before a project is deleted."""
+    st.html(
+        blocks.paragraph(
+            f"{table}, its segments, names, rules and runs are deleted from this computer. Your "
+            "own file is not touched."
+        )
+    )
+    if st.button("Yes, delete it", type="primary"):
+        session.store().delete(id)
+        if session.address().get(session.PARAMETER) == id:
+            st.switch_page(st.session_state["pages"]["data"])
+        st.rerun()

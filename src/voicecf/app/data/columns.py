@@ -19,8 +19,16 @@ from voicecf.output.wording import exact, shortened
 MOST_LEVELS = 20
 # Columns of numbers that are looked at together, without being told otherwise.
 MOST_FEATURES = 60
+# Where a capital letter begins another word: customerId.
+CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
+# Names of what tells rows apart if every row has its own, and of what does so in any case.
 IDENTITY = re.compile(
     r"(^|[_\s.-])(id|ids|key|uuid|guid|nr|no|number|index|rowid)($|[_\s.-])", re.I
+)
+ID = re.compile(
+    r"(^|[_\s.-])(id|ids|uuid|guid)$|^(user|customer|client|member|product|order|item)_?id$"
+    r"|(kunden|bestell|auftrags|artikel|mitglieds|rechnungs)_?(nr|nummer|id)$",
+    re.I,
 )
 BIRTH = re.compile(r"(^|[\W_])(birth\w*|born|dob|geburt\w*|geboren)($|[\W_])", re.I)
 # Columns that are what they are, and those that only time changes.
@@ -28,7 +36,7 @@ INBORN = re.compile(
     r"(^|[\W_])(age|alter|gender|sex|geschlecht|race|ethnicity|nationality|yob)($|[\W_])", re.I
 )
 TENURE = re.compile(r"(^|[\W_])(tenure|seniority)($|[\W_])|(^|[\W_])since$", re.I)
-YEAR = re.compile(r"(^|[\W_])(year|yr|jahr)($|[\W_])", re.I)
+YEAR = re.compile(r"(^|[\W_])(year|yr|jahr|baujahr|founded|established|built)($|[\W_])", re.I)
 LABEL = re.compile(
     r"^(label|labels|class|classes|target|y|segment|cluster|outcome|species|diagnosis"
     r"|churn|churned|attrition|converted|conversion|response|responded|defaulted|fraud|survived)$",
@@ -129,7 +137,7 @@ def _guess(name: str, values: pd.Series) -> Column:
 
 def _why_fixed(name: str, present: pd.Series) -> str:
     """Say why nobody can change a column; empty unless its name or its dates tell."""
-    words = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name)
+    words = CAMEL.sub("_", name)
     if types.is_datetime64_any_dtype(present.dtype) or TENURE.search(words):
         return "only time changes it"
     if INBORN.search(words) or BIRTH.search(words):
@@ -178,9 +186,12 @@ def _number_role(name: str, present: pd.Series, distinct: int) -> tuple[Role, st
     if not (numbers == np.rint(numbers)).all() or np.abs(numbers).max() > 2**53:
         return Role.NUMBER, "numbers with fractions", False
     unique = distinct == len(present) and len(present) > 2
-    if unique and IDENTITY.search(name):
+    words = CAMEL.sub("_", name)
+    if unique and IDENTITY.search(words):
         return Role.ASIDE, "it names rows: a different number in each", True
-    if unique and (np.diff(numbers) == 1).all():
+    if ID.search(words):
+        return Role.ASIDE, "it names things, and measures nothing", False
+    if unique and numbers[0] in (0, 1) and (np.diff(numbers) == 1).all():
         return Role.ASIDE, "it counts the rows", True
     return Role.WHOLE, "whole numbers", False
 

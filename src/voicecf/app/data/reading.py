@@ -42,7 +42,14 @@ OTHER_KINDS = {
     b"\xff\xd8\xff": "a picture, whatever its name says. Upload a CSV or Parquet file",
     b"GIF8": "a picture, whatever its name says. Upload a CSV or Parquet file",
     b"SQLite format 3": "a database. Export one table as CSV and upload that",
+    b"{": "JSON. Save the table as CSV, or use the command, which reads JSON",
+    b"[{": "JSON. Save the table as CSV, or use the command, which reads JSON",
+    b"<": "a web page or XML, whatever its name says. Save the table as Excel or CSV",
 }
+
+
+# What cells from the clipboard are called.
+PASTED = "pasted table"
 
 
 class ReadingError(VoiceError):
@@ -163,10 +170,10 @@ def _read(path: Path, reading: Reading) -> tuple[pd.DataFrame, list[str], tuple[
         raise ReadingError(_sentence(str(error), path)) from None
     if table.rejected:
         bad = table.rejected[0]
-        raise ReadingError(
-            f"{bad.place.capitalize()} of this file has {bad.why}. A text that holds a delimiter "
-            "or a quote has to stand in quotes."
-        )
+        remedy = "Complete the line, or delete it if it is a note"
+        if "where there are" not in bad.why:
+            remedy = "A text that holds a delimiter or a quote has to stand in quotes"
+        raise ReadingError(f"{bad.place.capitalize()} of this file has {bad.why}. {remedy}.")
     wrong = sum(len(chunk.wrong) for chunk in table.parts(AT_ONCE))
     notes = [f"{opening(note)}." for note in table.notes]
     if wrong:

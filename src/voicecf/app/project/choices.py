@@ -40,6 +40,8 @@ class Choices:
         Its rules are `rules`.
     rules : Allowed or None
         What may change; None for what is guessed from the columns.
+    aimed : str
+        Tells which segments the targets of question and campaign were chosen among.
     axes : tuple of str or None
         Two columns that a map shows; none of them for the best view; None for what an answer
         changes most.
@@ -66,6 +68,7 @@ class Choices:
     names: dict[str, list[str]] = field(default_factory=dict)
     question: Question = field(default_factory=Question)
     rules: Allowed | None = None
+    aimed: str = ""
     axes: tuple[str, ...] | None = None
     campaign: Campaign = field(default_factory=Campaign)
     runs: tuple[Run, ...] = ()

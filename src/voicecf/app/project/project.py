@@ -63,7 +63,16 @@ class Project:
 
     def ask(self, **changed: Any) -> None:
         """Change the question."""
+        if "target" in changed:
+            self.aim()
         self.change(question=replace(self.choices.question, **changed))
+
+    def aim(self) -> None:
+        """Forget segments that were chosen as targets among others than the present ones."""
+        if self.choices.aimed != self.segments_key:
+            question = replace(self.choices.question, target=None)
+            campaign = replace(self.choices.campaign, sources=(), target=None)
+            self.change(aimed=self.segments_key, question=question, campaign=campaign)
 
     def allow(self, **changed: Any) -> None:
         """Change what may change."""
@@ -133,20 +142,27 @@ class Project:
     def choose_roles(self, chosen: Mapping[str, Role]) -> None:
         """Use columns as something else; raises a RoleError if they cannot be."""
         roles = {**self.choices.roles, **chosen}
-        with_roles(self.table.frame, self.guessed, roles)
-        self.change(roles=roles)
-
-    @property
-    def rows_key(self) -> str:
-        """Tells what the rows to be clustered depend on."""
-        now = self.choices
-        roles = sorted((name, str(role)) for name, role in now.roles.items())
-        return f"{now.reading} {now.taken} {roles} {now.missing}"
+        before = {c.name: c.label for c in self.columns if c.role is not Role.ASIDE}
+        columns = with_roles(self.table.frame, self.guessed, roles)
+        rules = self.choices.rules
+        if rules is not None:  # what was locked stays so, whatever it is used as
+            fresh = [c for c in columns if c.label not in before.values()]
+            locked = [c.label for c in fresh if c.fixed or before.get(c.name) in rules.locked]
+            rules = replace(rules, locked=tuple(dict.fromkeys([*rules.locked, *locked])))
+        self.change(roles=roles, rules=rules)
 
     @property
     def prepared(self) -> Prepared:
         """The rows that can be clustered."""
-        return self.once("prepared", self.rows_key, self._prepare, most=1)
+        now = self.choices
+        roles = sorted((name, str(role)) for name, role in now.roles.items())
+        key = f"{now.reading} {now.taken} {roles} {now.missing}"
+        return self.once("prepared", key, self._prepare, most=1)
+
+    @property
+    def rows_key(self) -> str:
+        """Tells by their content which rows are clustered."""
+        return self.prepared.digest
 
     def _prepare(self) -> Prepared:
         frame, columns = self.table.frame, self.columns
@@ -236,7 +252,7 @@ class Project:
     def question(self) -> Question:
         """The question, without what no longer applies to the table and its segments."""
         rows, asked, rules = self.prepared, self.choices.question, self.choices.rules
-        target = asked.target if asked.target is not None and asked.target < self.k else None
+        target = asked.target if self.choices.aimed == self.segments_key else None
         row = min(asked.row, len(rows.frame) - 1)
         allowed = self.usual_rules if rules is None else rules.within(rows.names)
         return replace(asked, row=row, target=target, allowed=allowed)

@@ -190,7 +190,8 @@ def _obstacle(now: Project, answer: Answer) -> None:
         st.html(blocks.paragraph("It becomes possible if you"))
 
     def take(way: Way) -> None:
-        now.change(question=way.question, rules=way.question.allowed)
+        now.ask(target=way.question.target, margin=way.question.margin)
+        now.change(rules=way.question.allowed)
 
     with st.container(horizontal=True):
         for i, way in enumerate(found.ways):

@@ -21,6 +21,7 @@ SUGGESTED, LONGEST = 30, 40
 # Spreads from the average from which on a trait can name a segment, alone and as the second.
 NOTABLE, SECOND = 0.25, 0.4
 # Names of segments that have no such trait.
+ALL_ROWS = "All rows"
 AVERAGE, EMPTY = "Close to average", "No rows"
 # Traits of a segment that names are made from.
 TRIED = 6
@@ -133,8 +134,8 @@ class Vocabulary:
         Columns of whole numbers.
     spans : mapping of str to (float, float)
         The range of each column of numbers.
-    binary : set of str
-        Categories of two levels.
+    yes_no : set of str
+        Categories that say yes or no.
     vague : set of str
         Levels, in lower case, that do not say which column they are of.
     """
@@ -142,7 +143,7 @@ class Vocabulary:
     titles: Mapping[str, str]
     whole: Sequence[str]
     spans: Mapping[str, tuple[float, float]]
-    binary: set[str]
+    yes_no: set[str]
     vague: set[str]
 
     @classmethod
@@ -151,11 +152,13 @@ class Vocabulary:
     ) -> Vocabulary:
         """Gather the words of a table."""
         features = [feature for feature in found.features if feature.level is not None]
-        levels = Counter(feature.column for feature in features)
+        levels: dict[str, set[str]] = {}
+        for feature in features:
+            levels.setdefault(feature.column, set()).add(str(feature.level).lower())
         columns = Counter(str(feature.level).lower() for feature in features)
         return cls(
             _titles(found), whole, spans,
-            {name for name, count in levels.items() if count <= 2},
+            {name for name, some in levels.items() if some <= YES | NO and not some <= YES},
             VAGUE | {level for level, count in columns.items() if count > 1},
         )  # fmt: skip
 
@@ -176,9 +179,9 @@ class Vocabulary:
 
     def _level_phrase(self, column: str, level: str, share: float) -> str:
         title, text = self.titles[column], " ".join(level.replace("_", " ").split())
-        if column in self.binary and text.lower() in YES:
+        if column in self.yes_no and text.lower() in YES:
             return f"{_how_often(share)} {title}"
-        if column in self.binary and text.lower() in NO:
+        if column in self.yes_no and text.lower() in NO:
             return f"{_how_rarely(1 - share)} {title}"
         alone = len(text) > 2 and text[0].isalpha() and level.lower() not in self.vague
         return f"{_how_often(share)} {text if alone else f'{title} {text}'}"
@@ -271,7 +274,9 @@ def tidy(name: str) -> str:
 
 
 def check_name(names: Sequence[str], segment: int, name: str) -> None:
-    """Raise a NamingError if another segment has a name already."""
+    """Raise a NamingError if another segment has a name already, or all rows do."""
+    if name.casefold() == ALL_ROWS.casefold():
+        raise NamingError(f"“{ALL_ROWS}” is what all of them together are called; choose another.")
     for t, other in enumerate(names):
         if t != segment and other.casefold() == name.casefold():
             raise NamingError(

@@ -60,11 +60,16 @@ def in_short(found: Segments, names: tuple[str, ...], rows: str) -> str:
     shares = found.contrast.shares
     most, least = int(shares.argmax()), int(shares.argmin())
     left = found.prepared.left_out
+    sizes = (
+        f"the largest, “{names[most]}”, has {percent(shares[most])} of them, the smallest, "
+        f"“{names[least]}”, {percent(shares[least])}."
+    )
+    if most == least:
+        sizes = "all are of the same size."
     missed = "1 misses a value and is" if left == 1 else f"{left:,} miss a value and are"
     return (
-        f"{len(found.labels):,} {rows} in {found.k} segments; the largest, “{names[most]}”, has "
-        f"{percent(shares[most])} of them, the smallest, “{names[least]}”, "
-        f"{percent(shares[least])}.{f' {missed} left out.' if left else ''}"
+        f"{len(found.labels):,} {rows} in {found.k} segments; {sizes}"
+        f"{f' {missed} left out.' if left else ''}"
     )
 
 

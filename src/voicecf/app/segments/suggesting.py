@@ -82,9 +82,7 @@ def _apart(X: NDArray[np.float64], k: int, method: Method) -> float:
 def _why(best: int, scores: dict[int, float]) -> str:
     least, most = min(scores), max(scores)
     score = scores[best]
-    how = (
-        "clearly apart" if score > 0.5 else "fairly well apart" if score > 0.25 else "not far apart"
-    )
+    how = "clearly apart" if score > 0.5 else "somewhat apart" if score > 0.25 else "hardly apart"
     if least == most:
         return f"{best} segments suit this table."
     furthest = "furthest apart" if score == max(scores.values()) else "about as far apart as any"

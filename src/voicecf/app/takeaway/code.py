@@ -10,7 +10,7 @@ import pandas as pd
 
 from voicecf.app.data.columns import Role
 from voicecf.app.data.preparing import SEED, YEAR, Method, Prepared, starts, with_durations
-from voicecf.app.data.reading import Table
+from voicecf.app.data.reading import PASTED, Table
 from voicecf.app.row.question import LIMIT, Question
 from voicecf.app.segments.segments import Segments
 
@@ -83,6 +83,8 @@ def _reading(table: Table, prepared: Prepared) -> str:
     """Read the rows; only what this table needs is said."""
     frame, numbers, categories = table.frame, list(prepared.numbers), list(prepared.categories)
     lines = [f"table = {table.source}"]
+    if table.name == PASTED:
+        lines.insert(0, f"# Save the cells that were pasted as “{PASTED}.csv” beside this script.")
     if prepared.durations and prepared.taken:
         frame = with_durations(frame, prepared.durations, prepared.taken)
         lines += _durations(prepared)

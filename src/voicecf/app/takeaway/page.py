@@ -8,7 +8,7 @@ from pathlib import Path
 import streamlit as st
 
 from voicecf.app import blocks, session
-from voicecf.app.data.begin import SESSION
+from voicecf.app.data.begin import SESSION, confirm_deletion
 from voicecf.app.project import Project
 from voicecf.app.row import asking, cards, mapping
 from voicecf.app.segments.page import offer_assigned
@@ -116,17 +116,4 @@ def _session(now: Project) -> None:
             f"{_stem(now)} session.{SESSION}", "application/zip", on_click="ignore",
         )  # fmt: skip
         if st.button("Delete from this computer"):
-            _confirm(now)
-
-
-@st.dialog("Delete this session?")
-def _confirm(now: Project) -> None:
-    st.html(
-        blocks.paragraph(
-            f"{now.choices.table}, its segments, names, rules and runs are deleted from this "
-            "computer. Your own file is not touched."
-        )
-    )
-    if st.button("Delete", type="primary"):
-        session.store().delete(now.id)
-        st.switch_page(st.session_state["pages"]["data"])
+            confirm_deletion(now.id, now.choices.table)

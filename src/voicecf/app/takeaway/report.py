@@ -15,6 +15,7 @@ from voicecf.app.row.question import Allowed, Objective
 from voicecf.app.segments import cards as segment_cards
 from voicecf.app.segments.segments import Segments
 from voicecf.app.style import BLOCKS, REPORT, colour
+from voicecf.app.words import in_column
 from voicecf.output.wording import counted, figure, joined
 from voicecf.plots import SegmentMap
 
@@ -130,8 +131,10 @@ def rules_in_words(allowed: Allowed) -> list[str]:
     ):
         lines += [f"{name} {what}." for name in names]
     for limit in allowed.ranges:
-        sides = [f"at least {figure(limit.low)}"] if limit.low is not None else []
-        sides += [f"at most {figure(limit.high)}"] if limit.high is not None else []
+        largest = max(abs(side) for side in (limit.low or 0.0, limit.high or 0.0))
+        low, high = (in_column(figure(side or 0.0), largest) for side in (limit.low, limit.high))
+        sides = [f"at least {low}"] if limit.low is not None else []
+        sides += [f"at most {high}"] if limit.high is not None else []
         sides += [f"in steps of {figure(limit.step)}"] if limit.step is not None else []
         sides += [f"by {figure(limit.least)} or more"] if limit.least is not None else []
         lines.append(f"{limit.column}: {joined(sides)}.")
