@@ -112,8 +112,10 @@ class Answer:
         if self.status is Status.STOPPED:
             gap = percent(min(max(float(self.found.gap[0]), 0.0), 1.0))
             certainty = f"the search reached its limit: another answer may be up to {gap} cheaper"
-        parts = [certainty, limit(self.rounded.outcome, 0)]
-        return sentences(parts)
+        larger = limit(self.rounded.outcome, 0, "there, within what was seen")
+        if "hardly" in larger:
+            larger += ": it would leave the segment, or what was seen"
+        return sentences([certainty, larger])
 
     @property
     def effort(self) -> float:
