@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from voicecf.files.kinds import Deciding, Fitting, Kind, is_gap
+from voicecf.files.kinds import MOSTLY, Deciding, Fitting, Kind, is_gap
 from voicecf.files.notations import POINT, TEXT, notation_of
 from voicecf.files.source import Source
 from voicecf.files.staging import HEAD, connected, rows_of
@@ -121,7 +121,8 @@ def _others(
 
     Returned as well: the first texts, with the values that they become by each of these kinds.
     """
-    fitting = [w for w, counts in tried.items() if counts.share >= NUMBERS and w != kind.notation]
+    enough = NUMBERS if kind.is_text else MOSTLY
+    fitting = [w for w, counts in tried.items() if counts.share >= enough and w != kind.notation]
     values = [f"cast({kind.value(c)} as varchar)"]
     values += [f"cast({Kind(w, kind.narrow).value(c)} as varchar)" for w in fitting]
     rows = connection.execute(
