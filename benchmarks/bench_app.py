@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 from streamlit.testing.v1 import AppTest
 
+from voicecf.app.campaign import runs
 from voicecf.app.project import Project
 from voicecf.app.row.question import Objective
 from voicecf.app.session import store
@@ -103,6 +104,9 @@ def report(rows: int, columns: int, goal: float, asked: Any) -> None:
     for what, seconds in asked(now):
         late = seconds > goal and "first visit" not in what
         print(f"{seconds:8.2f} s  {what}{f'  over {goal} s' if late else ''}", flush=True)
+    run = runs.new_run(now, runs.present(now))
+    seconds = timed(lambda: list(runs.going(now, run)))
+    print(f"{seconds:8.2f} s  Campaign: everyone, {rows / seconds:,.0f} rows a second")
 
 
 def main(rows: int = 10_000, columns: int = 30) -> None:

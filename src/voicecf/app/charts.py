@@ -8,11 +8,15 @@ from typing import Any, NamedTuple, TypeVar
 import altair as alt
 import numpy as np
 import pandas as pd
+from altair.utils import schemapi
 from numpy.typing import NDArray
 
 from voicecf.app.style import colour
 from voicecf.output.wording import shortened
 
+# Altair would check every piece of a picture when it is made, and the whole of it once more: the
+# second is enough, and a page comes sooner.
+schemapi.disable_debug_mode()
 # Pixels that a legend has on a telephone, and those of a letter.
 NARROW, LETTER = 300, 8
 # Letters of an axis' title.
