@@ -9,6 +9,7 @@
 # make sweep   judge 20,000 random searches and a million random projections (COUNT=...)
 # make sanitize  the core's tests under address and undefined-behaviour sanitizers
 # make wheel   build a wheel, and test it in a fresh environment without a compiler
+# make docs    build the documentation in build/docs; open index.html there
 # make paper   recompute the paper's tables and compare every cell
 
 PYTHON ?= python3
@@ -18,7 +19,7 @@ COUNT ?= 1000000
 # What the core is compiled with: a compiler of this machine, else the one that PyPI has as ziglang.
 COMPILER := $(shell command -v $${CXX:-c++} || command -v g++ || command -v clang++)
 
-.PHONY: demo app test lint house bench scale dice sweep sanitize wheel paper clean
+.PHONY: demo app test lint house bench scale dice sweep sanitize wheel paper docs clean
 
 demo: $(VENV)/demo
 	$(RUN) examples/demo.py
@@ -56,6 +57,10 @@ dice: $(VENV)/test
 sweep: $(VENV)/test
 	$(RUN) -m pytest -m slow --numprocesses 2 tests
 	$(RUN) tests/sweep.py --count $(COUNT) --processes 2
+
+docs: $(VENV)/docs
+	DISABLE_MKDOCS_2_WARNING=true MPLBACKEND=Agg $(VENV)/bin/mkdocs build --quiet
+	@echo "build/docs/index.html"
 
 paper: $(VENV)/test
 	$(RUN) -m voicecf reproduce --check
@@ -115,6 +120,10 @@ $(VENV)/app: $(VENV)/compiler pyproject.toml $(NATIVE)
 
 $(VENV)/test: $(VENV)/compiler pyproject.toml $(NATIVE)
 	$(COMPILING) $(VENV)/bin/pip install --quiet --editable ".[plot,app,test,judges,dev]"
+	touch $@
+
+$(VENV)/docs: $(VENV)/compiler pyproject.toml $(NATIVE)
+	$(COMPILING) $(VENV)/bin/pip install --quiet --editable ".[plot,files,dask,docs]" pandas
 	touch $@
 
 # quadprog is GPL: measured against here, neither shipped nor required.

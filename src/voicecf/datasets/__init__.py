@@ -43,6 +43,13 @@ class Dataset:
         The columns of `X`.
     blocks : dict of str to list of int
         For each category in `columns`, its positions in `X`.
+
+    Examples
+    --------
+    >>> from voicecf.datasets import load
+    >>> wine = load("wine")
+    >>> wine.X.shape, wine.k
+    ((178, 13), 3)
     """
 
     name: str
@@ -90,6 +97,12 @@ def names() -> list[str]:
     Returns
     -------
     list of str
+
+    Examples
+    --------
+    >>> from voicecf.datasets import names
+    >>> names()[:3]
+    ['iris', 'wine', 'penguins']
     """
     return list(CATALOGUE)
 

@@ -272,6 +272,13 @@ class ContractionSummary:
         Largest score among the members: alpha*_t. NaN for a cluster without members.
     median_score : array of shape (k,)
         Median score of the members.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from voicecf.diagnostics import ContractionSummary
+    >>> ContractionSummary(np.array([0.9, 0.7]), np.array([0.5, 0.4])).minimum
+    0.7
     """
 
     alpha: Array
@@ -369,6 +376,12 @@ class WeightConcentration:
         The column with the most weight; the weights of its one-hot features are added up.
     kind : "feature", "dummy" or "block"
         Whether its weight lies on a feature of its own, on one dummy of a category, or on several.
+
+    Examples
+    --------
+    >>> from voicecf.diagnostics import weight_concentration
+    >>> weight_concentration([0.5, 0.25, 0.25], ["age", "income", "visits"]).dominant
+    'age'
     """
 
     max_weight: float

@@ -87,6 +87,13 @@ class PairwiseComparison:
         Sum of the squared distances from the invalid pairwise points to that projection.
     underestimation : float
         Sum of the shares of the true cost that the invalid pairwise points underestimate.
+
+    Examples
+    --------
+    >>> from voicecf.diagnostics import PairwiseComparison
+    >>> both = PairwiseComparison(10, 8, 2) + PairwiseComparison(30, 27, 3)
+    >>> both.comparisons, both.valid
+    (40, 35)
     """
 
     comparisons: int = 0

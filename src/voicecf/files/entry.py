@@ -111,6 +111,16 @@ class Answering:
         Of the batches that come in.
     schema : pyarrow.Schema
         Of those that go out.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from voicecf import VoICE
+    >>> from voicecf.files import Answering
+    >>> voice = VoICE.from_centers([[0.0, 0.0], [4.0, 0.0]], feature_names=["age", "income"])
+    >>> incoming = pa.schema([("age", pa.float64()), ("income", pa.float64())])
+    >>> Answering.of(voice, incoming, {"target": 1}).schema.names[:3]
+    ['age', 'income', 'voicecf_row']
     """
 
     voice: Explainer

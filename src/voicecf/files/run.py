@@ -58,7 +58,7 @@ def explain_files(
     progress: bool = False,
     **question: Any,
 ) -> Tally:
-    """Answer the rows of files, of a database or of a query into another file, or a folder of them.
+    r"""Answer the rows of files, of a database or of a query into another file or a folder of them.
 
     Work is kept in a folder beside the output, ``OUTPUT.partial``, a part at a time. A run that was
     cut off, at whatever moment, goes on there when it is called again with the same arguments, and
@@ -92,6 +92,19 @@ def explain_files(
     -------
     Tally
         What became of the rows.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from voicecf import VoICE
+    >>> from voicecf.files import explain_files
+    >>> voice = VoICE.from_centers([[0.0, 0.0], [4.0, 0.0]], feature_names=["age", "income"])
+    >>> with TemporaryDirectory() as folder:
+    ...     given, output = Path(folder) / "rows.csv", Path(folder) / "answers.csv"
+    ...     _ = given.write_text("age,income\n1.0,5.0\n3.0,5.0\n")
+    ...     explain_files(voice, given, output, target=1).rows
+    2
     """
     known_option(bad_rows, ("stop", "skip"), "bad_rows")
     source = given if isinstance(given, Source) else open_source(given)

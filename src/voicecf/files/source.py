@@ -80,6 +80,12 @@ class Source:
     folder : Path or None
         The folder that is given, if it is one.
     reading : Reading
+
+    Examples
+    --------
+    >>> from voicecf.files import open_source
+    >>> open_source(sql="select 1 as age").kind
+    'query'
     """
 
     files: list[Path]

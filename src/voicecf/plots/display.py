@@ -23,7 +23,16 @@ LEADING = 1.35
 
 
 class Display:
-    """Base of the displays; a subclass draws in `plot` and hands over its numbers in `table`."""
+    """Base of the displays; a subclass draws in `plot` and hands over its numbers in `table`.
+
+    Examples
+    --------
+    >>> from voicecf import VoICE
+    >>> from voicecf.plots import ChangeCard, Display
+    >>> cf = VoICE.from_centers([[0.0, 0.0], [4.0, 0.0]]).explain([[1.0, 5.0]], target=1)
+    >>> isinstance(ChangeCard.from_counterfactuals(cf, 0), Display)
+    True
+    """
 
     def table(self) -> Any:
         """Return what is drawn as a table."""

@@ -32,6 +32,13 @@ class Theme:
         Bars and what stands for itself.
     title, text, small : float
         Sizes of type, in points.
+
+    Examples
+    --------
+    >>> from dataclasses import replace
+    >>> from voicecf.plots import LIGHT
+    >>> replace(LIGHT, accent="#aa3377").accent
+    '#aa3377'
     """
 
     name: str

@@ -134,6 +134,17 @@ def load(path: Any, *, expected: type[T] = object) -> T:  # type: ignore[assignm
     SavingError
         If this is no such file, or it is damaged, too large, or of another format version. Another
         version of scikit-learn gives a VersionWarning.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import voicecf
+    >>> voice = voicecf.VoICE.from_centers([[0.0, 0.0], [4.0, 0.0]])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     voice.save(f"{folder}/two.voicecf")
+    ...     again = voicecf.load(f"{folder}/two.voicecf")
+    >>> again.predict([[1.0, 5.0]])
+    array([0])
     """
     name = os.fsdecode(path)
     with open(name, "rb") as file:

@@ -36,6 +36,13 @@ class Projection:
         The largest multiple of the move that stays in the region, at least 1.
     status : array of shape (n,)
         A `Status` per point.
+
+    Examples
+    --------
+    >>> from voicecf import Region, project
+    >>> found = project([[2.0, 3.0]], Region([[1.0, 0.0]], [0.5]))
+    >>> found.points, found.gap
+    (array([[0.5, 3. ]]), array([0.]))
     """
 
     points: Array
