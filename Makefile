@@ -59,7 +59,7 @@ sweep: $(VENV)/test
 	$(RUN) tests/sweep.py --count $(COUNT) --processes 2
 
 docs: $(VENV)/docs
-	DISABLE_MKDOCS_2_WARNING=true MPLBACKEND=Agg $(VENV)/bin/mkdocs build --quiet
+	NO_MKDOCS_2_WARNING=1 MPLBACKEND=Agg $(VENV)/bin/mkdocs build --quiet
 	@echo "build/docs/index.html"
 
 paper: $(VENV)/test

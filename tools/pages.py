@@ -19,6 +19,8 @@ from typing import Any
 
 # A block of code: what it is written in, and its lines.
 BLOCK = re.compile(r"^```(python|console)\n(.*?)^```\n", re.MULTILINE | re.DOTALL)
+# A formula in a line of its own, as LaTeX has it.
+FORMULA = re.compile(r"^\$\$(.*?)\$\$$", re.MULTILINE | re.DOTALL)
 WIDTH = "118"
 
 
@@ -121,8 +123,15 @@ def with_outputs(markdown: str, found: list[Output], stem: str) -> tuple[str, di
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
     """Run a page while the site is built."""
+    from latex2mathml.converter import convert
     from mkdocs.structure.files import File
 
+    markdown = FORMULA.sub(
+        lambda found: (
+            f'<div style="overflow-x:auto">{convert(found[1].strip(), display="block")}</div>'
+        ),
+        markdown,
+    )
     if not BLOCK.search(markdown):
         return markdown
     place = Path(page.file.src_uri)
