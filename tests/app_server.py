@@ -140,7 +140,7 @@ class Visit:
 
     def answer(self) -> str:
         """Return the sentence of the answer."""
-        return str(self.page.locator(".v-lead").first.inner_text())
+        return str(self.page.locator(".v-card .v-lead").first.inner_text())
 
     def download(self, name: str) -> bytes:
         with self.page.expect_download() as waiting:
