@@ -10,7 +10,7 @@ import sys
 import time
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,8 @@ ARGUMENTS = (
 )  # fmt: skip
 # Milliseconds: a page, and the very first answer, which may have to wait for the compiler.
 PATIENCE = 60_000
+# Headings of pages that are not their names in the navigation.
+HEADINGS = {"Data": "What would have to change?", "One row": "What would move this row?"}
 SIZE = {"width": 1440, "height": 900}
 
 
@@ -106,8 +108,16 @@ class Visit:
         return self.page.get_by_role("button", name=name, exact=True).first
 
     def open(self, title: str) -> None:
-        """Go to a page by the navigation."""
-        self.click(self.page.get_by_role("link", name=title, exact=True).first)
+        """Go to a page by the navigation; a click while the last page still draws may get lost."""
+        from playwright.sync_api import TimeoutError as TookTooLong
+
+        heading = self.page.locator("h1").filter(has_text=HEADINGS.get(title, title))
+        for patience in (5_000, 10_000, PATIENCE):
+            self.click(self.page.get_by_role("link", name=title, exact=True).first)
+            with suppress(TookTooLong):
+                heading.first.wait_for(timeout=patience)
+                return
+        raise AssertionError(f"the page {title} does not open")
 
     def upload(self, name: str, content: bytes) -> None:
         self.page.locator('input[type="file"]').set_input_files(
@@ -143,9 +153,16 @@ class Visit:
         return str(self.page.locator(".v-card .v-lead").first.inner_text())
 
     def download(self, name: str) -> bytes:
-        with self.page.expect_download() as waiting:
-            self.button(name).click()
-        return Path(waiting.value.path()).read_bytes()
+        """Click until a file comes: it is made then, and a page that draws itself anew drops it."""
+        from playwright.sync_api import TimeoutError as TookTooLong
+
+        self.settle()
+        for patience in (20_000, PATIENCE):
+            with suppress(TookTooLong):
+                with self.page.expect_download(timeout=patience) as waiting:
+                    self.button(name).click()
+                return Path(waiting.value.path()).read_bytes()
+        raise AssertionError(f"nothing comes of a click on {name}")
 
     def shoot(self, name: str) -> None:
         """Take a picture of the whole page."""

@@ -81,16 +81,16 @@ def test_a_campaign_from_plan_to_files(visit: Visit, browser: Any) -> None:
 
 
 def test_a_run_is_stopped_and_goes_on(visit: Visit) -> None:
-    visit.upload("many.csv", regulars(30_000))
+    visit.upload("many.csv", regulars(90_000))
     visit.open("Campaign")
-    visit.button("Answer for 29,998 rows").click()
-    visit.page.get_by_text("1,000 of 29,998 rows answered").wait_for(timeout=PATIENCE)
+    visit.button("Answer for 89,998 rows").click()
+    visit.page.get_by_text("of 89,998 rows answered").wait_for(timeout=PATIENCE)
     visit.click(visit.button("Stop"))
     visit.see("stopped after")
     visit.see("not answered yet")
     visit.click(visit.button("Go on"))
     visit.page.get_by_text("not answered yet").wait_for(state="detached", timeout=PATIENCE)
-    assert "29,998" in visit.text()
+    assert "89,998" in visit.text()
     assert "stopped after" not in visit.text()
 
 
