@@ -120,9 +120,13 @@ class Visit:
         raise AssertionError(f"the page {title} does not open")
 
     def upload(self, name: str, content: bytes) -> None:
-        self.page.locator('input[type="file"]').set_input_files(
-            {"name": name, "mimeType": "text/csv", "buffer": content}
-        )
+        self.settle()
+        field = self.page.locator('input[type="file"]')
+        for _ in range(50):  # the last one stays until the page is drawn
+            if field.count() == 1:
+                break
+            self.page.wait_for_timeout(100)
+        field.last.set_input_files({"name": name, "mimeType": "text/csv", "buffer": content})
         self.page.locator(".v-table-name, .v-no .v-lead").first.wait_for()
         self.settle()
 
