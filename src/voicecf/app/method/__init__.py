@@ -1,1 +1,1 @@
-"""The page “method”."""
+"""The page “Method”: what pairwise answers miss, and the paper's tables recomputed."""
