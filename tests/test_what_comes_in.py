@@ -517,6 +517,21 @@ def test_a_row_that_cannot_be_read_has_a_status_of_its_own(objective, target):
         voice.predict(rows)
 
 
+@pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame])
+@pytest.mark.parametrize("gap", ["visits", "town"])
+def test_one_row_with_a_gap_says_so(kind, gap):
+    """As JSON brings it: a column of a single None has no type."""
+    frame = people()
+    encode = make_column_transformer(
+        (StandardScaler(), ["income", "age", "visits"]), (OneHotEncoder(), ["town", "member"])
+    )
+    voice = VoICE(make_pipeline(encode, kmeans())).fit(frame)
+    row = {**frame.iloc[0].to_dict(), gap: None}
+    cf = voice.explain(kind([row]))
+    assert cf.text(0).startswith(f"Row 0 cannot be read: {gap} has no value.")
+
+
+
 @pytest.mark.parametrize("kind", ["array", "pandas", "polars", "Int64"])
 @pytest.mark.parametrize("options", [{"target": 1}, {"target": "each", "objective": "fewest"}])
 def test_a_number_that_is_missing_is_the_fault_of_its_row_alone(kind, options):

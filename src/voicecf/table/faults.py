@@ -168,7 +168,8 @@ def _with_readable_values(space: Space, rows: Rows, at: Ints, kept: Collection[A
         for source in column.sources:
             if source not in kept:
                 value = _readable_value(space, column, source)
-                cells[source] = Cells(at, [value] * len(at))
+                copies = [value] * len(at)
+                cells[source] = Cells(at, np.array(copies) if column.numeric else copies)
     return space.with_cells(rows, np.arange(len(rows)), cells)
 
 

@@ -160,7 +160,7 @@ def transformed(steps: Sequence[Any], rows: Any) -> Any:
     for step in steps:
         try:
             rows = step.transform(rows)
-        except ValueError as error:
+        except (TypeError, ValueError) as error:
             raise DataError(f"{type(step).__name__} cannot transform X: {error}") from error
     return rows
 
@@ -257,6 +257,9 @@ def frame_with_cells(frame: Any, changes: Mapping[Any, Cells]) -> Any:
 
 def _series_with_cells(series: Any, cells: Cells) -> Any:
     values = cells.as_array()
+    if values.dtype != object and series.dtype == nw.String:
+        # Only missing values, which pandas holds as objects without a type.
+        series = nw.new_series(series.name, [None] * len(series), nw.Float64, backend="pandas")
     if values.dtype.kind == "f" and (series.dtype.is_integer() or series.dtype == nw.Boolean):
         series, values = _common_type(series, values)
     if series.implementation.is_pyarrow():
