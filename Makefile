@@ -10,6 +10,7 @@
 # make sanitize  the core's tests under address and undefined-behaviour sanitizers
 # make wheel   build a wheel, and test it in a fresh environment without a compiler
 # make docs    build the documentation in build/docs; open index.html there
+# make pictures  write the notebooks, and the pictures that are kept in docs (needs chromium)
 # make paper   recompute the paper's tables and compare every cell
 
 PYTHON ?= python3
@@ -21,7 +22,7 @@ AGAIN = --reruns 1 --only-rerun "^(Timeout)?Error: (Locator|Page)"
 # What the core is compiled with: a compiler of this machine, else the one that PyPI has as ziglang.
 COMPILER := $(shell command -v $${CXX:-c++} || command -v g++ || command -v clang++)
 
-.PHONY: demo app test lint house bench scale dice sweep sanitize wheel paper docs clean
+.PHONY: demo app test lint house bench scale dice sweep sanitize wheel paper docs pictures clean
 
 demo: $(VENV)/demo
 	$(RUN) examples/demo.py
@@ -45,13 +46,12 @@ house: $(VENV)/test
 	$(RUN) tools/house.py
 
 bench: $(VENV)/bench
-	$(RUN) benchmarks/run.py
+	$(RUN) benchmarks/run.py | tee benchmarks/results/bench.txt
 
 scale: $(VENV)/test
-	$(RUN) benchmarks/bench_app.py
-	$(RUN) benchmarks/bench_dask.py
-	$(RUN) benchmarks/bench_neighbors.py
-	$(RUN) benchmarks/bench_files.py
+	for part in files dask neighbors app; do \
+		$(RUN) benchmarks/bench_$$part.py | tee benchmarks/results/$$part.txt; \
+	done
 
 dice: $(VENV)/test
 	$(RUN) benchmarks/bench_dice.py $(VENV)-dice
@@ -63,6 +63,10 @@ sweep: $(VENV)/test
 docs: $(VENV)/docs
 	NO_MKDOCS_2_WARNING=1 MPLBACKEND=Agg $(VENV)/bin/mkdocs build --quiet
 	@echo "build/docs/index.html"
+
+pictures: $(VENV)/test
+	VOICECF_SCREENSHOTS=build/app $(RUN) -m pytest -q tests/test_app_browser.py -k "picture and 1400-light-3"
+	MPLBACKEND=Agg $(RUN) tools/pages.py build/app
 
 paper: $(VENV)/test
 	$(RUN) -m voicecf reproduce --check

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import os
 import re
 import sys
 from pathlib import Path
+from xml.etree import ElementTree
 
+import nbformat
 import pytest
+from nbclient import NotebookClient
 
 import voicecf
 
@@ -16,9 +20,13 @@ ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 sys.path.insert(0, str(ROOT / "tools"))
 
+import drawing  # noqa: E402
 import pages  # noqa: E402
 
+SVG = "{http://www.w3.org/2000/svg}"
+
 WITH_CODE = [p for p in sorted(DOCS.rglob("*.md")) if pages.BLOCK.search(p.read_text())]
+READ = [*DOCS.rglob("*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
 ROOMS = ("plots", "diagnostics", "files", "streaming", "datasets")
 
 
@@ -26,7 +34,7 @@ ROOMS = ("plots", "diagnostics", "files", "streaming", "datasets")
 @pytest.mark.filterwarnings("default")
 def test_the_code_of_a_page_runs(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MPLBACKEND", "Agg")
-    pages.outputs(page.read_text(), page.name)
+    pages.outputs(pages.read(page), page.name)
 
 
 def public_names() -> list[str]:
@@ -66,8 +74,45 @@ def test_every_page_is_in_the_navigation() -> None:
     assert there == listed
 
 
-def test_links_lead_to_files_that_are_there() -> None:
-    for page in DOCS.rglob("*.md"):
-        for link in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", page.read_text()):
-            if "://" not in link:
-                assert (page.parent / link).exists(), f"{page.name}: {link}"
+def headings(page: Path) -> set[str]:
+    """Return the anchors of a page's headings, as the site makes them."""
+    found = re.findall(r"^#+ (.*)$", page.read_text(), re.MULTILINE)
+    return {re.sub(r"[\s-]+", "-", re.sub(r"[^\w\s-]", "", one).strip().lower()) for one in found}
+
+
+def test_links_lead_to_files_and_headings_that_are_there() -> None:
+    for page in READ:
+        links = re.findall(r"\]\((?!\w+://)([^)#\s]*)(?:#([^)]*))?\)", page.read_text())
+        for link, anchor in links:
+            there = page.parent / link if link else page
+            assert there.exists() or there.name in pages.DRAWN, f"{page.name}: {link}"
+            assert not anchor or anchor in headings(there), f"{page.name}: {link}#{anchor}"
+
+
+def test_the_readme_can_be_read_in_one_sitting() -> None:
+    assert len((ROOT / "README.md").read_text().splitlines()) < 120
+
+
+@pytest.mark.parametrize("name", pages.NOTEBOOKS)
+def test_a_notebook_is_its_page_and_runs(name: str, tmp_path: Path) -> None:
+    text = (ROOT / "examples" / name).read_text()
+    page = pages.NOTEBOOKS[name]
+    assert text == pages.notebook(pages.read(DOCS / page), page), "run `make pictures`"
+    book = nbformat.reads(text, as_version=4)
+    NotebookClient(
+        book, resources={"metadata": {"path": tmp_path}}, kernel_name="python3"
+    ).execute()
+    kinds = {output["output_type"] for cell in book.cells for output in cell.get("outputs", [])}
+    assert "display_data" in kinds  # pictures
+    assert "error" not in kinds
+
+
+def test_the_drawing_shows_every_room_and_no_line_upwards() -> None:
+    svg = ElementTree.fromstring(drawing.drawing())
+    names = {text.text.split()[0] for text in svg.iter(f"{SVG}text") if text.get("class")}
+    rooms = {name.removesuffix(".py") for name in os.listdir(Path(voicecf.__file__).parent)}
+    hidden = {"__init__", "__main__", "__pycache__", "py.typed"}
+    assert names == {r for r in rooms - hidden if not r.startswith("_")} | {"voicecf"}
+    for line in svg.iter(f"{SVG}polyline"):
+        heights = [float(point.split(",")[1]) for point in line.attrib["points"].split()]
+        assert heights == sorted(heights)

@@ -531,7 +531,6 @@ def test_one_row_with_a_gap_says_so(kind, gap):
     assert cf.text(0).startswith(f"Row 0 cannot be read: {gap} has no value.")
 
 
-
 @pytest.mark.parametrize("kind", ["array", "pandas", "polars", "Int64"])
 @pytest.mark.parametrize("options", [{"target": 1}, {"target": "each", "objective": "fewest"}])
 def test_a_number_that_is_missing_is_the_fault_of_its_row_alone(kind, options):

@@ -21,6 +21,7 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
+ROOT = Path(__file__).resolve().parent.parent
 MOST_LINES = 60
 MOST_PARAMETERS = 8
 MOST_NAMES = 30
@@ -296,11 +297,10 @@ def _relative(path: Path, root: Path) -> str:
 
 def main() -> int:
     """Print sizes and offenders; return 1 if there are any."""
-    root = Path(__file__).resolve().parent.parent
-    package, native = root / "src" / "voicecf", root / "native"
+    package, native = ROOT / "src" / "voicecf", ROOT / "native"
     modules = read_modules(package)
     graph = imports(modules)
-    functions = [*python_functions(modules, root), *native_functions(native, root)]
+    functions = [*python_functions(modules, ROOT), *native_functions(native, ROOT)]
     print("Lines:", *sizes(modules, native), sep="\n")
     checks = {
         "Import cycles": cycles(graph),

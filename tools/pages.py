@@ -1,35 +1,55 @@
 """Pages of the documentation: their code is run, and what it prints and draws is put below it.
 
 The site is built with these pages (`mkdocs.yml` names this file as a hook), and the tests run them.
+Some are notebooks, too: `make pictures` writes these, and the pictures that the project keeps.
 """
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import io
+import json
+import multiprocessing
 import os
 import re
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from drawing import drawing
+from house import ROOT
+
+# A line that stands for a file of the project.
+INCLUDED = re.compile(r'^--8<-- "(.*)"$', re.MULTILINE)
 # A block of code: what it is written in, and its lines.
 BLOCK = re.compile(r"^```(python|console)\n(.*?)^```\n", re.MULTILINE | re.DOTALL)
 # A formula in a line of its own, as LaTeX has it.
 FORMULA = re.compile(r"^\$\$(.*?)\$\$$", re.MULTILINE | re.DOTALL)
-WIDTH = "118"
+WIDTH = "100"
+# Notebooks, and the pages that they are made from.
+NOTEBOOKS = {"tutorial.ipynb": "tutorial.md", "gallery.ipynb": "how-to/plots.md"}
+# Pictures that the build draws, besides those of code.
+DRAWN = {"rooms.svg": drawing}
 
 
 @dataclass
 class Output:
-    """What a block printed, and the pictures that it drew, as PNG."""
+    """What a block printed, the table that it ends with, as HTML, and its pictures, as PNG."""
 
     text: str = ""
+    table: str = ""
     pictures: list[bytes] = field(default_factory=list)
+
+
+def read(page: Path) -> str:
+    """Return the text of a page, with the files that it includes."""
+    return INCLUDED.sub(lambda found: (ROOT / found[1]).read_text().rstrip(), page.read_text())
 
 
 @contextlib.contextmanager
@@ -69,22 +89,32 @@ def outputs(markdown: str, name: str) -> list[Output]:
 
 
 def _python(code: str, names: dict[str, Any], place: str) -> Output:
+    """Run a block as a notebook does: what its last line is, is shown."""
     import matplotlib.pyplot as plt
 
+    body = ast.parse(code).body
+    last = body.pop() if body and isinstance(body[-1], ast.Expr) else None
     printed = io.StringIO()
+    shown: Any = None
     try:
         with contextlib.redirect_stdout(printed):
-            exec(compile(code, place, "exec"), names)
+            exec(compile(ast.Module(body, []), place, "exec"), names)
+            if isinstance(last, ast.Expr):
+                shown = eval(compile(ast.Expression(last.value), place, "eval"), names)
     except BaseException as error:
         error.add_note(f"in {place}:\n{code}")
         raise
-    pictures = []
+    output = Output(printed.getvalue())
     for number in plt.get_fignums():
         file = io.BytesIO()
         plt.figure(number).savefig(file, dpi=110, bbox_inches="tight")
-        pictures.append(file.getvalue())
+        output.pictures.append(file.getvalue())
     plt.close("all")
-    return Output(printed.getvalue(), pictures)
+    if hasattr(shown, "_repr_html_"):
+        output.table = re.sub(r"<style.*?</style>|\n\s*", "", shown._repr_html_(), flags=re.DOTALL)
+    elif shown is not None and not output.pictures:
+        output.text += f"{shown!r}\n"
+    return output
 
 
 def _console(code: str, place: str) -> Output:
@@ -108,7 +138,9 @@ def with_outputs(markdown: str, found: list[Output], stem: str) -> tuple[str, di
     def shown(match: re.Match[str]) -> str:
         output, text = next(left), match.group(0)
         if output.text.strip():
-            text += f'```text title="prints"\n{output.text.rstrip()}\n```\n'
+            text += f"\n```{{.text .output}}\n{output.text.rstrip()}\n```\n"
+        if output.table:
+            text += f'\n<div class="output">{output.table}</div>\n'
         for picture in output.pictures:
             name = f"{stem}-{len(pictures) + 1}.png"
             pictures[name] = picture
@@ -118,25 +150,69 @@ def with_outputs(markdown: str, found: list[Output], stem: str) -> tuple[str, di
     return BLOCK.sub(shown, markdown), pictures
 
 
+def notebook(markdown: str, page: str) -> str:
+    """Return a page as a notebook, without outputs: a cell a block, a cell the text between."""
+    folder = ("../docs" / Path(page).parent).as_posix()
+    linked = re.sub(r"\]\((?!\w+://|#)([^)]+)\)", rf"]({folder}/\1)", markdown)
+    cells: list[dict[str, Any]] = []
+    for i, text in enumerate(re.split(r"^```python\n(.*?)^```\n", linked, flags=re.M | re.S)):
+        kind, lines = ("markdown", "code")[i % 2], text.strip().splitlines(keepends=True)
+        if lines:
+            own: dict[str, Any] = {"execution_count": None, "outputs": []}
+            own = own if kind == "code" else {}
+            cells.append({"cell_type": kind, "metadata": {}, "source": lines, **own})
+    kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
+    whole = {"cells": cells, "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 4}
+    return json.dumps(whole, indent=1, ensure_ascii=False) + "\n"
+
+
 # What mkdocs calls.
 
 
-def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
-    """Run a page while the site is built."""
-    from latex2mathml.converter import convert
+def on_files(files: Any, config: Any) -> None:
+    """Run all pages, two or more at a time, before the site is built."""
     from mkdocs.structure.files import File
 
-    markdown = FORMULA.sub(
-        lambda found: (
-            f'<div style="overflow-x:auto">{convert(found[1].strip(), display="block")}</div>'
-        ),
-        markdown,
+    texts = {page.src_uri: read(Path(page.abs_src_path)) for page in files.documentation_pages()}
+    with ProcessPoolExecutor(mp_context=multiprocessing.get_context("fork")) as pool:
+        found = list(pool.map(outputs, texts.values(), texts))
+    for name, draw in DRAWN.items():
+        files.append(File.generated(config, name, content=draw()))
+    for (name, text), own in zip(texts.items(), found, strict=True):
+        place = Path(name)
+        MADE[name], pictures = with_outputs(text, own, place.stem)
+        for picture, content in pictures.items():
+            path = (place.parent / picture).as_posix()
+            files.append(File.generated(config, path, content=content))
+
+
+# The pages with what their code prints and draws, by name.
+MADE: dict[str, str] = {}
+
+
+def on_page_read_source(page: Any, config: Any) -> str:
+    """Give a page with the outputs of its code, and with its formulas."""
+    from latex2mathml.converter import convert
+
+    return FORMULA.sub(
+        lambda found: f'<div class="formula">{convert(found[1].strip(), display="block")}</div>',
+        MADE[page.file.src_uri],
     )
-    if not BLOCK.search(markdown):
-        return markdown
-    place = Path(page.file.src_uri)
-    made, pictures = with_outputs(markdown, outputs(markdown, str(place)), place.stem)
-    for name, content in pictures.items():
-        file = File.generated(config, (place.parent / name).as_posix(), content=content)
-        files.append(file)
-    return made
+
+
+def main(shots: Path) -> None:
+    """Write the notebooks, the picture of the front page, which the README shows, and the app's."""
+    from PIL import Image
+
+    docs = ROOT / "docs"
+    for name, page in NOTEBOOKS.items():
+        (ROOT / "examples" / name).write_text(notebook(read(docs / page), page))
+    pictures = [p for one in outputs(read(docs / "index.md"), "index.md") for p in one.pictures]
+    (docs / "map.png").write_bytes(pictures[0])
+    for shown in docs.glob("app-*.png"):
+        with Image.open(shots / f"{shown.stem.removeprefix('app-')}-1400-light-3.png") as shot:
+            shot.resize((1000, 1000 * shot.height // shot.width)).save(shown, optimize=True)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

@@ -84,7 +84,7 @@ def likely(given: Any, known: Iterable[Any], most: int = 8) -> str:
     known = list(known)
     spelt = {_spelt(name): str(name) for name in reversed(known)}
     wish = _spelt(given) if isinstance(given, str) else ""
-    close = get_close_matches(wish, list(spelt), 1, cutoff=0.5)
+    close = get_close_matches(wish, list(spelt), 1, cutoff=0.6)
     return f"did you mean {spelt[close[0]]!r}?" if close else f"choose from {listed(known, most)}."
 
 

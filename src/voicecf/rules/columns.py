@@ -35,11 +35,19 @@ def column_of(space: Space, name: Any, where: str) -> int:
     for i, column in enumerate(space.columns):
         if name in column.sources:
             return i
+    if name in space.sources:
+        raise ColumnError(
+            f"column {name!r} in {where} is not used by the model, so it never changes; leave it "
+            "out."
+        )
     return known_column(name, names, where)
 
 
 def columns_of(space: Space, columns: Any, where: str) -> list[int]:
-    """Return the positions of the columns that a user lists: one, several, or a mask of all."""
+    """Return the positions of the columns that a user lists: one, several, or a mask of all.
+
+    A column that the model does not use never changes, and may be listed as immutable.
+    """
     names = listed_columns(columns)
     if names and all(isinstance(name, bool) for name in names):
         if len(names) != len(space.sources):
@@ -48,6 +56,9 @@ def columns_of(space: Space, columns: Any, where: str) -> list[int]:
                 f"column; this one has {len(names)}."
             )
         names = [source for source, chosen in zip(space.sources, names, strict=True) if chosen]
+    if where == "immutable":
+        used = {source for column in space.columns for source in column.sources}
+        names = [name for name in names if name in used or name not in space.sources]
     return list(dict.fromkeys(column_of(space, name, where) for name in names))
 
 

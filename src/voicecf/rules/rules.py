@@ -187,7 +187,7 @@ class Rules:
         known = [f.name for f in fields(cls)]
         for word in words:
             if word not in known:
-                raise OptionError(f"unknown rule {word!r}; {likely(word, known)}")
+                raise OptionError(f"unknown rule {word!r}; {likely(word, known, len(known))}")
         return cls(**words)
 
     def to_dict(self) -> dict[str, Any]:
