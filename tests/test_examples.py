@@ -41,9 +41,8 @@ def test_the_readme_shows_what_its_first_lines_print(tmp_path):
     assert ran(["-c", code], tmp_path).split() == shown.split()
 
 
-SCRIPTS = sorted(
-    set((ROOT / "examples").glob("*.py")) - {ROOT / "examples" / "service.py"}
-)  # served below
+SERVED = ROOT / "examples" / "service.py"
+SCRIPTS = sorted(set((ROOT / "examples").glob("*.py")) - {SERVED})
 
 
 @pytest.mark.parametrize("example", SCRIPTS, ids=lambda path: path.stem)

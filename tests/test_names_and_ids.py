@@ -323,7 +323,8 @@ def test_the_printout_says_what_the_answers_are_the_cheapest_of():
     firm, loose = VoICE(model).fit(X), VoICE(model, contraction=1.0).fit(X)
     said = {voice: repr(voice.explain(X, 1)).split("\n")[2] for voice in (firm, loose)}
     assert said[firm].endswith(
-        f"; contraction {firm.alpha_[1]:.3g}: the cheapest change that stays well inside the target"
+        f"; the cheapest change that lands in the target, contracted to {firm.alpha_[1]:.3g} of its "
+        "size"
     )
     assert said[loose].endswith("; the cheapest change that lands in the target")
     moving = firm.predict(X) != 1

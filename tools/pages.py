@@ -111,7 +111,9 @@ def _python(code: str, names: dict[str, Any], place: str) -> Output:
         output.pictures.append(file.getvalue())
     plt.close("all")
     if hasattr(shown, "_repr_html_"):
-        output.table = re.sub(r"<style.*?</style>|\n\s*", "", shown._repr_html_(), flags=re.DOTALL)
+        # Without pandas' own looks, so that it has those of the site.
+        looks = r'<style.*?</style>|\n\s*| border="1" class="dataframe"| style="[^"]*"'
+        output.table = re.sub(looks, "", shown._repr_html_(), flags=re.DOTALL)
     elif shown is not None and not output.pictures:
         output.text += f"{shown!r}\n"
     return output
@@ -137,10 +139,11 @@ def with_outputs(markdown: str, found: list[Output], stem: str) -> tuple[str, di
 
     def shown(match: re.Match[str]) -> str:
         output, text = next(left), match.group(0)
-        if output.text.strip():
-            text += f"\n```{{.text .output}}\n{output.text.rstrip()}\n```\n"
-        if output.table:
-            text += f'\n<div class="output">{output.table}</div>\n'
+        made = [f"```text\n{output.text.rstrip()}\n```"] if output.text.strip() else []
+        made += [output.table] if output.table else []
+        if made:
+            inside = "\n\n".join(made)
+            text += f'\n<div class="output" data-search-exclude markdown>\n{inside}\n</div>\n\n'
         for picture in output.pictures:
             name = f"{stem}-{len(pictures) + 1}.png"
             pictures[name] = picture
@@ -173,9 +176,12 @@ def on_files(files: Any, config: Any) -> None:
     """Run all pages, two or more at a time, before the site is built."""
     from mkdocs.structure.files import File
 
+    sys.path.insert(0, str(ROOT / "tools"))
+    import pages  # this file, by a name that other processes find it by
+
     texts = {page.src_uri: read(Path(page.abs_src_path)) for page in files.documentation_pages()}
     with ProcessPoolExecutor(mp_context=multiprocessing.get_context("fork")) as pool:
-        found = list(pool.map(outputs, texts.values(), texts))
+        found = list(pool.map(pages.outputs, texts.values(), texts))
     for name, draw in DRAWN.items():
         files.append(File.generated(config, name, content=draw()))
     for (name, text), own in zip(texts.items(), found, strict=True):

@@ -80,7 +80,7 @@ def cost_in_words(outcome: Outcome) -> str:
         return f"{cost}; {best} that lands in the target"
     ends = [figure(alpha.min()), figure(alpha.max())]
     contraction = " to ".join(dict.fromkeys(ends))
-    return f"{cost}; contraction {contraction}: {best} that stays well inside the target"
+    return f"{cost}; {best} that lands in the target, contracted to {contraction} of its size"
 
 
 def lines(outcome: Outcome) -> Iterator[str]:
