@@ -51,8 +51,10 @@ OTHERS = (
     ("alibi", "alibi", "Counterfactual", "cannot: numbers only"),
     ("alibi", "alibi", "CounterfactualProto", ""),
 )
-HEAD = ["", "in the target", "on its border", "elsewhere", "cost", "of the least", "columns",
-        "ms a row", ""]  # fmt: skip
+HEAD = (
+    "| | in the target | on its border | elsewhere | cost | times the least | columns changed "
+    "| ms a row | |\n|---|---:|---:|---:|---:|---:|---:|---:|---|"
+)
 
 Row = dict[str, Any]
 Ask = Callable[[pd.DataFrame, int], Row | None]
@@ -268,20 +270,20 @@ class Contest:
         for i in range(ROWS):
             start = time.perf_counter()
             cf = explainer.explain(self.rows.iloc[[i]], self.targets[i : i + 1], **options)
-            taken = time.perf_counter() - start
-            found.append(
-                (cf.to_frame().iloc[0].to_dict() if np.isfinite(cf.cost[0]) else None, taken)
-            )
+            row = cf.to_frame().iloc[0].to_dict() if np.isfinite(cf.cost[0]) else None
+            found.append((row, time.perf_counter() - start))
         return self.line(name, found)
 
-    def theirs(self, name: str, python: str, tool: str, method: str, path: str) -> str:
+    def theirs(self, name: str, python: str, tool: str, method: str, path: str | None) -> str:
         """Ask a method in its own environment."""
         with tempfile.TemporaryDirectory() as folder:
             self.write(Path(folder))
             command = [python, __file__, "--answer", folder, tool, method]
             keep: Any = {"capture_output": True, "text": True, "timeout": LIMIT}
             try:
-                subprocess.run(command, check=True, env={**os.environ, "PYTHONPATH": path}, **keep)
+                subprocess.run(
+                    command, check=True, env={**os.environ, "PYTHONPATH": path or ""}, **keep
+                )
             except subprocess.TimeoutExpired:
                 return self.line(name, [], f"stopped after {LIMIT} s")
             except subprocess.CalledProcessError as error:
@@ -318,11 +320,7 @@ class Contest:
             cells[3:6] = f"{cost.mean():.3f}", f"{share:.2f}", f"{changed.mean():.1f}"
         if found and len(found) < ROWS:
             note = f"{PATIENCE} s were over; {note}"
-        return _cells([name, *cells, note.strip("; ")[:100]])
-
-
-def _cells(texts: list[str]) -> str:
-    return f"| {' | '.join(texts)} |"
+        return f"| {' | '.join([name, *cells, note.strip('; ')[:100]])} |"
 
 
 def environment(tool: str, prefix: str) -> str:
@@ -348,12 +346,13 @@ def lines(contest: Contest, prefix: str, voice: str | None) -> Iterator[str]:
     yield contest.ours("CFCLUST", CFCLUST(pipeline).fit(frame))
     for software, tool, method, unable in OTHERS:
         name = f"{software}, {method}"
+        if tool == "paper" and not voice:
+            continue
         if contest.texts and unable:
             yield contest.line(name, [], unable)
-        elif tool != "paper":
-            yield contest.theirs(name, environment(tool, prefix), tool, method, "")
-        elif voice:
-            yield contest.theirs(name, sys.executable, tool, method, voice)
+        else:
+            python = sys.executable if tool == "paper" else environment(tool, prefix)
+            yield contest.theirs(name, python, tool, method, voice if tool == "paper" else None)
 
 
 def about(prefix: str, voice: str | None) -> str:
@@ -364,7 +363,7 @@ def about(prefix: str, voice: str | None) -> str:
         found = subprocess.check_output([environment(tool, prefix), "-c", code], text=True)
         made.append(f"{package} {found}")
     if voice:
-        command = ["git", "-C", voice, "rev-parse", "--short", "HEAD"]
+        command = ["git", "--git-dir", f"{voice}/.git", "rev-parse", "--short", "HEAD"]
         commit = subprocess.run(command, capture_output=True, text=True).stdout.strip()
         made.append(f"the paper's software ({commit or 'a copy without its history'})")
     made.append(f"Python {'.'.join(map(str, sys.version_info[:3]))}")
@@ -381,12 +380,7 @@ def main() -> None:
     for name, k in TABLES.items():
         contest = Contest(name, k)
         kinds = f"{len(contest.numbers)} columns of numbers, {len(contest.texts)} of text"
-        text += [
-            f"**{name}**: {kinds}, k = {k}, {ROWS} rows",
-            "",
-            _cells(HEAD),
-            _cells(["---", *["---:"] * 7, "---"]),
-        ]
+        text += [f"**{name}**: {kinds}, k = {k}, {ROWS} rows", "", HEAD]
         for line in lines(contest, options.environments, options.voice):
             print(line, flush=True)
             text.append(line)
