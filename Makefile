@@ -5,7 +5,8 @@
 # make house   import cycles, layers, long and wide functions (tools/house.py)
 # make bench   speed, side by side with the alternatives
 # make scale   files, Dask, many clusters and the app, beside what there is to compare them with
-# make dice    the same rows answered by DiCE, in an environment of its own
+# make others  the same rows answered by DiCE, alibi and CFCLUST, in environments of their own
+#              (VOICE=folder: also by the paper's software, of which folder is a checkout)
 # make sweep   judge 20,000 random searches and a million random projections (COUNT=...)
 # make sanitize  the core's tests under address and undefined-behaviour sanitizers
 # make wheel   build a wheel, and test it in a fresh environment without a compiler
@@ -22,7 +23,7 @@ AGAIN = --reruns 1 --only-rerun "^(Timeout)?Error: (Locator|Page)"
 # What the core is compiled with: a compiler of this machine, else the one that PyPI has as ziglang.
 COMPILER := $(shell command -v $${CXX:-c++} || command -v g++ || command -v clang++)
 
-.PHONY: demo app test lint house bench scale dice sweep sanitize wheel paper docs pictures clean
+.PHONY: demo app test lint house bench scale others sweep sanitize wheel paper docs pictures clean
 
 demo: $(VENV)/demo
 	$(RUN) examples/demo.py
@@ -53,8 +54,8 @@ scale: $(VENV)/test
 		$(RUN) benchmarks/bench_$$part.py | tee benchmarks/results/$$part.txt; \
 	done
 
-dice: $(VENV)/test
-	$(RUN) benchmarks/bench_dice.py $(VENV)-dice
+others: $(VENV)/test
+	$(RUN) benchmarks/bench_others.py --environments $(VENV) $(if $(VOICE),--voice $(VOICE))
 
 sweep: $(VENV)/test
 	$(RUN) -m pytest -m slow --numprocesses 2 tests
@@ -138,4 +139,4 @@ $(VENV)/bench: $(VENV)/test
 	touch $@
 
 clean:
-	rm -rf $(VENV) $(VENV)-dice $(VENV)-wheel build dist demo.png
+	rm -rf $(VENV) $(VENV)-dice $(VENV)-alibi $(VENV)-wheel build dist demo.png
