@@ -278,3 +278,9 @@ def test_agreement_does_not_depend_on_names():
     known = np.repeat(["a", "b", "c"], 5)
     assert adjusted_rand_index(np.repeat([2, 0, 1], 5), known) == 1
     assert adjusted_rand_index(np.zeros(15), known) == 0
+
+
+def test_a_table_of_texts_is_refused_with_a_remedy():
+    model = KMeans(2, n_init=3, random_state=0).fit(np.eye(4))
+    with pytest.raises(DataError, match="encode them as numbers first"):
+        compare_pairwise(model, [["a", "b", "c", "d"]])

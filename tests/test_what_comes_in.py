@@ -30,7 +30,7 @@ from sklearn.preprocessing import (
 )
 
 from voicecf import Status, VoICE, streaming
-from voicecf.errors import DataError, ModelError, OptionError
+from voicecf.errors import ColumnError, DataError, ModelError, OptionError
 
 
 def kmeans(k=3):
@@ -608,3 +608,14 @@ def test_what_comes_in_can_be_saved(case, tmp_path):
     again = VoICE.load(tmp_path / "voice")
     expected = voice.explain(frame[:3], target="each")
     np.testing.assert_array_equal(again.explain(frame[:3], target="each").points, expected.points)
+
+
+def test_a_column_that_the_model_does_not_use_may_be_locked_and_nothing_else():
+    frame = pd.DataFrame({"a": [0.0, 0.1, 4.0, 4.1], "note": [1, 2, 3, 4]})
+    only_a = ColumnTransformer([("a", "passthrough", ["a"])])
+    voice = VoICE(make_pipeline(only_a, kmeans(2))).fit(frame)
+    rows = frame.head(1)
+    locked = voice.explain(rows, immutable=frame.columns.difference(["a"]))
+    assert locked.to_frame().equals(voice.explain(rows).to_frame())
+    with pytest.raises(ColumnError, match="'note' in increase_only is not used by the model"):
+        voice.explain(rows, increase_only="note")

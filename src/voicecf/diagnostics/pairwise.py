@@ -19,6 +19,7 @@ from voicecf.geometry.arrays import Array
 from voicecf.geometry.clustering import Clustering
 from voicecf.parallel import in_parallel
 from voicecf.solver.projection import project
+from voicecf.table.frames import number_array
 
 # A point is still valid if another centroid is nearer by at most this, in squared distance.
 SLACK = 1e-8
@@ -176,7 +177,7 @@ def compare_pairwise(
     >>> found.comparisons, found.validity < 1, found.exact_validity
     (356, True, 1.0)
     """
-    X = np.ascontiguousarray(_as_rows(X))
+    X = np.ascontiguousarray(number_array(X), dtype=np.float64)
     clustering = Clustering.of(model)
     labels = clustering.labels(X) if labels is None else labels
     labels = np.ascontiguousarray(labels, dtype=np.int64)

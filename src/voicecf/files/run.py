@@ -194,12 +194,12 @@ class Work:
         if told is None:
             raise OutputError(
                 f"{output} is there already, and voicecf did not write it. Give another output, or "
-                "--overwrite."
+                "overwrite it (--overwrite; overwrite=True)."
             )
         if not same(told, manifest):
             raise OutputError(
                 f"{output} is there already, for another question: {differences(told, manifest)}. "
-                "Give another output, or --overwrite."
+                "Give another output, or overwrite it (--overwrite; overwrite=True)."
             )
         self.nothing_to_do = True
         return dict(told)
