@@ -85,7 +85,7 @@ def rows() -> Iterator[Row]:
 
 def main() -> None:
     """Print the table."""
-    print(f"{cores()} cores, numpy {np.__version__}, Python {sys.version.split()[0]}")
+    print(f"{cores()} cores, numpy {np.__version__}, Python {sys.version.split()[0]}\n")
     print("| centroids | d | k | neighbours | finding | explain, a point |")
     print("|---|---|---|---|---|---|")
     for m in measured():

@@ -157,19 +157,24 @@ def notebook(markdown: str, page: str) -> str:
     """Return a page as a notebook, without outputs: a cell a block, a cell the text between."""
     folder = ("../docs" / Path(page).parent).as_posix()
     linked = re.sub(r"\]\((?!\w+://|#)([^)]+)\)", rf"]({folder}/\1)", markdown)
+    linked = re.sub(r"</?details.*>|</?summary>", "", linked)
     cells: list[dict[str, Any]] = []
     for i, text in enumerate(re.split(r"^```python\n(.*?)^```\n", linked, flags=re.M | re.S)):
         kind, lines = ("markdown", "code")[i % 2], text.strip().splitlines(keepends=True)
         if lines:
-            own: dict[str, Any] = {"execution_count": None, "outputs": []}
-            own = own if kind == "code" else {}
-            cells.append({"cell_type": kind, "metadata": {}, "source": lines, **own})
+            cells.append({"cell_type": kind, "metadata": {}, "source": lines})
+            if kind == "code":
+                cells[-1] |= {"execution_count": None, "outputs": []}
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
     whole = {"cells": cells, "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 4}
     return json.dumps(whole, indent=1, ensure_ascii=False) + "\n"
 
 
 # What mkdocs calls.
+
+
+# The pages with what their code prints and draws, by name.
+MADE: dict[str, str] = {}
 
 
 def on_files(files: Any, config: Any) -> None:
@@ -190,10 +195,6 @@ def on_files(files: Any, config: Any) -> None:
         for picture, content in pictures.items():
             path = (place.parent / picture).as_posix()
             files.append(File.generated(config, path, content=content))
-
-
-# The pages with what their code prints and draws, by name.
-MADE: dict[str, str] = {}
 
 
 def on_page_read_source(page: Any, config: Any) -> str:
