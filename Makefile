@@ -62,12 +62,12 @@ sweep: $(VENV)/test
 	$(RUN) tests/sweep.py --count $(COUNT) --processes 2
 
 docs: $(VENV)/docs
-	NO_MKDOCS_2_WARNING=1 MPLBACKEND=Agg $(VENV)/bin/mkdocs build --quiet
+	NO_MKDOCS_2_WARNING=1 MPLBACKEND=Agg $(VENV)/bin/mkdocs build
 	@echo "build/docs/index.html"
 
 pictures: $(VENV)/test
 	VOICECF_SCREENSHOTS=build/app $(RUN) -m pytest -q tests/test_app_browser.py -k "picture and 1400-light-3"
-	MPLBACKEND=Agg $(RUN) tools/pages.py build/app
+	$(RUN) tools/pages.py build/app
 
 paper: $(VENV)/test
 	$(RUN) -m voicecf reproduce --check

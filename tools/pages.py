@@ -9,7 +9,6 @@ from __future__ import annotations
 import ast
 import contextlib
 import io
-import json
 import multiprocessing
 import os
 import re
@@ -143,7 +142,8 @@ def with_outputs(markdown: str, found: list[Output], stem: str) -> tuple[str, di
         made += [output.table] if output.table else []
         if made:
             inside = "\n\n".join(made)
-            text += f'\n<div class="output" data-search-exclude markdown>\n{inside}\n</div>\n\n'
+            looks = "output sentences" if match[1] == "python" else "output"
+            text += f'\n<div class="{looks}" data-search-exclude markdown>\n{inside}\n</div>\n\n'
         for picture in output.pictures:
             name = f"{stem}-{len(pictures) + 1}.png"
             pictures[name] = picture
@@ -153,21 +153,19 @@ def with_outputs(markdown: str, found: list[Output], stem: str) -> tuple[str, di
     return BLOCK.sub(shown, markdown), pictures
 
 
-def notebook(markdown: str, page: str) -> str:
-    """Return a page as a notebook, without outputs: a cell a block, a cell the text between."""
-    folder = ("../docs" / Path(page).parent).as_posix()
-    linked = re.sub(r"\]\((?!\w+://|#)([^)]+)\)", rf"]({folder}/\1)", markdown)
-    linked = re.sub(r"</?details.*>|</?summary>", "", linked)
-    cells: list[dict[str, Any]] = []
-    for i, text in enumerate(re.split(r"^```python\n(.*?)^```\n", linked, flags=re.M | re.S)):
-        kind, lines = ("markdown", "code")[i % 2], text.strip().splitlines(keepends=True)
-        if lines:
-            cells.append({"cell_type": kind, "metadata": {}, "source": lines})
-            if kind == "code":
-                cells[-1] |= {"execution_count": None, "outputs": []}
+def notebook(page: Path) -> Any:
+    """Return a page as a notebook that has not run: a cell a block, a cell the text between."""
+    from nbformat import v4
+
+    folder = ("../docs" / page.parent.relative_to(ROOT / "docs")).as_posix()
+    text = re.sub(r"\]\((?!\w+://|#)([^)]+)\)", rf"]({folder}/\1)", read(page))
+    text = re.sub(r"</?details.*>|</?summary>", "", text)
+    text = re.sub(r"^(.*\.plot\(.*\))$", r"\1;", text, flags=re.MULTILINE)  # the picture alone
+    parts = [part.strip() for part in re.split(r"^```python\n(.*?)^```\n", text, flags=re.M | re.S)]
+    kinds = v4.new_markdown_cell, v4.new_code_cell
+    cells = [kinds[i % 2](part, id=f"cell-{i}") for i, part in enumerate(parts) if part]
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
-    whole = {"cells": cells, "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 4}
-    return json.dumps(whole, indent=1, ensure_ascii=False) + "\n"
+    return v4.new_notebook(cells=cells, metadata={"kernelspec": kernel})
 
 
 # What mkdocs calls.
@@ -208,12 +206,19 @@ def on_page_read_source(page: Any, config: Any) -> str:
 
 
 def main(shots: Path) -> None:
-    """Write the notebooks, the picture of the front page, which the README shows, and the app's."""
+    """Write the notebooks, as they ran, and the pictures of the README and of the app."""
+    import nbformat
+    from nbclient import NotebookClient
     from PIL import Image
 
     docs = ROOT / "docs"
     for name, page in NOTEBOOKS.items():
-        (ROOT / "examples" / name).write_text(notebook(read(docs / page), page))
+        book = notebook(docs / page)
+        with tempfile.TemporaryDirectory() as folder:
+            NotebookClient(book, resources={"metadata": {"path": folder}}).execute()
+        for cell in book.cells:
+            cell.metadata = {}  # without the times at which it ran
+        nbformat.write(book, ROOT / "examples" / name)
     pictures = [p for one in outputs(read(docs / "index.md"), "index.md") for p in one.pictures]
     (docs / "map.png").write_bytes(pictures[0])
     for shown in docs.glob("app-*.png"):

@@ -73,7 +73,7 @@ class Counterfactuals:
     >>> cf = voice.explain([[1.0, 5.0], [3.0, 5.0]], target=1)
     >>> cf
     2 counterfactuals: 1 optimal, 1 already
-    median cost 0.25, median number of changes 0.5
+    median cost 0.5, median number of changes 1
     cost: weighted mean squared change, in units of the model's columns; the cheapest change that \
 lands in the target
       Row 0 moves from cluster 0 to 1 if age rises from 1 to 2.01; however much larger, the same \
@@ -435,8 +435,9 @@ larger.
         counts = {name: names.count(name) for name in dict.fromkeys(names)}
         statuses = ", ".join(f"{count} {name}" for name, count in counts.items()) or "none"
         lines = [f"{counted(len(self), 'counterfactual')}: {statuses}"]
-        if self.feasible.any():
-            cost, changed = self.cost[self.feasible], self.n_changed[self.feasible]
+        moved = self.feasible & (self.status != Status.ALREADY)
+        if moved.any():
+            cost, changed = self.cost[moved], self.n_changed[moved]
             typical, changes = (figure(float(np.median(some)), 4) for some in (cost, changed))
             lines.append(f"median cost {typical}, median number of changes {changes}")
             lines.append(sentences.cost_in_words(self.outcome))

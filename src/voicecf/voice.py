@@ -545,7 +545,7 @@ class VoICE(Explainer):
 
         In few dimensions a cell has few neighbours, whatever the number of clusters: about 6 in
         two, 15 in three. In 20 dimensions nearly all clusters are neighbours, and finding them
-        takes a second with 1,000 clusters, half a minute or more with 5,000.
+        takes a fraction of a second with 1,000 clusters, seconds with 5,000.
 
         Examples
         --------

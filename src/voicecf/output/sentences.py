@@ -76,11 +76,13 @@ def cost_in_words(outcome: Outcome) -> str:
         return cost
     best = BEST[question.objective]
     alpha = question.learned.contractions[outcome.target[outcome.feasible]]
-    if (alpha == 1.0).all():
-        return f"{cost}; {best} that lands in the target"
-    ends = [figure(alpha.min()), figure(alpha.max())]
-    contraction = " to ".join(dict.fromkeys(ends))
-    return f"{cost}; {best} that lands in the target, contracted to {contraction} of its size"
+    where = "the target"
+    if not (alpha == 1.0).all():
+        ends = dict.fromkeys([figure(alpha.min()), figure(alpha.max())])
+        where += f", contracted to {' to '.join(ends)} of its size"
+    stopped = (outcome.status == Status.STOPPED).any()
+    found = "; where the search was stopped, the best that it found" * bool(stopped)
+    return f"{cost}; {best} that lands in {where}{found}"
 
 
 def lines(outcome: Outcome) -> Iterator[str]:
