@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -42,9 +42,10 @@ class Region:
 
     normals: Array
     offsets: Array
-    lo: Array = field(default_factory=lambda: np.asarray(-np.inf))
-    hi: Array = field(default_factory=lambda: np.asarray(np.inf))
-    origin: Array = field(default_factory=lambda: np.asarray(0.0))
+    # Numbers become arrays in __post_init__.
+    lo: Array = -np.inf  # type: ignore[assignment]
+    hi: Array = np.inf  # type: ignore[assignment]
+    origin: Array = 0.0  # type: ignore[assignment]
     guard: Guard | None = None
 
     def __post_init__(self) -> None:
