@@ -54,7 +54,7 @@ class Counterfactuals:
     alpha : array of shape (n,)
         Contraction of the target's cell.
     gap : array of shape (n,)
-        Duality gap of the certificate, relative to the size of the move in the solver's metric.
+        How much cheaper another answer could be at most, relative to the cost; 0 is proof.
     usual : array of shape (n,)
         Share of the target's members that are at least as extreme as the answer; see the property.
     robustness_cost : array of shape (n,)
@@ -135,10 +135,11 @@ change still lands in cluster 1.
         """Lagrange multipliers of the rival clusters, shape (n, k): certificates of the answers.
 
         They belong to the constraints of ``voice.region(target)``, for half the
-        squared move in the metric w + delta. For an infeasible row they are the Farkas vector: the
-        sum of the constraints with these weights, which an answer would make at most 0, is positive
-        everywhere in the allowed box. They are computed on first access. NaN for `CFCLUST`, whose
-        answers have no certificate.
+        squared move in the metric w + delta. For an infeasible row of numbers they are the Farkas
+        vector: the sum of the constraints with these weights, which an answer would make at most 0,
+        is positive everywhere in the allowed box. Where whole numbers, categories or other choices
+        were searched, the search itself is the proof. They are computed on first access. NaN for
+        `CFCLUST`, whose answers have no certificate.
         """
         stays = (self.status == Status.ALREADY) | (self.status == Status.MISSED)
         question, readable = self.outcome.question, self.status != Status.UNREADABLE
@@ -195,7 +196,7 @@ change still lands in cluster 1.
     def robustness_cost(self) -> Array:
         """What contraction adds to the cost of each answer; 0 for rows that stay.
 
-        It is ``cost - cost_without("contraction")``: the price of landing well inside the target.
+        It is ``cost - cost_without("contraction")``: the price of keeping off the border.
         It can be negative if the objective is not the cost.
 
         Examples

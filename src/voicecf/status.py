@@ -32,8 +32,8 @@ class Status(IntEnum):
 _DIAGNOSES = {
     Status.OPTIMAL: "The change lands in the target, and is optimal for the question asked.",
     Status.INFEASIBLE: (
-        "No allowed change lands in the target; see reason(i). Let more columns change, widen "
-        "their bounds, or contract less."
+        "No allowed change lies in the target's contracted cell; see reason(i). Let more columns "
+        "change, widen their bounds, or contract less."
     ),
     Status.UNRESOLVED: (
         "Either the allowed part of the target is too thin to be told from empty, or the search "

@@ -34,8 +34,9 @@ class VoICE(Explainer):
 
     For a row of a table and a target cluster, `explain` finds the cheapest allowed change into the
     contracted cell of the target, with a certificate that no change into it is cheaper. The model's
-    own predict puts every answer into its target. By default cells are contracted so that answers
-    lie well inside; with ``contraction=1.0`` the answer is the cheapest change that lands.
+    own predict puts every answer into its target. By default cells are contracted as far as their
+    members allow, so that answers do not end at the border; with ``contraction=1.0`` the answer is
+    the cheapest change that lands.
 
     Parameters
     ----------
@@ -54,15 +55,15 @@ class VoICE(Explainer):
         numbers in its new bin; of levels with one code, an answer names the most frequent. Where
         the bin or the code does not change, a row keeps its value.
     contraction : "retain" or float in (0, 1]
-        How far the cell of each cluster is contracted towards its centroid, so that answers lie
-        well inside: by the smallest factor with which it still holds a share `retain` of its
+        How far the cell of each cluster is contracted towards its centroid, so that answers do not
+        end at its border: by the smallest factor with which it still holds a share `retain` of its
         members, or by a fixed factor. 1 is no contraction.
     retain : float in (0, 1]
         Share of a cluster's members that its contracted cell still holds.
     contract_bounds : bool
         Whether the bounds are contracted along with the cell. The paper's text does so; its
         printed numbers do not.
-    bounds : "data", None or (lo, hi)
+    bounds : (lo, hi), "data" or None
         Bounds of the columns for all answers: the observed range, none, or the given ones.
     ranking : "weights", "columns" or array of shape (columns,)
         Order of the columns for ``objective="prefix"``: by weight, highest first; as in the table;
@@ -272,7 +273,7 @@ class VoICE(Explainer):
         The cost is the weighted mean of the squared changes, in the output of the pipeline's
         scalers and encoders, with the model's weights. With ``VoICE(model, contraction=1.0)`` it is
         the cheapest change that lands in the target; the default contraction asks for more, so that
-        answers lie well inside, and costs more.
+        answers do not end at the border, and costs more.
 
         Parameters
         ----------
@@ -283,7 +284,7 @@ class VoICE(Explainer):
             One cluster for all rows, by number or by name; a cluster for each row; for each row the
             other cluster that is cheapest to move to; or all other clusters, which gives an answer
             for each pair of row and target, targets ascending.
-        objective : "cost", "prefix" or "fewest"
+        objective : str
             "cost" minimises the cost. "prefix" lets only the first columns of the ranking change,
             as few of them as suffice. "fewest" minimises the number of changed columns, then the
             cost. With ``target="nearest"`` the target is chosen by the same criterion, then by

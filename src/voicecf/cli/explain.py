@@ -93,7 +93,7 @@ def _add_model(group: Any) -> None:
     add("--save-model", type=Path, help="save the explainer to this file")
     add(
         "--contraction",
-        help="how far cells shrink towards their centroids, so that answers lie well inside: "
+        help="how far cells shrink towards their centroids, so that answers keep off the border: "
         "retain (default, by --retain), or a factor such as 0.9; 1 is not at all",
     )  # fmt: skip)
     add(

@@ -23,9 +23,11 @@ class Region:
         One per constraint, of any length; a zero normal means the constraint ``0 <= offset``.
     offsets : array of shape (m,)
         Right-hand sides.
-    lo, hi : array of shape (d,) or (n, d), or a number
-        The box: infinite where there is no bound, equal where a coordinate is fixed. Shape (n, d)
-        is one box per point.
+    lo : array of shape (d,) or (n, d), or a number
+        The lower sides of the box: infinite where there is no bound. Shape (n, d) is one box per
+        point.
+    hi : array of shape (d,) or (n, d), or a number
+        The upper sides: equal to the lower where a coordinate is fixed.
     origin : array of shape (d,) or a number
         Point that is subtracted before the constraints are evaluated. A centroid as origin avoids
         cancellation for data that lie far from zero.

@@ -38,8 +38,7 @@ _COST = {
         "Weighted mean of the squared changes, in the units of the columns after the scalers and "
         "encoders of the model: the weights are the model's and sum to 1, times the factors of "
         "the rule costs. An optimal answer is the cheapest in the target's cell contracted by "
-        "alpha, so that it stays well inside; with alpha 1 it is the cheapest that lands. null "
-        "if there is no answer."
+        "alpha; with alpha 1 it is the cheapest that lands. null if there is no answer."
     ),
 }
 _VALUE = {
