@@ -189,10 +189,13 @@ class VoICE(Explainer):
         Parameters
         ----------
         centers : array of shape (k, d)
+            The centroids, in the units of the rows to explain.
         weights : array of shape (d,), optional
             Feature weights; equal if left out.
         bounds : None or (lo, hi)
+            The least and the largest values of all answers; no bounds if left out.
         feature_names : list, optional
+            Names of the columns, for rules and sentences.
         **options
             Other options of the constructor. The contraction is 1 if left out.
 
@@ -331,8 +334,8 @@ class VoICE(Explainer):
             The keywords from `immutable` to `plausible` as one value; see `voicecf.Rules`.
         limit : int
             Largest number of boxes that the search over whole numbers, categories and subsets of
-            columns examines for one row and target. If the search reaches it, the answer has
-            ``Status.STOPPED``, and its `gap` tells how much better another could be.
+            columns examines for one row and target; 20,000 by default. If the search reaches it,
+            the answer has ``Status.STOPPED``, and its `gap` tells how much better another could be.
         id : column, optional
             Column of X that names the rows, in sentences, tables and plots. The model must not use
             it. If left out, the index of a pandas frame names them, unless it is 0, 1, 2, ...
@@ -346,6 +349,8 @@ class VoICE(Explainer):
             What becomes of a row that cannot be read, because a value is missing, infinite or an
             unknown level: the answer has ``Status.UNREADABLE``, no point and the source -1, and its
             `text` names the column and the value; or `DataError` is raised.
+        **unknown
+            Words that are none of these are refused, with the nearest that is.
 
         Returns
         -------
