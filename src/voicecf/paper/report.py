@@ -116,8 +116,8 @@ def as_text(result: Reproduction) -> str:
     """Write all tables as aligned text, and the summary."""
     blocks = [_aligned(grid) for grid in grids(result)]
     legend = (
-        "Each cell: ours = printed; ≠ where they differ; ~ where nothing is compared; a value alone "
-        "is not in the paper."
+        "Each cell: ours = printed; ≠ where they differ; ~ where nothing is compared; a value "
+        "alone is not in the paper."
     )
     return "\n\n".join([legend, *blocks, "\n".join(summary(result))]) + "\n"
 
