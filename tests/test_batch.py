@@ -77,6 +77,24 @@ def test_the_model_puts_every_answer_into_its_target(mixed):
     ).all()
 
 
+def test_clusters_are_told_by_the_names_that_the_user_has_for_them(mixed):
+    named = VoICE(mixed.model_, names={0: "lapsed", 2: "loyal"}).fit(
+        customers().select(["age", "income", "job"])
+    )
+    table = customers().slice(0, 60)
+    job = table["job"].cast(pa.string()).to_pylist()
+    job[3] = "astronaut"
+    table = table.set_column(3, "job", pa.array(job))
+    found, numbers = answered(named, table, 20), answered(mixed, table, 20)
+    called = {0: "lapsed", 1: "cluster 1", 2: "loyal", -1: None}
+    for name in ("voicecf_source", "voicecf_target"):
+        assert found[name].to_pylist() == [called[t] for t in numbers[name].to_pylist()]
+    assert found["voicecf_target"][3].as_py() is None
+    assert found.drop_columns(["voicecf_source", "voicecf_target"]).equals(
+        numbers.drop_columns(["voicecf_source", "voicecf_target"])
+    )
+
+
 def test_types_are_those_that_came_and_other_columns_are_carried(mixed):
     table = customers().slice(0, 50)
     found = answered(mixed, table, 20, target=1, immutable=["job"], bounds={"age": ("-1", "+1")})

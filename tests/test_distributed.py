@@ -119,6 +119,18 @@ def test_answers_are_those_of_memory_whatever_the_partitions(
     assert (voice.model_.predict(there[voice.space_.sources]) == there["voicecf_target"]).all()
 
 
+def test_clusters_with_names_are_told_by_them(explained):
+    voice, frame = explained
+    named = VoICE(voice.model_, names=["a", "b", "c"]).fit(frame.drop(columns="note"))
+    lazy = named.explain(dd.from_pandas(frame.head(20), npartitions=2), target="b")
+    answers = lazy.compute()
+    assert answers["voicecf_target"].tolist() == ["b"] * 20
+    assert answers["voicecf_source"].tolist() == [
+        "abc"[t] for t in voice.predict(frame.head(20).drop(columns="note"))
+    ]
+    assert (lazy.dtypes == answers.dtypes).all()
+
+
 def test_what_is_announced_is_what_comes(explained):
     voice, frame = explained
     for question in ({"target": 0}, {"target": 0, "immutable": ["age", "income", "job"]}):

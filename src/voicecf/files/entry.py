@@ -43,6 +43,8 @@ OWN = {
 RANK = {"rank": pa.int32()}
 # Goes before these names, so that they are the same whatever the user's columns are called.
 PREFIX = "voicecf_"
+# Clusters, by their numbers, or by their names if the user has given some.
+CLUSTERS = ("source", "target")
 # Null where a row has no answer.
 BLANK = ("cost", "n_changed", "rho", "tau", "gap")
 STATUSES = pa.array([status.name.lower() for status in Status], pa.string())
@@ -60,7 +62,8 @@ def explain_batches(
     An answer is the changed row, in the user's columns and types, followed by `voicecf_row`,
     `voicecf_source`, and in the same way `target`, `status`, `feasible`, `cost`, `n_changed`,
     `rho`, `tau`, `gap` (and `rank` with alternatives). Columns that the explainer does not know are
-    carried along. Where a row has no answer, the explainer's columns are null. All batches have one
+    carried along. Source and target are numbers, or names if the explainer has names for clusters;
+    names are null where a row cannot be read. Where a row has no answer, the explainer's columns are null. All batches have one
     schema, whatever is in them.
 
     Parameters
@@ -145,6 +148,7 @@ class Answering:
         rules.check(space)
         fields = [_out_field(space, rules, names, field) for field in incoming]
         own = OWN | (RANK if question.get("alternatives") else {})
+        own |= dict.fromkeys(CLUSTERS, pa.string()) if voice.learned_.has_names else {}
         fields += [pa.field(PREFIX + name, kind) for name, kind in own.items()]
         return cls(voice, question, incoming, pa.schema(fields))
 
@@ -320,6 +324,10 @@ def _cast(values: Any, kind: Any, name: str) -> Any:
 
 def _own_column(answers: Counterfactuals, name: str, lost: Any, rows: NDArray[np.int64]) -> Any:
     """Return one of voicecf's own columns."""
+    learned = answers.outcome.question.learned
+    if name in CLUSTERS and learned.has_names:
+        clusters = getattr(answers, name)
+        return pa.array(learned.names).take(pa.array(clusters, mask=clusters < 0))
     if name == "row":
         return pa.array(rows[answers.row])
     if name == "status":
