@@ -63,8 +63,8 @@ def explain_batches(
     `voicecf_source`, and in the same way `target`, `status`, `feasible`, `cost`, `n_changed`,
     `rho`, `tau`, `gap` (and `rank` with alternatives). Columns that the explainer does not know are
     carried along. Source and target are numbers, or names if the explainer has names for clusters;
-    names are null where a row cannot be read. Where a row has no answer, the explainer's columns are null. All batches have one
-    schema, whatever is in them.
+    names are null where a row cannot be read. Where a row has no answer, the explainer's columns
+    are null. All batches have one schema, whatever is in them.
 
     Parameters
     ----------
