@@ -46,6 +46,10 @@ lint: $(VENV)/test
 house: $(VENV)/test
 	$(RUN) tools/house.py
 
+# A benchmark that fails is no result: the pipe fails with it.
+bench scale: SHELL = bash
+bench scale: .SHELLFLAGS = -o pipefail -ec
+
 bench: $(VENV)/bench
 	$(RUN) benchmarks/run.py | tee benchmarks/results/bench.txt
 

@@ -517,10 +517,16 @@ def test_a_row_that_cannot_be_read_has_a_status_of_its_own(objective, target):
         voice.predict(rows)
 
 
-@pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame])
+def texts(rows):
+    """Return a polars frame in which a column of gaps is one of texts."""
+    frame = pl.DataFrame(rows)
+    return frame.with_columns(frame.select(pl.col(pl.Null).cast(pl.String)))
+
+
+@pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame, texts])
 @pytest.mark.parametrize("gap", ["visits", "town"])
 def test_one_row_with_a_gap_says_so(kind, gap):
-    """As JSON brings it: a column of a single None has no type."""
+    """As JSON brings it: a column of a single None has no type, or one that says nothing."""
     frame = people()
     encode = make_column_transformer(
         (StandardScaler(), ["income", "age", "visits"]), (OneHotEncoder(), ["town", "member"])

@@ -28,15 +28,14 @@ def rooms(package: Path) -> tuple[dict[str, set[str]], dict[str, str], dict[str,
     del modules[f"{package.name}.__main__"]  # which only calls the command
     imported: dict[str, set[str]] = {module.part(): set() for module in modules.values()}
     said: dict[str, str] = {}
-    lines = dict.fromkeys(imported, 0)
     for name, module in modules.items():
-        room = module.part()
-        lines[room] += len(module.path.read_text(encoding="utf-8").splitlines())
         if name.count(".") <= 1:
-            said[room] = (ast.get_docstring(module.tree) or "").partition("\n")[0].replace("`", "")
+            text = ast.get_docstring(module.tree) or ""
+            said[module.part()] = text.partition("\n")[0].replace("`", "")
     for name, edges in house.imports(modules).items():
         imported[modules[name].part()] |= {modules[other].part() for other in edges}
-    return {room: below - {room} for room, below in imported.items()}, said, lines
+    others = {room: below - {room} for room, below in imported.items()}
+    return others, said, house.lines_of_parts(modules)
 
 
 def without_implied(imported: dict[str, set[str]]) -> dict[str, set[str]]:

@@ -277,12 +277,18 @@ def too_many_names(modules: dict[str, Module], package: str) -> list[str]:
     return [f"{len(names)} names at the top of the package: {', '.join(names)}"]
 
 
-def sizes(modules: dict[str, Module], native: Path) -> list[str]:
-    """Return lines of code for each part of the package and for the compiled core."""
+def lines_of_parts(modules: dict[str, Module]) -> dict[str, int]:
+    """Return lines of code for each part of the package."""
     lines: dict[str, int] = {}
     for module in modules.values():
         count = len(module.path.read_text(encoding="utf-8").splitlines())
         lines[module.part()] = lines.get(module.part(), 0) + count
+    return lines
+
+
+def sizes(modules: dict[str, Module], native: Path) -> list[str]:
+    """Return lines of code for each part of the package and for the compiled core."""
+    lines = lines_of_parts(modules)
     parts = [f"{count:7,}  {part}" for part, count in sorted(lines.items(), key=lambda p: -p[1])]
     core = sum(
         len(path.read_text(encoding="utf-8").splitlines())

@@ -258,8 +258,9 @@ def frame_with_cells(frame: Any, changes: Mapping[Any, Cells]) -> Any:
 def _series_with_cells(series: Any, cells: Cells) -> Any:
     values = cells.as_array()
     if values.dtype != object and series.dtype == nw.String:
-        # Only missing values, which pandas holds as objects without a type.
-        series = nw.new_series(series.name, [None] * len(series), nw.Float64, backend="pandas")
+        # Only missing values, which may have any type: now the column holds numbers.
+        gaps: list[None] = [None] * len(series)
+        series = nw.new_series(series.name, gaps, nw.Float64, backend=series.implementation)
     if values.dtype.kind == "f" and (series.dtype.is_integer() or series.dtype == nw.Boolean):
         series, values = _common_type(series, values)
     if series.implementation.is_pyarrow():
