@@ -96,12 +96,14 @@ inline void price_lanes(const Cell& cell, int d, Block& k) {
     const Doubles zero = Doubles::all(0.0), far = Doubles::load(k.far);
     Doubles step = zero, lack = zero, pick = zero, along = zero;
     for (j = 0; j < cell.m; ++j) step = larger(step, zero - Doubles::load(k.base + j * LANES));
-    const Doubles size = Doubles::all(cell.away) + root_of(far);
+    const Doubles distance = root_of(far), size = Doubles::all(cell.away) + distance;
     for (j = 0; j < cell.m; ++j) {
         const Guard& g = cell.guards[j];
         const double h = cell.offsets[j];
         const Doubles need = room_for(g, size, step, smaller(far, Doubles::all(4.0 * h * h)));
-        const Doubles more = larger(need + need - Doubles::all(g.behind), zero);
+        const Doubles away = Doubles::all(COARSE) * smaller(distance, Doubles::all(2.0 * h));
+        const Doubles ahead = smaller(need + need, larger(Doubles::all(g.most), away));
+        const Doubles more = larger(ahead - Doubles::all(g.behind), zero);  // as in room_ahead
         const Doubles base = Doubles::load(k.base + j * LANES), b = base - more, off = zero - b;
         b.store(k.b + j * LANES);
         pick = if_less(lack, off, Doubles::all(double(j)), pick);

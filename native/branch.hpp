@@ -467,13 +467,12 @@ inline void keep_off(ActiveSet& a, const Steps& s) {
     for (int j = 0; j < a.m; ++j) step = most(step, -a.base[j]);
     for (int j = 0; j < a.m; ++j) {
         const Sizes near = {size, step, least(far, 4.0 * a.offsets[j] * a.offsets[j])};
-        const double need = 2.0 * room_for(a.guards[j], near);
-        if (need > a.guards[j].behind) a.b[j] = a.base[j] - (need - a.guards[j].behind);
+        a.b[j] = a.base[j] - room_ahead(a.guards[j], near);
     }
 }
 
 // Compute the residual of all rows at the best answer, and move rows inwards that the model's rounding could
-// cross there; true if there were any.
+// cross there; true if the answer is too close to any.
 inline bool push_choice(Search& f) {
     for (int i = 0; i < f.s.wide; ++i) f.s.y[i] = f.best_y[i];
     const Sizes z = sizes_of(f.s);
@@ -484,6 +483,12 @@ inline bool push_choice(Search& f) {
         pushed |= push_row(f.hard.guards[j], z, f.hard.base[j], f.choice.residual[j], f.hard.b[j]);
     }
     return pushed;
+}
+
+// Whether there may be a choice if the rows are as they are, without slack for the model's rounding.
+inline bool allows_some(Search& f, double widest, int few, Whole limit) {
+    for (int j = 0; j < f.slacks.m; ++j) f.hard.b[j] = f.hard.base[j];
+    return search(f, widest, few, limit).status != INFEASIBLE;
 }
 
 // Find the best choice of one row, with as few changed columns as possible if `fewest`, and with the slack
@@ -507,8 +512,8 @@ inline Ended best_choice(Search& f, const Rules& r, int& few) {
             again = nodes < r.limit;
             ++few;
             ended.status = UNRESOLVED;
-        } else if (turn > 0) {  // empty only because of the guard
-            ended.status = UNRESOLVED;
+        } else if (ended.status == INFEASIBLE && (turn > 0 || allows_some(f, widest, few, r.limit - nodes))) {
+            ended.status = UNRESOLVED;  // empty only because of the guard
         }
     }
     if (ended.status == OPTIMAL && !proven) ended.status = STOPPED;

@@ -32,7 +32,7 @@ double make_row(const Rows<Real>& rows, int target, int j, double* u, double& of
     const double half = 0.5 * total(spreads) * inverse, alpha = rows.alphas[target];
     const double one = rows.lengths[target], other = rows.lengths[j], growth = rows.growth * inverse;
     offset = alpha * half;
-    guard = {(1.0 - alpha) * half, 0.0, 2.0 * rows.eps, growth, 32.0 * EPS};
+    guard = {(1.0 - alpha) * half, COARSE * half, 0.0, 2.0 * rows.eps, growth, 32.0 * EPS};
     if (rows.expanded) {
         guard.constant = 0.5 * growth * (one * one + other * other);
         guard.of_size += growth * (one + other);

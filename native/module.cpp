@@ -150,7 +150,7 @@ std::vector<double> wide_line(const Line& values, double filling) {
 std::unique_ptr<Prepared> listed(Matrix u, Line offsets, Line origin, Line scale, Matrix guard) {
     const int m = int(u.shape(0)), d = int(u.shape(1));
     require(int(offsets.shape(0)) == m && int(origin.shape(0)) == d && int(scale.shape(0)) == d &&
-                guard.shape(0) == 5 && int(guard.shape(1)) == m,
+                guard.shape(0) == 6 && int(guard.shape(1)) == m,
             "rows, offsets, origin, scale and guard do not fit together");
     auto rows = std::make_unique<Prepared>();
     rows->scale = wide_line(scale, 1.0);

@@ -19,6 +19,16 @@ inline double room_for(const Guard& g, const Sizes& z) {
     return g.constant + g.of_size * z.size + g.of_square * z.square + g.of_step * z.step;
 }
 
+// The most slack that a row can give; see COARSE.
+inline double most_room(const Guard& g, double distance) { return most(g.most, COARSE * distance); }
+
+// Slack to ask of a row before its answer is known: twice what an answer of about these sizes needs, less what
+// lies behind the row, and no more than the row can give.
+inline double room_ahead(const Guard& g, const Sizes& z) {
+    const double need = least(2.0 * room_for(g, z), most_room(g, std::sqrt(z.square)));
+    return most(need - g.behind, 0.0);
+}
+
 // Slack h - u . x of a point in a unit row, with far = |x|^2. A point that is beyond the row by no more than
 // rounding of the row's terms is on the row: its slack is 0, so that it has no need to move.
 inline double slack_of(double offset, const double* u, const Steps& s, double far) {
@@ -389,17 +399,18 @@ inline bool is_sound(const Sizes& z) {
 }
 
 // Move a row inwards, by lowering its b, if the answer is so close to the true boundary that the model's
-// rounding could cross it; true if the row was moved. The true boundary lies `behind` further out than the
-// row, whose slack at the point is `base`.
+// rounding could cross it; true if it is so close. The true boundary lies `behind` further out than the
+// row, whose slack at the point is `base`. A row that needs more slack than it can give is not moved, so that
+// its answer remains too close.
 inline bool push_row(const Guard& g, const Sizes& z, double base, double residual, double& b) {
     const double need = room_for(g, z);
     const double missing = need - (g.behind + base - b - residual);
     if (!(need > 0.0 && missing > 0.0)) return false;
-    b -= missing + need;
+    if (need <= most_room(g, std::sqrt(z.square))) b -= missing + need;
     return true;
 }
 
-// The same for all rows of the choice; true if any was moved.
+// The same for all rows of the choice; true if the answer is too close to any.
 inline bool push(Choice& c, const Sizes& z) {
     bool pushed = false;
     for (int p = 0; p < c.count; ++p)

@@ -38,6 +38,10 @@ constexpr double HUGE_SIZE = 1e150;
 constexpr double FLAT = 1e-14;
 // Steps below 16 eps of a coordinate's terms are rounding noise: reset to 0.
 constexpr double DUST = 16 * EPS;
+// Where rounding needs more slack than this share of the centroid's own, and of the answer's distance from the
+// centroid, an answer with so much slack is not the nearest point of its cell any more (as in
+// geometry/tolerance.py).
+constexpr double COARSE = 0.01;
 constexpr int NEWTON_STEPS = 24;
 // How often an answer is pushed further in before its region is called thinner than rounding.
 constexpr int PUSHES = 6;

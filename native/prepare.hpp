@@ -42,7 +42,7 @@ class Prepared {
     Prepared(const Prepared&) = delete;
     Prepared& operator=(const Prepared&) = delete;
 
-    // Unit rows of one region: u (m, d), offsets, origin, scale, guard (5, m).
+    // Unit rows of one region: u (m, d), offsets, origin, scale, guard (6, m).
     void list(int m, int d, const double* u, const double* offsets, const double* guard);
     // Clusters; with alphas, all rows of their cells.
     void pair(int k, int d, const double* centers, const double* alphas);
@@ -108,7 +108,8 @@ inline void Prepared::list(int m, int d, const double* u, const double* offsets,
     guards_.resize(m);
     double widest = 0.0;
     for (int j = 0; j < m; ++j) {
-        guards_[j] = {guard[j], guard[m + j], guard[2 * m + j], guard[3 * m + j], guard[4 * m + j]};
+        guards_[j] = {guard[j],         guard[m + j],     guard[2 * m + j],
+                      guard[3 * m + j], guard[4 * m + j], guard[5 * m + j]};
         widest = std::max(widest, std::fabs(offsets[j]));
     }
     inverse.assign(wide, 1.0);
@@ -157,7 +158,7 @@ void Prepared::price_listed(Rows<Real>& rows, Pricing<Real>& p) {
     const std::size_t m = rows.count, d = rows.d, wide = rows.wide, long_ = rows.long_;
     p.vectors.assign(d * long_, Real(0));
     p.levels.assign(long_, Real(NOWHERE));
-    rows.largest = {0.0, 0.0, 0.0, 0.0, 0.0};
+    rows.largest = {0.0, INF, 0.0, 0.0, 0.0, 0.0};
     for (std::size_t j = 0; j < m; ++j) {
         for (std::size_t i = 0; i < d; ++i) p.vectors[i * long_ + j] = Real(u_[j * wide + i]);
         p.levels[j] = Real(offsets_[j]);

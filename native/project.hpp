@@ -94,8 +94,7 @@ void load_row(const Rows<Real>& rows, const Point& p, int j, Workspace<Real>& w)
     }
     c.base[at] = slack_of(offset, c.rows[at], w.s, p.far);
     const Sizes near = {p.size, most(-c.base[at], 0.0), least(p.far, 4.0 * offset * offset)};
-    const double need = 2.0 * room_for(c.guards[at], near);
-    c.b[at] = c.base[at] - most(need - c.guards[at].behind, 0.0);
+    c.b[at] = c.base[at] - room_ahead(c.guards[at], near);
 }
 
 // Add the loaded row to the choice.

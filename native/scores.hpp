@@ -348,7 +348,7 @@ template <class Real>
 double room_of_all(const Rows<Real>& rows, const Sizes& z) {
     if (!rows.pairs) return room_for(rows.largest, z);
     const double grown = rows.expanded ? rows.growth * rows.longest : 0.0;
-    const Guard any = {0.0, grown * rows.longest, 4.0 * rows.eps / rows.unit + 2.0 * grown,
+    const Guard any = {0.0, INF, grown * rows.longest, 4.0 * rows.eps / rows.unit + 2.0 * grown,
                        rows.growth, 64.0 * EPS / rows.unit};
     return rows.unit * rows.unit * room_for(any, z);
 }

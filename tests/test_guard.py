@@ -42,15 +42,17 @@ def test_answers_keep_the_slack_that_the_guard_asks_for(seed, term):
 
 
 def test_slack_that_a_contraction_gives_anyway_is_not_asked_for_again():
-    guard = Guard(*np.array([[0.5, 2.0], [1.0, 1.0], [0.0, 0.0], [0.0, 0.0], [0.0, 0.0]]))
+    zeros = np.zeros(2)
+    guard = Guard(np.array([0.5, 2.0]), zeros + np.inf, zeros + 1.0, zeros, zeros, zeros)
     np.testing.assert_array_equal(guard.slack(3.0, 2.0, 1.0), [0.5, 0.0])
 
 
 def test_a_factor_multiplies_rounding_errors_and_nothing_else():
-    guard = Guard(*np.arange(1.0, 11.0).reshape(5, 2))
+    guard = Guard(*np.arange(1.0, 13.0).reshape(6, 2))
     twice = guard.times(2.0)
     np.testing.assert_array_equal(twice.behind, guard.behind)
-    for field in fields(Guard)[1:]:
+    np.testing.assert_array_equal(twice.most, guard.most)
+    for field in fields(Guard)[2:]:
         np.testing.assert_array_equal(getattr(twice, field.name), 2 * getattr(guard, field.name))
 
 
@@ -64,7 +66,7 @@ def test_scaling_constraints_scales_the_slack_that_they_need():
 
 
 def test_parts_are_joined_and_left_out():
-    guard, other = Guard(*np.ones((5, 3))), Guard(*np.full((5, 1), 2.0))
+    guard, other = Guard(*np.ones((6, 3))), Guard(*np.full((6, 1), 2.0))
     assert guard.followed_by(other).constant.tolist() == [1, 1, 1, 2]
     assert guard.followed_by(other).of_move.tolist() == [1, 1, 1, 2]
     assert guard.only_where([True, False, True]).of_size.tolist() == [1, 0, 1]

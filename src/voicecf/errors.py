@@ -47,6 +47,10 @@ class RankingWarning(UserWarning):
     """A ranking by weight does not rank: all weights are equal."""
 
 
+class RoundingWarning(UserWarning):
+    """Clusters are as close together as the model's own `predict` rounds distances."""
+
+
 class VersionWarning(UserWarning):
     """A file was saved under another version of scikit-learn."""
 

@@ -25,6 +25,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
+from voicecf.geometry.clustering import not_squarable
 from voicecf.parallel import in_parallel
 from voicecf.saving import Saved
 from voicecf.solver.passes import (
@@ -207,6 +208,8 @@ class SHARK(
         (contest,) = data.accumulate([Contest([(end.centers, end.weights) for end in ends])])
         winner = contest.winner(full=True)
         best = ends[winner]
+        if fault := not_squarable(best.centers, best.centers.dtype):
+            raise ValueError(fault)
         self.cluster_centers_ = best.centers
         self.feature_weights_ = best.weights
         self.inertia_ = float(contest.inertia[winner])

@@ -170,6 +170,7 @@ class Cell:
             of_size += growth * (target + rivals)
         return Guard(
             behind=(1.0 - alpha) * self.offsets,
+            most=TOLERANCE.coarse * self.offsets,
             constant=constant,
             of_size=of_size,
             of_square=np.full(len(lengths), growth),

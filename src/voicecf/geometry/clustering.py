@@ -17,9 +17,11 @@ from voicecf.errors import ModelError
 from voicecf.geometry.arrays import Array
 from voicecf.geometry.cell import Arithmetic, Cell
 from voicecf.geometry.named import named_rows
-from voicecf.geometry.tolerance import LARGEST
+from voicecf.geometry.tolerance import squarable
 from voicecf.parallel import in_parallel
 
+# Centroids whose distances to all others are computed at a time; it limits the memory.
+BLOCK = 512
 # Class attribute that names the formula of a model's predict: see `Arithmetic.formula`.
 DISTANCE_FORMULA = "_distance_formula"
 
@@ -88,8 +90,9 @@ class Clustering:
             raise ModelError("centers must be a finite array of shape (k, d).")
         if centers.shape[1] == 0:
             raise ModelError("centers have no columns; a clustering needs a feature.")
-        if centers.size and np.abs(centers).max() > LARGEST:
-            raise ModelError(f"centers beyond {LARGEST:g} cannot be squared; rescale the columns.")
+        attributes.setdefault("dtype", np.dtype(np.float64))
+        if fault := not_squarable(centers, attributes["dtype"]):
+            raise ModelError(fault)
         if len(centers) < 2:
             raise ModelError("the model has one cluster: there is no other to move to. Use k >= 2.")
         d = centers.shape[1]
@@ -99,7 +102,6 @@ class Clustering:
         if not weights.any():
             raise ModelError("all weights are zero: every point is equally close to all centroids.")
         attributes.setdefault("arithmetic", Arithmetic())
-        attributes.setdefault("dtype", np.dtype(np.float64))
         weights = weights / weights.max()
         return cls(centers, weights / weights.sum(), **attributes)
 
@@ -112,23 +114,47 @@ class Clustering:
         """Return the weighted Voronoi cell of a cluster."""
         return Cell(self.centers, self.weights, target)
 
-    def labels(self, points: Array) -> NDArray[np.int64]:
+    @property
+    def repeatable(self) -> bool:
+        """Whether the model's `predict` assigns a point alike in any batch.
+
+        A sum in a fixed order does. Matrix products, of which "expanded" is made, round differently
+        in another batch, memory layout or on another processor.
+        """
+        return self.trusted and self.arithmetic.formula == "direct"
+
+    def labels(self, points: Array, raw: Any = None, *, alone: bool = True) -> NDArray[np.int64]:
         """Assign points as the model's own predict does.
 
         The nearest centroid is computed here. The model's `predict` is called for points where
         rounding could change its decision, and for all points if its arithmetic is not known.
+
+        Parameters
+        ----------
+        points : array of shape (n, d)
+        raw : array, sparse matrix or frame of n rows, optional
+            The same points as the model's own pipeline hands them over.
+        alone : bool
+            If True, the model is asked for one doubtful point at a time, unless it is repeatable:
+            so the result does not depend on the other points.
         """
         labels, doubtful = self.nearest(points)
         if not hasattr(self.model, "predict"):
             return labels
-        to_predict = np.flatnonzero(doubtful) if self.trusted else np.arange(len(points))
-        if to_predict.size:
-            labels[to_predict] = self._predict(points[to_predict])
+        if not self.trusted:
+            labels[:] = self._predict(points) if raw is None else self.model.predict(raw)
+        elif not alone or self.repeatable:
+            labels[doubtful] = self._predict(points[doubtful]) if doubtful.any() else 0
+        if alone and not self.repeatable:
+            doubtful_points, which = np.unique(points[doubtful], axis=0, return_inverse=True)
+            one_by_one = [self._predict(point[None])[0] for point in doubtful_points]
+            labels[doubtful] = np.array(one_by_one, dtype=np.int64)[which.reshape(-1)]
         return labels
 
     def agrees(self, target: int, points: Array) -> NDArray[np.bool_]:
         """Return a mask of the points that the model, in its own dtype, assigns to a cluster."""
-        return np.asarray(self.labels(points.astype(self.dtype).astype(np.float64)) == target)
+        points = points.astype(self.dtype).astype(np.float64)
+        return np.asarray(self.labels(points, alone=False) == target)
 
     def _predict(self, points: Array) -> NDArray[Any]:
         """Call the model's own `predict`, with a frame if it was fitted on one."""
@@ -151,6 +177,25 @@ class Clustering:
         """The centroids alone, without the constraints of the cells."""
         return self.cells(None, 0.0)
 
+    def indistinct(self) -> NDArray[np.int64]:
+        """Return the clusters whose own centroid rounding in `predict` could put elsewhere.
+
+        Rivals whose centroid coincides with that of a cluster are left out: there the first of them
+        gets all points, however the model rounds.
+        """
+        sizes = np.sqrt((self.weights * self.centers**2).sum(axis=1))
+        nearest = np.concatenate([self._nearest_rivals(a) for a in range(0, len(sizes), BLOCK)])
+        rounding, d = self.arithmetic, self.centers.shape[1]
+        error = 4.0 * rounding.eps * sizes * np.sqrt(nearest)  # of a point's own coordinates
+        if rounding.formula == "expanded":
+            error += rounding.growth(d) * (sizes + sizes.max()) ** 2
+        return np.flatnonzero(nearest <= error)
+
+    def _nearest_rivals(self, start: int) -> Array:
+        """Return squared distances of some centroids to the nearest other one, of those apart."""
+        distances = self.distances(self.centers[start : start + BLOCK])
+        return np.where(distances > 0.0, distances, np.inf).min(axis=1)
+
     def cells(self, alphas: Array | None, delta: float) -> _core.Rows:
         """Return the centroids in the layout of the compiled core.
 
@@ -171,6 +216,17 @@ class Clustering:
         """Return the weighted squared distances of points to all centroids, shape (n, k)."""
         scale = np.sqrt(self.weights)
         return np.asarray(cdist(points * scale, self.centers * scale, "sqeuclidean"))
+
+
+def not_squarable(centers: Array, dtype: Any) -> str:
+    """Return why distances of these centroids cannot be squared in a type; empty if they can."""
+    least, largest = squarable(dtype)
+    remedy = "; rescale the columns, for example with StandardScaler."
+    if np.abs(centers).max(initial=0.0) > largest:
+        return f"centers beyond {largest:.0e} cannot be squared in {dtype}{remedy}"
+    if 0.0 < np.ptp(centers, axis=0).max(initial=0.0) < least:
+        return f"centers less than {least:.0e} apart cannot be told apart in {dtype}{remedy}"
+    return ""
 
 
 def _is_known(kind: type) -> bool:

@@ -27,11 +27,15 @@ class Guard:
     behind : array of shape (m,)
         How far the model's own boundary lies behind the constraint. In a contracted cell every
         answer has this slack anyway.
+    most : array of shape (m,)
+        The most slack that a constraint can give close to the origin. An answer that needs more
+        is unresolved. Infinite for constraints that are not the model's.
     constant, of_size, of_square, of_move : array of shape (m,)
         Coefficients of the formula above.
     """
 
     behind: Array
+    most: Array
     constant: Array
     of_size: Array
     of_square: Array
@@ -40,23 +44,19 @@ class Guard:
     @classmethod
     def none(cls, m: int) -> Guard:
         """Return the guard of m constraints that need no slack."""
-        return cls(*np.zeros((5, m)))
+        none = np.zeros(m)
+        return cls(none, np.full(m, np.inf), none, none, none, none)
 
     def slack(self, size: Any, distance: Any, move: Any) -> Array:
         """Return the slack needed for given |z|, |z - origin| and |z - a|; never negative."""
         needed = self.constant + self.of_size * size + self.of_square * distance**2
         return np.asarray(np.maximum(needed + self.of_move * move - self.behind, 0.0))
 
-    def constant_within(self, size: float, distance: float, move: float) -> Guard:
-        """Return a constant guard that is enough for lengths up to these."""
-        behind = np.array(self.behind)
-        none = np.zeros_like(behind)
-        return Guard(behind, self.slack(size, distance, move) + behind, none, none, none)
-
     def times(self, factor: float) -> Guard:
         """Return the guard with all rounding errors multiplied by a factor."""
         return Guard(
             self.behind,
+            self.most,
             factor * self.constant,
             factor * self.of_size,
             factor * self.of_square,
@@ -76,5 +76,5 @@ class Guard:
         return Guard(*np.hstack([self.table(), other.table()]))
 
     def table(self) -> Array:
-        """Return the attributes, in their order, as an array of shape (5, m)."""
+        """Return the attributes, in their order, as an array of shape (6, m)."""
         return np.array([getattr(self, field.name) for field in fields(self)])

@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 # Machine epsilon of double precision.
 EPS = float(np.finfo(np.float64).eps)
-# Centroids beyond this are refused: the square of a larger coordinate overflows.
-LARGEST = 1e150
 # Normals whose length is not above this are scaled up before they are normalised, for the squares
 # of their coordinates underflow.
 SHORT_NORMAL = 1e-140
 # Range in which the spread of the centroids must lie for all cells to be kept in one table: outside
 # it products of squared distances could overflow or underflow.
 LEAST_SPREAD, LARGEST_SPREAD = 1e-60, 1e60
+
+
+def squarable(dtype: Any) -> tuple[float, float]:
+    """Return limits for centroids in a floating-point type: the least distance, the largest size.
+
+    Squared distances of centroids that are all closer together underflow, or lose digits to that;
+    squares of larger coordinates overflow.
+    """
+    info = np.finfo(dtype)
+    return float(np.sqrt(info.tiny) / info.eps), float(np.sqrt(info.max) / 1e3)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +37,9 @@ class Tolerance:
         Relative to a column's spread. A move of at most this tells no alternatives apart.
     move : float
         Relative to the length of a move. Bound on the rounding error of the solver itself.
+    coarse : float
+        Relative to the slack of a centroid in a constraint of its cell. If rounding needs more
+        slack than this, an answer with so much slack is not the nearest point of the cell any more.
     border : float
         Relative to a bound. Data this close to it count as inside.
     rule : float
@@ -69,6 +81,7 @@ class Tolerance:
 
     changed: float = 1e-9
     move: float = 32.0 * EPS
+    coarse: float = 0.01
     border: float = 8.0 * EPS
     rule: float = 16.0 * EPS
     range_end: float = 64.0 * EPS

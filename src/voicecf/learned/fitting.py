@@ -15,6 +15,7 @@ from voicecf.errors import (
     EmptyClusterWarning,
     ModelError,
     OptionError,
+    RoundingWarning,
     known_option,
     listed,
 )
@@ -112,6 +113,7 @@ def learn(X: Any, model: Any, options: Options) -> Learned:
     learned = _without_data(model, clustering, space, options)
     labelled = Labelled(learned, data, stream.in_memory)
     low, high, middle = _checked_range(learned, labelled)
+    _warn_of_rounding(clustering)
     learned = replace(learned, spread=high - low)
     if space.mixing is not None:
         near = origins(space.mixing, clustering.centers, middle)
@@ -207,6 +209,20 @@ def _checked_range(learned: Learned, labelled: Labelled) -> tuple[Array, Array, 
             "Voronoi cells. Use KMeans or SHARK."
         )
     return np.asarray(low), np.asarray(high), np.asarray(total / n_rows)
+
+
+def _warn_of_rounding(clustering: Clustering) -> None:
+    """Warn if the model cannot tell some clusters apart, so that no answer is safe there."""
+    indistinct = clustering.indistinct()
+    if len(indistinct):
+        warn(
+            f"clusters {listed(indistinct.tolist())} are so close to others, compared with the "
+            f"size of the numbers, that rounding in {type(clustering.model).__name__}.predict can "
+            "confuse them: answers there may be unresolved. Scale the columns, for example with "
+            "StandardScaler in a Pipeline before the clustering.",
+            RoundingWarning,
+            stacklevel=5,
+        )
 
 
 def _default_bounds(space: Space, bounds: Any) -> DefaultBounds:

@@ -122,17 +122,22 @@ class Learned:
         # The output of the pipeline's steps can be large and is needed for the labels only.
         return (rows if rows.raw is None else replace(rows, raw=None)), source
 
-    def labels(self, rows: Rows) -> Ints:
-        """Assign rows as the model's own `predict` does after the steps of its pipeline."""
-        model = self.clustering.model
-        if rows.raw is None or not hasattr(model, "predict"):
-            return self.clustering.labels(rows.seen)
-        return np.asarray(model.predict(rows.raw), dtype=np.int64)
+    def labels(self, rows: Rows, *, alone: bool = True) -> Ints:
+        """Assign rows as the model's own `predict` does after the steps of its pipeline.
+
+        `alone` is that of `Clustering.labels`.
+        """
+        return self.clustering.labels(rows.seen, rows.raw, alone=alone)
 
     def agrees(self, target: int, points: Array) -> Mask:
         """Return a mask of the points, in coordinates, that the model assigns to a cluster."""
         mixing = self.space.mixing
         return self.clustering.agrees(target, points if mixing is None else mixing(points))
+
+    @property
+    def repeatable(self) -> bool:
+        """Whether the model assigns coordinates alike in any batch; a matrix product does not."""
+        return self.clustering.repeatable and self.space.mixing is None
 
     @property
     def contractions(self) -> Array:

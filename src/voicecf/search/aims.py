@@ -34,9 +34,10 @@ from voicecf.solver.projection import (
 )
 from voicecf.status import Status
 
-# Shares of the rounding guard that are tried if the region is empty with all of it. With collapsed
-# weights the guard is far larger than the model's actual rounding errors, so the model's `predict`
-# decides whether the answer is valid.
+# Shares of the rounding guard that are tried if the region is empty with all of it, for models that
+# assign a point alike in any batch. With collapsed weights the guard is far larger than the model's
+# actual rounding errors, and the model's `predict` decides whether the answer is valid. A model
+# that rounds differently in another batch proves nothing by one call.
 GUARD_SHARES = (0.0, 0.01, 0.1)
 
 
@@ -57,6 +58,8 @@ class Aim:
     verify_all : bool
         True if every answer has to be checked with `agrees`, because the model's arithmetic is not
         known.
+    repeatable : bool
+        True if `agrees` says the same of a point in any batch.
     cells : voicecf._core.Rows, optional
         Constraints of all cells, if the region is one of these cells and the box.
     target : int
@@ -68,6 +71,7 @@ class Aim:
     order: Ints
     agrees: Callable[[Array], Mask]
     verify_all: bool = False
+    repeatable: bool = False
     cells: _core.Rows | None = None
     target: int = 0
 
@@ -109,7 +113,7 @@ class Aim:
         return replace(projection, multipliers=multipliers)
 
     def _verify(self, results: Any, again: Callable[[Ints, float], Any]) -> None:
-        """Solve unresolved problems with less of the guard; check all answers if `verify_all`.
+        """Solve unresolved problems with less of the guard, and check answers, where that is due.
 
         Parameters
         ----------
@@ -119,7 +123,7 @@ class Aim:
             ``again(which, share)`` solves some of the problems with a share of the guard.
         """
         open_ = np.flatnonzero(results.status == Status.UNRESOLVED)
-        for share in GUARD_SHARES if open_.size else ():
+        for share in GUARD_SHARES if open_.size and self.repeatable else ():
             others = again(open_, share)
             valid = has_answer(others.status)
             valid[valid] = self.agrees(others.points[valid])

@@ -136,7 +136,7 @@ def _round_trip(
         back = Rows(None, points, points)
     else:
         back = learned.space.read_again(output)
-    wrong = (learned.labels(back) != targets) | ~question.holds(rows, targets, back)
+    wrong = (learned.labels(back, alone=False) != targets) | ~question.holds(rows, targets, back)
     points = np.where(answers.points == own, answers.points, back.points)
     points[missing] = np.nan
     return output, points, np.flatnonzero(wrong & answers.answered)

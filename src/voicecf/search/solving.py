@@ -124,7 +124,7 @@ def aim_at(question: Question, target: int, guard_factor: float = 1.0) -> Aim:
     learned, allowed = question.learned, question.allowed_in(target)
     region, unit = learned.prepared(target)
     if (allowed.factors != 1.0).any():
-        region = _with_costs(learned, region, allowed, question.points)
+        region = _with_costs(region, allowed)
     if len(allowed.normals) or (allowed.factors != 1.0).any():
         region = with_rules(learned, region, allowed, question.points, guard_factor)
         unit = UnitConstraints.of(region, question.metric)
@@ -160,44 +160,32 @@ def _aim(
 ) -> Aim:
     """Return an aim with the question's ranking, and its choices if it has any."""
     learned, allowed = question.learned, question.allowed
-    agrees, verify_all = partial(learned.agrees, target), not learned.clustering.trusted
+    judge = partial(learned.agrees, target), not learned.clustering.trusted, learned.repeatable
     ranked = learned.ranking[~allowed.fixed[learned.ranking]]
     if allowed.choices is not None:
         return ChoiceAim(
-            region, unit, ranked, agrees, verify_all, choices=allowed.choices, limit=question.limit
+            region, unit, ranked, *judge, choices=allowed.choices, limit=question.limit
         )
     places = [learned.space.columns[c].places for c in ranked]
     order = np.concatenate([np.empty(0, dtype=np.int64), *places])
-    return Aim(region, unit, order, agrees, verify_all, cells, target)
+    return Aim(region, unit, order, *judge, cells, target)
 
 
-def _with_costs(learned: Learned, region: Region, allowed: Allowed, points: Array) -> Region:
-    """Return a region whose guard does not depend on lengths in the metric, which costs distort.
+def _with_costs(region: Region, allowed: Allowed) -> Region:
+    """Return a region whose guard is enough for lengths in the metric with costs.
 
-    The guard of a region knows lengths in the learned metric. Within the box they are bounded; in
-    an open box they are bounded by lengths in the metric with costs.
+    The guard of a region knows lengths in the learned metric. They are at most those in the metric
+    with costs, divided by the square root of the lowest factor.
     """
-    assert region.guard is not None
-    lo, hi = np.atleast_2d(allowed.box[0]).min(axis=0), np.atleast_2d(allowed.box[1]).max(axis=0)
-    lo = np.minimum(lo, points.min(axis=0, initial=np.inf))
-    hi = np.maximum(hi, points.max(axis=0, initial=-np.inf))
-    if not np.isfinite(hi - lo).all():
-        cheapest = 1.0 / np.sqrt(min(allowed.factors.min(), 1.0))
-        guard = region.guard
-        longer = replace(
-            guard,
-            of_size=guard.of_size * cheapest,
-            of_square=guard.of_square * cheapest**2,
-            of_move=guard.of_move * cheapest,
-        )
-        return replace(region, guard=longer)
-
-    def longest(origin: Any) -> float:
-        away = np.maximum(np.abs(lo - origin), np.abs(hi - origin))
-        return float(np.sqrt((learned.metric * away**2).sum()))
-
-    sizes = longest(0.0), longest(region.origin), float(np.sqrt(learned.metric @ (hi - lo) ** 2))
-    return replace(region, guard=region.guard.constant_within(*sizes))
+    guard, longer = region.guard, 1.0 / np.sqrt(min(allowed.factors.min(), 1.0))
+    assert guard is not None
+    with_costs = replace(
+        guard,
+        of_size=guard.of_size * longer,
+        of_square=guard.of_square * longer**2,
+        of_move=guard.of_move * longer,
+    )
+    return replace(region, guard=with_costs)
 
 
 def with_rules(
