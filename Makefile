@@ -7,7 +7,8 @@
 # make scale   files, Dask, many clusters and the app, beside what there is to compare them with
 # make others  the same rows answered by DiCE, alibi and CFCLUST, in environments of their own
 #              (VOICE=folder: also by the paper's software, of which folder is a checkout)
-# make sweep   judge 20,000 random searches and a million random projections (COUNT=...)
+# make sweep   judge 20,000 random searches, a million random projections (COUNT=...), and 200,000
+#              answers of models at extreme numbers
 # make sanitize  the core's tests under address and undefined-behaviour sanitizers
 # make wheel   build a wheel, and test it in a fresh environment without a compiler
 # make docs    build the documentation in build/docs; open index.html there
@@ -64,6 +65,7 @@ others: $(VENV)/test
 sweep: $(VENV)/test
 	$(RUN) -m pytest -m slow --numprocesses 2 tests
 	$(RUN) tests/sweep.py --count $(COUNT) --processes 2
+	$(RUN) tests/attack.py --count 200000 --processes 2
 
 docs: $(VENV)/docs
 	NO_MKDOCS_2_WARNING=1 MPLBACKEND=Agg $(VENV)/bin/mkdocs build

@@ -36,9 +36,9 @@ _DIAGNOSES = {
         "change, widen their bounds, or contract less."
     ),
     Status.UNRESOLVED: (
-        "Either the allowed part of the target is thinner than rounding in the model's own predict, "
-        "or the search reached its limit before it found an answer. Scale the columns, widen "
-        "bounds, contract less, or raise `limit`."
+        "Either the allowed part of the target is thinner than rounding in the model's own "
+        "predict, or the search reached its limit before it found an answer. Scale the columns, "
+        "widen bounds, contract less, or raise `limit`."
     ),
     Status.ALREADY: "The row is in its target already; nothing has to change.",
     Status.STOPPED: (

@@ -194,7 +194,7 @@ class Clustering:
     def _nearest_rivals(self, start: int) -> Array:
         """Return squared distances of some centroids to the nearest other one, of those apart."""
         distances = self.distances(self.centers[start : start + BLOCK])
-        return np.where(distances > 0.0, distances, np.inf).min(axis=1)
+        return np.asarray(np.where(distances > 0.0, distances, np.inf).min(axis=1))
 
     def cells(self, alphas: Array | None, delta: float) -> _core.Rows:
         """Return the centroids in the layout of the compiled core.
