@@ -257,7 +257,7 @@ inline int enforce(ActiveSet& a, Steps& y, int size, int chosen) {
         const double full =
             curvature > 0.0 ? most(violation_of(a, y, chosen).value, 0.0) / curvature : INF;
         const double t = least(longest, full);
-        if (t == INF) {
+        if (!(t < INF)) {
             keep_proof(a, chosen, size);
             return -1;
         }

@@ -1,17 +1,20 @@
-// Bindings: they check shapes, release the GIL, and call the loops of this machine's instruction set.
+// Bindings: they check what they are given, release the GIL, and call the loops of this machine's
+// instruction set.
 
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/unique_ptr.h>
 
+#include <algorithm>
 #include <atomic>
 #include <memory>
 #include <new>
 #include <optional>
-#include <stdexcept>
 #include <utility>
+#include <vector>
 
+#include "door.hpp"
 #include "instructions.hpp"
 #include "interrupt.hpp"
 #include "kernels.hpp"
@@ -36,10 +39,6 @@ const InstructionSet& here() {
 }
 const Kernels& loops() { return *here().kernels; }
 
-void require(bool holds, const char* what) {
-    if (!holds) throw std::invalid_argument(what);
-}
-
 // Whether a signal handler of Python has raised an exception; only the main thread runs handlers.
 bool signalled() {
     const nb::gil_scoped_acquire held;
@@ -62,13 +61,25 @@ void run(bool (*loop)(Parameters...), Arguments&&... arguments) {
 }
 
 // Flag of a call that works in a pool. A thread that enters it ends its loops as soon as the flag is set.
+// The thread holds the flag, which may outlive the call.
 struct Stop {
-    std::atomic<bool> flag{false};
+    using Flag = std::shared_ptr<std::atomic<bool>>;
+    Flag flag = std::make_shared<std::atomic<bool>>(false);
 
-    void enter() const { interrupt.flag = &flag; }
-    void leave(nb::args) const { interrupt.flag = nullptr; }
-    void set() { flag.store(true, std::memory_order_relaxed); }
-    bool is_set() const { return flag.load(std::memory_order_relaxed); }
+    static Flag& entered() {
+        static thread_local Flag held;
+        return held;
+    }
+    void enter() const {
+        entered() = flag;
+        interrupt.flag = flag.get();
+    }
+    void leave(nb::args) const {
+        interrupt.flag = nullptr;
+        entered() = nullptr;
+    }
+    void set() { flag->store(true, std::memory_order_relaxed); }
+    bool is_set() const { return flag->load(std::memory_order_relaxed); }
 };
 
 // Arrays of a batch, and the view of them.
@@ -80,22 +91,33 @@ struct BatchArrays {
     BatchArrays(Matrix points_, Matrix lo_, Matrix hi_, std::optional<Index> rows_,
                 std::optional<Index> targets_)
         : points(points_), lo(lo_), hi(hi_), rows(rows_), targets(targets_) {
-        const std::size_t n = points.shape(0), d = points.shape(1);
-        for (const Matrix* side : {&lo, &hi})
-            require(side->shape(1) == d && (side->shape(0) == 1 || side->shape(0) == n),
-                    "a batch needs one box, or one a point");
+        one_or_each("lo", lo, points.shape(0), points.shape(1));
+        one_or_each("hi", hi, points.shape(0), points.shape(1));
+        if (targets) shaped("targets", *targets, {count()});
         view = {points.data(), rows ? rows->data() : nullptr, targets ? targets->data() : nullptr,
-                lo.data(),     hi.data(),                     lo.shape(0) > 1,
-                hi.shape(0) > 1, nullptr,                     nullptr};
+                lo.data(),     hi.data(),                     lo.shape(0) != 1,
+                hi.shape(0) != 1, nullptr,                    nullptr};
     }
+
+    // Number of problems.
+    std::size_t count() const { return rows ? rows->shape(0) : points.shape(0); }
 
     // Let only the coordinates move whose rank is below the count of a problem.
     void limit(Index ranks_, Index counts_) {
-        require(ranks_.shape(0) == points.shape(1), "a batch needs one rank a coordinate");
+        shaped("ranks", ranks_, {points.shape(1)});
+        shaped("counts", counts_, {count()});
         ranks = ranks_;
         counts = counts_;
         view.ranks = ranks->data();
         view.counts = counts->data();
+    }
+
+    // Problems start to stop, of points with d coordinates, whose `rows` are indices into `size` entries.
+    Span problems(int d, std::size_t size, std::int64_t start, std::int64_t stop) const {
+        shaped("points", points, {points.shape(0), std::size_t(d)});
+        const Span span = part(start, stop, count());
+        if (rows) within("rows", rows->data(), span, size);
+        return span;
     }
 };
 
@@ -114,9 +136,10 @@ struct ResultArrays {
                  Array<double, 1> reach_, Array<std::int8_t, 1> status_)
         : points(points_), multipliers(multipliers_), gap(gap_), reach(reach_), status(status_) {
         const std::size_t n = points.shape(0);
-        require(gap.shape(0) == n && reach.shape(0) == n && status.shape(0) == n &&
-                    multipliers.shape(0) == n,
-                "results need one entry a point");
+        shaped("multipliers", multipliers, {n, multipliers.shape(1)});
+        shaped("gap", gap, {n});
+        shaped("reach", reach, {n});
+        shaped("status", status, {n});
         view.points = points.data();
         view.multipliers = multipliers.data();
         view.width = std::int64_t(multipliers.shape(1));
@@ -128,6 +151,12 @@ struct ResultArrays {
     // Assign points to their clusters, and measure answers, too.
     void tell(Array<std::int64_t, 1> source_, Array<double, 1> cost_, Array<std::int64_t, 1> changed_,
               Line least_, std::optional<Array<double, 2>> copies_) {
+        const std::size_t n = points.shape(0), d = points.shape(1);
+        shaped("source", source_, {n});
+        shaped("cost", cost_, {n});
+        shaped("changed", changed_, {n});
+        shaped("least", least_, {d});
+        if (copies_) shaped("copies", *copies_, {n, d});
         source = source_;
         cost = cost_;
         changed = changed_;
@@ -148,10 +177,11 @@ std::vector<double> wide_line(const Line& values, double filling) {
 }
 
 std::unique_ptr<Prepared> listed(Matrix u, Line offsets, Line origin, Line scale, Matrix guard) {
-    const int m = int(u.shape(0)), d = int(u.shape(1));
-    require(int(offsets.shape(0)) == m && int(origin.shape(0)) == d && int(scale.shape(0)) == d &&
-                guard.shape(0) == 6 && int(guard.shape(1)) == m,
-            "rows, offsets, origin, scale and guard do not fit together");
+    const int m = counted("rows of u", u.shape(0)), d = counted("columns of u", u.shape(1));
+    shaped("offsets", offsets, {u.shape(0)});
+    shaped("origin", origin, {u.shape(1)});
+    shaped("scale", scale, {u.shape(1)});
+    shaped("guard", guard, {6, u.shape(0)});
     auto rows = std::make_unique<Prepared>();
     rows->scale = wide_line(scale, 1.0);
     rows->origin = wide_line(origin, 0.0);
@@ -162,9 +192,9 @@ std::unique_ptr<Prepared> listed(Matrix u, Line offsets, Line origin, Line scale
 // Shares of a model's rounding: growth of a sum, unit of rounding, and whether squares are expanded.
 std::unique_ptr<Prepared> clusters(Matrix centers, Line weights, std::optional<Line> alphas, double delta,
                                    double growth, double eps, bool expanded) {
-    const int k = int(centers.shape(0)), d = int(centers.shape(1));
-    require(int(weights.shape(0)) == d && (!alphas || int(alphas->shape(0)) == k),
-            "centers, weights and alphas do not fit together");
+    const int k = counted("centers", centers.shape(0), 1), d = counted("columns of centers", centers.shape(1));
+    shaped("weights", weights, {centers.shape(1)});
+    if (alphas) shaped("alphas", *alphas, {centers.shape(0)});
     auto rows = std::make_unique<Prepared>();
     rows->weights.assign(weights.data(), weights.data() + d);
     rows->delta = delta;
@@ -177,7 +207,20 @@ std::unique_ptr<Prepared> clusters(Matrix centers, Line weights, std::optional<L
 
 void project(const Prepared& rows, const BatchArrays& batch, const ResultArrays& out, std::int64_t start,
              std::int64_t stop) {
-    const Span span = {start, stop};
+    const Rows<double>& r = rows.few;
+    const std::size_t n = batch.count();
+    const Span span = batch.problems(r.d, batch.points.shape(0), start, stop);
+    shaped("points of the results", out.points, {n, batch.points.shape(1)});
+    if (out.view.width) shaped("multipliers", out.multipliers, {n, std::size_t(r.count)});
+    require(!out.copies || !batch.rows, "copies are made of all points in their order: leave out rows.");
+    if (r.pairs) {
+        require(batch.targets.has_value(), "targets are needed: which cell each point is projected onto.");
+        require(r.levels || rows.many.levels, "alphas are needed: without them clusters have no cells.");
+        within("targets", batch.targets->data(), span, r.count);
+    } else {
+        require(!batch.targets, "targets are for clusters: leave them out for listed rows.");
+        require(!out.source, "tell is for clusters: listed rows assign no point to a cluster.");
+    }
     if (rows.single)
         run(loops().project_many, rows.many, batch.view, out.view, span);
     else
@@ -186,7 +229,12 @@ void project(const Prepared& rows, const BatchArrays& batch, const ResultArrays&
 
 void nearest(const Prepared& rows, const Matrix& points, const Array<std::int64_t, 1>& labels,
              const Array<bool, 1>& doubtful, std::int64_t start, std::int64_t stop) {
-    const Span span = {start, stop};
+    require(rows.few.pairs, "nearest is for clusters: listed rows have no centroids.");
+    const std::size_t n = points.shape(0);
+    shaped("points", points, {n, std::size_t(rows.few.d)});
+    shaped("labels", labels, {n});
+    shaped("doubtful", doubtful, {n});
+    const Span span = part(start, stop, n);
     if (rows.single)
         run(loops().nearest_many, rows.many, points.data(), labels.data(), doubtful.data(), span);
     else
@@ -195,8 +243,13 @@ void nearest(const Prepared& rows, const Matrix& points, const Array<std::int64_
 
 void prefix_floors(const Prepared& rows, const BatchArrays& batch, const Index& order,
                    const Array<std::int64_t, 1>& floor, std::int64_t start, std::int64_t stop) {
-    const Prefixes f = {order.data(), int(order.shape(0)), rows.few.d, floor.data()};
-    run(loops().prefix_floors, rows.few, f, batch.view, Span{start, stop});
+    require(!rows.few.pairs, "prefix_floors is for listed rows.");
+    const Span span = batch.problems(rows.few.d, batch.points.shape(0), start, stop);
+    const int length = counted("order", order.shape(0));
+    within("order", order.data(), {0, length}, rows.few.d);
+    shaped("floor", floor, {batch.count()});
+    const Prefixes f = {order.data(), length, rows.few.d, floor.data()};
+    run(loops().prefix_floors, rows.few, f, batch.view, span);
 }
 
 // Arrays of answers to measure, and what they are measured by.
@@ -205,41 +258,87 @@ struct MeasureArrays {
     Matrix points, answers;
     Line weights, metric, least;
 
+    MeasureArrays(Index rows_, Matrix points_, Matrix answers_, Line weights_, Line metric_, Line least_)
+        : rows(rows_), points(points_), answers(answers_), weights(weights_), metric(metric_), least(least_) {
+        const std::size_t d = counted("columns of points", points.shape(1));
+        shaped("answers", answers, {rows.shape(0), d});
+        shaped("weights", weights, {d});
+        shaped("metric", metric, {d});
+        shaped("least", least, {d});
+    }
     void run(const Array<double, 1>& cost, const Array<double, 1>& energy,
              const Array<std::int64_t, 1>& changed, std::int64_t start, std::int64_t stop) const {
+        const Span span = part(start, stop, rows.shape(0));
+        within("rows", rows.data(), span, points.shape(0));
+        shaped("cost", cost, {rows.shape(0)});
+        shaped("energy", energy, {rows.shape(0)});
+        shaped("changed", changed, {rows.shape(0)});
         const Measure m = {rows.data(),    points.data(), answers.data(), weights.data(), metric.data(),
                            least.data(),   cost.data(),   energy.data(),  changed.data(),
                            int(points.shape(1))};
-        loops().measure(m, {start, stop});
+        loops().measure(m, span);
     }
 };
 
-// Arrays of the rules of a search.
+// Arrays of the rules of a search. Columns and pitches are copied: what was checked about them stays so.
 struct RuleArrays {
-    Array<const std::int64_t, 2> columns;
+    std::vector<Column> columns;
+    std::vector<double> pitches;
     Line listed;
-    Matrix pitches;
     std::optional<Array<const std::uint8_t, 2>> stay, allowed, locked;
     std::optional<Array<const std::int64_t, 2>> least, most;
     std::optional<Matrix> lo, hi;
     std::optional<Array<const double, 3>> rows;
+    std::size_t each = 0;  // rows of the user's table that have rules of their own; 1 where none has
     Rules view{};
 
-    RuleArrays(Array<const std::int64_t, 2> columns_, Line listed_, Matrix pitches_)
-        : columns(columns_), listed(listed_), pitches(pitches_) {
-        require(columns.shape(1) == 6 && pitches.shape(0) == columns.shape(0) && pitches.shape(1) == 2,
-                "columns and pitches do not fit together");
-        view.columns = reinterpret_cast<const Column*>(columns.data());
-        view.many = int(columns.shape(0));
+    RuleArrays(Array<const std::int64_t, 2> columns_, Line listed_, Matrix pitches_) : listed(listed_) {
+        const int many = counted("columns", columns_.shape(0));
+        shaped("columns", columns_, {columns_.shape(0), 6});
+        shaped("pitches", pitches_, {columns_.shape(0), 2});
+        const auto* first = reinterpret_cast<const Column*>(columns_.data());
+        columns.assign(first, first + many);
+        pitches.assign(pitches_.data(), pitches_.data() + pitches_.size());
+        view.columns = columns.data();
+        view.many = many;
         view.listed = listed.data();
-        view.listed_size = int(listed.shape(0));
+        view.listed_size = counted("listed", listed.shape(0));
         view.pitches = pitches.data();
+        for (int c = 0; c < many; ++c) check_column(c);
+    }
+
+    bool has_pitch(int c) const { return pitches[2 * c + 1] > 0.0; }
+
+    // Columns lie side by side, and the listed options of each within `listed`.
+    void check_column(int c) const {
+        const Column& k = columns[c];
+        const Whole before = c ? columns[c - 1].first + columns[c - 1].width : 0;
+        between("first of columns", k.first, before, before, c);
+        between("freedom of columns", k.freedom, ANY, LEVELS, c);
+        between("width of columns", k.width, 1, k.freedom == LEVELS ? INT_MAX : 1, c);
+        if (has_pitch(c) && k.freedom == GRID) return;
+        between("count of columns", k.count, 0, view.listed_size, c);
+        between("start of columns", k.start, 0, view.listed_size - k.count * k.width, c);
     }
 
     // What each row may do, one row for all or one each.
     void allow(Array<const std::uint8_t, 2> stay_, Array<const std::uint8_t, 2> allowed_,
                Array<const std::int64_t, 2> least_, Array<const std::int64_t, 2> most_, Matrix lo_,
                Matrix hi_, Array<const std::uint8_t, 2> locked_) {
+        const std::size_t many = columns.size(), d = many ? columns.back().first + columns.back().width : 0;
+        const int levels = counted("columns of allowed", allowed_.shape(1));
+        each = std::max({stay_.shape(0), allowed_.shape(0), least_.shape(0), most_.shape(0), lo_.shape(0),
+                         hi_.shape(0)});
+        one_or_each("stay", stay_, each, many);
+        one_or_each("allowed", allowed_, each, allowed_.shape(1));
+        one_or_each("least", least_, each, many);
+        one_or_each("most", most_, each, many);
+        one_or_each("lo", lo_, each, d);
+        one_or_each("hi", hi_, each, d);
+        shaped("locked", locked_, {locked_.shape(0), many});
+        for (std::size_t c = 0; c < many; ++c)
+            if (columns[c].freedom == LEVELS)
+                between("level of columns", columns[c].level, 0, levels - columns[c].count, c);
         stay = stay_;
         allowed = allowed_;
         least = least_;
@@ -248,33 +347,64 @@ struct RuleArrays {
         hi = hi_;
         locked = locked_;
         view.stay = stay->data();
-        view.own_stay = stay->shape(0) > 1;
+        view.own_stay = stay->shape(0) != 1;
         view.allowed = allowed->data();
-        view.own_allowed = allowed->shape(0) > 1;
-        view.levels = int(allowed->shape(1));
+        view.own_allowed = allowed->shape(0) != 1;
+        view.levels = levels;
         view.least = least->data();
-        view.own_least = least->shape(0) > 1;
+        view.own_least = least->shape(0) != 1;
         view.most = most->data();
-        view.own_most = most->shape(0) > 1;
+        view.own_most = most->shape(0) != 1;
         view.lo = lo->data();
-        view.own_lo = lo->shape(0) > 1;
+        view.own_lo = lo->shape(0) != 1;
         view.hi = hi->data();
-        view.own_hi = hi->shape(0) > 1;
+        view.own_hi = hi->shape(0) != 1;
         view.locked = locked->data();
-        view.own_locked = locked->shape(0) > 1;
+        view.own_locked = locked->shape(0) != 1;
     }
 
     // Rows of every problem of its own, in place of the last ones of all: (problems, rows, d + 1).
     void own_rows(Array<const double, 3> rows_) {
+        view.own_count = counted("own_rows", rows_.shape(1));
         rows = rows_;
         view.own_rows = rows->data();
-        view.own_count = int(rows->shape(1));
     }
 
     void limit(int changes, bool fewest, std::int64_t nodes) {
+        between("changes", changes, 0, view.many);
         view.changes = changes;
         view.fewest = fewest;
         view.limit = nodes;
+    }
+
+    // The options of a grid that a row of the user's table may take are among those that there are.
+    void check_grid(int c, Whole at) const {
+        const Whole first = view.least[(view.own_least ? at : 0) * view.many + c],
+                    last = view.most[(view.own_most ? at : 0) * view.many + c];
+        if (first > last) return;
+        const Whole furthest = Whole(1) << 60;
+        between("least", first, has_pitch(c) ? -furthest : 0, last, c);
+        between("most", last, first, has_pitch(c) ? furthest : columns[c].count - 1, c);
+    }
+
+    // Some problems of a batch, whose rows these are.
+    Span problems(const Rows<double>& r, const BatchArrays& batch, std::int64_t start,
+                  std::int64_t stop) const {
+        require(batch.rows && allowed, "a search needs a batch with rows, and rules that allow something.");
+        const std::size_t n = batch.count(), d = r.d;
+        const Span span = batch.problems(r.d, each == 1 ? INT64_MAX : each, start, stop);
+        shaped("points", batch.points, {n, d});
+        shaped("lo", *lo, {lo->shape(0), d});
+        one_or_each("locked", *locked, n, columns.size());
+        if (rows) shaped("own_rows", *rows, {n, rows->shape(1), d + 1});
+        between("rows of own_rows", view.own_count, 0, r.count);
+        for (int c = 0; c < view.many; ++c) {
+            if (columns[c].freedom != GRID) continue;
+            require(!has_pitch(c) || r.scale[columns[c].first] * pitches[2 * c + 1] > 0.0,
+                    "pitches: a grid is so fine that its pitch is 0 in the metric.");
+            for (Whole q = span.start; q < span.stop; ++q) check_grid(c, batch.view.rows[q]);
+        }
+        return span;
     }
 };
 
@@ -284,13 +414,30 @@ struct FoundArrays {
     Array<double, 1> energy, bound, reach;
     Array<std::int8_t, 1> status;
     Array<std::int64_t, 1> changes, nodes;
+
+    FoundArrays(Array<double, 2> points_, Array<double, 1> energy_, Array<double, 1> bound_,
+                Array<double, 1> reach_, Array<std::int8_t, 1> status_, Array<std::int64_t, 1> changes_,
+                Array<std::int64_t, 1> nodes_)
+        : points(points_), energy(energy_), bound(bound_), reach(reach_), status(status_),
+          changes(changes_), nodes(nodes_) {
+        const std::size_t n = points.shape(0);
+        shaped("energy", energy, {n});
+        shaped("bound", bound, {n});
+        shaped("reach", reach, {n});
+        shaped("status", status, {n});
+        shaped("changes", changes, {n});
+        shaped("nodes", nodes, {n});
+    }
 };
 
 void branch(const Prepared& rows, const BatchArrays& batch, const RuleArrays& rules,
             const FoundArrays& f, std::int64_t start, std::int64_t stop) {
+    require(!rows.few.pairs, "branch is for listed rows.");
+    const Span span = rules.problems(rows.few, batch, start, stop);
+    shaped("points of what is found", f.points, shape_of(batch.points));
     const Found out = {f.points.data(), f.energy.data(),  f.bound.data(), f.reach.data(),
                        f.status.data(), f.changes.data(), f.nodes.data()};
-    run(loops().branch, rows.few, batch.view, rules.view, out, Span{start, stop});
+    run(loops().branch, rows.few, batch.view, rules.view, out, span);
 }
 
 // Rows to cluster, and the metric and centres of a pass over them.
@@ -303,10 +450,11 @@ struct TableArrays {
 
     TableArrays(Matrix X_, Line mass_, Matrix centers_, Line weights_)
         : X(X_), mass(mass_), centers(centers_), weights(weights_) {
-        require(centers.shape(1) == X.shape(1) && weights.shape(0) == X.shape(1),
-                "rows, centers and weights do not fit together");
-        view = {X.data(), mass.data(), centers.data(), weights.data(), int(X.shape(1)),
-                int(centers.shape(0))};
+        const std::size_t d = X.shape(1);
+        shaped("centers", centers, {centers.shape(0), d});
+        shaped("weights", weights, {d});
+        view = {X.data(), mass.data(), centers.data(), weights.data(), counted("columns of X", d),
+                counted("centers", centers.shape(0), 1)};
     }
 
     using Labels = Array<std::int32_t, 1>;
@@ -314,18 +462,25 @@ struct TableArrays {
 
     void nearest(const Labels& labels, const Array<double, 1>& closest, std::int64_t start,
                  std::int64_t stop) const {
-        run(loops().lloyd_nearest, view, labels.data(), closest.data(), Span{start, stop});
+        const Span span = part(start, stop, X.shape(0));
+        shaped("labels", labels, {X.shape(0)});
+        shaped("closest", closest, {X.shape(0)});
+        run(loops().lloyd_nearest, view, labels.data(), closest.data(), span);
     }
     void sweep(const Matrix& origins, const PerCluster& sums, const Array<double, 1>& totals,
                const PerCluster& around) const {
-        require(origins.shape(0) == centers.shape(0) && origins.shape(1) == centers.shape(1) &&
-                    mass.shape(0) == X.shape(0),
-                "origins and centers, or rows and mass, do not fit together");
+        shaped("mass", mass, {X.shape(0)});
+        shaped("origins", origins, shape_of(centers));
+        shaped("sums", sums, shape_of(centers));
+        shaped("totals", totals, {centers.shape(0)});
+        shaped("around", around, shape_of(centers));
         run(loops().lloyd_sweep, view, std::int64_t(X.shape(0)),
             Sums{origins.data(), sums.data(), totals.data(), around.data()});
     }
     void distances(const PerCluster& out, std::int64_t start, std::int64_t stop) const {
-        run(loops().lloyd_distances, view, out.data(), Span{start, stop});
+        const Span span = part(start, stop, X.shape(0));
+        shaped("out", out, {X.shape(0), centers.shape(0)});
+        run(loops().lloyd_distances, view, out.data(), span);
     }
 };
 
@@ -337,6 +492,14 @@ struct PairwiseArrays {
     Matrix centers, gram;
     double slack;
 
+    PairwiseArrays(Matrix X_, Index labels_, Line origin_, Matrix centers_, Matrix gram_, double slack_)
+        : X(X_), labels(labels_), origin(origin_), centers(centers_), gram(gram_), slack(slack_) {
+        const std::size_t k = counted("centers", centers.shape(0), 1), d = counted("columns of X", X.shape(1));
+        shaped("labels", labels, {X.shape(0)});
+        shaped("origin", origin, {d});
+        shaped("centers", centers, {k, d});
+        shaped("gram", gram, {k, k});
+    }
     Pairwise view() const {
         return {X.data(),      origin.data(), centers.data(),      gram.data(),
                 nullptr,       labels.data(), nullptr,             int(X.shape(1)),
@@ -344,15 +507,28 @@ struct PairwiseArrays {
     }
     void misses(std::int64_t first, const Array<bool, 2>& out, std::int64_t start,
                 std::int64_t stop) const {
-        run(loops().misses, view(), first, out.data(), Span{start, stop});
+        const std::size_t n = X.shape(0), k = centers.shape(0), many = out.shape(0);
+        const Span span = part(start, stop, many);
+        shaped("out", out, {many, k});
+        between("first", first, 0, std::int64_t(n) - std::int64_t(many));
+        within("labels", labels.data(), {first + start, first + stop}, k);
+        run(loops().misses, view(), first, out.data(), span);
     }
     void repair(const Index& rows, int target, const Matrix& answers, const Array<double, 2>& out,
                 std::int64_t start, std::int64_t stop) const {
+        const std::size_t n = rows.shape(0), k = centers.shape(0);
+        const Span span = part(start, stop, n);
+        within("rows", rows.data(), span, X.shape(0));
+        for (std::int64_t p = start; p < stop; ++p)
+            between("labels", labels.data()[rows.data()[p]], 0, std::int64_t(k) - 1, rows.data()[p]);
+        between("target", target, 0, std::int64_t(k) - 1);
+        shaped("answers", answers, {n, X.shape(1)});
+        shaped("out", out, {3, n});
         Pairwise w = view();
         w.rows = rows.data();
         w.target = target;
         w.answers = answers.data();
-        run(loops().repair, w, out.data(), std::int64_t(out.shape(1)), Span{start, stop});
+        run(loops().repair, w, out.data(), std::int64_t(n), span);
     }
 };
 
@@ -387,19 +563,13 @@ void bind_search(nb::module_& m) {
         .def("own_rows", &RuleArrays::own_rows)
         .def("limit", &RuleArrays::limit);
     nb::class_<FoundArrays>(m, "Found")
-        .def("__init__",
-             [](FoundArrays* f, Array<double, 2> points, Array<double, 1> energy, Array<double, 1> bound,
-                Array<double, 1> reach, Array<std::int8_t, 1> status, Array<std::int64_t, 1> changes,
-                Array<std::int64_t, 1> nodes) {
-                 new (f) FoundArrays{points, energy, bound, reach, status, changes, nodes};
-             },
+        .def(nb::init<Array<double, 2>, Array<double, 1>, Array<double, 1>, Array<double, 1>,
+                      Array<std::int8_t, 1>, Array<std::int64_t, 1>, Array<std::int64_t, 1>>(),
              nb::arg().noconvert(), nb::arg().noconvert(), nb::arg().noconvert(),
              nb::arg().noconvert(), nb::arg().noconvert(), nb::arg().noconvert(),
              nb::arg().noconvert());
     nb::class_<MeasureArrays>(m, "Measure")
-        .def("__init__",
-             [](MeasureArrays* f, Index rows, Matrix points, Matrix answers, Line weights, Line metric,
-                Line least) { new (f) MeasureArrays{rows, points, answers, weights, metric, least}; })
+        .def(nb::init<Index, Matrix, Matrix, Line, Line, Line>())
         .def("run", &MeasureArrays::run, nb::arg().noconvert(), nb::arg().noconvert(),
              nb::arg().noconvert(), nb::arg(), nb::arg(), Free());
 }
@@ -422,9 +592,7 @@ void bind_tables(nb::module_& m) {
              nb::arg().noconvert(), Free())
         .def("distances", &TableArrays::distances, nb::arg().noconvert(), nb::arg(), nb::arg(), Free());
     nb::class_<PairwiseArrays>(m, "Pairwise")
-        .def("__init__",
-             [](PairwiseArrays* f, Matrix X, Index labels, Line origin, Matrix centers, Matrix gram,
-                double slack) { new (f) PairwiseArrays{X, labels, origin, centers, gram, slack}; })
+        .def(nb::init<Matrix, Index, Line, Matrix, Matrix, double>())
         .def("misses", &PairwiseArrays::misses, nb::arg(), nb::arg().noconvert(), nb::arg(), nb::arg(),
              Free())
         .def("repair", &PairwiseArrays::repair, nb::arg(), nb::arg(), nb::arg(),

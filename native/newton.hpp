@@ -298,7 +298,7 @@ inline bool enforce_row(Choice& c, int w, int& active) {
         const bool apart = active < c.rank && curvature > SINGULAR * g[w];
         const double full = apart ? most(violation, 0.0) / curvature : INF;
         const double t = least(full, longest);
-        if (t == INF) return false;
+        if (!(t < INF)) return false;
         for (int p = 0; p < active; ++p) c.mu[c.act[p]] = most(c.mu[c.act[p]] - t * c.rhs[p], 0.0);
         c.mu[w] += t;
         if (full <= longest) {

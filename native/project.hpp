@@ -127,7 +127,7 @@ int take_violated(const Rows<Real>& rows, const Point& p, Workspace<Real>& w) {
     if (!(worst > w.error)) return 0;
     int count = 1;
     if (w.choice.count == 0)
-        w.found[0] = position(w.r, w.peaks, rows.long_, Real(worst));
+        w.found[0] = position(w.r, w.peaks, rows.count, Real(worst));
     else
         count = peaks_above(w.r, w.peaks, rows.long_, Real(CUT_SHARE * worst), CUTS, w.found);
     for (int q = 0; q < count; ++q) {
@@ -143,9 +143,10 @@ int take_violated(const Rows<Real>& rows, const Point& p, Workspace<Real>& w) {
 template <class Real>
 int take_close(const Rows<Real>& rows, const Point& p, const Sizes& z, Workspace<Real>& w) {
     const double bar = -(w.error + room_of_all(rows, z));
-    const int count = above(w.r, w.peaks, rows.long_, Real(bar), w.found);
+    const int count = above(w.r, w.peaks, rows.count, Real(bar), w.found);
     int taken = 0;
     for (int q = 0; q < count; ++q) {
+        if (rows.pairs && w.found[q] == p.target) continue;  // no row, but above the bar where steps are huge
         if (w.choice.count == w.choice.limit) return -1;
         load_row(rows, p, w.found[q], w);
         if (has_room(rows, w, z)) continue;
@@ -227,7 +228,7 @@ bool one_row(const Rows<Real>& rows, const Point& p, Workspace<Real>& w) {
     price_all(rows, p, w);
     const Real worst = highest_peak(w.peaks, rows.long_);
     if (!(worst > w.error)) return false;
-    load_row(rows, p, position(w.r, w.peaks, rows.long_, worst), w);
+    load_row(rows, p, position(w.r, w.peaks, rows.count, worst), w);
     if (!(c.b[0] < 0.0) || !step_along(c, w.s, z) || !is_sound(z)) return false;
     double asked = c.b[0];
     if (push_row(c.guards[0], z, c.base[0], c.residual[0], asked)) return false;

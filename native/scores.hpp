@@ -78,7 +78,8 @@ Real highest_peak(const Real* peaks, int n) {
     return top;
 }
 
-// Positions of entries above a bar; their number.
+// Positions of entries above a bar, among the n rows that there are: padding may be above it where scores are
+// huge. Their number.
 template <class Real>
 int above(const Real* r, const Real* peaks, int n, Real bar, int* found) {
     int count = 0;
@@ -182,7 +183,7 @@ Nearest nearest_of(const Rows<Real>& rows, double span, const Real* score, Works
         (P::load(score + j) - P::load(rows.halves + j)).store(w.t + j);
     find_peaks(w.t, rows.long_, w.peaks);
     const Real top = highest_peak(w.peaks, rows.long_);
-    const int first = position(w.t, w.peaks, rows.long_, top);
+    const int first = position(w.t, w.peaks, rows.count, top);
     if (clearly_nearest(rows, span, first, top, w)) return {first, false};
     w.t[first] = top;
     find_peaks(w.t, rows.long_, w.peaks);
@@ -194,7 +195,7 @@ Nearest nearest_of(const Rows<Real>& rows, double span, const Real* score, Works
     const double window = 2.0 * slop + unit2 * rows.growth * (4.0 * near + size * size);
     double best = near, second = near + 2.0 * (window - slop) / unit2;
     int label = first;
-    const int count = above(w.t, w.peaks, rows.long_, Real(top - window), w.found);
+    const int count = above(w.t, w.peaks, rows.count, Real(top - window), w.found);
     for (int p = 0; p < count; ++p) {
         const int j = w.found[p];
         if (j == first) continue;
@@ -407,12 +408,12 @@ double reach_of_all(const Rows<Real>& rows, const Point& p, double reach, double
         overshoot(rows, p, reach, w);
         const Real top = highest_peak(w.peaks, rows.long_);
         if (!(top > Real(0))) return most(reach, 1.0);
-        const int worst = position(w.t, w.peaks, rows.long_, top);
+        const int worst = position(w.t, w.peaks, rows.count, top);
         const double one = reach_of_row(rows, p, w, worst, step);
         if (!(one < reach)) break;
         reach = one;
     }
-    const int count = above(w.t, w.peaks, rows.long_, Real(0), w.found);
+    const int count = above(w.t, w.peaks, rows.count, Real(0), w.found);
     for (int q = 0; q < count; ++q) reach = least(reach, reach_of_row(rows, p, w, w.found[q], step));
     return most(reach, 1.0);
 }

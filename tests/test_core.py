@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from voicecf import SHARK, Status, VoICE, _core, parallel
 from voicecf.geometry.region import Region
 from voicecf.solver.projection import project
 
+HERE = Path(__file__).parent
 # Answers of every kind of loop, as one number each.
 PRINTED = """
 import hashlib, numpy as np
@@ -88,11 +90,39 @@ def test_order_batch_and_cores_do_not_show(monkeypatch):
             same(voice.explain(X[part], target[part]), whole, part)
 
 
-def test_arrays_that_do_not_fit_are_refused():
-    with pytest.raises(ValueError, match="do not fit together"):
-        _core.Rows.listed(np.eye(3), np.ones(2), np.zeros(3), np.ones(3), np.zeros((5, 3)))
-    with pytest.raises(ValueError, match="one box, or one a point"):
+def test_wrong_arguments_neither_end_the_process_nor_are_answered():
+    asked = [sys.executable, "-W", "ignore", str(HERE / "wrong_arguments.py")]
+    ran = subprocess.run(asked, capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stdout[-2000:] + ran.stderr[-2000:]
+    assert len(ran.stdout.splitlines()) > 10_000
+
+
+def test_what_is_refused_is_named():
+    with pytest.raises(ValueError, match=r"offsets has shape \(2,\), but \(3,\) is needed"):
+        _core.Rows.listed(np.eye(3), np.ones(2), np.zeros(3), np.ones(3), np.zeros((6, 3)))
+    with pytest.raises(ValueError, match=r"lo has shape \(3, 2\), but \(1, 2\) or \(4, 2\)"):
         _core.Batch(np.zeros((4, 2)), np.zeros((3, 2)), np.zeros((1, 2)))
+    cells = _core.Rows.clusters(np.eye(2), np.ones(2), np.ones(2), 0.0, 1e-15, 1e-16, False)
+    batch = _core.Batch(np.zeros((4, 2)), np.zeros((1, 2)), np.ones((1, 2)), targets=np.arange(4))
+    out = np.empty((4, 2)), np.empty((4, 0)), np.empty(4), np.empty(4), np.empty(4, np.int8)
+    with pytest.raises(IndexError, match=r"targets\[2\] is 2, but 0 to 1 is allowed"):
+        cells.project(batch, _core.Results(*out), 0, 4)
+    with pytest.raises(IndexError, match="stop is 5, but 0 to 4 is allowed"):
+        cells.project(batch, _core.Results(*out), 0, 5)
+
+
+@pytest.mark.parametrize("far", [1e15, 1e20, 1e25, 1e28, 1e29])
+@pytest.mark.parametrize("k", [2, 5, 13])
+def test_rows_so_far_away_that_rounding_hides_all_centroids_read_no_padding(k, far):
+    """Reading beyond the centroids shows under sanitizers only (`make sanitize`)."""
+    rng = np.random.default_rng(k)
+    voice = VoICE.from_centers(rng.normal(size=(k, 3)))
+    X = far * rng.normal(size=(20, 3))
+    for target in (0, k - 1):
+        cf = voice.explain(X, target)
+        assert (voice.predict(cf.points[cf.status == Status.OPTIMAL]) == target).all()
+    region = Region(np.eye(3), np.array([1.0, far**2, far**4]))
+    assert (project(X, region).status == Status.OPTIMAL).all()
 
 
 def test_nothing_to_do_is_done():
