@@ -54,7 +54,7 @@ def unit_rows(rng: np.random.Generator, m: int) -> Arguments:
     return {
         "u": np.eye(D)[rng.integers(D, size=m)] * rng.choice([-1.0, 1.0], (m, 1)),
         "offsets": eighths(rng, m), "origin": eighths(rng, D), "scale": np.ones(D),
-        "guard": np.zeros((5, m)),
+        "guard": np.zeros((6, m)),
     }  # fmt: skip
 
 
@@ -160,7 +160,7 @@ def search_arguments(rng: np.random.Generator) -> Arguments:
     wide, m, c = 5, 4, len(columns)
     return {
         "u": np.eye(wide)[:m] * -1.0, "offsets": np.full(m, 0.5), "origin": np.zeros(wide),
-        "scale": np.ones(wide), "guard": np.zeros((5, m)),
+        "scale": np.ones(wide), "guard": np.zeros((6, m)),
         "points": eighths(rng, N, wide), "lo": np.zeros((1, wide)), "hi": np.zeros((1, wide)),
         "rows": rng.permutation(N), "columns": np.array(columns),
         "listed_options": np.array([-1.0, 0.5, 2.0, 1.0, 0.0, 0.0, 1.0]),
