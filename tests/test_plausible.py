@@ -354,6 +354,54 @@ def test_a_share_lies_between_0_and_1(share):
         iris().explain(IRIS[:1], plausible=share)
 
 
+# One row alone has the bits that it has in a batch, of any order and memory layout.
+
+
+def assert_same_bits(one, other) -> None:
+    for name in ("points", "status", "cost", "gap", "rho", "usual", "multipliers"):
+        np.testing.assert_array_equal(getattr(one, name), getattr(other, name), name)
+    texts = [[cf.text(i).split(maxsplit=2)[2] for i in (0, 1)] for cf in (one, other)]
+    assert texts[0] == texts[1]
+
+
+@pytest.mark.parametrize(
+    "rules",
+    [
+        {"plausible": 0.9},
+        {"plausible": 0.5, "objective": "prefix"},
+        {"constraints": "x0 + x1 <= 9.9"},
+        {"plausible": 0.9, "costs": {0: 0.01, 1: 20}},
+        {"plausible": 0.9, "steps": {0: 0.1}, "bounds": {0: ("-3", "+3")}},
+    ],
+)
+@pytest.mark.parametrize(
+    "steps", [(), (StandardScaler(),), (StandardScaler(), PCA(3))], ids=["plain", "scaled", "pca"]
+)
+def test_plausible_answers_do_not_depend_on_the_other_rows(rules, steps):
+    voice = VoICE(make_pipeline(*steps, KMeans(3, n_init=3, random_state=0))).fit(IRIS)
+    # Rows of very different sizes: one far outside the data must not loosen the rules of others.
+    X = np.concatenate([IRIS[::11], IRIS[:4] * [[1], [10], [1e3], [1e6]]])
+    batch = voice.explain(X, target=2, **rules)
+    order = np.random.default_rng(0).permutation(len(X))
+    shuffled = voice.explain(np.asfortranarray(X[order]), target=2, **rules)
+    back = np.argsort(order)
+    assert_same_bits(batch, shuffled[back])
+    alone = [voice.explain(X[[i]], target=2, **rules) for i in range(len(X))]
+    for name in ("points", "status", "cost", "gap", "rho", "usual"):
+        found = np.concatenate([getattr(one, name) for one in alone])
+        np.testing.assert_array_equal(found, getattr(batch, name), name)
+
+
+def test_bounds_relative_to_a_row_do_not_move_the_grid_of_others():
+    voice, frame = people()
+    words = {"target": 1, "bounds": {"age": ("-10", "+10")}, "costs": {"age": 3.0}}
+    batch = voice.explain(frame[:40], **words)
+    for i in range(40):
+        alone = voice.explain(frame[i : i + 1], **words)
+        for name in ("points", "cost", "gap", "rho"):
+            np.testing.assert_array_equal(getattr(alone, name)[0], getattr(batch, name)[i], name)
+
+
 # Reasons.
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from voicecf import Region, Status, project
+from voicecf.geometry.arrays import product
 
 inf, nan = np.inf, np.nan
 
@@ -167,3 +168,15 @@ def test_a_metric_that_is_not_positive_is_refused(metric):
 def test_points_of_another_width_are_refused_with_both_widths():
     with pytest.raises(ValueError, match=r"3 .* 2"):
         project([[1.0, 2.0, 3.0]], Region([[1.0, 0.0]], [0.5]))
+
+
+@pytest.mark.parametrize("d", [1, 3, 17, 130])
+def test_a_product_has_the_same_bits_for_any_batch_and_layout(d):
+    rng = np.random.default_rng(d)
+    a, b = rng.normal(size=(1500, d)), rng.normal(size=(d, 5))
+    whole = product(a, b)
+    np.testing.assert_allclose(whole, a @ b, rtol=0, atol=1e-12)
+    assert np.array_equal(product(np.asfortranarray(a), np.asfortranarray(b)), whole)
+    assert np.array_equal(np.concatenate([product(a[[i]], b) for i in range(1500)]), whole)
+    assert np.array_equal(np.column_stack([product(a, column) for column in b.T]), whole)
+    assert np.array_equal(product(a.reshape(3, 500, d), b[:, 0]).ravel(), whole[:, 0])

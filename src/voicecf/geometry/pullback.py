@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from voicecf.geometry.arrays import Array
+from voicecf.geometry.arrays import Array, product
 from voicecf.geometry.cell import Arithmetic
 from voicecf.geometry.guard import Guard
 from voicecf.geometry.region import Region
@@ -59,7 +59,7 @@ def with_round_trip_guard(region: Region, round_trip_error: Array) -> Region:
         Largest error of each coordinate.
     """
     assert region.guard is not None
-    constant = region.guard.constant + np.abs(region.normals) @ round_trip_error
+    constant = region.guard.constant + product(np.abs(region.normals), round_trip_error)
     guard = replace(region.guard, constant=constant)
     return Region(region.normals, region.offsets, origin=region.origin, guard=guard)
 
@@ -92,13 +92,14 @@ def pulled_back(
         How the model rounds; the mixing is assumed to round alike.
     """
     normals = region.normals
-    shifted = mixing(origin[None])[0] - region.origin  # A o + c - m
-    pulled = normals @ mixing.matrix
+    shifted = product(mixing.matrix, origin) + mixing.shift - region.origin  # A o + c - m
+    pulled = product(normals, mixing.matrix)
     guard = _guard_in_coordinates(region, mixing, shifted, metrics)
     growth, scale = arithmetic.growth(len(origin)), np.sqrt(metrics.coordinates)
     lengths = np.linalg.norm(pulled / scale, axis=1)
-    terms = np.abs(normals) @ np.abs(mixing.matrix)
-    fixed = np.abs(normals) @ np.abs(mixing.shift) + terms @ np.abs(origin)
+    sizes = np.abs(normals)
+    terms = product(sizes, np.abs(mixing.matrix))
+    fixed = product(sizes, np.abs(mixing.shift)) + product(terms, np.abs(origin))
     varying = growth * np.linalg.norm(terms / scale, axis=1) + 2.0 * arithmetic.eps * lengths
     guard = replace(
         guard,
@@ -106,7 +107,7 @@ def pulled_back(
         of_size=guard.of_size + varying,
         of_move=TOLERANCE.move * lengths,
     ).only_where(normals.any(axis=1))  # a rival that coincides with the target needs no slack
-    return Region(pulled, region.offsets - normals @ shifted, origin=origin, guard=guard)
+    return Region(pulled, region.offsets - product(normals, shifted), origin=origin, guard=guard)
 
 
 def _guard_in_coordinates(
@@ -114,14 +115,14 @@ def _guard_in_coordinates(
 ) -> Guard:
     """Return a guard in terms of |z| and |z - o| that is at least the one in |x| and |x - m|.
 
-    With L = |A| the operator norm, |x| <= L |z| + |c| and |x - m| <= L |z - o| + |A o + c - m|.
+    With L = |A| the Frobenius norm, which bounds the operator norm, |x| <= L |z| + |c| and |x - m| <= L |z - o| + |A o + c - m|.
     """
     guard = region.guard
     assert guard is not None
     root = np.sqrt(metrics.seen)
     scaled = root[:, None] * mixing.matrix / np.sqrt(metrics.coordinates)
-    stretch = float(np.linalg.norm(scaled, 2))
-    shift, apart = (float(np.linalg.norm(root * v)) for v in (mixing.shift, shifted))
+    parts = scaled, root * mixing.shift, root * shifted
+    stretch, shift, apart = (float(np.sqrt((part**2).sum())) for part in parts)
     return replace(
         guard,
         constant=guard.constant + guard.of_size * shift + 2.0 * guard.of_square * apart**2,

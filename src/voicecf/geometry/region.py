@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from voicecf.geometry.arrays import Array
+from voicecf.geometry.arrays import Array, product
 from voicecf.geometry.guard import Guard
 
 
@@ -83,7 +83,7 @@ class Region:
         """Return a mask of points in the box that violate no constraint by more than `slack`."""
         points = np.atleast_2d(np.asarray(points, dtype=np.float64))
         in_box = ((points >= self.lo) & (points <= self.hi)).all(axis=1)
-        satisfied = ((points - self.origin) @ self.normals.T <= self.offsets + slack).all(axis=1)
+        satisfied = (product(points - self.origin, self.normals.T) <= self.offsets + slack).all(axis=1)
         return np.asarray(in_box & satisfied)
 
     def rho(self, points: Any, answers: Any) -> Array:
@@ -95,8 +95,8 @@ class Region:
             Before and after the moves.
         """
         moves = answers - points
-        rise = np.hstack([moves @ self.normals.T, moves, -moves])
-        slack = self.offsets - (points - self.origin) @ self.normals.T
+        rise = np.hstack([product(moves, self.normals.T), moves, -moves])
+        slack = self.offsets - product(points - self.origin, self.normals.T)
         with np.errstate(divide="ignore", invalid="ignore"):
             room = np.hstack([slack, self.hi - points, points - self.lo])
             limits = np.where(rise > 0, room / rise, np.inf)

@@ -105,6 +105,11 @@ class Learned:
         """For each coordinate, the largest move that does not tell alternatives apart."""
         return TOLERANCE.changed * self.spread
 
+    @cached_property
+    def largest(self) -> Array:
+        """For each coordinate, a size that no value in the data exceeds; at least 1."""
+        return np.maximum(np.abs(self.origins).max(axis=0) + self.spread, 1.0)
+
     @property
     def importance(self) -> Array:
         """Weight of each coordinate in the model's distance, through the mixing if there is one."""

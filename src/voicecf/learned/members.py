@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from voicecf.geometry.arrays import Array, Ints, Mask
+from voicecf.geometry.arrays import Array, Ints, Mask, product
 from voicecf.geometry.tolerance import LARGEST_SPREAD, LEAST_SPREAD, TOLERANCE
 
 # Most numbers in the axes of all clusters, k * d * d (16 MiB), and most coordinates. Beyond them
@@ -139,7 +139,7 @@ class Members:
         """
         axes = self.axes[target] if self.counts[target] else np.empty((0, self.means.shape[1]))
         normals = np.vstack([axes, -axes])
-        return normals, normals @ self.means[target] + self.limit(target, share)
+        return normals, product(normals, self.means[target]) + self.limit(target, share)
 
     def within(self, target: int, share: float, points: Array) -> Mask:
         """Return a mask of the points that are as usual as a share of a cluster's members."""
@@ -260,14 +260,12 @@ def _axes(counts: Ints, means: Array, scatter: Array) -> Array:
     # not.
     variances = np.einsum("kji,kji->kj", directions @ covariance, directions)
     variances = np.maximum(variances, directions**2 @ (LEAST_VARIANCE * overall + least))
-    # Contiguous, so that products with them have the same bits after saving and loading.
     return np.ascontiguousarray(directions / np.sqrt(variances)[:, :, None])
 
 
 def _extremeness(axes: Array, mean: Array, points: Array) -> Array:
-    # One column per point: a maximum down the columns is faster than one along the rows.
-    along = axes @ (np.asarray(points) - mean).T
-    return np.asarray(np.abs(along, out=along).max(axis=0, initial=ALIKE))
+    along = product(np.asarray(points) - mean, axes.T)
+    return np.asarray(np.abs(along, out=along).max(axis=1, initial=ALIKE))
 
 
 def _by_cluster(blocks: Iterable[Block]) -> Iterator[tuple[int, Array]]:

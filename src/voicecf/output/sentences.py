@@ -143,7 +143,7 @@ def largest_multiple(outcome: Outcome, i: int) -> float | None:
     question, row, target = outcome.question, int(outcome.row[i]), int(outcome.target[i])
     if not all(_has_multiples(outcome, i, c) for c in outcome.changed(i)):
         return None
-    region = aim_at(question, target).region
+    region = aim_at(question, row, target).region
     lo, hi = (side if side.ndim == 1 else side[row % len(side)] for side in (region.lo, region.hi))
     start, end = question.points[[row]], outcome.points[[i]].astype(np.float64)
     rho = float(region.within(lo, hi).rho(start, end)[0]) * (1.0 - CAREFUL)

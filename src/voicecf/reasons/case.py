@@ -81,7 +81,7 @@ class Case:
         """Tell whether it is proven that no point satisfies a variant."""
         learned = self._learned(variant)
         question = self._question(self._with_own_values(variant), learned, "cost")
-        aim = replace(aim_at(question, self.target), agrees=_always, verify_all=False)
+        aim = replace(aim_at(question, 0, self.target), agrees=_always, verify_all=False)
         found = OBJECTIVES["cost"](question.points, np.zeros(1, dtype=np.int64), aim)
         return bool(found.status[0] == Status.INFEASIBLE)
 

@@ -11,7 +11,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 
 from voicecf.errors import OptionError
-from voicecf.geometry.arrays import Array, Mask
+from voicecf.geometry.arrays import Array, Mask, product
 from voicecf.geometry.region import Region
 from voicecf.geometry.tolerance import TOLERANCE
 from voicecf.output.calling import cluster_name
@@ -140,7 +140,7 @@ class _Answer:
     def _excess(self, rows: Rows) -> Array:
         """Return G z - h, positive where a constraint of the region is violated, shape (n, m)."""
         region = self._region
-        return (rows.points - region.origin) @ region.normals.T - region.offsets
+        return product(rows.points - region.origin, region.normals.T) - region.offsets
 
     def _read(self, c: int, values: Any) -> Rows:
         """Read the answer again with other values in one column."""
@@ -168,8 +168,8 @@ class _Answer:
     def _rounding(self) -> Array:
         """Violation of each constraint that rounding alone may cause."""
         sizes, error = np.abs(self._region.normals), self.space.round_trip_error
-        terms = sizes @ (np.abs(self.point) + np.abs(self._region.origin) + error)
-        return np.asarray(TOLERANCE.range_end * terms + sizes @ error)
+        terms = product(sizes, np.abs(self.point) + np.abs(self._region.origin) + error)
+        return np.asarray(TOLERANCE.range_end * terms + product(sizes, error))
 
     @property
     def _constraints(self) -> tuple[Any, ...]:
@@ -292,7 +292,8 @@ class _Answer:
         at = column.places[0]
         along = direction if column.rising else -direction
         slope = region.normals[:, at] * along
-        room = np.maximum(region.offsets - region.normals @ (self.point - region.origin), 0.0)
+        used = product(region.normals, self.point - region.origin)
+        room = np.maximum(region.offsets - used, 0.0)
         met = np.flatnonzero(slope > 0)
         steps = [
             max(room[j] - self._guard(j, at, along * room[j] / slope[j]), 0.0) / slope[j]
@@ -311,7 +312,7 @@ class _Answer:
         end = self.point.copy()
         end[at] += step
         away, move = end - self._region.origin, end - self.case.rows.points[0]
-        size, distance, length = (np.linalg.norm(scale * v) for v in (end, away, move))
+        size, distance, length = (np.sqrt(((scale * v) ** 2).sum()) for v in (end, away, move))
         assert self._region.guard is not None
         return float(self._region.guard.slack(size, distance, length)[j])
 
@@ -353,7 +354,7 @@ class _Answer:
         at, along = column.places[0], direction if column.rising else -direction
         slope = normals[:, at] * along
         met = slope > 0
-        steps = np.maximum(offsets - normals @ self.point, 0.0)[met] / slope[met]
+        steps = np.maximum(offsets - product(normals, self.point), 0.0)[met] / slope[met]
         if steps.size:
             value = self.space.values(c, [[self.point[at] + along * steps.min()]])[0]
             yield End(direction * np.inf if np.isnan(value) else float(value), "rule")

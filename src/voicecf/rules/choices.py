@@ -42,9 +42,9 @@ class Choices:
         ``table[start[c]:start[c + 1]]`` holds the options of column c: the ascending coordinates
         of a GRID, or the coordinates of each of the LEVELS, one level after the other.
     base, pitch : float64 of shape (C,)
-        A GRID with ``pitch > 0`` has no table: option l is ``base + l * pitch``. `base` is the
-        lowest option, so that l starts at 0. With more than 2**31 options `base` is in the middle
-        of the observed range instead, where it is precise, and `least` is negative.
+        A GRID with ``pitch > 0`` has no table: option l is ``base + l * pitch``. `base` is in the
+        middle of the observed range, where it is precise, so that `least` is often negative. It
+        does not depend on the rows, so that the options of a row have the same bits in any batch.
     count : int64 of shape (C,)
         Number of options in the column, over all rows.
     least, most : int64 of shape (n or 1, C)

@@ -35,8 +35,6 @@ MOST_LISTS = 16
 _CACHE: WeakKeyDictionary[Any, dict[Any, Listed]] = WeakKeyDictionary()
 # An open side ends this many increments beyond the observed range.
 FAR = 2**40
-# Up to this many options are counted from the lowest one without losing digits.
-NEAR = 2**31
 
 
 class Freedom(IntEnum):
@@ -319,10 +317,9 @@ def _evenly_spaced(
     highest = int(np.broadcast_to(last, filled.shape)[filled].max())
     scale, _ = affine_map(data.space, data.c)
     part.count = highest - lowest + 1
-    anchor = middle if part.count > NEAR else lowest if scale > 0 else highest
-    part.base = float(data.coordinates(multiples.at([anchor]))[0])
+    part.base = float(data.coordinates(multiples.at([middle]))[0])
     part.pitch = abs(scale) * multiples.increment
-    least, most = (first - anchor, last - anchor) if scale > 0 else (anchor - last, anchor - first)
+    least, most = (first - middle, last - middle) if scale > 0 else (middle - last, middle - first)
     part.set_range(least, most, filled)
     return part
 

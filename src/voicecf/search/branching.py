@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import voicecf._core as _core
-from voicecf.geometry.arrays import Array, Ints
+from voicecf.geometry.arrays import Array, Ints, product
 from voicecf.parallel import in_parallel
 from voicecf.rules.choices import Choices, Freedom
 from voicecf.search.answers import has_answer
@@ -118,7 +118,7 @@ def _rules(choices: Choices, locks: NDArray[np.uint8]) -> _core.Rules:
 
 def _unit_rows(unit: UnitConstraints, normals: Array, offsets: Array, order: Ints) -> Array:
     """Return constraints in the layout of the core: unit normals in order, then the offset."""
-    offsets = offsets - normals @ unit.origin
+    offsets = offsets - product(normals, unit.origin)
     scaled = normals / unit.scale
     lengths = np.linalg.norm(scaled, axis=2)
     lengths[lengths == 0.0] = 1.0

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from voicecf.geometry.arrays import Array, Ints, Mask
+from voicecf.geometry.arrays import Array, Ints, Mask, product
 from voicecf.geometry.tolerance import TOLERANCE
 from voicecf.rules.choices import Choices
 from voicecf.rules.columns import column_of
@@ -149,7 +149,7 @@ class Curves:
             np.zeros((len(nodes), len(self.space.columns))),
         )  # fmt: skip
         knots = {c: self._knots(c, nodes, rows) for c in self.bent}
-        largest = np.abs(self.choices.points).max(axis=0, initial=1.0)
+        sizes = np.maximum(np.abs(self.choices.points[rows]), 1.0)
         for j, one in enumerate(self.constraints):
             size = np.full(len(nodes), abs(one.limit))
             lines.loose[:, j] = lines.strict[:, j] = one.limit
@@ -160,7 +160,7 @@ class Curves:
                 lines.loose[:, j] -= below
                 lines.strict[:, j] -= above
                 lines.apart[:, c] += above - below
-                size += np.abs(slope) * largest[at] + np.maximum(np.abs(below), np.abs(above))
+                size += np.abs(slope) * sizes[:, at] + np.maximum(np.abs(below), np.abs(above))
             listed = all(self.choices.freedom[c] != ANY for c, _ in self.terms(one))
             self._round(lines, j, TOLERANCE.rule * size, strict=self.strict and not listed)
         return lines
@@ -169,7 +169,7 @@ class Curves:
         """Allow for rounding: loosen both rows, or tighten them if `strict`."""
         if strict:
             error = self.space.round_trip_error
-            rounding = -np.abs(lines.normals[:, j]) @ error - rounding
+            rounding = -product(np.abs(lines.normals[:, j]), error) - rounding
         lines.loose[:, j] += rounding
         lines.strict[:, j] += rounding
 

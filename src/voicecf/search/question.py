@@ -12,6 +12,7 @@ from voicecf.errors import TargetError, likely
 from voicecf.geometry.arrays import Array, Ints, Mask
 from voicecf.learned.learned import Learned
 from voicecf.rules.allowed import Allowed
+from voicecf.table.frames import taken
 from voicecf.table.rows import Rows
 
 # Default for the largest number of nodes of branch and bound for a row and target.
@@ -57,6 +58,17 @@ class Question:
     def metric(self) -> Array:
         """Diagonal metric in which the solver minimises the move: weights + delta."""
         return self.weights + self.learned.delta
+
+    def exponents(self, rows: Ints) -> Ints:
+        """Return, for each row, the least power of two times the size of the data that bounds it.
+
+        It decides how far linear rules are loosened for rounding. An answer must not depend on the
+        other rows of its batch, so rows of different sizes have different regions.
+        """
+        if not len(self.allowed.normals) and self.allowed.rules.plausible is None:
+            return np.zeros(len(rows), dtype=np.int64)
+        sizes = np.abs(taken(self.points, rows)) / self.learned.largest
+        return np.maximum(np.frexp(sizes.max(axis=1))[1], 0).astype(np.int64)
 
     def allowed_in(self, target: int) -> Allowed:
         """Return what is allowed, the constraints of plausible answers in a target included."""

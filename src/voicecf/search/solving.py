@@ -11,7 +11,7 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 import voicecf._core as _core
-from voicecf.geometry.arrays import Array, Ints
+from voicecf.geometry.arrays import Array, Ints, product
 from voicecf.geometry.clustering import Clustering
 from voicecf.geometry.guard import Guard
 from voicecf.geometry.region import Region
@@ -55,10 +55,10 @@ def solve(
         Factor on the rounding guard. It is larger than 1 for pairs whose first answer the model
         assigned to another cluster.
     locked : array of shape (pairs, C), optional
-        Columns that may not change; all pairs must then have the same target.
+        Columns that may not change; all pairs must then have the same row and target.
     """
     if locked is not None:
-        aim = aim_at(question, int(targets[0]), guard_factor)
+        aim = aim_at(question, int(rows[0]), int(targets[0]), guard_factor)
         assert isinstance(aim, ChoiceAim)
         fewest = question.objective == "fewest"
         return aim.choose(question.points, rows, fewest=fewest, locked=locked)
@@ -87,14 +87,15 @@ def _solve_in_cells(question: Question, rows: Ints, targets: Ints, cells: _core.
 def _solve_by_target(question: Question, rows: Ints, targets: Ints, guard_factor: float) -> Answers:
     """Solve the pairs of one target after the other, or of many targets in parallel."""
     best_answers = OBJECTIVES[question.objective]
-    groups = list(_by_target(targets))
+    groups = list(_by_aim(question, rows, targets))
     if len(groups) == 1:
-        return best_answers(question.points, rows, aim_at(question, groups[0][1], guard_factor))
+        aim = aim_at(question, int(rows[0]), groups[0][1], guard_factor)
+        return best_answers(question.points, rows, aim)
     answers = Answers.blank(len(rows), question.points.shape[1])
 
     def solve_group(at: int, _: int) -> None:
         which, target = groups[at]
-        aim = aim_at(question, target, guard_factor)
+        aim = aim_at(question, int(rows[which[0]]), target, guard_factor)
         answers.put(which, best_answers(question.points, rows[which], aim))
 
     # A target's rows are shared out among the cores, unless the targets themselves are.
@@ -106,8 +107,15 @@ def _solve_by_target(question: Question, rows: Ints, targets: Ints, guard_factor
     return answers
 
 
-def _by_target(targets: Ints) -> Iterator[tuple[Ints, int]]:
-    """Yield, for each target, the indices of its pairs and the target."""
+def _by_aim(question: Question, rows: Ints, targets: Ints) -> Iterator[tuple[Ints, int]]:
+    """Yield, for each target and size of rows, the indices of the pairs and the target."""
+    exponents, k = question.exponents(rows), question.learned.n_clusters
+    for which, group in _in_groups(exponents * k + targets if exponents.any() else targets):
+        yield which, group % k
+
+
+def _in_groups(targets: Ints) -> Iterator[tuple[Ints, int]]:
+    """Yield, for each number among these, the indices where it stands, and the number."""
     if len(targets) and (targets == targets[0]).all():
         yield np.arange(len(targets)), int(targets[0])
         return
@@ -119,14 +127,18 @@ def _by_target(targets: Ints) -> Iterator[tuple[Ints, int]]:
         yield which, int(targets[which[0]])
 
 
-def aim_at(question: Question, target: int, guard_factor: float = 1.0) -> Aim:
-    """Return the region of the answers for a target, and the coordinates that may change."""
+def aim_at(question: Question, row: int, target: int, guard_factor: float = 1.0) -> Aim:
+    """Return the region of the answers for a target, and the coordinates that may change.
+
+    It is that of a row, and of all rows with the same exponent (see `Question.exponents`).
+    """
     learned, allowed = question.learned, question.allowed_in(target)
     region, unit = learned.prepared(target)
     if (allowed.factors != 1.0).any():
-        region = _with_costs(region, allowed)
+        region = _with_costs(region, allowed.factors)
     if len(allowed.normals) or (allowed.factors != 1.0).any():
-        region = with_rules(learned, region, allowed, question.points, guard_factor)
+        largest = learned.largest * 2.0 ** question.exponents(np.array([row]))
+        region = with_rules(learned, region, allowed, largest, guard_factor)
         unit = UnitConstraints.of(region, question.metric)
     if allowed.box is not learned.bounds.box:  # the region has the learned box already
         region = region.within(*learned.box(target, *allowed.box))
@@ -171,37 +183,38 @@ def _aim(
     return Aim(region, unit, order, *judge, cells, target)
 
 
-def _with_costs(region: Region, allowed: Allowed) -> Region:
-    """Return a region whose guard is enough for lengths in the metric with costs.
+def _with_costs(region: Region, factors: Array) -> Region:
+    """Return a region whose guard is enough in the metric with costs.
 
-    The guard of a region knows lengths in the learned metric. They are at most those in the metric
-    with costs, divided by the square root of the lowest factor.
+    The guard of a region knows lengths in the learned metric. Those in the metric with costs are
+    shorter by no more than the root of the least factor.
     """
-    guard, longer = region.guard, 1.0 / np.sqrt(min(allowed.factors.min(), 1.0))
-    assert guard is not None
-    with_costs = replace(
+    assert region.guard is not None
+    guard, longer = region.guard, 1.0 / np.sqrt(min(factors.min(), 1.0))
+    guard = replace(
         guard,
         of_size=guard.of_size * longer,
         of_square=guard.of_square * longer**2,
         of_move=guard.of_move * longer,
     )
-    return replace(region, guard=with_costs)
+    return replace(region, guard=guard)
 
 
 def with_rules(
-    learned: Learned, region: Region, allowed: Allowed, points: Array, guard_factor: float = 1.0
+    learned: Learned, region: Region, allowed: Allowed, largest: Array, guard_factor: float = 1.0
 ) -> Region:
     """Return a region with the constraints of linear rules and of plausible answers added.
 
     Whole numbers often satisfy such a rule with equality. With the ordinary guard (factor 1) the
     rule is therefore loosened by rounding errors. Whether an answer satisfies it is then checked in
     the user's units, and if not, it is solved again with a larger factor: then a rule about numbers
-    that are not listed is not loosened and has a guard of its own.
+    that are not listed is not loosened and has a guard of its own. Rounding errors are in
+    proportion to `largest`, a bound for each coordinate of the rows.
     """
     normals, guard = allowed.normals, Guard.none(len(allowed.normals))
-    largest = np.abs(points).max(axis=0, initial=1.0)
-    rounding = TOLERANCE.rule * (np.abs(allowed.offsets) + np.abs(normals) @ largest)
-    offsets = allowed.offsets - normals @ region.origin
+    sizes = np.abs(normals)
+    rounding = TOLERANCE.rule * (np.abs(allowed.offsets) + product(sizes, largest))
+    offsets = allowed.offsets - product(normals, region.origin)
     space = learned.space
     options = np.zeros(space.n_coordinates, dtype=np.bool_)  # coordinates of listed values
     for c, column in enumerate(space.columns):
@@ -213,7 +226,7 @@ def with_rules(
     if guard_factor != 1.0:
         # A model in single precision is given answers that are rounded to it.
         rounded = space.round_trip_error + 0.5 * np.finfo(space.dtype).eps * largest
-        errors = np.abs(normals) @ rounded + rounding
+        errors = product(sizes, rounded) + rounding
         guard = replace(guard, constant=np.where(exact, 0.0, errors))
     assert region.guard is not None
     return Region(
@@ -235,8 +248,8 @@ def multipliers(question: Question, rows: Ints, targets: Ints, cardinality: Ints
     if question.objective == PAIRWISE:
         return np.full_like(table, np.nan)
     prefix = question.objective == "prefix" and question.allowed.choices is None
-    for which, target in _by_target(targets):
-        aim = aim_at(question, target)
+    for which, target in _by_aim(question, rows, targets):
+        aim = aim_at(question, int(rows[which[0]]), target)
         if prefix and len(aim.order):
             counts = np.where(cardinality[which] > 0, cardinality[which], len(aim.order))
             result = aim.project_prefix(question.points, rows[which], counts, certify=True)

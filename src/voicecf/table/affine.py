@@ -20,7 +20,7 @@ from sklearn.preprocessing import (
 )
 
 from voicecf.errors import ModelError
-from voicecf.geometry.arrays import Array
+from voicecf.geometry.arrays import Array, product
 from voicecf.geometry.pullback import Mixing
 from voicecf.table.frames import dense
 
@@ -114,7 +114,7 @@ def composed(steps: list[Named], start: Affine) -> Affine:
     matrix, shift = start
     for path, step in steps:
         a, c = _affine(path, step, len(shift))
-        matrix, shift = a @ matrix, a @ shift + c
+        matrix, shift = product(a, matrix), product(a, shift) + c
     return matrix, shift
 
 
@@ -125,7 +125,7 @@ def _affine(path: str, step: Any, d: int) -> Affine:
         if step.whiten:
             eps = np.finfo(step.explained_variance_.dtype).eps
             matrix = matrix / np.maximum(np.sqrt(step.explained_variance_), eps)[:, None]
-        return matrix, -matrix @ step.mean_
+        return matrix, -product(matrix, step.mean_)
     if isinstance(step, TruncatedSVD):
         return np.asarray(step.components_, dtype=np.float64), np.zeros(len(step.components_))
     if isinstance(step, SelectorMixin):
