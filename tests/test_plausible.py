@@ -480,3 +480,115 @@ def test_members_that_are_all_equal_can_be_joined():
     cf = voice.explain(table.tail(2), target, plausible=0.95)
     assert cf.feasible.all()
     assert (cf.usual == 1.0).all()
+    assert (cf.to_frame() == 0).all(axis=None)
+
+
+# Where all members agree, so do answers.
+
+
+def asleep(n: int = 60) -> pd.DataFrame:
+    """Customers asleep, all alike in some columns, and customers awake."""
+    rng = np.random.default_rng(0)
+    return pd.DataFrame(
+        {
+            "revenue": np.append(np.zeros(n), rng.normal(50, 8, n)),
+            "rate": np.append(np.full(n, 0.3), rng.normal(0.7, 0.1, n)),
+            "visits": np.append(rng.normal(2, 0.5, n), rng.normal(9, 1, n)),
+            "age": rng.normal(40, 8, 2 * n),
+            "calls": np.append(np.ones(n, dtype=int), rng.integers(2, 6, n)),
+            "plan": np.repeat(["basic", "pro"], n),
+        }
+    )
+
+
+@cache
+def sleepers(scaled: bool = True) -> tuple[VoICE, pd.DataFrame, int]:
+    """An explainer of them, the customers awake, and the cluster of those asleep."""
+    frame = asleep() if scaled else asleep().drop(columns="plan")
+    kmeans = KMeans(2, n_init=2, random_state=0)
+    columns = make_column_transformer((OneHotEncoder(), ["plan"]), remainder=StandardScaler())
+    model = make_pipeline(columns, kmeans) if scaled else kmeans
+    voice = VoICE(model, contraction=1.0).fit(frame)
+    return voice, frame.tail(40), int(voice.predict(frame)[0])
+
+
+@pytest.mark.parametrize("scaled", [True, False])
+@pytest.mark.parametrize(
+    "rules",
+    [
+        {},
+        {"objective": "fewest"},
+        {"objective": "prefix"},
+        {"steps": {"age": 1}},
+        {"bounds": {"age": ("-30", "+30")}},
+        {"constraints": "visits + age <= 70"},
+        {"immutable": "age", "alternatives": 1},
+    ],
+)
+def test_what_all_members_agree_on_every_answer_has_exactly(scaled, rules):
+    voice, rows, target = sleepers(scaled)
+    cf = voice.explain(rows, target, plausible=0.9, **rules)
+    assert cf.feasible.mean() > 0.9
+    for found in (cf[cf.feasible], cf[cf.feasible].rounded()):
+        answers = found.to_frame()
+        assert (answers["revenue"] == 0).all()
+        assert (answers["rate"] == 0.3).all()
+        assert (answers["calls"] == 1).all()
+        assert "plan" not in answers or (answers["plan"] == "basic").all()
+        assert (found.usual > 0.1).all()
+        assert (voice.predict(answers) == target).all()
+    ranges = cf.ranges(0).set_index("column")
+    assert (ranges.loc[["revenue", "rate"], "low"] == ranges.loc[["revenue", "rate"], "to"]).all()
+    assert (ranges.loc[["revenue", "rate"], "high"] == ranges.loc[["revenue", "rate"], "to"]).all()
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "agreed"),
+    [("revenue", 1e-3, "revenue 0"), ("calls", 2, "calls 1"), ("plan", "pro", "plan basic")],
+)
+def test_a_row_locked_at_another_value_than_all_members_have_is_told_so(column, value, agreed):
+    voice, rows, target = sleepers()
+    row = rows.head(1).assign(**{column: value})
+    cf = voice.explain(row, target, immutable=[column], plausible=0.9)
+    assert cf.status[0] == Status.INFEASIBLE
+    assert voice.explain(row, target, immutable=[column]).feasible[0]
+    usual = f"as usual as 90 % of the members of cluster {target}, which all have {agreed}"
+    assert cf.text(0).endswith(
+        f" No allowed change is {usual}; without `plausible` there is one, see reason(i)."
+    )
+    reason = cf.reason(0)
+    assert {member.kind for member in reason.conflict} == {"plausible", "immutable"}
+    assert f"{column} may not change and the answer must be {usual}." in reason.text
+    for relaxation in reason.relaxations:
+        assert voice.explain(row, target, **relaxation.words).feasible[0]
+
+
+def test_a_sentence_names_plausible_only_where_it_stands_in_the_way():
+    voice, X = infeasible_row()
+    target = int(voice.predict(X)[-1])
+    row = np.array([[9.0, 0.0]])
+    cf = voice.explain(row, target, immutable=0, plausible=0.9)
+    assert "as usual as 90 % of the members" in cf.text(0)
+    cf = voice.explain(row, target, immutable=[0, 1], plausible=0.9)
+    assert "usual" not in cf.text(0)
+
+
+def test_a_total_that_all_members_have_answers_have():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 3)) * [5, 5, 1] + np.repeat([[20, 20, 0], [90, 90, 9]], 40, axis=0)
+    X[:40, 1] = 40.0 - X[:40, 0]
+    voice = VoICE(KMeans(2, n_init=2, random_state=0)).fit(X)
+    target = int(voice.predict(X)[0])
+    cf = voice.explain(X[40:], target, plausible=0.9)
+    assert cf.feasible.all()
+    # Within a millionth of the overall deviation, in which a spread of 0 cannot be told apart.
+    assert np.abs(cf.points[:, :2].sum(axis=1) - 40.0).max() < 1e-5 * X.std()
+
+
+def test_few_members_do_not_agree_by_chance():
+    rng = np.random.default_rng(0)
+    X = np.concatenate([rng.normal(size=(3, 6)), 9.0 + rng.normal(size=(40, 6))])
+    members = Members.of(np.zeros((2, 6)), lambda: [(X, (np.arange(43) > 2).astype(np.int64))])
+    assert not members.agreed(0).any()
+    # Three members lie in a plane; other directions have the spread that all data have.
+    assert np.linalg.norm(members.axes[0], axis=1).max() < 10

@@ -328,8 +328,8 @@ class VoICE(Explainer):
             are the only combinations allowed, ``df[["town", "region"]]``; or a list of these.
         plausible : float, optional
             Answers stay within what this share of the target's members show, such as 0.95: no
-            answer is more extreme along a principal direction of the members; see
-            `Counterfactuals.usual`.
+            answer is more extreme along a principal direction of the members, and where all of
+            them have the same value of a column, so does the answer; see `Counterfactuals.usual`.
         rules : Rules or dict, optional
             The keywords from `immutable` to `plausible` as one value; see `voicecf.Rules`.
         limit : int

@@ -115,7 +115,8 @@ def _guard_in_coordinates(
 ) -> Guard:
     """Return a guard in terms of |z| and |z - o| that is at least the one in |x| and |x - m|.
 
-    With L = |A| the Frobenius norm, which bounds the operator norm, |x| <= L |z| + |c| and |x - m| <= L |z - o| + |A o + c - m|.
+    With L = |A| the Frobenius norm, at least the operator norm, |x| <= L |z| + |c| and
+    |x - m| <= L |z - o| + |A o + c - m|.
     """
     guard = region.guard
     assert guard is not None

@@ -83,8 +83,8 @@ class Region:
         """Return a mask of points in the box that violate no constraint by more than `slack`."""
         points = np.atleast_2d(np.asarray(points, dtype=np.float64))
         in_box = ((points >= self.lo) & (points <= self.hi)).all(axis=1)
-        satisfied = (product(points - self.origin, self.normals.T) <= self.offsets + slack).all(axis=1)
-        return np.asarray(in_box & satisfied)
+        used = product(points - self.origin, self.normals.T)
+        return np.asarray(in_box & (used <= self.offsets + slack).all(axis=1))
 
     def rho(self, points: Any, answers: Any) -> Array:
         """Return for each move its largest multiple that stays in the region, at least 1.

@@ -18,6 +18,7 @@ from voicecf.geometry.region import Region
 from voicecf.geometry.tolerance import LARGEST_SPREAD, LEAST_SPREAD, TOLERANCE
 from voicecf.learned.members import Members
 from voicecf.rules.allowed import DefaultBounds
+from voicecf.rules.columns import coordinates_of
 from voicecf.solver.neighbors import Neighborhood, neighborhood
 from voicecf.solver.projection import UnitConstraints
 from voicecf.table.extra import read_with_extra
@@ -28,6 +29,8 @@ from voicecf.table.space import Space
 REGION_CACHE = 1 << 25
 # Most pairs of clusters for which the constraints of all cells are stored: two tables of 32 MiB.
 PAIRS = 1 << 23
+# Decimal places of values in the user's units that are tried, fewest first.
+PLACES = range(-15, 18)
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,7 +111,7 @@ class Learned:
     @cached_property
     def largest(self) -> Array:
         """For each coordinate, a size that no value in the data exceeds; at least 1."""
-        return np.maximum(np.abs(self.origins).max(axis=0) + self.spread, 1.0)
+        return np.asarray(np.maximum(np.abs(self.origins).max(axis=0) + self.spread, 1.0))
 
     @property
     def importance(self) -> Array:
@@ -255,6 +258,23 @@ class Learned:
         """Warnings that have been given, each of which is given once."""
         return set()
 
+    @cached_property
+    def agreed_values(self) -> dict[int, Array]:
+        """For some number columns, values that all members of a cluster have, ascending.
+
+        They are in the user's units: with the fewest digits that give the members' coordinate.
+        """
+        if self.members is None:
+            return {}
+        agreed = np.array([self.members.agreed(t) for t in range(self.n_clusters)])
+        found = {}
+        for c, column in enumerate(self.space.columns):
+            at = column.places[0]
+            if column.kind == "number" and agreed[:, at].any():
+                coordinates = np.unique(self.members.means[agreed[:, at], at])
+                found[c] = _shortest(self.space, c, coordinates)
+        return found
+
     def neighborhood(self, target: int) -> Neighborhood:
         """Return the clusters around a cell, which are cached."""
         if target not in self._neighborhoods:
@@ -268,6 +288,17 @@ class Learned:
     def __getstate__(self) -> dict[str, Any]:
         # Cached properties are left out; they are computed again when needed.
         return {name: getattr(self, name) for name in self.__dataclass_fields__}
+
+
+def _shortest(space: Space, c: int, coordinates: Array) -> Array:
+    """Return for each coordinate the value of the fewest decimal places that has it, ascending."""
+    values = space.values(c, coordinates[:, None])
+    places = [round(float(value), place) for value in values for place in PLACES]
+    table = np.array(places).reshape(len(values), len(PLACES))
+    same = coordinates_of(space, c, table.ravel()).reshape(table.shape) == coordinates[:, None]
+    first = table[np.arange(len(values)), same.argmax(axis=1)]
+    found = np.where(same.any(axis=1), first, values)
+    return np.unique(found[np.isfinite(found)])
 
 
 def _fit_one_table(centers: Array) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -19,11 +19,11 @@ LARGEST_TABLE, MOST_COORDINATES = 1 << 21, 256
 SHARES, TAIL = 400, 112
 # Number of values that `Sorted` stores in one array.
 RUN = 1 << 13
-# Least standard deviation along a column, relative to the size of its values (or to 1 if they are
-# all but 0): columns that never vary do not divide by zero, nor by rounding errors.
+# Values that differ by no more than this, relative to the size of a column's values (or to 1 if
+# they are all but 0), are the same but for rounding. It is also the least standard deviation.
 LEAST_DEVIATION = 1e-10
 # Least variance along an axis, relative to the overall variance of its columns. Rounding errors
-# hide what is smaller, such as the sum of the codes of a category, which never varies.
+# hide what is smaller, such as that of the sum of the codes of a category, which never varies.
 LEAST_VARIANCE = 1e-12
 # Points within this share of a deviation of the mean are not told apart, so that members may all be
 # equal.
@@ -39,13 +39,15 @@ class Members:
 
     The axes of a cluster are the principal directions v_j of its members, each divided by the
     standard deviation s_j along it. The *extremeness* of a point z is its largest distance from the
-    mean along an axis, in standard deviations: max_j |v_j . (z - mean)| / s_j.
+    mean along an axis, in standard deviations: max_j |v_j . (z - mean)| / s_j. Where all members
+    have the same coordinate, a point with another one is infinitely extreme.
 
     Attributes
     ----------
     means : array of shape (k, d)
     axes : array of shape (k, d, d)
-        ``axes[t, j]`` is v_j / s_j of cluster t.
+        ``axes[t, j]`` is v_j / s_j of cluster t. No axis has a part in coordinates that all members
+        agree on: there ``axes[t, :, i]`` is 0, and ``means[t, i]`` is what they have.
     counts : array of shape (k,)
         Number of members.
     extremes : array
@@ -85,15 +87,15 @@ class Members:
         k, d = centers.shape
         if k * d * d > LARGEST_TABLE or d > MOST_COORDINATES:
             return None
-        counts, means, scatter = _moments(centers, blocks())
+        counts, means, scatter, agreed = _moments(centers, blocks())
         if not max(np.abs(means).max(), np.sqrt(np.abs(scatter).max())) < LARGEST_SPREAD:
             return None
-        axes = _axes(counts, means, scatter)
+        learned = cls(means, _axes(counts, means, scatter, agreed), counts, np.empty(0))
         extremes = [Sorted() for _ in range(k)]
         for t, points in _by_cluster(blocks()):
-            extremes[t].add(_extremeness(axes[t], means[t], points))
+            extremes[t].add(learned.extremeness(t, points))
         quantiles = [of.at(ranks(int(n))) for of, n in zip(extremes, counts, strict=True)]
-        return cls(means, axes, counts, np.concatenate(quantiles))
+        return replace(learned, extremes=np.concatenate(quantiles))
 
     @cached_property
     def starts(self) -> Ints:
@@ -102,7 +104,18 @@ class Members:
 
     def extremeness(self, target: int, points: Array) -> Array:
         """Return the largest distance of points from the mean along an axis, shape (n,)."""
-        return _extremeness(self.axes[target], self.means[target], points)
+        away, axes = np.asarray(points) - self.means[target], self.axes[target]
+        along = product(away, axes[axes.any(axis=1)].T)
+        extremeness = np.abs(along, out=along).max(axis=1, initial=ALIKE)
+        agreed = self.agreed(target)
+        if agreed.any():
+            off = np.abs(away[:, agreed]) > LEAST_DEVIATION * _sizes(self.means)[agreed]
+            extremeness[off.any(axis=1)] = np.inf
+        return np.asarray(extremeness)
+
+    def agreed(self, target: int) -> Mask:
+        """Return a mask of the coordinates that all members of a cluster agree on, shape (d,)."""
+        return np.asarray(~self.axes[target].any(axis=0))
 
     def usual(self, target: int, points: Array) -> Array:
         """Return the share of a cluster's members that are at least as extreme as each point.
@@ -132,12 +145,12 @@ class Members:
 
         Returns
         -------
-        normals : array of shape (2 d, d)
-        offsets : array of shape (2 d,)
-            ``normals @ z <= offsets``: the extremeness of z is at most `limit`. A cluster without
-            members has no constraints.
+        normals : array of shape (m, d)
+        offsets : array of shape (m,)
+            ``normals @ z <= offsets``: the extremeness of z is at most `limit`, for z that agrees
+            with the members wherever they do. A cluster without members has no constraints.
         """
-        axes = self.axes[target] if self.counts[target] else np.empty((0, self.means.shape[1]))
+        axes = self.axes[target][self.axes[target].any(axis=1) & bool(self.counts[target])]
         normals = np.vstack([axes, -axes])
         return normals, product(normals, self.means[target]) + self.limit(target, share)
 
@@ -224,48 +237,72 @@ def ranks(n: int) -> Ints:
 
 
 @np.errstate(over="ignore", invalid="ignore")
-def _moments(centers: Array, blocks: Iterable[Block]) -> tuple[Ints, Array, Array]:
-    """Return the number, the mean and the scatter matrix (sum of outer products) of members."""
+def _moments(centers: Array, blocks: Iterable[Block]) -> tuple[Ints, Array, Array, Mask]:
+    """Return number, mean and scatter matrix (sum of outer products) of members.
+
+    Also a mask, shape (k, d), of the coordinates that they agree on; there the mean is exact.
+    """
     k, d = centers.shape
     counts, sums, scatter = np.zeros(k, dtype=np.int64), np.zeros((k, d)), np.zeros((k, d, d))
+    low, high = np.full((k, d), np.inf), np.full((k, d), -np.inf)
     for t, points in _by_cluster(blocks):
         away = points - centers[t]
         counts[t] += len(away)
         sums[t] += away.sum(axis=0)
         scatter[t] += away.T @ away
+        low[t], high[t] = np.minimum(low[t], points.min(0)), np.maximum(high[t], points.max(0))
     shift = sums / np.maximum(counts, 1)[:, None]
     scatter -= sums[:, :, None] * shift[:, None, :]
-    return counts, centers + shift, scatter
+    present = (counts > 0)[:, None]
+    means = np.where(present, np.clip(centers + shift, low, high), centers)
+    agreed = present & (high - low <= LEAST_DEVIATION * _sizes(means))
+    return counts, means, scatter, agreed
 
 
-def _axes(counts: Ints, means: Array, scatter: Array) -> Array:
-    """Return the principal directions of each cluster, divided by their standard deviations.
+def _sizes(means: Array) -> Array:
+    """Return the size of each coordinate, from the means of all clusters; 1 if it is all but 0."""
+    sizes = np.abs(means).max(axis=0)
+    return np.where(sizes > LEAST_SPREAD, sizes, 1.0)
 
-    With n_t members in d coordinates, the covariance is shrunk towards the diagonal matrix of the
-    overall variances by the share d / n_t^2, at most 1.
-    """
-    d, present = means.shape[1], counts > 0
+
+def _axes(counts: Ints, means: Array, scatter: Array, agreed: Mask) -> Array:
+    """Return the principal directions of each cluster, divided by their standard deviations."""
+    present = counts > 0
     middle = counts @ means / counts.sum()
     within = scatter[present].diagonal(axis1=1, axis2=2).sum(axis=0)
     overall = (within + counts @ (means - middle) ** 2) / counts.sum()
     overall = np.maximum(overall, 0.0)  # a sum of differences may be negative by rounding
     sizes = np.maximum(np.abs(means).max(axis=0), np.sqrt(overall))
     least = (LEAST_DEVIATION * np.where(sizes > LEAST_SPREAD, sizes, 1.0)) ** 2
-    at_least_one = np.maximum(counts, 1)
-    shrinkage = np.minimum(d / at_least_one**2, 1.0)[:, None, None]
-    covariance = scatter / at_least_one[:, None, None]
-    covariance = (1.0 - shrinkage) * covariance + shrinkage * np.diag(overall)
-    directions = np.linalg.eigh(covariance)[1].transpose(0, 2, 1)
+    axes = np.zeros_like(scatter)
+    for t, n in enumerate(np.maximum(counts, 1).tolist()):
+        varies = np.flatnonzero(~agreed[t])
+        part = np.ix_(varies, varies)
+        axes[t][part] = _axes_of(n, scatter[t][part] / n, overall[varies], least[varies])
+    return axes
+
+
+def _axes_of(n: int, covariance: Array, overall: Array, least: Array) -> Array:
+    """Return the axes of a cluster of n members in d coordinates.
+
+    Their covariance is shrunk towards the diagonal matrix of the overall variances by the share
+    d / n^2, at most 1. It is not along directions in which more than d members do not vary, as
+    with a total that is the same for all. (Of fewer members some direction never varies.)
+    """
+    shrinkage = min(len(overall) / n**2, 1.0)
+    towards = np.diag(overall)
+    if n > len(overall):
+        roots = np.sqrt(np.where(overall > 0, overall, 1.0))
+        variances, directions = np.linalg.eigh(covariance / roots / roots[:, None])
+        directions = directions[:, variances > LEAST_VARIANCE] * roots[:, None]
+        towards = directions @ directions.T
+    covariance = (1.0 - shrinkage) * covariance + shrinkage * towards
+    directions = np.linalg.eigh(covariance)[1].T
     # v . C v keeps its digits along columns of small variance beside large ones; eigenvalues do
     # not.
-    variances = np.einsum("kji,kji->kj", directions @ covariance, directions)
+    variances = np.einsum("ji,ji->j", directions @ covariance, directions)
     variances = np.maximum(variances, directions**2 @ (LEAST_VARIANCE * overall + least))
-    return np.ascontiguousarray(directions / np.sqrt(variances)[:, :, None])
-
-
-def _extremeness(axes: Array, mean: Array, points: Array) -> Array:
-    along = product(np.asarray(points) - mean, axes.T)
-    return np.asarray(np.abs(along, out=along).max(axis=1, initial=ALIKE))
+    return np.asarray(directions / np.sqrt(variances)[:, None])
 
 
 def _by_cluster(blocks: Iterable[Block]) -> Iterator[tuple[int, Array]]:

@@ -82,6 +82,8 @@ def one_line_each(outcome: Outcome) -> Any:
         columns["rank"] = (outcome.rank, {int})
     columns["status"] = (_objects([Status(s).name.lower() for s in outcome.status]), {str})
     columns["cost"] = (outcome.cost, {float})
+    if (outcome.status == Status.STOPPED).any():
+        columns["gap"] = (outcome.gap, {float})
     columns["n_changed"] = (outcome.n_changed, {int})
     for c in np.flatnonzero(outcome.changes.any(axis=0)).tolist():
         kinds = column_types(outcome, [c])

@@ -9,7 +9,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 
 from voicecf.output.calling import cluster_name
-from voicecf.output.sentences import limit, rarity, short_title
+from voicecf.output.sentences import limit, rarity, short_title, unproven
 from voicecf.output.wording import compact, exact, level, opening, sentences
 from voicecf.plots.display import Display, canvas
 from voicecf.plots.sheet import FOOTER, HEADER, ROW, WIDTH, Sheet
@@ -216,10 +216,8 @@ def _title(cf: Counterfactuals, i: int, n: int) -> str:
 def _subtitle(cf: Counterfactuals, i: int, changes: list[Change]) -> str:
     if not changes:
         return ""
-    parts = [f"cost {compact(float(cf.cost[i]))}", limit(cf.outcome, i), rarity(cf.outcome, i)]
-    if Status(cf.status[i]) == Status.STOPPED:
-        parts.append("the search reached its limit, and a cheaper answer may exist")
-    return sentences(parts)
+    notes = (note(cf.outcome, i) for note in (limit, rarity, unproven))
+    return sentences([f"cost {compact(float(cf.cost[i]))}", *notes])
 
 
 def _reason(cf: Counterfactuals, i: int) -> str:

@@ -28,7 +28,7 @@ class Case:
     """One row and target of a question; `original` is the variant that the user asked for."""
 
     def __init__(self, question: Question, row: int, target: int) -> None:
-        self.learned, self.target = question.learned, target
+        self.learned, self.row, self.target = question.learned, row, target
         self.space: Space = question.learned.space
         self.rows = question.rows.take(np.array([row]))
         self.source = question.source[[row]]

@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from voicecf.output.calling import cluster_name
+from voicecf.output.sentences import as_usual
 from voicecf.output.wording import counted, figure, joined, level
 from voicecf.reasons.case import Case
 from voicecf.table.frames import is_missing
@@ -60,8 +61,7 @@ def members_of(case: Case) -> list[Member]:
     for entry, rule in zip(rules["together"], case.unions, strict=True):
         found.append(Member(f"'{rule.text}' must hold", "together", detail=entry))
     if rules["plausible"] is not None:
-        share = f"{100 * rules['plausible']:.6g} %"
-        whose = f"{share} of the members of {cluster_name(case.learned, case.target)}"
+        whose = as_usual(case.question, case.row, case.target)
         found.append(Member(f"the answer must be as usual as {whose}", "plausible"))
     if case.alpha < 1.0:
         where = f"the answer must lie well inside {cluster_name(case.learned, case.target)}"

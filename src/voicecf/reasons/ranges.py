@@ -349,6 +349,9 @@ class _Answer:
         if self._share is None:
             return
         assert self.learned.members is not None
+        if self.learned.members.agreed(self.target)[self.space.columns[c].places[0]]:
+            yield End(self._value(c), "rule")
+            return
         normals, offsets = self.learned.members.constraints(self.target, self._share)
         column = self.space.columns[c]
         at, along = column.places[0], direction if column.rising else -direction

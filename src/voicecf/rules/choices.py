@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Any
 
@@ -11,14 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from voicecf.errors import OptionError
-from voicecf.geometry.arrays import Array, Ints
+from voicecf.geometry.arrays import Array, Ints, Mask
 from voicecf.rules.multiples import Grid
 from voicecf.rules.parts import ColumnRows, Flags, Freedom, part_of
 from voicecf.rules.rules import Rules
 from voicecf.table.rows import Rows
 from voicecf.table.space import Space
 
-__all__ = ["Choices", "Freedom"]
+__all__ = ["Choices", "Freedom", "pinned"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,6 +179,21 @@ class Choices:
             hi = np.where(stay, np.maximum(hi, self.points), hi)
         return lo, hi
 
+    def pinned(self, where: Mask, values: Array) -> tuple[Choices, Array]:
+        """Return the choices that have given values in some coordinates.
+
+        Options of a list are not compared with values that may be rounded: for them there are unit
+        vectors, shape (m, d), along which the answer has to be that of the values.
+        """
+        number = self.member[self.first[:-1]]
+        free = np.flatnonzero((self.freedom == Freedom.ANY) & where[number])
+        at = np.zeros_like(where)
+        at[number[free]] = True
+        lo, hi = pinned((self.lo, self.hi), at, values)
+        stay = np.repeat(self.stay, len(self.points) // len(self.stay), axis=0)
+        stay[:, free] &= self.points[:, number[free]] == values[number[free]]
+        return replace(self, lo=lo, hi=hi, stay=stay), np.eye(len(where))[where & ~at]
+
     def options(self, row: int, column: int) -> list[Array]:
         """Return the options of a row in a column, its present coordinates first if it may stay.
 
@@ -249,6 +264,15 @@ class Choices:
         lo, hi = np.full(len(filled), np.inf), np.full(len(filled), -np.inf)
         lo[filled], hi[filled] = self._grid(c, least[filled]), self._grid(c, most[filled])
         return lo[:, None], hi[:, None]
+
+
+def pinned(box: tuple[Array, Array], where: Mask, values: Array) -> tuple[Array, Array]:
+    """Return the part of a box that has given values in some coordinates; ``lo > hi`` if none."""
+    lo, hi = box
+    return (
+        np.where(where, np.maximum(lo, values), lo),
+        np.where(where, np.minimum(hi, values), hi),
+    )
 
 
 def _hull_of_levels(table: Array, allowed: NDArray[np.bool_]) -> tuple[Array, Array]:

@@ -103,7 +103,7 @@ def _in_user_columns(question: Question, rows: Ints, points: Array) -> Rows | No
     if space.steps is None:
         return None
     return space.write(
-        points, question.rows, rows, *allowed.sides, allowed.grids, allowed.least, allowed.ends
+        points, question.rows, rows, *allowed.sides, allowed.grids, allowed.least, question.ends
     )
 
 

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from voicecf.errors import TargetError, likely
-from voicecf.geometry.arrays import Array, Ints, Mask
+from voicecf.geometry.arrays import Array, Ints, Mask, product
 from voicecf.learned.learned import Learned
 from voicecf.rules.allowed import Allowed
+from voicecf.rules.choices import pinned
 from voicecf.table.frames import taken
 from voicecf.table.rows import Rows
 
@@ -68,7 +69,7 @@ class Question:
         if not len(self.allowed.normals) and self.allowed.rules.plausible is None:
             return np.zeros(len(rows), dtype=np.int64)
         sizes = np.abs(taken(self.points, rows)) / self.learned.largest
-        return np.maximum(np.frexp(sizes.max(axis=1))[1], 0).astype(np.int64)
+        return np.asarray(np.frexp(sizes.max(axis=1))[1].clip(min=0), dtype=np.int64)
 
     def allowed_in(self, target: int) -> Allowed:
         """Return what is allowed, the constraints of plausible answers in a target included."""
@@ -77,11 +78,28 @@ class Question:
             return allowed
         assert members is not None
         normals, offsets = members.constraints(target, allowed.rules.plausible)
+        agreed, values = members.agreed(target), members.means[target]
+        choices = allowed.choices
+        if choices is not None and agreed.any():
+            choices, listed = choices.pinned(agreed, values)
+            normals = np.vstack([normals, listed, -listed])
+            offsets = np.concatenate([offsets, product(listed, values), product(-listed, values)])
         return replace(
             allowed,
+            box=pinned(allowed.box, agreed, values),
+            choices=choices,
             normals=np.vstack([allowed.normals, normals]),
             offsets=np.concatenate([allowed.offsets, offsets]),
         )
+
+    @property
+    def ends(self) -> dict[int, Array]:
+        """Values of some columns, in the user's units, that answers have exactly, ascending."""
+        ends = self.allowed.ends
+        if self.allowed.rules.plausible is None:
+            return ends
+        agreed = self.learned.agreed_values.items()
+        return ends | {c: np.union1d(values, ends.get(c, values)) for c, values in agreed}
 
     def holds(self, rows: Ints, targets: Ints, changed: Rows) -> Mask:
         """Tell which changed rows satisfy the rules that no box describes.

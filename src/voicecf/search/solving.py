@@ -143,7 +143,7 @@ def aim_at(question: Question, row: int, target: int, guard_factor: float = 1.0)
     if allowed.box is not learned.bounds.box:  # the region has the learned box already
         region = region.within(*learned.box(target, *allowed.box))
     cells = learned.cells if _in_plain_cells(question, guard_factor) else None
-    aim = _aim(question, target, region, unit.guarded(guard_factor), cells)
+    aim = _aim(question, target, allowed, region, unit.guarded(guard_factor), cells)
     if not isinstance(aim, ChoiceAim) or allowed.splits is None:
         return aim
     curves = _curves(question, strict=guard_factor != 1.0)
@@ -166,12 +166,13 @@ def _curves(question: Question, *, strict: bool) -> Curves | None:
 def _aim(
     question: Question,
     target: int,
+    allowed: Allowed,
     region: Region,
     unit: UnitConstraints,
     cells: _core.Rows | None,
 ) -> Aim:
-    """Return an aim with the question's ranking, and its choices if it has any."""
-    learned, allowed = question.learned, question.allowed
+    """Return an aim with the question's ranking, and the choices if there are any."""
+    learned = question.learned
     judge = partial(learned.agrees, target), not learned.clustering.trusted, learned.repeatable
     ranked = learned.ranking[~allowed.fixed[learned.ranking]]
     if allowed.choices is not None:
