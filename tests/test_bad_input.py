@@ -131,7 +131,10 @@ TABLE = {
     "unknown target": (explain(target=7), TargetError, "7.*0 to 2"),
     "negative target": (explain(target=-1), TargetError, "-1.*0 to 2"),
     "one bad of many": (explain(FRAME[:3], target=[0, 1, 5]), TargetError, "5.*0 to 2"),
-    "too few targets": (explain(FRAME[:3], target=[0, 1]), TargetError, "3"),
+    "too few targets": (
+        explain(FRAME[:3], target=[0, 1]), TargetError, "lists 2 clusters; give 3, one for each"
+    ),
+    "too many targets": (explain(target=np.zeros(9, int)), TargetError, "lists 9 clusters; give 1,"),
     "ragged targets": (explain(FRAME[:2], target=[[0], [1, 2]]), TargetError, "0 to 2"),
     "target 1.0": (explain(target=1.0), TargetError, "0 to 2"),
     "target nan": (explain(target=nan), TargetError, "0 to 2"),
@@ -139,6 +142,21 @@ TABLE = {
     "target None": (explain(target=None), TargetError, "0 to 2.*nearest.*each"),
     "target '2'": (explain(target="2"), TargetError, "'2'.*0 to 2"),
     "misspelt nearest": (explain(target="nearst"), VoiceError, "nearst.*nearest.*each"),
+    # Words in the wrong place
+    "a rule as an option": (fit(plausible=0.9), OptionError, r"plausible.*explain\(X, plausible="),
+    "a question as an option": (fit(objective="fewest"), OptionError, r"explain\(X, objective="),
+    "a rule for centres": (
+        from_centers(CENTERS, immutable=[0]), OptionError, r"explain\(X, immutable=",
+    ),
+    "misspelt option": (fit(contractoin=0.5), OptionError, "'contractoin'.*'contraction'"),
+    "an option as a rule": (explain(contraction=0.5), OptionError, r"VoICE\(model, contraction="),
+    "product in together": (
+        explain(together="sepal * 2 <= 3"), OptionError, r"'sepal \* 2 <= 3'.*constraints=\[",
+    ),
+    "sum after then": (
+        explain(together="if sepal > 1 then width + petal <= 3"), OptionError, "constraints=",
+    ),
+    "two columns in together": (explain(together="sepal <= width"), OptionError, "constraints="),
     # Bounds
     "upside down": (explain(bounds={"petal": (3, 1)}), BoundsError, "'petal'.*upside down"),
     "no pair": (explain(bounds={"petal": 5}), BoundsError, "'petal'.*pair"),

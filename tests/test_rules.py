@@ -7,11 +7,15 @@ import tomllib
 
 import numpy as np
 import pytest
+from sklearn.cluster import KMeans
+from sklearn.datasets import load_wine
 
 from spaces import Space
+from voicecf import CFCLUST, VoICE
 from voicecf.errors import BoundsError, ColumnError, OptionError, VoiceError
 from voicecf.rules.constraints import Constraint
 from voicecf.rules.rules import ColumnRule, Rules, Side
+from voicecf.table.space import Space as Columns
 
 
 @pytest.fixture
@@ -226,3 +230,83 @@ def test_positions_count_the_columns_of_an_array_also_around_a_block():
 def test_rules_that_are_no_dict_are_refused():
     with pytest.raises(VoiceError, match="must be a dict"):
         Rules.from_dict(["age"])
+
+
+# The only columns that may change
+
+
+def test_mutable_locks_every_other_column():
+    wine = load_wine()
+    voice = VoICE(KMeans(3, n_init=2, random_state=0)).fit(wine.data)
+    levers = [0, 4, 12]
+    others = [c for c in range(13) if c not in levers]
+    cf = voice.explain(wine.data[:20], target="each", mutable=levers)
+    locked = voice.explain(wine.data[:20], target="each", immutable=others)
+    np.testing.assert_array_equal(cf.points, locked.points)
+    np.testing.assert_array_equal(cf.status, locked.status)
+    found = cf[cf.feasible]
+    assert len(found)
+    np.testing.assert_array_equal(found.points[:, others], wine.data[found.row][:, others])
+    curves = [voice.tradeoff(wine.data[:2], **words).cost.tolist()
+              for words in ({"mutable": levers}, {"immutable": others})]  # fmt: skip
+    assert curves[0] == curves[1]
+
+
+def test_mutable_is_read_like_immutable():
+    space = Columns.plain(["age", "income", "visits"], named=True)
+    for given in ("income", ["income"], [1], 1, np.array([False, True, False]), ("income",)):
+        assert Rules(mutable=given).locked(space) == [0, 2]
+    rules = Rules(mutable="income", max_changes=1)
+    assert Rules.from_dict(rules.to_dict()) == rules
+    assert rules.to_dict() == {"mutable": ["income"], "max_changes": 1}
+    assert Rules(immutable="age", mutable=["income", "visits"]).locked(space) == [0]
+
+
+@pytest.mark.parametrize(
+    ("words", "error", "said"),
+    [
+        ({"mutable": []}, OptionError, "lists no column"),
+        ({"mutable": [False, False, False]}, OptionError, "lists no column"),
+        ({"mutable": ["incme"]}, ColumnError, "'incme' in mutable; did you mean 'income'"),
+        (
+            {"mutable": ["age", "income"], "immutable": ["age"]},
+            OptionError,
+            "'age' is listed in mutable and in immutable",
+        ),
+    ],
+    ids=str,
+)
+def test_mutable_that_contradicts_itself_is_refused(words, error, said):
+    space = Columns.plain(["age", "income", "visits"], named=True)
+    with pytest.raises(error, match=said):
+        Rules.from_dict(words).check(space)
+
+
+def test_mutable_is_named_by_the_reason_and_extended_by_what_helps():
+    names = ["age", "income", "visits"]
+    voice = VoICE.from_centers([[0.0, 0.0, 0.0], [4.0, 0.0, 0.0]], feature_names=names)
+    cf = voice.explain([[1.0, 5.0, 1.0]], target=1, mutable="income")
+    reason = cf.reason(0)
+    assert ": only income may change" in reason.text
+    (way,) = reason.relaxations
+    assert way.text == "unlock age"
+    assert way.words == {"mutable": ["age", "income"]}
+    assert voice.explain([[1.0, 5.0, 1.0]], target=1, **way.words).feasible.all()
+    # Of many that may change and few that may not, the few are named.
+    few = voice.explain([[1.0, 5.0, 1.0]], target=1, mutable=["income", "visits"])
+    assert ": age may not change" in few.reason(0).text
+
+
+def test_the_price_of_mutable_is_known():
+    voice = VoICE.from_centers([[0.0, 0.0], [4.0, 4.0]], feature_names=["age", "income"])
+    cf = voice.explain([[1.0, 1.0]], target=1, mutable="income")
+    locked = voice.explain([[1.0, 1.0]], target=1, immutable="age")
+    assert cf.cost_without("mutable") == locked.cost_without("immutable") < cf.cost
+
+
+def test_the_pairwise_projection_knows_mutable_too():
+    rows = load_wine().data
+    pairwise = CFCLUST(KMeans(3, n_init=2, random_state=0)).fit(rows)
+    cf = pairwise.explain(rows[:5], mutable=[12])
+    others = pairwise.explain(rows[:5], immutable=list(range(12)))
+    np.testing.assert_array_equal(cf.points, others.points)

@@ -14,7 +14,7 @@ from voicecf.geometry.tolerance import TOLERANCE
 from voicecf.learned.explainer import Explainer
 from voicecf.learned.fitting import Options, learn
 from voicecf.rules.allowed import Allowed
-from voicecf.rules.columns import columns_of
+from voicecf.rules.rules import Rules
 from voicecf.search.answering import measured, solve_pairs
 from voicecf.search.answers import Answers
 from voicecf.search.question import Pairs, Question
@@ -92,7 +92,9 @@ class CFCLUST(Explainer):
         self.learned_ = learned
         return self
 
-    def explain(self, X: Any, target: Any = "nearest", *, immutable: Any = ()) -> Counterfactuals:
+    def explain(
+        self, X: Any, target: Any = "nearest", *, immutable: Any = None, mutable: Any = None
+    ) -> Counterfactuals:
         """Project every row onto the bisector of its own and the target's centroid.
 
         Parameters
@@ -100,8 +102,10 @@ class CFCLUST(Explainer):
         X : array or frame of shape (n, d)
         target : int, array of int, "nearest" or "each"
             See `VoICE.explain`.
-        immutable : column or list of columns
+        immutable : column or list of columns, optional
             Columns that may not change. Categories never change.
+        mutable : column or list of columns, optional
+            The only columns that may change.
 
         Returns
         -------
@@ -117,7 +121,7 @@ class CFCLUST(Explainer):
         array([[4.5]])
         """
         learned = self.learned_
-        fixed = _fixed_coordinates(learned.space, immutable)
+        fixed = _fixed_coordinates(learned.space, Rules(immutable, mutable))
         rows, source = learned.read(X)
         no_rules = Allowed.within(learned.space, learned.bounds)
         question = Question(learned, rows, source, no_rules, PAIRWISE)
@@ -155,9 +159,9 @@ class CFCLUST(Explainer):
         return answers
 
 
-def _fixed_coordinates(space: Space, immutable: Any) -> Mask:
-    """Tell which coordinates keep their values: immutable columns and all that take no number."""
-    columns = columns_of(space, immutable, "immutable")
+def _fixed_coordinates(space: Space, rules: Rules) -> Mask:
+    """Tell which coordinates keep their values: locked columns and all that take no number."""
+    columns = rules.locked(space)
     fixed = np.zeros(space.n_coordinates, dtype=np.bool_)
     for c, column in enumerate(space.columns):
         fixed[column.places] = c in columns or not column.free or column.stays_missing

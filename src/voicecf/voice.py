@@ -7,7 +7,7 @@ from typing import Any, Literal, Self
 from warnings import warn
 
 from voicecf.counterfactuals import Counterfactuals
-from voicecf.errors import OptionError, RankingWarning, known_option
+from voicecf.errors import OptionError, RankingWarning, known_option, likely
 from voicecf.geometry.arrays import Array, Ints
 from voicecf.geometry.cell import Cell
 from voicecf.geometry.clustering import Clustering
@@ -81,6 +81,8 @@ class VoICE(Explainer):
     names : list of str or dict of int to str, optional
         Names of the clusters, of all or of some: ``{0: "loyal", 1: "lapsed"}``. Sentences, cards
         and plots print them, and wherever a cluster is given, its name will do.
+    **unknown
+        Words that are none of these are refused, with where they belong.
 
     Attributes
     ----------
@@ -120,7 +122,10 @@ class VoICE(Explainer):
         margin: float = 0.0,
         categories: Any = None,
         names: Any = None,
+        **unknown: Any,
     ) -> None:
+        for word in unknown:
+            raise _unknown_option(word)
         self.model = model
         self.contraction = contraction
         self.retain = retain
@@ -250,6 +255,7 @@ class VoICE(Explainer):
         deepen: bool = False,
         alternatives: int = 0,
         immutable: Any = None,
+        mutable: Any = None,
         increase_only: Any = None,
         decrease_only: Any = None,
         bounds: Any = None,
@@ -299,6 +305,8 @@ class VoICE(Explainer):
             least one column unchanged that each answer before it changes.
         immutable : column or list of columns, optional
             Columns that may not change.
+        mutable : column or list of columns, optional
+            The only columns that may change.
         increase_only, decrease_only : column or list of columns, optional
             Columns that may only rise, or only fall: numbers, and categories with an order.
         bounds : dict of column to (lo, hi), optional
@@ -363,9 +371,11 @@ class VoICE(Explainer):
         >>> voice.explain([[1.0, 1.0]], target=1, immutable="age").points.round(6)
         array([[1., 3.]])
         """
+        _check_no_option(unknown)
         rules = as_rules(
             rules,
             immutable=immutable,
+            mutable=mutable,
             increase_only=increase_only,
             decrease_only=decrease_only,
             bounds=bounds,
@@ -433,7 +443,8 @@ class VoICE(Explainer):
         if learned.contract_bounds and not allowed.contractible:
             raise OptionError(
                 "contract_bounds=True excludes whole numbers, categories, bounds relative to the "
-                "row, and rules other than immutable and bounds; use contract_bounds=False."
+                "row, and rules other than immutable, mutable and bounds; use "
+                "contract_bounds=False."
             )
         if rules.plausible is not None and learned.members is None:
             raise OptionError(
@@ -449,6 +460,7 @@ class VoICE(Explainer):
         target: Any = "nearest",
         *,
         immutable: Any = None,
+        mutable: Any = None,
         increase_only: Any = None,
         decrease_only: Any = None,
         bounds: Any = None,
@@ -487,9 +499,11 @@ class VoICE(Explainer):
         >>> voice.tradeoff([[0.0, 0.0]], target=1).cost.round(3).tolist()
         [2.258, 2.125]
         """
+        _check_no_option(unknown)
         rules = as_rules(
             rules,
             immutable=immutable,
+            mutable=mutable,
             increase_only=increase_only,
             decrease_only=decrease_only,
             bounds=bounds,
@@ -564,6 +578,27 @@ class VoICE(Explainer):
 
     def _cluster(self, target: Any) -> int:
         return int(read_target(target, 1, self.learned_)[0])
+
+
+def _unknown_option(word: str) -> OptionError:
+    """Return the error about a word that is no option of VoICE; rules belong to `explain`."""
+    options = Options.__dataclass_fields__
+    if word in (VoICE.explain.__kwdefaults__ or ()):
+        return OptionError(
+            f"{word} is no option of VoICE(model): say it with each question, "
+            f"voice.explain(X, {word}=...)."
+        )
+    return OptionError(f"unknown option {word!r}; {likely(word, options, len(options))}")
+
+
+def _check_no_option(words: dict[str, Any]) -> None:
+    """Refuse the options of VoICE among the words of a question."""
+    for word in words:
+        if word in Options.__dataclass_fields__:
+            raise OptionError(
+                f"{word} is no word of explain, since it holds for all questions: give it to "
+                f"VoICE(model, {word}=...) before fit."
+            )
 
 
 def _check_count(value: Any, where: str, least: int) -> None:

@@ -12,6 +12,7 @@ from voicecf.geometry.arrays import Array, Mask
 from voicecf.learned.learned import Learned
 from voicecf.reasons.variant import Variant
 from voicecf.rules.allowed import Allowed
+from voicecf.rules.columns import columns_of
 from voicecf.rules.multiples import Multiples
 from voicecf.rules.parts import ColumnRows, Limits
 from voicecf.rules.rules import ColumnRule, Rules
@@ -40,6 +41,11 @@ class Case:
     def column_rules(self) -> list[ColumnRule]:
         """The user's rules, column by column."""
         return Rules.from_dict(self.original.rules).of_columns(self.space)
+
+    @cached_property
+    def mutable(self) -> list[int]:
+        """Positions of the only columns that may change; empty if the user did not list them."""
+        return columns_of(self.space, self.question.allowed.rules.mutable, "mutable")
 
     @cached_property
     def unions(self) -> tuple[Together, ...]:
@@ -97,6 +103,9 @@ class Case:
     def explain_keywords(self, variant: Variant) -> dict[str, Any]:
         """Return the rules of a variant as keywords of `VoICE.explain`."""
         rules = {k: value for k, value in variant.rules.items() if value not in ([], {}, None)}
+        if self.mutable and "immutable" in rules:
+            locked = rules.pop("immutable")
+            rules["mutable"] = [name for name in self.space.names if name not in locked]
         if self.learned.contract_bounds and "bounds" in rules:
             # contract_bounds takes numbers only: neither text nor an ellipsis.
             columns = [self.place(name) for name in rules["bounds"]]

@@ -38,8 +38,8 @@ class Member:
     cluster : int or None
         The rival, for kind "cluster".
     detail : object
-        A rule about several columns as the user gave it, or the pair (from, to) of a forbidden
-        transition.
+        A rule about several columns as the user gave it, the pair (from, to) of a forbidden
+        transition, or, for a column that `mutable` does not list, those that it lists.
     """
 
     text: str
@@ -76,7 +76,8 @@ def _column_members(case: Case, c: int) -> Iterator[Member]:
     rule, name = case.column_rules[c], case.space.names[c]
     if rule.fixed:
         # Its other rules are no members: they still hold once it is unlocked, as in `explain`.
-        yield Member(f"{name} may not change", "immutable", name)
+        mutable = tuple(case.space.names[at] for at in case.mutable)
+        yield Member(f"{name} may not change", "immutable", name, detail=mutable)
         return
     if rule.direction:
         verb = "rise" if rule.direction > 0 else "fall"

@@ -73,9 +73,8 @@ class Reason:
         return f"{self.sentence}: {joined(self._phrases())}."
 
     def _phrases(self) -> list[str]:
-        """Return the texts of the members: immutable columns in one phrase, clusters in another."""
-        columns = [str(member.column) for member in self.conflict if member.kind == "immutable"]
-        found = [f"{joined(columns)} may not change"] if columns else []
+        """Return the texts of the members: locked columns in one phrase, clusters in another."""
+        found = _locked_phrase([member for member in self.conflict if member.kind == "immutable"])
         found += [m.text for m in self.conflict if m.kind not in ("immutable", "cluster")]
         clusters = sum(member.kind == "cluster" for member in self.conflict)
         if clusters:
@@ -105,6 +104,16 @@ class Reason:
             items = items or "<li>no plausible change was found</li>"
             parts.append(f"<p><strong>{head}</strong></p><ul>{items}</ul>")
         return f"<div>{''.join(parts)}</div>"
+
+
+def _locked_phrase(locked: list[Member]) -> list[str]:
+    """Say which columns may not change or, if the user listed no more of them, which only may."""
+    if not locked:
+        return []
+    mutable = locked[0].detail
+    if mutable and len(mutable) <= len(locked):
+        return [f"only {joined([str(name) for name in mutable])} may change"]
+    return [f"{joined([str(member.column) for member in locked])} may not change"]
 
 
 def reason_of(outcome: Outcome, i: int) -> Reason:

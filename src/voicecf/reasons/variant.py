@@ -10,7 +10,7 @@ from voicecf.rules.columns import column_of, columns_of
 from voicecf.rules.rules import Rules
 from voicecf.table.space import Space
 
-COLUMN_LISTS = ("immutable", "increase_only", "decrease_only")
+DIRECTIONS = ("increase_only", "decrease_only")
 BY_COLUMN = ("bounds", "steps", "levels", "order", "forbidden", "costs", "least")
 # Rules that are lists, about several columns each.
 LISTS = ("constraints", "together")
@@ -23,7 +23,7 @@ class Variant:
     Attributes
     ----------
     rules : dict
-        All keywords of `Rules`, each column by its own name.
+        All keywords of `Rules`, each column by its own name; `mutable` is said by `immutable`.
     ignored_rivals : frozenset of int
         Clusters that the answer may be nearer to than to its target.
     alpha : float or None
@@ -39,8 +39,9 @@ class Variant:
         """Return the question as it was asked, each column by its own name."""
         named: dict[str, Any] = {
             keyword: [space.names[c] for c in columns_of(space, getattr(rules, keyword), keyword)]
-            for keyword in COLUMN_LISTS
+            for keyword in DIRECTIONS
         }
+        named["immutable"] = [space.names[c] for c in rules.locked(space)]
         for keyword in BY_COLUMN:
             named[keyword] = {
                 space.names[column_of(space, name, keyword)]: value

@@ -200,7 +200,7 @@ class Allowed:
         relative = any(
             isinstance(side, str) for pair in self.rules.bounds.values() for side in pair
         )
-        return self.choices is None and words <= {"immutable", "bounds"} and not relative
+        return self.choices is None and words <= {"immutable", "mutable", "bounds"} and not relative
 
     @property
     def is_box(self) -> bool:

@@ -283,9 +283,10 @@ def _hull_of_levels(table: Array, allowed: NDArray[np.bool_]) -> tuple[Array, Ar
     packed = np.ascontiguousarray(np.packbits(allowed, axis=1))
     keys = packed.view(f"V{packed.shape[1]}")[:, 0]
     _, firsts, inverse = np.unique(keys, return_index=True, return_inverse=True)
-    lo = np.stack([np.min(table[allowed[r]], axis=0, initial=np.inf) for r in firsts])
-    hi = np.stack([np.max(table[allowed[r]], axis=0, initial=-np.inf) for r in firsts])
-    return lo[inverse], hi[inverse]
+    lo = [np.min(table[allowed[r]], axis=0, initial=np.inf) for r in firsts]
+    hi = [np.max(table[allowed[r]], axis=0, initial=-np.inf) for r in firsts]
+    none = np.empty((0, table.shape[1]))  # without rows there is nothing to stack
+    return np.vstack([none, *lo])[inverse], np.vstack([none, *hi])[inverse]
 
 
 def _starts(parts: Sequence[Any]) -> Ints:
@@ -303,11 +304,11 @@ def _side_by_side(parts: Sequence[Any]) -> Any:
 
 def _in_place(parts: Sequence[Array], places: Sequence[Ints]) -> Array:
     """Write parts of shape (n or 1, width) to their coordinates of one array, (n or 1, d)."""
-    shared = np.zeros((1, sum(len(w) for w in places)))
+    n = max((len(p) for p in parts if len(p) != 1), default=1)
+    shared = np.zeros((min(n, 1), sum(len(w) for w in places)))
     for part, where in zip(parts, places, strict=True):
         shared[:, where] = part[:1]
-    n = max((len(p) for p in parts if len(p) != 1), default=1)
-    if n == 1:
+    if n <= 1:
         return shared
     # Copy shared columns row by row: writing them one column at a time is slow with many columns.
     whole = np.repeat(shared, n, axis=0)

@@ -12,7 +12,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from voicecf.errors import OptionError
+from voicecf.errors import DataError, OptionError
 from voicecf.geometry.arrays import Array, Ints
 from voicecf.rules.columns import coordinates_of
 from voicecf.rules.constraints import affine_map
@@ -330,11 +330,7 @@ def _multiples_inside(
     """Return the first and last allowed k of each row, and one in the middle of the data."""
     observed = np.nan_to_num(np.array(column.observed), posinf=0.0, neginf=0.0)
     if np.abs(observed).max() / multiples.increment > EXACT:
-        raise OptionError(
-            f"steps of {column.name!r}: {multiples.increment:g} is finer than the digits of "
-            f"numbers such as {np.abs(observed).max():g}. Give a larger number, or None for any "
-            "number."
-        )
+        raise _too_large(column, rule, multiples.increment, np.abs(observed).max())
     begin, end = np.rint(observed / multiples.increment)
     low, high = limits.destinations(rule.direction)
     low = np.where(np.isneginf(low), multiples.at(begin - FAR), low)
@@ -342,6 +338,24 @@ def _multiples_inside(
     # The bounds of a locked row are NaN; any number will do, as the row gets no options.
     first, last = multiples.inside(np.nan_to_num(low), np.nan_to_num(high))
     return first, last, int(np.rint((begin + end) / 2))
+
+
+def _too_large(
+    column: Column, rule: ColumnRule, increment: float, largest: float
+) -> OptionError | DataError:
+    """Return the error about multiples that double precision cannot tell apart."""
+    name = column.name
+    if rule.increment is not None:
+        return OptionError(
+            f"steps of {name!r}: {increment:g} is finer than the digits of numbers such as "
+            f"{largest:g}. Give a larger number, or None for any number."
+        )
+    return DataError(
+        f"column {name!r} has whole numbers up to {largest:g}; above 2**52 ({EXACT:g}) the model "
+        "cannot tell a number from the next, as it computes in double precision. Subtract or "
+        f"divide before fit; or lock the column, immutable=[{name!r}], if it is an id; or allow "
+        f"any number, steps={{{name!r}: None}}."
+    )
 
 
 def _from_list(rule: ColumnRule, limits: Limits, grid: Listed) -> Part:

@@ -93,6 +93,9 @@ class Rules:
     ----------
     immutable : column or list of columns
         Columns that keep their values.
+    mutable : column or list of columns
+        The only columns that may change: all others keep their values, as if they were listed in
+        `immutable`.
     increase_only, decrease_only : column or list of columns
         Columns that may only rise, or only fall: numbers, and categories that have an order.
     bounds : dict of column to (lo, hi)
@@ -143,6 +146,7 @@ class Rules:
     """
 
     immutable: Any = ()
+    mutable: Any = None
     increase_only: Any = ()
     decrease_only: Any = ()
     bounds: Mapping[Any, Any] = field(default_factory=dict)
@@ -161,6 +165,7 @@ class Rules:
         """Bring values to one form, so that rules compare equal; check all but the columns."""
         for word in ("immutable", "increase_only", "decrease_only"):
             object.__setattr__(self, word, tuple(listed_columns(getattr(self, word))))
+        object.__setattr__(self, "mutable", _mutable(self.mutable))
         for word, read in READERS.items():
             object.__setattr__(self, word, _by_column(word, getattr(self, word), read))
         object.__setattr__(self, "max_changes", _max_changes(self.max_changes))
@@ -220,13 +225,32 @@ class Rules:
             factors[space.columns[column_of(space, name, "costs")].places] = cost
         return factors
 
+    def locked(self, space: Space) -> list[int]:
+        """Return the positions of the columns that keep their values.
+
+        They are those that `immutable` lists and, where `mutable` is given, all that it does not.
+        """
+        immutable = columns_of(space, self.immutable, "immutable")
+        if self.mutable is None:
+            return immutable
+        mutable = columns_of(space, self.mutable, "mutable")
+        both = [space.names[c] for c in mutable if c in immutable]
+        if both:
+            raise OptionError(
+                f"{listed(both)} is listed in mutable and in immutable; columns that mutable does "
+                "not list keep their values anyway, so give mutable alone."
+            )
+        return [c for c in range(len(space.columns)) if c not in mutable]
+
     def of_columns(self, space: Space) -> list[ColumnRule]:
         """Return the rules about each column of a space, checked."""
         facts: list[dict[str, Any]] = [{} for _ in space.columns]
-        for word, (key, value) in LISTS.items():
+        for c in self.locked(space):
+            facts[c]["fixed"] = True
+        for word, direction in DIRECTIONS.items():
             for c in columns_of(space, getattr(self, word), word):
-                _check_agreement(space.columns[c], facts[c].get(key, value), value)
-                facts[c][key] = value
+                _check_agreement(space.columns[c], facts[c].get("direction", direction), direction)
+                facts[c]["direction"] = direction
         for word, read in CHECKS.items():
             for c, value in self._bylevel_position(word, space).items():
                 facts[c] |= read(value, space.columns[c])
@@ -259,6 +283,18 @@ def _by_column(word: str, values: Any, read: Callable[[Any, str], Any]) -> dict[
         error = BoundsError if word == "bounds" else OptionError
         raise error(f"{word} must be a dict such as {{{EXAMPLES[word]}}}; got {values!r}.")
     return {plain_item(name): read(value, f"{word} of {name!r}") for name, value in values.items()}
+
+
+def _mutable(columns: Any) -> tuple[Any, ...] | None:
+    if columns is None:
+        return None
+    names = tuple(listed_columns(columns))
+    if not names or all(name is False for name in names):
+        raise OptionError(
+            f"mutable={columns!r} lists no column, so that nothing could change; list the columns "
+            "that may change, or leave mutable out if all may."
+        )
+    return names
 
 
 def _increment(value: Any, where: str) -> float | None:
@@ -436,12 +472,8 @@ def _without_none(value: Any, text: str) -> Any:
 
 # Values of a rule that is not set.
 UNSET: tuple[Any, ...] = ((), {}, None)
-# Rules that list columns: the field of ColumnRule that they set, and its value.
-LISTS: dict[str, tuple[str, Any]] = {
-    "immutable": ("fixed", True),
-    "increase_only": ("direction", 1),
-    "decrease_only": ("direction", -1),
-}
+# Rules that list columns with a direction.
+DIRECTIONS = {"increase_only": 1, "decrease_only": -1}
 # Rules that are dicts by column: the check of a value before any table is known.
 READERS: dict[str, Callable[[Any, str], Any]] = {
     "bounds": read_pair,

@@ -47,6 +47,14 @@ GRAMMAR = (
     'whose rows are the allowed combinations, df[["town", "region"]].'
 )
 
+# Signs of sums and products, which no comparison of one column with a value has.
+ARITHMETIC = re.compile(r"[*/+]|\s-\s")
+LINEAR = (
+    "Here one column is compared with one value; sums of columns, and columns times numbers, "
+    'belong to constraints: constraints=["fresh + 2*frozen <= 60000"]. Products of columns are '
+    "not possible."
+)
+
 # What a box allows in one column: an interval in the user's units, or the positions of levels.
 Values = tuple[float, float] | frozenset[int]
 Box = dict[int, Values]
@@ -311,6 +319,8 @@ def _both(one: Box, other: Box) -> Box:
 
 def _comparison(part: str, text: str) -> re.Match[str]:
     match = COMPARISON.fullmatch(part.strip())
+    if match is None and ARITHMETIC.search(part):
+        raise OptionError(f"together: {part.strip()!r} in {text!r} computes. {LINEAR}")
     if match is None:
         raise OptionError(f"together: {part.strip()!r} in {text!r} is no comparison. {GRAMMAR}")
     return match
@@ -353,7 +363,8 @@ def _number_of(unquoted: str, column: Column, where: str) -> float:
         return float(unquoted.replace("_", "")) if truth is None else truth
     except ValueError:
         raise OptionError(
-            f"{where}: {unquoted!r} is no number, but {column.name!r} is a column of numbers."
+            f"{where}: {unquoted!r} is no number, but {column.name!r} is a column of numbers. "
+            f"{LINEAR}"
         ) from None
 
 

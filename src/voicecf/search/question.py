@@ -173,6 +173,11 @@ def read_target(target: Any, n: int, learned: Learned) -> Ints:
         targets = np.empty(0)
     if n == 0 and targets.size == 0 and targets.ndim == 1:
         return np.empty(0, dtype=np.int64)
+    if targets.dtype.kind in "iu" and targets.ndim == 1 and len(targets) != n:
+        raise TargetError(
+            f"target lists {len(targets)} clusters; give {n}, one for each row, or a single cluster "
+            "for all rows."
+        )
     if targets.dtype.kind not in "iu" or targets.shape not in ((), (n,)):
         raise TargetError(
             f"target={_shortened(given)} is not known; use a cluster (0 to {k - 1}), an array of "

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import voicecf._core as _core
+from voicecf.errors import DataError, OptionError
 from voicecf.geometry.arrays import Array, Ints
 from voicecf.geometry.guard import Guard
 from voicecf.geometry.region import Region
@@ -109,7 +110,7 @@ class UnitConstraints:
     @classmethod
     def of(cls, region: Region, metric: Any) -> UnitConstraints:
         """Scale the constraints of a region; normals of zero stay zero."""
-        q = np.asarray(metric, dtype=np.float64)
+        q = _numbers(metric, "metric")
         fits = q.shape in ((), region.origin.shape)
         if not (fits and np.isfinite(q).all() and (q > 0).all()):
             raise ValueError("the metric must be positive and finite in every coordinate.")
@@ -211,10 +212,12 @@ def project(
     >>> project([[2.0, 0.5]], Region([[1.0, 0.0]], [0.5], lo=0.0, hi=1.0)).points
     array([[0.5, 0.5]])
     """
-    points = np.ascontiguousarray(np.atleast_2d(np.asarray(points, dtype=np.float64)))
+    if not isinstance(region, Region):
+        raise OptionError(f"region={region!r} is no Region; use Region(...) or voice.region(0).")
+    points = np.ascontiguousarray(np.atleast_2d(_numbers(points, "points")))
     unit = UnitConstraints.of(region, metric) if unit is None else unit
     if rows is None and not np.isfinite(points).all():
-        raise ValueError("points must be finite numbers.")
+        raise DataError("points must be finite numbers.")
     rows = np.arange(len(points)) if rows is None else np.asarray(rows, dtype=np.int64)
     m, d = unit.normals.shape
     _check(points, rows, region, d)
@@ -344,6 +347,13 @@ class Pass:
         answers.points[rows], answers.status[rows] = self.points[rows], Status.ALREADY
         answers.gap[rows], answers.rho[rows] = 0.0, np.inf
         self.cost[rows], self.n_changed[rows] = 0.0, 0
+
+
+def _numbers(values: Any, name: str) -> Array:
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise DataError(f"{name} must be numbers; got {str(values)[:60]!r}.") from None
 
 
 def _batch(

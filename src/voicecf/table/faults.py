@@ -15,7 +15,7 @@ import numpy as np
 from voicecf.errors import DataError
 from voicecf.geometry.arrays import Ints, Mask
 from voicecf.table.column import Column
-from voicecf.table.frames import Cells, dense, is_missing, numbers
+from voicecf.table.frames import Cells, as_numbers, dense, is_missing, numbers
 from voicecf.table.rows import Rows
 
 if TYPE_CHECKING:
@@ -120,12 +120,7 @@ def _numbers(space: Space, rows: Rows, source: Any) -> Any:
     if rows.frame is not None:
         return numbers(rows.frame, space.frame_name(rows.frame, source))
     assert rows.array is not None
-    try:
-        return rows.array[:, space.sources.index(source)].astype(np.float64)
-    except (TypeError, ValueError):
-        raise DataError(
-            f"column {source!r} holds text, not numbers; encode it first (OneHotEncoder)."
-        ) from None
+    return as_numbers(rows.array[:, space.sources.index(source)], f"column {source!r}")
 
 
 def _is_read(space: Space, row: Rows, source: Any) -> bool:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date, time, timedelta
 from functools import cached_property
+from importlib.util import find_spec
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -19,6 +21,8 @@ from voicecf.geometry.named import installed_backend
 
 # Whole numbers up to this size are exact in double precision.
 EXACT = 2**53
+# Values of dates, times and durations; those of pandas are among them.
+TIMES = (date, time, timedelta, np.datetime64, np.timedelta64)
 
 
 @dataclass(frozen=True)
@@ -145,14 +149,51 @@ def any_array(X: Any) -> NDArray[Any]:
 def number_array(X: Any) -> NDArray[Any]:
     """Return X as an array of numbers; raise if it holds anything else."""
     values = any_array(X)
-    if values.dtype.kind not in "fiub":
-        try:
-            values = values.astype(np.float64)
-        except (TypeError, ValueError):
-            raise DataError(
-                "X holds text or objects; encode them as numbers first (OneHotEncoder)."
-            ) from None
-    return values
+    return values if values.dtype.kind in "fiub" else as_numbers(values, "X")
+
+
+def as_numbers(values: NDArray[Any], what: str) -> Array:
+    """Return an array of objects as numbers; raise if they are none, `what` being their name."""
+    try:
+        if values.dtype.kind not in "mM":
+            return values.astype(np.float64)
+    except (TypeError, ValueError):
+        pass
+    raise not_numbers(what, values.ravel())
+
+
+def not_numbers(what: str, values: Iterable[Any]) -> DataError:
+    """Return the error about values that should be numbers, with the remedy for what they are."""
+    present = [value for value in values if not is_missing(value)]
+    if any(isinstance(value, TIMES) for value in present):
+        remedy = "dates or times; turn them into numbers first, such as the days since a date"
+    elif all(map(_is_number, present)):
+        remedy = "numbers stored as text, objects or categories; convert them first: astype(float)"
+    else:
+        remedy = "text or objects, not numbers; encode them first (OneHotEncoder)"
+    return DataError(f"{what} holds {remedy}.")
+
+
+def _is_number(value: Any) -> bool:
+    try:
+        float(value)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def for_steps(table: Any) -> Any:
+    """Turn a table of pyarrow, which scikit-learn accepts in part, into one of pandas or polars."""
+    if not type(table).__module__.startswith("pyarrow"):
+        return table
+    if type(table).__name__ == "RecordBatch":
+        import pyarrow
+
+        table = pyarrow.Table.from_batches([table])
+    frame = nw.from_native(table)
+    if find_spec("pandas"):
+        return frame.to_pandas()
+    return frame.to_polars() if find_spec("polars") else table
 
 
 def transformed(steps: Sequence[Any], rows: Any) -> Any:
@@ -175,9 +216,19 @@ def dense(output: Any) -> Array:
         return np.asarray(output, dtype=np.float64, order="C")
     except (TypeError, ValueError):
         raise DataError(
-            "the steps before the model leave text in the data; encode every column that is not "
-            "numeric (OneHotEncoder), or drop it."
+            "the steps before the model leave text or dates in the data; encode text "
+            "(OneHotEncoder), turn dates into numbers, or drop the columns."
         ) from None
+
+
+def precision(output: Any) -> np.dtype[Any]:
+    """Return the precision in which a model computes with the output of a step."""
+    if hasattr(output, "dtype"):
+        single = output.dtype == np.float32
+    else:
+        schema = nw.from_native(output, eager_only=True).schema
+        single = all(dtype == nw.Float32 for dtype in schema.values())
+    return np.dtype(np.float32 if single else np.float64)
 
 
 def is_missing(value: Any) -> bool:
@@ -201,10 +252,7 @@ def series_numbers(series: Any) -> Array:
     if series.null_count() == len(series):  # the type is unknown if all values are missing
         return np.full(len(series), np.nan)
     if not (series.dtype.is_numeric() or series.dtype == nw.Boolean):
-        raise DataError(
-            f"column {series.name!r} holds {series.dtype}, not numbers; encode it first "
-            "(OneHotEncoder)."
-        )
+        raise not_numbers(f"column {series.name!r}", series.to_list())
     if series.dtype.is_integer() and not series.null_count():
         # Not cast: some libraries refuse to cast integers beyond 2**53.
         return np.asarray(series.to_numpy()).astype(np.float64)
@@ -264,31 +312,35 @@ def _series_with_cells(series: Any, cells: Cells) -> Any:
     if values.dtype.kind == "f" and (series.dtype.is_integer() or series.dtype == nw.Boolean):
         series, values = _common_type(series, values)
     if series.implementation.is_pyarrow():
-        changed = _arrow_with_cells(series, cells.rows, values)
-        if changed is not None:
-            return changed
+        return _arrow_with_cells(series, cells.rows, values)
     if series.implementation.is_pandas():
         changed = _pandas_with_cells(series, cells.rows, values)
         if changed is not None:
             return changed
+    return _any_with_cells(series, cells.rows, values)
+
+
+def _any_with_cells(series: Any, rows: Ints, values: NDArray[Any]) -> Any:
+    """Write values of any type into a column of any library."""
     new_values: Any = values.tolist() if values.dtype == object else values
     if series.dtype == nw.Boolean and values.dtype == object:
         # Encoders know the levels of booleans with gaps as numbers.
         new_values = [bool(v) if v in (0, 1) else v for v in new_values]
         # Scattered into a numpy array of booleans, None would become False.
-        return _rebuilt(series, cells.rows, new_values)
+        return _rebuilt(series, rows, new_values)
     try:
         if values.dtype != object:  # a series, since a list of a million numbers takes a second
             new_values = nw.new_series("", values, series.dtype, backend=series.implementation)
-        return series.scatter(cells.rows, new_values)
+        return series.scatter(rows, new_values)
     except Exception:  # each library has its own errors for types that it cannot write to
-        return _rebuilt(series, cells.rows, values.tolist())
+        return _rebuilt(series, rows, values.tolist())
 
 
 def _arrow_with_cells(series: Any, rows: Ints, values: NDArray[Any]) -> Any:
-    """Write numbers, or only missing values, into a column of Arrow; None for other cases.
+    """Write into a column of Arrow, which keeps its own type of text or categories.
 
-    Arrow has no scatter, and the substitute of narwhals takes many times as long as a copy.
+    Arrow has no scatter, and the substitute of narwhals takes many times as long as a copy of
+    numbers or of a mask.
     """
     floats = series.dtype.is_float() and values.dtype.kind == "f"
     integers = series.dtype == nw.Int64 and values.dtype == np.int64
@@ -303,15 +355,27 @@ def _arrow_with_cells(series: Any, rows: Ints, values: NDArray[Any]) -> Any:
         backend: Any = series.implementation
         missing = nw.new_series("", [None] * len(series), series.dtype, backend=backend)
         return series.zip_with(nw.new_series("", unchanged, backend=backend), missing)
-    return None
+    changed = _any_with_cells(series, rows, values)
+    if values.dtype != object:
+        return changed
+    try:
+        levels = changed.to_native().cast(series.to_native().type)
+    except Exception:  # the type does not take the new values
+        return changed
+    return nw.from_native(levels, series_only=True).alias(series.name)
 
 
 def _pandas_with_cells(series: Any, rows: Ints, values: NDArray[Any]) -> Any:
     """Write into a pandas column of the values' own type or of nullable booleans; None for others.
 
-    The type is kept, and so is None, which encoders tell from NaN.
+    The type is kept, and so is None in a column of objects, where encoders tell it from NaN. Other
+    types have a missing value of their own, which is written if all new values are missing.
     """
     native = series.to_native()
+    if native.dtype != object and all(value is None for value in values):
+        missing = np.zeros(len(native), dtype=np.bool_)
+        missing[rows] = True
+        return nw.from_native(native.mask(missing), series_only=True)
     nullable = str(native.dtype) == "boolean" and values.dtype == object
     if native.dtype != values.dtype and not nullable:
         return None

@@ -25,11 +25,13 @@ from voicecf.table.frames import (
     array_with_cells,
     as_frame,
     dense,
+    for_steps,
     frame_with_cells,
     indexed,
     is_whole,
     number_array,
     numbers,
+    precision,
     series_numbers,
     table,
     taken,
@@ -141,7 +143,30 @@ class Space:
             self._check_width(array.shape[1])
         else:
             frame = self._pick(frame)
-        return Rows.unread(frame, array, Kind.of(frame))
+        return Rows.unread(*self._as_precise_as_fit(frame, array), Kind.of(frame))
+
+    def _as_precise_as_fit(self, frame: Any, array: Any) -> tuple[Any, Any]:
+        """Widen single precision to double where the steps were fitted on double precision.
+
+        Steps keep the precision that they are given, and would round what the model is not
+        fitted to see rounded.
+        """
+        if self._template is None:
+            return frame, array
+        stored, single = self._template.frame, set(self.sources)
+        if stored is not None:
+            single = {cell.name for cell in stored.cells if cell.type == "Float32"}
+        elif self._template.array is None or self._template.array.dtype not in (
+            np.float16,
+            np.float32,
+        ):
+            single = set()
+        if frame is None:
+            narrow = array.dtype in (np.float16, np.float32) and not single >= set(self.sources)
+            return None, array.astype(np.float64) if narrow else array
+        sources = frame.columns if self.named else self.sources
+        pairs = zip(frame.columns, sources, strict=True)
+        return widened(frame, [name for name, source in pairs if source not in single]), None
 
     def _read(self, X: Any) -> Rows:
         if self.steps is not None:
@@ -186,14 +211,16 @@ class Space:
         if self.mixing is not None:
             raw = self.steps.onward(raw, rows)
             seen = dense(raw)
-        # Double precision is what the model would be given for `seen` itself.
-        same = raw is seen and self.dtype == np.float64
-        return Rows(frame, points, seen, kind, None if same else raw, array)
+        if precision(raw) != self.dtype:
+            # KMeans cannot assign rows of another precision than that of its centroids.
+            raw = seen = seen.astype(self.dtype).astype(np.float64)
+        # Without `raw` the model is given `seen` in its own precision.
+        return Rows(frame, points, seen, kind, None if raw is seen else raw, array)
 
     def _input_of_steps(self, frame: Any, array: NDArray[Any] | None) -> Any:
         """Return rows as the steps expect them: a frame or an array."""
         if frame is not None:
-            return frame.to_native() if self.steps_take_frame else frame.to_numpy()
+            return for_steps(frame.to_native()) if self.steps_take_frame else frame.to_numpy()
         if not self.steps_take_frame:
             return array
         return table(dict(zip(self.sources, typed(array), strict=True)))
