@@ -2,6 +2,8 @@
 # make test    lint, types and tests; the app in a browser where there is one (chromium)
 # make app     open the app
 # make lint    ruff and mypy
+# make oldest  tables, pipelines and saving under the oldest versions that pyproject.toml allows
+# make engines  the examples that run in Spark and Ray, which make test passes over (needs Java)
 # make house   import cycles, layers, long and wide functions (tools/house.py)
 # make bench   speed, side by side with the alternatives
 # make scale   files, Dask, many clusters and the app, beside what there is to compare them with
@@ -24,7 +26,7 @@ AGAIN = --reruns 1 --only-rerun "^(Timeout)?Error: (Locator|Page)"
 # What the core is compiled with: a compiler of this machine, else the one that PyPI has as ziglang.
 COMPILER := $(shell command -v $${CXX:-c++} || command -v g++ || command -v clang++)
 
-.PHONY: demo app test lint house bench scale others sweep sanitize wheel paper docs pictures clean
+.PHONY: demo app test oldest engines lint house bench scale others sweep sanitize wheel paper docs pictures clean
 
 demo: $(VENV)/demo
 	$(RUN) examples/demo.py
@@ -38,6 +40,20 @@ test: $(VENV)/test
 	$(RUN) -m mypy
 	$(RUN) tools/house.py
 	$(RUN) -m pytest --numprocesses 2 --dist worksteal $(AGAIN)
+
+# What concerns tables, pipelines and saving: what other versions of pandas or scikit-learn change.
+OLDEST = bad_input columns counterfactuals names_and_ids pipeline rules saved_pipelines saving space \
+	streaming types voice what_comes_in
+oldest: $(VENV)-oldest/test
+	$(VENV)-oldest/bin/pip list --format=freeze | grep -iE "^(numpy|scipy|scikit-learn|pandas|narwhals|polars|pyarrow)="
+	$(VENV)-oldest/bin/python -m pytest --numprocesses 2 $(OLDEST:%=tests/test_%.py)
+
+engines: $(VENV)-engines/test
+	@command -v java > /dev/null || { echo "Spark needs Java 17 or later: install openjdk-17-jre-headless (Debian), \
+	java-17-openjdk-headless (Fedora) or openjdk@17 (Homebrew)." >&2; exit 1; }
+	for engine in spark ray_batches; do \
+		$(VENV)-engines/bin/python -W error examples/$$engine.py || exit 1; \
+	done
 
 lint: $(VENV)/test
 	$(RUN) -m ruff check --fix src tests benchmarks examples tools
@@ -135,6 +151,17 @@ $(VENV)/test: $(VENV)/compiler pyproject.toml $(NATIVE)
 	$(COMPILING) $(VENV)/bin/pip install --quiet --editable ".[plot,app,test,judges,dev]"
 	touch $@
 
+$(VENV)-oldest/test: $(VENV)/compiler pyproject.toml $(NATIVE) tools/oldest.py
+	$(PYTHON) -m venv $(VENV)-oldest
+	$(PYTHON) tools/oldest.py > $(VENV)-oldest/versions.txt
+	$(COMPILING) $(VENV)-oldest/bin/pip install --quiet --constraint $(VENV)-oldest/versions.txt --editable ".[test]"
+	touch $@
+
+$(VENV)-engines/test: $(VENV)/compiler pyproject.toml $(NATIVE)
+	$(PYTHON) -m venv $(VENV)-engines
+	$(COMPILING) $(VENV)-engines/bin/pip install --quiet --editable ".[files]" pandas "pyspark>=4" "ray[data]"
+	touch $@
+
 $(VENV)/docs: $(VENV)/compiler pyproject.toml $(NATIVE)
 	$(COMPILING) $(VENV)/bin/pip install --quiet --editable ".[plot,files,dask,docs]" pandas
 	touch $@
@@ -145,4 +172,4 @@ $(VENV)/bench: $(VENV)/test
 	touch $@
 
 clean:
-	rm -rf $(VENV) $(VENV)-dice $(VENV)-alibi $(VENV)-wheel build dist demo.png
+	rm -rf $(VENV) $(VENV)-dice $(VENV)-alibi $(VENV)-wheel $(VENV)-oldest $(VENV)-engines build dist demo.png

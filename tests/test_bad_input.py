@@ -134,7 +134,7 @@ TABLE = {
     "too few targets": (
         explain(FRAME[:3], target=[0, 1]), TargetError, "lists 2 clusters; give 3, one for each"
     ),
-    "too many targets": (explain(target=np.zeros(9, int)), TargetError, "lists 9 clusters; give 1,"),
+    "too many targets": (explain(target=np.zeros(9, int)), TargetError, "9 clusters; give 1,"),
     "ragged targets": (explain(FRAME[:2], target=[[0], [1, 2]]), TargetError, "0 to 2"),
     "target 1.0": (explain(target=1.0), TargetError, "0 to 2"),
     "target nan": (explain(target=nan), TargetError, "0 to 2"),

@@ -17,6 +17,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from voicecf import Region, Status, VoICE, project
 from voicecf.errors import DataError, OptionError
+from voicecf.files import explain_batches
 
 KINDS = {
     "pandas": lambda frame: frame,
@@ -222,3 +223,14 @@ def test_project_says_which_of_its_arguments_is_wrong(case):
     call, words = NO_PROJECTION[case]
     with pytest.raises(ValueError, match=words):
         call()
+
+
+@pytest.mark.parametrize("model", ["bare", "scaled"])
+@pytest.mark.parametrize("fitted", [np.float32, np.float64])
+def test_answers_in_batches_have_the_digits_that_the_model_reads(model, fitted):
+    voice = VoICE(MODELS[model]()).fit(numbers(fitted))
+    asked = pa.Table.from_pandas(numbers(np.float32), preserve_index=False)
+    found = pa.Table.from_batches(explain_batches(voice, [asked], target=1))
+    found = found.filter(found["voicecf_feasible"])
+    assert len(found)
+    assert (voice.predict(found.select(["a", "b", "c"])) == 1).all()

@@ -142,6 +142,7 @@ def _add_rules(group: Any) -> None:
     )
     column = {"nargs": "+", "action": "extend", "metavar": "COLUMN"}
     add("--immutable", **column, help="columns that may not change")
+    add("--mutable", **column, help="the only columns that may change")
     add("--increase-only", **column, help="columns that may only rise")
     add("--decrease-only", **column, help="columns that may only fall")
     several = {"nargs": "+", "action": "extend"}
@@ -329,7 +330,7 @@ class Job:
         for name in ("deepen", "alternatives", "limit"):
             if options[name]:
                 question[name] = options[name]
-        if set(self.rules) <= {"immutable", "bounds"}:
+        if set(self.rules) <= {"immutable", "mutable", "bounds"}:
             return {**question, **self.rules}
         return {**question, "rules": Rules.from_dict(self.rules)}
 

@@ -35,7 +35,8 @@ ALLOWED = {
 # Options of fitting, which a saved explainer does not take.
 FITTING = ("k", "weights", "scale", "seed", "category", "contraction", "retain", "box", "margin")
 LISTS = (
-    "immutable", "increase_only", "decrease_only", "constraints", "together", "ignore", "category",
+    "immutable", "mutable", "increase_only", "decrease_only", "constraints", "together", "ignore",
+    "category",
 )  # fmt: skip
 
 

@@ -281,9 +281,12 @@ def _out_field(space: Space, rules: Rules, names: list[str], field: pa.Field) ->
 def _number_type(space: Space, rules: Rules, column: Column, kind: Any) -> Any:
     if pa.types.is_integer(kind) or pa.types.is_boolean(kind):
         return kind if column.whole and _stays_whole(space, rules, column) else pa.float64()
-    if pa.types.is_floating(kind) and space.steps is None:
-        return pa.from_numpy_dtype(space.dtype)  # fewer digits could leave the target again
-    return kind
+    if not pa.types.is_floating(kind):
+        return kind
+    # Fewer digits than the model reads could leave the target again.
+    if space.steps is None:
+        return pa.from_numpy_dtype(space.dtype)
+    return kind if column.sources[0] in space.single else pa.float64()
 
 
 def _stays_whole(space: Space, rules: Rules, column: Column) -> bool:

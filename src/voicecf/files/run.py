@@ -358,7 +358,7 @@ def _part_rows(voice: Explainer, question: dict[str, Any]) -> int:
     space = voice.space_
     words = set(question) - {"target", "objective", "deepen"}
     projected = space.continuous and question.get("objective") != "fewest"
-    size = PART if projected and words <= {"immutable", "bounds"} else SEARCHED
+    size = PART if projected and words <= {"immutable", "mutable", "bounds"} else SEARCHED
     pairs = voice.clustering_.n_clusters - 1 if question.get("target") == "each" else 1
     return max(size // pairs, 1 << 10)
 

@@ -175,7 +175,7 @@ def read_target(target: Any, n: int, learned: Learned) -> Ints:
         return np.empty(0, dtype=np.int64)
     if targets.dtype.kind in "iu" and targets.ndim == 1 and len(targets) != n:
         raise TargetError(
-            f"target lists {len(targets)} clusters; give {n}, one for each row, or a single cluster "
+            f"target lists {len(targets)} clusters; give {n}, one for each row, or a single one "
             "for all rows."
         )
     if targets.dtype.kind not in "iu" or targets.shape not in ((), (n,)):

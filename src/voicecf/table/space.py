@@ -41,6 +41,9 @@ from voicecf.table.frames import (
 from voicecf.table.pipeline import Steps
 from voicecf.table.rows import Rows, side_of, without_values
 
+# Types of less than double precision.
+HALVES = (np.float16, np.float32)
+
 
 class Space:
     """The columns of the user's tables, and their coordinates in the model.
@@ -153,20 +156,21 @@ class Space:
         """
         if self._template is None:
             return frame, array
-        stored, single = self._template.frame, set(self.sources)
-        if stored is not None:
-            single = {cell.name for cell in stored.cells if cell.type == "Float32"}
-        elif self._template.array is None or self._template.array.dtype not in (
-            np.float16,
-            np.float32,
-        ):
-            single = set()
         if frame is None:
-            narrow = array.dtype in (np.float16, np.float32) and not single >= set(self.sources)
+            narrow = array.dtype in HALVES and not self.single >= set(self.sources)
             return None, array.astype(np.float64) if narrow else array
         sources = frame.columns if self.named else self.sources
         pairs = zip(frame.columns, sources, strict=True)
-        return widened(frame, [name for name, source in pairs if source not in single]), None
+        return widened(frame, [name for name, source in pairs if source not in self.single]), None
+
+    @property
+    def single(self) -> set[Any]:
+        """The sources that had single precision in the data that the steps were fitted on."""
+        assert self._template is not None
+        stored, array = self._template.frame, self._template.array
+        if stored is not None:
+            return {cell.name for cell in stored.cells if cell.type == "Float32"}
+        return set(self.sources) if array is not None and array.dtype in HALVES else set()
 
     def _read(self, X: Any) -> Rows:
         if self.steps is not None:
