@@ -123,7 +123,7 @@ class Clustering:
         """
         return self.trusted and self.arithmetic.formula == "direct"
 
-    def labels(self, points: Array, raw: Any = None, *, alone: bool = True) -> NDArray[np.int64]:
+    def labels(self, points: Array, *, alone: bool = True) -> NDArray[np.int64]:
         """Assign points as the model's own predict does.
 
         The nearest centroid is computed here. The model's `predict` is called for points where
@@ -132,8 +132,6 @@ class Clustering:
         Parameters
         ----------
         points : array of shape (n, d)
-        raw : array, sparse matrix or frame of n rows, optional
-            The same points as the model's own pipeline hands them over.
         alone : bool
             If True, the model is asked for one doubtful point at a time, unless it is repeatable:
             so the result does not depend on the other points.
@@ -142,13 +140,13 @@ class Clustering:
         if not hasattr(self.model, "predict"):
             return labels
         if not self.trusted:
-            labels[:] = self._predict(points) if raw is None else self.model.predict(raw)
-        elif not alone or self.repeatable:
-            labels[doubtful] = self._predict(points[doubtful]) if doubtful.any() else 0
-        if alone and not self.repeatable:
-            doubtful_points, which = np.unique(points[doubtful], axis=0, return_inverse=True)
-            one_by_one = [self._predict(point[None])[0] for point in doubtful_points]
-            labels[doubtful] = np.array(one_by_one, dtype=np.int64)[which.reshape(-1)]
+            labels[:] = self._predict(points)
+        if doubtful.any() and alone and not self.repeatable:
+            distinct, which = np.unique(points[doubtful], axis=0, return_inverse=True)
+            one_by_one = np.concatenate([self._predict(point[None]) for point in distinct])
+            labels[doubtful] = one_by_one[which.reshape(-1)]
+        elif doubtful.any() and self.trusted:
+            labels[doubtful] = self._predict(points[doubtful])
         return labels
 
     def agrees(self, target: int, points: Array) -> NDArray[np.bool_]:

@@ -126,16 +126,14 @@ class Learned:
     ) -> tuple[Rows, Ints]:
         """Return the user's table as rows to explain, and the cluster of each row."""
         rows = read_with_extra(self.space, X, id, errors)
-        source = self.labels(rows)
-        # The output of the pipeline's steps can be large and is needed for the labels only.
-        return (rows if rows.raw is None else replace(rows, raw=None)), source
+        return rows, self.labels(rows)
 
     def labels(self, rows: Rows, *, alone: bool = True) -> Ints:
         """Assign rows as the model's own `predict` does after the steps of its pipeline.
 
         `alone` is that of `Clustering.labels`.
         """
-        return self.clustering.labels(rows.seen, rows.raw, alone=alone)
+        return self.clustering.labels(rows.seen, alone=alone)
 
     def agrees(self, target: int, points: Array) -> Mask:
         """Return a mask of the points, in coordinates, that the model assigns to a cluster."""

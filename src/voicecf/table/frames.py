@@ -221,16 +221,6 @@ def dense(output: Any) -> Array:
         ) from None
 
 
-def precision(output: Any) -> np.dtype[Any]:
-    """Return the precision in which a model computes with the output of a step."""
-    if hasattr(output, "dtype"):
-        single = output.dtype == np.float32
-    else:
-        schema = nw.from_native(output, eager_only=True).schema
-        single = all(dtype == nw.Float32 for dtype in schema.values())
-    return np.dtype(np.float32 if single else np.float64)
-
-
 def is_missing(value: Any) -> bool:
     """Tell whether a value is missing: None, NaN, or pandas.NA."""
     if value is None:

@@ -31,9 +31,6 @@ class Rows:
         The input of the model: the points, or what steps such as PCA make of them.
     kind : Kind or None
         The library of the frame and its index.
-    raw : object
-        The output of the pipeline's steps before the model, of any type; None without steps, and
-        if it is `seen` itself.
     array : array or None
         The user's values, if the rows came as an array.
     extra : Extra or None
@@ -49,7 +46,6 @@ class Rows:
     points: Array
     seen: Array
     kind: Kind | None = None
-    raw: Any = None
     array: NDArray[Any] | None = None
     extra: Extra | None = None
     faults: dict[int, str] = field(default_factory=dict)
@@ -59,7 +55,7 @@ class Rows:
     def unread(cls, frame: Any, array: NDArray[Any] | None, kind: Kind | None) -> Rows:
         """Return rows whose coordinates are not computed yet."""
         empty = np.empty((0, 0))
-        return cls(frame, empty, empty, kind, None, array)
+        return cls(frame, empty, empty, kind, array)
 
     def __len__(self) -> int:
         if self.frame is not None:
@@ -81,11 +77,11 @@ class Rows:
         return nw.from_native(series, series_only=True)
 
     def take(self, which: Ints) -> Rows:
-        """Return some of the rows, without `raw`."""
+        """Return some of the rows."""
         frame = None if self.frame is None else self.frame[which]
         array = None if self.array is None else self.array[which]
         points, seen = (a[which] if len(a) else a for a in (self.points, self.seen))
-        return Rows(frame, points, seen, self.kind, None, array)
+        return Rows(frame, points, seen, self.kind, array)
 
     def followed_by(self, others: Rows) -> Rows:
         """Return these rows with the user's values of others appended; coordinates are not."""

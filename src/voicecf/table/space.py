@@ -31,7 +31,6 @@ from voicecf.table.frames import (
     is_whole,
     number_array,
     numbers,
-    precision,
     series_numbers,
     table,
     taken,
@@ -206,20 +205,18 @@ class Space:
         if (len(array) if frame is None else len(frame)) == 0:  # type: ignore[arg-type]
             points = np.empty((0, self.n_coordinates))
             width = self.n_coordinates if self.mixing is None else len(self.mixing.shift)
-            return Rows(frame, points, np.empty((0, width)), kind, None, array)
+            return Rows(frame, points, np.empty((0, width)), kind, array)
         rows = self._input_of_steps(frame, array)
-        raw = self.steps.forward(rows)
-        points = dense(raw)
+        output = self.steps.forward(rows)
+        points = dense(output)
         self._check_finite(points)
         seen = points
         if self.mixing is not None:
-            raw = self.steps.onward(raw, rows)
-            seen = dense(raw)
-        if precision(raw) != self.dtype:
+            seen = dense(self.steps.onward(output, rows))
+        if self.dtype != np.float64:
             # KMeans cannot assign rows of another precision than that of its centroids.
-            raw = seen = seen.astype(self.dtype).astype(np.float64)
-        # Without `raw` the model is given `seen` in its own precision.
-        return Rows(frame, points, seen, kind, None if raw is seen else raw, array)
+            seen = seen.astype(self.dtype).astype(np.float64)
+        return Rows(frame, points, seen, kind, array)
 
     def _input_of_steps(self, frame: Any, array: NDArray[Any] | None) -> Any:
         """Return rows as the steps expect them: a frame or an array."""
