@@ -481,7 +481,7 @@ def test_an_output_that_is_the_input_or_in_it_is_refused(voice, tmp_path):
     for i in range(2):
         pq.write_table(numbers(seed=i), folder / f"{i}.parquet")
     for output in (folder, folder / "1.parquet", folder / "more.parquet", folder / "out"):
-        with pytest.raises(DataError, match=r"give another\."):
+        with pytest.raises(OutputError, match=r"give another\."):
             explain_files(voice, folder, output, overwrite=True)
     assert sorted(path.name for path in folder.iterdir()) == ["0.parquet", "1.parquet"]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 
 import voicecf
 from voicecf.cli.command import main
+from voicecf.datasets.sources import DATA
 from voicecf.paper import cells
 from voicecf.paper.published import Figure, Key, figures
 
@@ -72,6 +74,23 @@ def test_a_folder_that_is_not_there_is_refused_before_the_work(tmp_path, capsys)
     out, err = capsys.readouterr()
     assert out == ""
     assert "there is no folder" in err
+
+
+def test_outputs_that_are_one_file_or_a_dataset_are_refused_before_the_work(tmp_path, capsys):
+    (tmp_path / "link").symlink_to(tmp_path / "out")
+    for words, said in (
+        (["--json", tmp_path / "out", "--csv", tmp_path / "out"], "--csv .*out would replace --js"),
+        (["--json", tmp_path / "out", "--markdown", tmp_path / "link"], "--markdown .* would repl"),
+        (["--csv", DATA / "new.csv"], "lies within the folder .* of the input; give another"),
+        (["--csv", next(DATA.iterdir())], "lies within the folder"),
+    ):
+        before = {path: path.read_bytes() for path in DATA.iterdir()}
+        with pytest.raises(SystemExit) as stopped:
+            main([*QUICK, *map(str, words)])
+        assert stopped.value.code == 2
+        assert re.search(said, " ".join(capsys.readouterr().err.split()))
+        assert {path: path.read_bytes() for path in DATA.iterdir()} == before
+    assert not (tmp_path / "out").exists()
 
 
 def test_a_check_of_nothing_is_no_success(capsys):

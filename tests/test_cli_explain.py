@@ -547,6 +547,7 @@ def test_missing_values_are_dropped_or_filled_in(table, tmp_path, capsys):
     words = ["--ignore", "id", "--save-model", model]
     assert explain(table, "-o", tmp_path / "a.csv", "--missing", "drop", *words) == 0
     assert judged(tmp_path / "a.csv", model, ["age", "income", "job"]).num_rows == 88
+    words += ["--overwrite"]
     assert explain(table, "-o", tmp_path / "b.parquet", "--missing", "fill", *words) == 0
     assert judged(tmp_path / "b.parquet", model, ["age", "income", "job"]).num_rows == 90
 

@@ -10,9 +10,10 @@ from pathlib import Path
 
 from voicecf import __version__
 from voicecf.cli.explain import add_explain
-from voicecf.datasets.sources import CATALOGUE
+from voicecf.datasets.sources import CATALOGUE, DATA
 from voicecf.errors import likely
 from voicecf.paper.published import TABLES
+from voicecf.saving.apart import OutputError, Paths
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -123,7 +124,7 @@ def _reproduce(chosen: argparse.Namespace) -> int:
         extended=chosen.extended,
         paired=chosen.paired,
     )
-    _check_folders(chosen)
+    _check_outputs(chosen)
     result = reproduce(request, Progress())
     print(report.as_text(result), end="")
     for path, write in (
@@ -162,9 +163,14 @@ def _known(
     return list(dict.fromkeys(found))
 
 
-def _check_folders(chosen: argparse.Namespace) -> None:
-    """Exit if the folder of an output file does not exist, before minutes of work."""
-    for option in ("json", "csv", "markdown"):
-        path = getattr(chosen, option)
-        if path is not None and not path.absolute().parent.is_dir():
-            chosen.parser.error(f"--{option} {path}: there is no folder {path.absolute().parent}.")
+def _check_outputs(chosen: argparse.Namespace) -> None:
+    """Exit if an output cannot be written or would replace another, before minutes of work."""
+    options = {f"--{option}": getattr(chosen, option) for option in ("json", "csv", "markdown")}
+    outputs = {option: path for option, path in options.items() if path is not None}
+    for option, path in outputs.items():
+        if not path.absolute().parent.is_dir():
+            chosen.parser.error(f"{option} {path}: there is no folder {path.absolute().parent}.")
+    try:
+        Paths(outputs, folders=[Path(str(DATA))]).check()
+    except OutputError as error:
+        chosen.parser.error(str(error))

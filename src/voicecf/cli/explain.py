@@ -61,7 +61,8 @@ def _add_files(parser: argparse.ArgumentParser) -> None:
         "\"select * from 'sales/*.csv' where year > 2020\"")  # fmt: skip
     add("-o", "--output", type=Path, help="file for the answers, .parquet or .csv, or a folder")
     add("--example", action="store_true", help="explain an example table of wines")
-    add("--overwrite", action="store_true", help="replace OUTPUT once the new one is complete")
+    add("--overwrite", action="store_true", help="replace OUTPUT once the new one is complete, "
+        "and the file of --save-model")  # fmt: skip
     add(
         "--restart",
         action="store_true",
@@ -264,9 +265,9 @@ def _explain(chosen: argparse.Namespace, *, temporary: bool = False) -> Work:
     model_path = chosen.save_model
     if model_path is not None and not model_path.absolute().parent.is_dir():
         raise OptionError(f"--save-model {model_path}: there is no folder {model_path.parent}.")
-    work = Work(job.request(), chosen.overwrite, chosen.restart, not chosen.quiet)
+    read = tuple(path for path in (chosen.model, chosen.rules) if path is not None)
+    work = Work(job.request(), chosen.overwrite, chosen.restart, not chosen.quiet, model_path, read)
     tally = work.done(job.explainer)
-    _save_model(chosen, job, work)
     if not chosen.quiet:
         _print_summary(work, tally.text(), temporary)
     return work
@@ -282,14 +283,6 @@ def _print_summary(work: Work, text: str, temporary: bool) -> None:
         print(f"answers: {work.request.output}")
     if work.bad.exists():
         print(f"rows that were left out: {work.bad}")
-
-
-def _save_model(chosen: argparse.Namespace, job: Job, work: Work) -> None:
-    if chosen.save_model is None:
-        return
-    from voicecf.saving import save
-
-    save(work.voice or job.explainer(job.source.table()), chosen.save_model)
 
 
 class Job:

@@ -11,15 +11,11 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from voicecf.errors import VoiceError
+from voicecf.saving.apart import OutputError
 
 __all__ = ["BusyError", "FullError", "OutputError", "locked"]
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-
-
-class OutputError(VoiceError):
-    """The output cannot be written there, or not with these options."""
 
 
 class BusyError(OutputError):
@@ -30,10 +26,15 @@ class FullError(OutputError):
     """The disk is full."""
 
 
+def lock_of(output: Path) -> Path:
+    """Return the file that is there as long as a process writes an output."""
+    return output.parent / (output.name + ".lock")
+
+
 @contextmanager
 def locked(output: Path) -> Iterator[None]:
     """Keep all other processes from an output; a process that dies lets go of it."""
-    path = output.with_name(output.name + ".lock")
+    path = lock_of(output)
     while True:
         with _said_in_words(path):
             lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)

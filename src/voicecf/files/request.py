@@ -14,7 +14,7 @@ import pyarrow as pa
 import sklearn
 
 from voicecf.files.entry import rules_of
-from voicecf.files.source import Source
+from voicecf.files.source import Look, Source
 
 __all__ = ["Request", "differences", "plain_question", "same"]
 
@@ -47,8 +47,8 @@ class Request:
     part_rows: int | None = None
     drop_gaps: bool = False
 
-    def manifest(self) -> dict[str, Any]:
-        """Return what has to be the same for a run to go on."""
+    def manifest(self, look: Look) -> dict[str, Any]:
+        """Return what has to be the same for a run to go on, with an input as it is now."""
         versions = {
             "voicecf": version("voicecf"),
             "pyarrow": pa.__version__,
@@ -60,7 +60,7 @@ class Request:
             "format": FORMAT,
             "version": VERSION,
             "made with": versions,
-            "input": self.source.fingerprint(),
+            "input": look.prints,
             "reading": {"sql": self.source.sql, **asdict(self.source.reading)},
             "options": {**self.options, "part_rows": self.part_rows},
         }

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Generator, Mapping
-from contextlib import closing, suppress
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
@@ -15,18 +15,19 @@ from typing import TYPE_CHECKING, Any, Literal
 import pyarrow as pa
 from tqdm.auto import tqdm
 
-from voicecf.errors import DataError, known_option, listed
+from voicecf.errors import DataError, SavingError, known_option, listed
 from voicecf.files.ahead import ahead, in_order
 from voicecf.files.badrows import BadRowError, listing, unusable
 from voicecf.files.entry import Answering
-from voicecf.files.folder import OutputError, locked, read_json, room_for
+from voicecf.files.folder import OutputError, lock_of, locked, read_json, room_for
 from voicecf.files.kept import KeptParts, Part
 from voicecf.files.request import Request, differences, plain_question, same
-from voicecf.files.source import Source, check_apart, open_source
+from voicecf.files.source import Look, Source, open_source
 from voicecf.files.table import Chunk, Table
 from voicecf.files.tally import Tally
 from voicecf.files.writing import Writer, flush
 from voicecf.saving import digest, load_explainer, save
+from voicecf.saving.apart import Paths
 from voicecf.saving.whole import sync_folder, write_whole
 
 if TYPE_CHECKING:
@@ -122,6 +123,10 @@ class Work:
     request : Request
     overwrite, restart, progress : bool
         As of `explain_files`.
+    model : Path or None
+        File to save the explainer to.
+    also_read : tuple of Path
+        Files that were read besides the input: the explainer, rules.
     went_on : int
         Rows that an earlier run had answered.
     nothing_to_do : bool
@@ -134,38 +139,106 @@ class Work:
     overwrite: bool = False
     restart: bool = False
     progress: bool = False
+    model: Path | None = None
+    also_read: tuple[Path, ...] = ()
     went_on: int = 0
     nothing_to_do: bool = False
     voice: Explainer | None = None
 
     def __post_init__(self) -> None:
-        """Name the files."""
+        """Name the files, and check what can be checked before a query is run."""
         output = self.request.output
-        check_apart(self.request.source, output)
         if output.suffix.lower() in OTHERS:
             raise OutputError(
                 f"{output.name}: answers are written as .parquet, .csv or .tsv, or into a folder."
             )
-        self.folder = output.with_name(output.name + ".partial")
-        self.told = output.with_name(output.name + ".manifest.json")
-        self.bad = output.with_name(output.name + ".bad.csv")
+        self.folder = _beside(output, ".partial")
+        self.told = _beside(output, ".manifest.json")
+        self.bad = _beside(output, ".bad.csv")
+        self._check_paths(self.request.source.named())
+
+    def _check_paths(self, inputs: list[Path]) -> None:
+        """Refuse outputs that would replace an input or each other."""
+        source, output = self.request.source, self.request.output
+        outputs = {
+            "the output": output,
+            "the work folder": self.folder,
+            "the lock": lock_of(output),
+            "the manifest": self.told,
+            "the list of bad rows": self.bad,
+        }
+        if self.model is not None:
+            outputs["the model (--save-model)"] = self.model
+        folders = [] if source.folder is None else [source.folder]
+        Paths(outputs, [*inputs, *self.also_read], folders).check()
+        for what, path in outputs.items():
+            if path.exists() and not (path.is_file() or path.is_dir()):
+                raise OutputError(f"{what} {path} is a pipe or a device; give another.")
+        if self.model is not None and self.model.is_dir():
+            raise OutputError(f"--save-model {self.model} is a folder; give the path of a file.")
 
     def done(self, make: Callable[[Table], Explainer]) -> Tally:
         """Do what is left to do; `make` gives the explainer where an earlier run kept none."""
+        look = self.request.source.look()
+        self._check_paths(look.files)
         with locked(self.request.output):
-            manifest = self.request.manifest()
+            manifest = self.request.manifest(look)
             finished = self._finished(manifest)
+            self._check_model()
             if finished is None:
-                self._prepare(manifest)
-                with room_for(self.folder, _from_the_start):
-                    table = self.request.source.table(self.folder, self.progress)
-                if table.rejected and self.request.bad_rows == "stop":
-                    raise BadRowError(table.rejected[0])
-                self._check_types(table)
-                self.voice = self._explainer(manifest, lambda: make(table))
-                finished = self._answered(self.voice, table, manifest)
-            self._hand_over()
+                with self._tidied():
+                    finished = self._made_anew(make, manifest, look)
+            self._hand_over(manifest)
+            self._save_model(make)
         return Tally(**finished["summary"])
+
+    def _made_anew(
+        self, make: Callable[[Table], Explainer], manifest: dict[str, Any], look: Look
+    ) -> dict[str, Any]:
+        """Read, answer and write; return what is put down about it."""
+        self._prepare(manifest)
+        with room_for(self.folder, _from_the_start):
+            table = self.request.source.table(self.folder, self.progress)
+        if table.rejected and self.request.bad_rows == "stop":
+            raise BadRowError(table.rejected[0])
+        self._check_types(table)
+        self.voice = self._explainer(manifest, lambda: make(table))
+        tally = self._answered(self.voice, table)
+        if not self.request.source.is_still(look):
+            raise DataError(
+                "the input was changed while it was being read; run again with --restart."
+            )
+        return self._finish(manifest, tally)
+
+    @contextmanager
+    def _tidied(self) -> Iterator[None]:
+        """Remove the work of a run that was refused, unless a later one can go on with parts."""
+        try:
+            yield
+        except Exception:
+            if not _any_part(self.folder):
+                with suppress(OutputError, OSError):
+                    _remove(self.folder)
+            raise
+
+    def _check_model(self) -> None:
+        """Refuse to replace a file by the explainer, before anything takes long."""
+        # Beside a complete output it may be the explainer itself: see `_save_model`.
+        if self.model is None or self.overwrite or self.nothing_to_do:
+            return
+        if self.model.exists():
+            raise OutputError(_there(self.model))
+
+    def _save_model(self, make: Callable[[Table], Explainer]) -> None:
+        """Save the explainer, if that was asked for and is not done already."""
+        if self.model is None:
+            return
+        self.voice = self.voice or make(self.request.source.table())
+        if self.model.exists() and not self.overwrite:
+            if _digest_of(self.model) != digest(self.voice):
+                raise OutputError(_there(self.model))
+            return
+        save(self.voice, self.model)
 
     def _check_types(self, table: Table) -> None:
         """Refuse types that the output cannot hold, before anything takes long."""
@@ -231,7 +304,7 @@ class Work:
         # What was kept is read even if it was just written: both runs have the very same.
         return load_explainer(kept)  # type: ignore[no-any-return]
 
-    def _answered(self, voice: Explainer, table: Table, manifest: dict[str, Any]) -> dict[str, Any]:
+    def _answered(self, voice: Explainer, table: Table) -> Tally:
         """Write all parts: those that an earlier run kept, and those that are still to be made."""
         request, kept = self.request, KeptParts(self.folder)
         answering = Answering.of(voice, table.schema, request.question)
@@ -255,11 +328,7 @@ class Work:
                 tally = tally.plus(part.tally)
                 bar.update(part.tally.rows + part.tally.bad)
             result.close()
-        if request.source.kind != "query" and request.source.fingerprint() != manifest["input"]:
-            raise DataError(
-                "the input was changed while it was being read; run again with --restart."
-            )
-        return self._finish(manifest, tally)
+        return tally
 
     def _made(self, answering: Answering, table: Table, size: int) -> Generator[Part, None, None]:
         """Answer the rows that no kept part has."""
@@ -324,11 +393,11 @@ class Work:
             write_whole(self.folder / "finished.json", _json(finished))
         return finished
 
-    def _hand_over(self) -> None:
+    def _hand_over(self, manifest: dict[str, Any]) -> None:
         """Put the finished result into its place; a run that dies here is ended by the next one."""
         finished = read_json(self.folder / "finished.json")
         if finished is None:
-            self._clear_up()
+            self._clear_up(manifest)
             return
         output = self.request.output
         result = self.folder / "result"
@@ -345,10 +414,10 @@ class Work:
         sync_folder(output.parent)
         _remove(self.folder)
 
-    def _clear_up(self) -> None:
+    def _clear_up(self, manifest: dict[str, Any]) -> None:
         """Remove what a run that died at its very end left."""
         left = read_json(self.folder / "manifest.json")
-        if left is None or same(left, self.request.manifest()):
+        if left is None or same(left, manifest):
             with suppress(OutputError):
                 _remove(self.folder)
 
@@ -361,6 +430,21 @@ def _part_rows(voice: Explainer, question: dict[str, Any]) -> int:
     size = PART if projected and words <= {"immutable", "mutable", "bounds"} else SEARCHED
     pairs = voice.clustering_.n_clusters - 1 if question.get("target") == "each" else 1
     return max(size // pairs, 1 << 10)
+
+
+def _beside(output: Path, ending: str) -> Path:
+    return output.parent / (output.name + ending)
+
+
+def _there(path: Path) -> str:
+    return f"{path} is there already; give --save-model another file, or add --overwrite."
+
+
+def _digest_of(path: Path) -> str | None:
+    """Return the digest of a saved explainer, None if the file holds something else."""
+    with suppress(SavingError):
+        return digest(load_explainer(path))
+    return None
 
 
 def _from_the_start() -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from glob import glob
@@ -14,7 +15,15 @@ from weakref import finalize
 
 from voicecf.errors import DataError, OptionError
 from voicecf.files.badrows import Place
-from voicecf.files.staging import Reading, Staged, connected, lines_of, stage_csv, stage_query
+from voicecf.files.staging import (
+    Reading,
+    Staged,
+    connected,
+    lines_of,
+    opened_files,
+    stage_csv,
+    stage_query,
+)
 from voicecf.files.table import Table
 from voicecf.files.text import CsvText, listed_files
 from voicecf.files.workbook import write_sheet
@@ -29,8 +38,10 @@ ENDINGS = {
     "json": (".json", ".jsonl", ".ndjson", ".json.gz", ".jsonl.gz", ".ndjson.gz"),
     "database": (".duckdb", ".ddb"),
 }
-# Bytes at either end of a file that its fingerprint looks at.
+# Bytes at either end of a file that tell whether it changed.
 ENDS = 1 << 16
+# A text or a name in a query, which may be that of a file.
+QUOTED = re.compile("""'([^']*)'|"([^"]*)\"""")
 
 
 def open_source(given: Any = None, *, sql: str | None = None, **reading: Any) -> Source:
@@ -67,6 +78,22 @@ def open_source(given: Any = None, *, sql: str | None = None, **reading: Any) ->
 
 
 @dataclass(frozen=True)
+class Look:
+    """An input as it is at some moment.
+
+    Attributes
+    ----------
+    prints : list of dict
+        What tells whether the input changed.
+    files : list of Path
+        Files that are read, those that a query opens or names included.
+    """
+
+    prints: list[dict[str, Any]]
+    files: list[Path]
+
+
+@dataclass(frozen=True)
 class Source:
     """An input, which can be read any number of times.
 
@@ -94,21 +121,38 @@ class Source:
     folder: Path | None = None
     reading: Reading = field(default_factory=Reading)
 
-    def fingerprint(self) -> Any:
-        """Return what tells whether the input changed.
+    def named(self) -> list[Path]:
+        """Return the files that are read, with those that a query names.
 
-        Of files: size, time, and a digest of both ends. Of a query: its number of rows, and a sum
-        over digests of them, which does not depend on their order.
+        A query may open others, too: see `Look`.
         """
-        found: list[dict[str, Any]] = [_print_of(file) for file in self.files]
-        if self.kind == "query":
-            with TemporaryDirectory() as folder, connected(Path(folder)) as connection:
-                rows = f"({self._query(connection)})"
+        names = [either for pair in QUOTED.findall(self.sql or "") for either in pair if either]
+        logs = [Path(f"{file}.wal") for file in self.files if self.kind == "database"]
+        found = [Path(name) for pattern in names for name in glob(pattern, recursive=True)]
+        return [*self.files, *logs, *found]
+
+    def look(self) -> Look:
+        """Look at the input: what it is now, and which files are read.
+
+        Of files it takes size, time, and a digest of both ends. Of a query or a database it takes
+        the number of rows, and a sum over digests of them, which does not depend on their order.
+        """
+        prints = [_print_of(file) for file in self.files]
+        if self.kind not in ("query", "database"):
+            return Look(prints, self.named())
+        database = self.files[0] if self.kind == "database" else None
+        with TemporaryDirectory() as folder, connected(Path(folder), database) as connection:
+            rows = f"({self._query(connection)})"
+            with opened_files(connection) as opened:
                 facts = connection.execute(
                     f"select count(*), sum(hash(t)) from {rows} t"
                 ).fetchone()
-            found.append({"rows": facts[0], "digest": str(facts[1])})
-        return found
+        prints.append({"rows": facts[0], "digest": str(facts[1])})
+        return Look(prints, [*self.named(), *opened])
+
+    def is_still(self, look: Look) -> bool:
+        """Return True if the files are what they were; a query is not run again."""
+        return look.prints[: len(self.files)] == [_print_of(file) for file in self.files]
 
     def table(self, folder: Path | None = None, progress: bool = False) -> Table:
         """Return the rows, brought into a Parquet file in a folder unless they are in such files.
@@ -173,6 +217,9 @@ class Source:
         """Return SQL of the rows, if they are not in CSV files."""
         files = listed_files(self.files)
         if self.sql is not None:
+            connection.extract_statements(
+                self.sql
+            )  # it is whole: no bracket ends what is around it
             return self.sql.strip().rstrip(";") + "\n"  # it may end in a comment
         if self.kind == "database":
             return f"select * from {_only_table(connection, self.files[0])}"
@@ -220,6 +267,8 @@ def _files(given: Any) -> tuple[list[Path], str]:
         files = sorted(Path(name) for name in glob(str(given), recursive=True))
         if not files:
             raise DataError(f"there is no file or folder {given}.")
+        if any(file.exists() and not (file.is_file() or file.is_dir()) for file in files):
+            raise DataError(f"{given} is a pipe or a device; write what it gives to a file first.")
     kinds = {_kind(file) for file in files}
     if len(kinds) > 1:
         raise DataError(f"{given} holds files of several kinds; give one kind.")
@@ -230,15 +279,6 @@ def _files(given: Any) -> tuple[list[Path], str]:
             "end in .csv for example."
         )
     return files, kind
-
-
-def check_apart(source: Source, output: Path) -> None:
-    """Refuse an output that is the input, or would become part of it."""
-    for file in source.files:
-        if output.absolute() in (file.absolute(), *file.absolute().parents):
-            raise DataError(f"the output {output} would replace the input {file}; give another.")
-    if source.folder is not None and source.folder.absolute() in output.absolute().parents:
-        raise DataError(f"the output {output} lies within the folder of the input; give another.")
 
 
 def _kind(file: Path) -> str | None:

@@ -21,7 +21,9 @@ from voicecf.files.kinds import Deciding, Kind
 from voicecf.files.text import CsvText, quoted
 from voicecf.saving.whole import write_whole
 
-__all__ = ["HEAD", "Reading", "Staged", "connected", "rows_of", "stage_csv", "stage_query"]
+__all__ = [
+    "HEAD", "Reading", "Staged", "connected", "opened_files", "rows_of", "stage_csv", "stage_query",
+]  # fmt: skip
 
 # Rows at the beginning of CSV files by which the kinds of columns are decided. If a later row
 # contradicts, they are decided by all rows.
@@ -138,6 +140,21 @@ def connected(folder: Path, database: Path | None = None, progress: bool = False
         raise DataError(_sentence(error)) from None
     finally:
         connection.close()
+
+
+@contextmanager
+def opened_files(connection: Any) -> Iterator[list[Path]]:
+    """Collect the files that queries open, by whatever name; they are there when it is left."""
+    found: list[Path] = []
+    connection.execute("set enable_logging = true; set logging_level = 'trace'")
+    yield found
+    connection.execute("set enable_logging = false")
+    messages = connection.execute(
+        "select distinct message from duckdb_logs "
+        """where type = 'FileSystem' and message like '%"op":"OPEN"%'"""
+    ).fetchall()
+    for (message,) in messages:  # {"fs":"LocalFileSystem","path":"in.csv","op":"OPEN"}, unescaped
+        found.append(Path(message.partition('"path":"')[2].rpartition('","op":')[0]))
 
 
 @contextmanager
