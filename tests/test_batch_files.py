@@ -25,7 +25,7 @@ from voicecf import VoICE
 from voicecf.errors import ColumnError, DataError
 from voicecf.files import explain_files, open_source
 from voicecf.files.badrows import BadRowError
-from voicecf.files.folder import BusyError, FullError, OutputError, locked
+from voicecf.files.folder import BusyError, DamagedError, FullError, OutputError, locked
 
 NAMES = ["a", "b", "c"]
 ROWS, PART = 1000, 128
@@ -408,6 +408,90 @@ def test_a_part_that_is_not_whole_is_answered_again(voice, given, tmp_path):
     (tmp_path / "out.partial" / "parts" / "part-00001.arrow").write_bytes(b"short")
     explain_files(voice, given, tmp_path / "out", part_rows=PART)
     assert left_behind(tmp_path / "out") == left_behind(tmp_path / "whole")
+
+
+@pytest.mark.parametrize("place", [0, 40, 0.3, 0.6, 0.9, -1])
+def test_a_flipped_byte_in_a_kept_part_never_reaches_the_result(
+    voice, given, tmp_path, place, monkeypatch
+):
+    explain_files(voice, given, tmp_path / "whole", part_rows=PART)
+    cut_off(voice, given, tmp_path / "out", 3)
+    damage(tmp_path / "out.partial" / "parts" / "part-00001.arrow", place)
+    asked, explain = [], VoICE.explain
+    monkeypatch.setattr(
+        VoICE, "explain", lambda *a, **k: asked.append(len(a[1])) or explain(*a, **k)
+    )
+    explain_files(voice, given, tmp_path / "out", part_rows=PART)
+    assert left_behind(tmp_path / "out") == left_behind(tmp_path / "whole")
+    assert sum(asked) == ROWS - 2 * PART
+
+
+def damage(path: Path, place: float) -> None:
+    """Flip the bits of one byte of a file: at a position, or after a share of it."""
+    content = bytearray(path.read_bytes())
+    content[place if isinstance(place, int) else int(place * len(content))] ^= 0xFF
+    path.write_bytes(content)
+
+
+def emptied(path: Path) -> None:
+    path.write_bytes(b"")
+
+
+def removed(path: Path) -> None:
+    path.unlink()
+
+
+def of_others(path: Path) -> None:
+    path.write_text("[1, 2]")
+
+
+def a_folder(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+def flipped(path: Path) -> None:
+    damage(path, 0.5)
+
+
+DAMAGES = [
+    *((name, how) for name in ("manifest.json", "input.json", "input.parquet", "explainer.voicecf")
+      for how in (emptied, removed, of_others, a_folder)),
+    *((name, flipped) for name in ("input.json", "input.parquet", "explainer.voicecf")),
+    ("parts/part-00001.arrow", a_folder),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "how"), DAMAGES)
+def test_a_damaged_work_folder_says_restart_and_is_not_gone_on_with(voice, tmp_path, name, how):
+    pacsv.write_csv(numbers(), tmp_path / "in.csv")
+    explain_files(voice, tmp_path / "in.csv", tmp_path / "whole", part_rows=PART)
+    cut_off(voice, tmp_path / "in.csv", tmp_path / "out", 3)
+    how(tmp_path / "out.partial" / name)
+    before = left_behind(tmp_path)
+    with pytest.raises(DamagedError, match=r"is damaged: .* with --restart, or give another"):
+        explain_files(voice, tmp_path / "in.csv", tmp_path / "out", part_rows=PART)
+    kept = [part for part in before if "/result/" not in part and "/bad.csv" not in part]
+    assert {part: left_behind(tmp_path)[part] for part in kept} == {p: before[p] for p in kept}
+    explain_files(voice, tmp_path / "in.csv", tmp_path / "out", part_rows=PART, restart=True)
+    assert left_behind(tmp_path / "out") == left_behind(tmp_path / "whole")
+
+
+def test_a_finished_run_whose_result_was_removed_says_restart(voice, given, tmp_path, monkeypatch):
+    output = tmp_path / "out.parquet"
+    with monkeypatch.context() as patch:
+        patch.setattr("voicecf.files.run.Work._hand_over", killed)
+        with pytest.raises(Killed):
+            explain_files(voice, given, output, part_rows=PART)
+    (tmp_path / "out.parquet.partial" / "result").unlink()
+    with pytest.raises(DamagedError, match=r"it lacks its result\. .*--restart"):
+        explain_files(voice, given, output, part_rows=PART)
+    explain_files(voice, given, output, part_rows=PART, restart=True)
+    assert read(output).num_rows == ROWS
+
+
+def killed(*_) -> None:
+    raise Killed
 
 
 def test_the_manifest_says_input_options_and_versions(voice, given, tmp_path):

@@ -223,6 +223,28 @@ def test_a_mistake_gets_a_sentence(table, tmp_path, capsys, words, said):
     assert not (tmp_path / "o.parquet").exists()
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--target", 9],
+        ["--k", 500],
+        ["--immutable", "agee", "--ignore", "id"],
+        ["--ignore", "id", "age", "income", "job"],
+        ["--ignore", "nothing"],
+        [],  # names are no category
+        ["--ignore", "id", "--constraint", "income >> 3"],
+        ["--ignore", "id", "--bad-rows", "stop"],  # a bad row in the middle
+        ["--ignore", "id", "--bad-rows", "stop", "--delimiter", ";"],
+    ],
+)
+def test_an_input_that_is_refused_leaves_nothing_behind(tmp_path, capsys, words):
+    table = written(tmp_path / "in.csv", people(110))
+    if "--bad-rows" in words:
+        lines_with(table, {50: "c048,old,2000,clerk"})
+    refused(capsys, table, "-o", tmp_path / "out.parquet", *words)
+    assert list(tmp_path.iterdir()) == [table]
+
+
 def test_after_a_mistake_the_right_words_are_taken(table, tmp_path, capsys):
     output = tmp_path / "o.csv"
     assert "names no cluster" in refused(

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from voicecf.saving.apart import OutputError
 
-__all__ = ["BusyError", "FullError", "OutputError", "locked"]
+__all__ = ["BusyError", "DamagedError", "FullError", "OutputError", "locked"]
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
@@ -24,6 +25,16 @@ class BusyError(OutputError):
 
 class FullError(OutputError):
     """The disk is full."""
+
+
+class DamagedError(OutputError):
+    """The work of an earlier run is not what that run left."""
+
+    def __init__(self, folder: Path, what: str) -> None:
+        super().__init__(
+            f"{folder} holds the work of a run that was cut off, and is damaged: {what}. Drop that "
+            "work with --restart, or give another output."
+        )
 
 
 def lock_of(output: Path) -> Path:
@@ -105,9 +116,23 @@ def room_for(folder: Path, goes_on: Callable[[], str]) -> Iterator[None]:
         ) from None
 
 
-def read_json(path: Path) -> Any:
-    """Return what a JSON file holds, None where there is none or it is not whole."""
+def read_json(path: Path) -> dict[str, Any] | None:
+    """Return the object that a JSON file holds, None where there is none or it is not whole."""
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (FileNotFoundError, NotADirectoryError, ValueError):
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def checksums(folder: Path, names: Iterable[str]) -> dict[str, str | None]:
+    """Return the checksums of files in a folder, None where there is none."""
+    return {name: _checksum(folder / name) for name in names}
+
+
+def _checksum(path: Path) -> str | None:
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError:
         return None

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass
+from hashlib import sha256
 from pathlib import Path
 
 import pyarrow as pa
@@ -16,6 +16,8 @@ __all__ = ["KeptParts", "Part"]
 
 # Key of the schema's metadata under which counts and bad rows of a part stand.
 FACTS = b"voicecf"
+# Bytes before a part, which begin with its checksum; so many that Arrow's buffers stay aligned.
+SEAL = 64
 
 
 @dataclass
@@ -35,53 +37,66 @@ class Part:
     bad: list[BadRow]
 
     def write(self, path: Path) -> None:
-        """Write the part as an Arrow file."""
+        """Write the part as an Arrow file, behind its checksum."""
         facts = {"tally": asdict(self.tally), "bad": [asdict(bad) for bad in self.bad]}
         schema = self.batch.schema.with_metadata({FACTS: json.dumps(facts).encode()})
-        with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, schema) as file:
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_file(sink, schema) as file:
             file.write_batch(self.batch.replace_schema_metadata(schema.metadata))
+        content = sink.getvalue()
+        with path.open("wb") as opened:
+            opened.write(sha256(content).digest().ljust(SEAL, b"\0"))
+            opened.write(content)
 
     @classmethod
-    def from_file(cls, path: Path) -> Part:
-        """Read a part, without copying the answers."""
-        with pa.ipc.open_file(pa.memory_map(str(path))) as file:
+    def from_file(cls, path: Path) -> Part | None:
+        """Read a part; None if the file is not what was written."""
+        whole = pa.py_buffer(path.read_bytes())
+        content = whole[SEAL:]
+        if whole[:SEAL].to_pybytes() != sha256(content).digest().ljust(SEAL, b"\0"):
+            return None
+        with pa.ipc.open_file(content) as file:
             facts = json.loads(file.schema.metadata[FACTS])
             batch = file.get_batch(0).replace_schema_metadata(None)
         return cls(batch, Tally(**facts["tally"]), [BadRow(**bad) for bad in facts["bad"]])
 
 
 class KeptParts:
-    """The parts in a work folder, from the first one to the last that is whole.
+    """The parts in a work folder, from the first one on.
 
     The system writes them to the disk when it likes: waiting for it takes as long as answering. If
     the machine itself fails, parts that were not there yet lack their end, and are made again.
+
+    Parameters
+    ----------
+    folder : Path
+    most : int
+        Number of parts that all rows make.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, most: int) -> None:
         self.folder = folder / "parts"
         self.folder.mkdir(exist_ok=True)
         self.count = 0
-        while _is_whole(self._path(self.count)):
+        while self.count < most and self._path(self.count).exists():
             self.count += 1
 
     def _path(self, number: int) -> Path:
         return self.folder / f"part-{number:05d}.arrow"
 
-    def __iter__(self) -> Iterator[Part]:
-        return (Part.from_file(self._path(number)) for number in range(self.count))
+    def read(self, number: int) -> Part | None:
+        """Return a part; None if it is damaged."""
+        return Part.from_file(self._path(number))
+
+    def put(self, part: Part, number: int) -> Part:
+        """Keep a part in its place, and return it."""
+        half = self.folder / "half"
+        part.write(half)
+        half.replace(self._path(number))
+        return part
 
     def add(self, part: Part) -> Part:
         """Keep one more part, and return it."""
-        half = self.folder / "half"
-        part.write(half)
-        half.replace(self._path(self.count))
+        self.put(part, self.count)
         self.count += 1
         return part
-
-
-def _is_whole(path: Path) -> bool:
-    try:
-        with pa.ipc.open_file(pa.memory_map(str(path))) as file:
-            return FACTS in file.schema.metadata
-    except (FileNotFoundError, pa.ArrowInvalid):
-        return False

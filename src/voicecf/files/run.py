@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -19,7 +20,15 @@ from voicecf.errors import DataError, SavingError, known_option, listed
 from voicecf.files.ahead import ahead, in_order
 from voicecf.files.badrows import BadRowError, listing, unusable
 from voicecf.files.entry import Answering
-from voicecf.files.folder import OutputError, lock_of, locked, read_json, room_for
+from voicecf.files.folder import (
+    DamagedError,
+    OutputError,
+    checksums,
+    lock_of,
+    locked,
+    read_json,
+    room_for,
+)
 from voicecf.files.kept import KeptParts, Part
 from voicecf.files.request import Request, differences, plain_question, same
 from voicecf.files.source import Look, Source, open_source
@@ -41,6 +50,8 @@ PART, SEARCHED = 1 << 17, 1 << 13
 AT_ONCE = 2
 # Ends of names that promise another kind of file.
 OTHERS = (".xlsx", ".xls", ".json", ".jsonl", ".feather", ".arrow", ".duckdb", ".db", ".gz", ".txt")
+# What parts are made from, once it is there.
+CHECKED = ("explainer.voicecf", "input.json", "input.parquet")
 # What a work folder holds, up to the first point of a name.
 OURS = (
     "manifest", "explainer", "input", "spill", "parts", "result", "bad", "finished", "replaced", "",
@@ -215,10 +226,13 @@ class Work:
         """Remove the work of a run that was refused, unless a later one can go on with parts."""
         try:
             yield
-        except Exception:
+        except Exception as error:
+            name = getattr(error, "filename", None)
             if not _any_part(self.folder):
                 with suppress(OutputError, OSError):
                     _remove(self.folder)
+            elif name is not None and self.folder in Path(os.fsdecode(name)).parents:
+                raise DamagedError(self.folder, str(error)) from None
             raise
 
     def _check_model(self) -> None:
@@ -258,10 +272,13 @@ class Work:
 
     def _finished(self, manifest: dict[str, Any]) -> dict[str, Any] | None:
         """Return what an earlier run that came to its end says; refuse to harm other outputs."""
+        output, told = self.request.output, read_json(self.told)
         ended = read_json(self.folder / "finished.json")
         if ended is not None and same(ended, manifest):
-            return dict(ended)
-        output, told = self.request.output, read_json(self.told)
+            if output.exists() or (self.folder / "result").exists():
+                return ended
+            if not self.restart:
+                raise DamagedError(self.folder, "it lacks its result")
         if self.overwrite or not output.exists() or _is_empty_folder(output):
             return None
         if told is None:
@@ -275,20 +292,23 @@ class Work:
                 "Give another output, or overwrite it (--overwrite; overwrite=True)."
             )
         self.nothing_to_do = True
-        return dict(told)
+        return told
 
     def _prepare(self, manifest: dict[str, Any]) -> None:
-        """Make the work folder, or find that it is of the same question."""
+        """Make the work folder, or find that it is of the same question and undamaged."""
         before = read_json(self.folder / "manifest.json")
-        if before is not None and not same(before, manifest) and not _any_part(self.folder):
-            before = None  # nothing is lost but the fit
-        if before is not None and not same(before, manifest) and not self.restart:
-            raise OutputError(
-                f"{self.folder} holds the work of a run that was cut off, for another question: "
-                f"{differences(before, manifest)}. Ask the same again to go on, drop that work "
-                "with --restart, or give another output."
-            )
-        if before is None or self.restart or (self.folder / "finished.json").exists():
+        goes_on = before is not None and same(before, manifest) and not self.restart
+        damage = "manifest.json cannot be read" if before is None else _damage(self.folder, before)
+        if _any_part(self.folder) and not self.restart:
+            if before is not None and not goes_on:
+                raise OutputError(
+                    f"{self.folder} holds the work of a run that was cut off, for another "
+                    f"question: {differences(before, manifest)}. Ask the same again to go on, drop "
+                    "that work with --restart, or give another output."
+                )
+            if damage:
+                raise DamagedError(self.folder, damage)
+        if not goes_on or damage:  # nothing is lost but the fit
             _remove(self.folder)
         with room_for(self.request.output.parent, _from_the_start):
             self.folder.mkdir(exist_ok=True)
@@ -300,17 +320,20 @@ class Work:
             voice = make()
             with room_for(self.folder, _from_the_start):
                 save(voice, kept)
-                write_whole(self.folder / "manifest.json", _json(manifest))
+                found = {**manifest, "checksums": checksums(self.folder, CHECKED)}
+                write_whole(self.folder / "manifest.json", _json(found))
         # What was kept is read even if it was just written: both runs have the very same.
         return load_explainer(kept)  # type: ignore[no-any-return]
 
     def _answered(self, voice: Explainer, table: Table) -> Tally:
         """Write all parts: those that an earlier run kept, and those that are still to be made."""
-        request, kept = self.request, KeptParts(self.folder)
-        answering = Answering.of(voice, table.schema, request.question)
-        size = request.part_rows or _part_rows(voice, request.question)
+        question = self.request.question
+        answering = Answering.of(voice, table.schema, question)
+        size = self.request.part_rows or _part_rows(voice, question)
+        kept = KeptParts(self.folder, -(-table.n_rows // size))
         self.went_on = min(size * kept.count, table.n_rows)
-        earlier, made = iter(kept), self._made(answering, table, size)
+        earlier = self._earlier(kept, answering, table, size)
+        made = self._made(answering, table, size)
         tally = Tally(bad=len(table.rejected))
         hidden = None if self.progress else True  # None: hidden unless there is a terminal
         with (
@@ -329,6 +352,17 @@ class Work:
                 bar.update(part.tally.rows + part.tally.bad)
             result.close()
         return tally
+
+    def _earlier(
+        self, kept: KeptParts, answering: Answering, table: Table, size: int
+    ) -> Iterator[Part]:
+        """Read the parts that an earlier run kept; one that is damaged is answered again."""
+        for number in range(kept.count):
+            part = kept.read(number)
+            if part is None:
+                (chunk,) = islice(table.parts(size, number * size), 1)
+                part = kept.put(self._part(answering, table, chunk), number)
+            yield part
 
     def _made(self, answering: Answering, table: Table, size: int) -> Generator[Part, None, None]:
         """Answer the rows that no kept part has."""
@@ -453,6 +487,15 @@ def _from_the_start() -> str:
 
 def _json(content: Any) -> bytes:
     return json.dumps(content, indent=1, sort_keys=True).encode("ascii") + b"\n"
+
+
+def _damage(folder: Path, manifest: dict[str, Any]) -> str:
+    """Say which of the files that a manifest vouches for are not what they were."""
+    before, now = manifest.get("checksums"), checksums(folder, CHECKED)
+    if not isinstance(before, dict):
+        return "manifest.json lacks checksums"
+    changed = [name for name in now if now[name] != before.get(name)]
+    return f"{listed(changed)} changed or is missing" if changed else ""
 
 
 def _is_empty_folder(path: Path) -> bool:

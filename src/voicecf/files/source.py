@@ -27,6 +27,7 @@ from voicecf.files.staging import (
 from voicecf.files.table import Table
 from voicecf.files.text import CsvText, listed_files
 from voicecf.files.workbook import write_sheet
+from voicecf.files.writing import flush
 
 __all__ = ["Source", "open_source"]
 
@@ -192,6 +193,7 @@ class Source:
                 staged = stage_query(connection, self._query(connection), path)
         for copy in folder.glob("input.*.csv"):
             copy.unlink()
+        flush(path)
         staged.save(folder)
         return staged
 

@@ -75,7 +75,8 @@ give another.
 
     def _needed(self) -> dict[Key, Path]:
         """Return the keys of all inputs and of the folders around them, each with an input."""
-        found, around = {}, {}
+        found: dict[Key, Path] = {}
+        around: dict[Path, Path] = {}
         for path in (*self.inputs, *self.folders):
             found |= dict.fromkeys(_keys(path), path)
             around |= dict.fromkeys(_parents(path), path)
