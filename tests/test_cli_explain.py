@@ -224,6 +224,25 @@ def test_a_mistake_gets_a_sentence(table, tmp_path, capsys, words, said):
 
 
 @pytest.mark.parametrize(
+    "option", ["ignore", "category", "immutable", "increase-only", "decrease-only"]
+)
+def test_columns_with_commas_between_them_get_a_hint(table, tmp_path, capsys, option):
+    words = [] if option == "ignore" else ["--ignore", "id"]
+    said = refused(capsys, table, "-o", tmp_path / "o.csv", *words, f"--{option}", "age, income")
+    assert "unknown column 'age, income'" in said
+    assert said.endswith(f"Several columns are separated by spaces: --{option} age income.\n")
+
+
+def test_a_comma_in_the_name_of_a_column_is_no_list(tmp_path):
+    rows = [{"name, first": row["id"], "age": row["age"], "a,b": row["income"]} for row in people()]
+    table = written(tmp_path / "in.csv", rows)
+    words = ["--ignore", "name, first", "--immutable", "a,b"]
+    assert explain(table, "-o", tmp_path / "o.csv", *words) == 0
+    found = pacsv.read_csv(tmp_path / "o.csv")
+    assert found["a,b"].to_pylist() == [row["a,b"] for row in rows]
+
+
+@pytest.mark.parametrize(
     "words",
     [
         ["--target", 9],

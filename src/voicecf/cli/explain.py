@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import csv
 import hashlib
+import shlex
 import sys
 import warnings
 from collections.abc import Iterator
@@ -14,7 +15,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from voicecf.cli.options import number, read_options
-from voicecf.errors import OptionError, VoiceError, listed
+from voicecf.errors import ColumnError, OptionError, VoiceError, listed
 from voicecf.rules.rules import Rules
 
 if TYPE_CHECKING:
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 __all__ = ["add_explain"]
 
+# Options that take the names of columns.
+COLUMNS = ("ignore", "category", "immutable", "increase_only", "decrease_only")
 # Options for reading CSV files.
 READING = ("delimiter", "decimal", "encoding", "sheet")
 EXAMPLES = """\
@@ -203,7 +206,7 @@ def run_explain(chosen: argparse.Namespace) -> int:
         print("\ninterrupted; run the same command again to continue.", file=sys.stderr)
         return 130
     except (VoiceError, ImportError, OSError) as error:
-        print(f"voicecf explain: {_sentence(error)}", file=sys.stderr)
+        print(f"voicecf explain: {_sentence(error)}{_hint(chosen, error)}", file=sys.stderr)
         return 2
     return 0
 
@@ -212,6 +215,20 @@ def _sentence(error: Exception) -> str:
     if isinstance(error, OSError) and error.filename:
         return f"{error.filename}: {error.strerror}."
     return " ".join(str(error).split())
+
+
+def _hint(chosen: argparse.Namespace, error: Exception) -> str:
+    """Say how several columns are given, if an unknown one is a list with commas.
+
+    Such a list is not taken apart, since the name of a column may have commas.
+    """
+    for option in COLUMNS if isinstance(error, ColumnError) else ():
+        for name in getattr(chosen, option) or ():
+            if "," in name and repr(name) in str(error):
+                names = shlex.join(part.strip() for part in name.split(",") if part.strip())
+                word = option.replace("_", "-")
+                return f" Several columns are separated by spaces: --{word} {names}."
+    return ""
 
 
 @contextmanager
