@@ -14,7 +14,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from voicecf.cli.options import number, read_options
+from voicecf.cli.options import LISTS, number, read_options
 from voicecf.errors import ColumnError, OptionError, VoiceError, listed
 from voicecf.rules.rules import Rules
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["add_explain"]
 
 # Options that take the names of columns.
-COLUMNS = ("ignore", "category", "immutable", "increase_only", "decrease_only")
+COLUMNS = [name for name in LISTS if name not in ("constraints", "together")]
 # Options for reading CSV files.
 READING = ("delimiter", "decimal", "encoding", "sheet")
 EXAMPLES = """\
@@ -94,7 +94,7 @@ def _add_model(group: Any) -> None:
     add("--scale", help="scaling of numbers: standard (default), minmax or none")
     add("--seed", type=int, help="random seed of the clustering (default 0)")
     add("--model", type=Path, help="use a saved explainer instead of fitting one")
-    add("--save-model", type=Path, help="save the explainer to this file")
+    add("--save-model", type=Path, help="save the explainer to this file, which must be new")
     add(
         "--contraction",
         help="how far cells shrink towards their centroids, so that answers keep off the border: "

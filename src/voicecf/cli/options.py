@@ -12,7 +12,7 @@ from typing import Any
 from voicecf.errors import OptionError, known_option, likely
 from voicecf.rules.rules import Rules
 
-__all__ = ["DEFAULTS", "number", "read_options"]
+__all__ = ["DEFAULTS", "LISTS", "number", "read_options"]
 
 # Options that a TOML file may hold as well, and their defaults.
 DEFAULTS: dict[str, Any] = {

@@ -7,15 +7,22 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from voicecf.errors import listed
 from voicecf.saving.apart import OutputError
 
 __all__ = ["BusyError", "DamagedError", "FullError", "OutputError", "locked"]
 
+# What parts are made from, once it is there.
+CHECKED = ("explainer.voicecf", "input.json", "input.parquet")
+# What a work folder holds, up to the first point of a name.
+OURS = (
+    "manifest", "explainer", "input", "spill", "parts", "result", "bad", "finished", "replaced", "",
+)  # fmt: skip
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
@@ -125,9 +132,9 @@ def read_json(path: Path) -> dict[str, Any] | None:
     return found if isinstance(found, dict) else None
 
 
-def checksums(folder: Path, names: Iterable[str]) -> dict[str, str | None]:
-    """Return the checksums of files in a folder, None where there is none."""
-    return {name: _checksum(folder / name) for name in names}
+def checksums(folder: Path) -> dict[str, str | None]:
+    """Return the checksums of what parts are made from, None where there is no such file."""
+    return {name: _checksum(folder / name) for name in CHECKED}
 
 
 def _checksum(path: Path) -> str | None:
@@ -136,3 +143,27 @@ def _checksum(path: Path) -> str | None:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError:
         return None
+
+
+def damage_of(folder: Path, manifest: dict[str, Any]) -> str:
+    """Say which of the files that a manifest vouches for are not what they were."""
+    before, now = manifest.get("checksums"), checksums(folder)
+    if not isinstance(before, dict):
+        return "manifest.json lacks checksums"
+    changed = [name for name in now if now[name] != before.get(name)]
+    return f"{listed(changed)} changed or is missing" if changed else ""
+
+
+def any_part(folder: Path) -> bool:
+    """Tell whether a part is on the disk."""
+    return any((folder / "parts").glob("*.arrow"))
+
+
+def remove(folder: Path) -> None:
+    """Remove a work folder, and nothing that is none."""
+    if not folder.exists():
+        return
+    ours = folder.is_dir() and all(p.name.split(".")[0] in OURS for p in folder.iterdir())
+    if not ours:
+        raise OutputError(f"{folder} is in the way, and is no work of voicecf; move it elsewhere.")
+    shutil.rmtree(folder)

@@ -23,10 +23,13 @@ from voicecf.files.entry import Answering
 from voicecf.files.folder import (
     DamagedError,
     OutputError,
+    any_part,
     checksums,
+    damage_of,
     lock_of,
     locked,
     read_json,
+    remove,
     room_for,
 )
 from voicecf.files.kept import KeptParts, Part
@@ -50,12 +53,6 @@ PART, SEARCHED = 1 << 17, 1 << 13
 AT_ONCE = 2
 # Ends of names that promise another kind of file.
 OTHERS = (".xlsx", ".xls", ".json", ".jsonl", ".feather", ".arrow", ".duckdb", ".db", ".gz", ".txt")
-# What parts are made from, once it is there.
-CHECKED = ("explainer.voicecf", "input.json", "input.parquet")
-# What a work folder holds, up to the first point of a name.
-OURS = (
-    "manifest", "explainer", "input", "spill", "parts", "result", "bad", "finished", "replaced", "",
-)  # fmt: skip
 
 
 def explain_files(
@@ -76,7 +73,9 @@ def explain_files(
     cut off, at whatever moment, goes on there when it is called again with the same arguments, and
     ends with the same bytes; the output appears in one step when all is done, with
     ``OUTPUT.manifest.json`` beside it. While it works, the folder takes as much room again as the
-    answers do, and the input if that is no Parquet file.
+    answers do, and the input if that is no Parquet file. A part that is damaged is answered again.
+
+    None of these files may be an input, hold one or replace one, by whatever name it is called.
 
     Parameters
     ----------
@@ -104,6 +103,12 @@ def explain_files(
     -------
     Tally
         What became of the rows.
+
+    Raises
+    ------
+    OutputError
+        If the output cannot be written, is an input, or is there already; if the work folder is of
+        another question, or damaged. Nothing was written then.
 
     Examples
     --------
@@ -228,9 +233,9 @@ class Work:
             yield
         except Exception as error:
             name = getattr(error, "filename", None)
-            if not _any_part(self.folder):
+            if not any_part(self.folder):
                 with suppress(OutputError, OSError):
-                    _remove(self.folder)
+                    remove(self.folder)
             elif name is not None and self.folder in Path(os.fsdecode(name)).parents:
                 raise DamagedError(self.folder, str(error)) from None
             raise
@@ -296,22 +301,27 @@ class Work:
 
     def _prepare(self, manifest: dict[str, Any]) -> None:
         """Make the work folder, or find that it is of the same question and undamaged."""
-        before = read_json(self.folder / "manifest.json")
-        goes_on = before is not None and same(before, manifest) and not self.restart
-        damage = "manifest.json cannot be read" if before is None else _damage(self.folder, before)
-        if _any_part(self.folder) and not self.restart:
-            if before is not None and not goes_on:
-                raise OutputError(
-                    f"{self.folder} holds the work of a run that was cut off, for another "
-                    f"question: {differences(before, manifest)}. Ask the same again to go on, drop "
-                    "that work with --restart, or give another output."
-                )
-            if damage:
-                raise DamagedError(self.folder, damage)
-        if not goes_on or damage:  # nothing is lost but the fit
-            _remove(self.folder)
+        problem = self._cannot_go_on(manifest)
+        if problem is not None and any_part(self.folder) and not self.restart:
+            raise problem
+        if problem is not None or self.restart:
+            remove(self.folder)  # without parts, nothing is lost but the fit
         with room_for(self.request.output.parent, _from_the_start):
             self.folder.mkdir(exist_ok=True)
+
+    def _cannot_go_on(self, manifest: dict[str, Any]) -> OutputError | None:
+        """Return why work in the folder is of no use for this question."""
+        before = read_json(self.folder / "manifest.json")
+        if before is None:
+            return DamagedError(self.folder, "manifest.json cannot be read")
+        if not same(before, manifest):
+            return OutputError(
+                f"{self.folder} holds the work of a run that was cut off, for another question: "
+                f"{differences(before, manifest)}. Ask the same again to go on, drop that work "
+                "with --restart, or give another output."
+            )
+        damage = damage_of(self.folder, before)
+        return DamagedError(self.folder, damage) if damage else None
 
     def _explainer(self, manifest: dict[str, Any], make: Callable[[], Explainer]) -> Explainer:
         """Return the explainer that an earlier run kept, or a new one, which is kept."""
@@ -320,7 +330,7 @@ class Work:
             voice = make()
             with room_for(self.folder, _from_the_start):
                 save(voice, kept)
-                found = {**manifest, "checksums": checksums(self.folder, CHECKED)}
+                found = {**manifest, "checksums": checksums(self.folder)}
                 write_whole(self.folder / "manifest.json", _json(found))
         # What was kept is read even if it was just written: both runs have the very same.
         return load_explainer(kept)  # type: ignore[no-any-return]
@@ -446,14 +456,14 @@ class Work:
             self.bad.unlink(missing_ok=True)  # of an output that was replaced
         (self.folder / "finished.json").replace(self.told)
         sync_folder(output.parent)
-        _remove(self.folder)
+        remove(self.folder)
 
     def _clear_up(self, manifest: dict[str, Any]) -> None:
         """Remove what a run that died at its very end left."""
         left = read_json(self.folder / "manifest.json")
         if left is None or same(left, manifest):
             with suppress(OutputError):
-                _remove(self.folder)
+                remove(self.folder)
 
 
 def _part_rows(voice: Explainer, question: dict[str, Any]) -> int:
@@ -489,29 +499,5 @@ def _json(content: Any) -> bytes:
     return json.dumps(content, indent=1, sort_keys=True).encode("ascii") + b"\n"
 
 
-def _damage(folder: Path, manifest: dict[str, Any]) -> str:
-    """Say which of the files that a manifest vouches for are not what they were."""
-    before, now = manifest.get("checksums"), checksums(folder, CHECKED)
-    if not isinstance(before, dict):
-        return "manifest.json lacks checksums"
-    changed = [name for name in now if now[name] != before.get(name)]
-    return f"{listed(changed)} changed or is missing" if changed else ""
-
-
 def _is_empty_folder(path: Path) -> bool:
     return path.is_dir() and not any(path.iterdir())
-
-
-def _any_part(folder: Path) -> bool:
-    """Tell whether a part is on the disk."""
-    return any((folder / "parts").glob("*.arrow"))
-
-
-def _remove(folder: Path) -> None:
-    """Remove a work folder, and nothing that is none."""
-    if not folder.exists():
-        return
-    ours = folder.is_dir() and all(p.name.split(".")[0] in OURS for p in folder.iterdir())
-    if not ours:
-        raise OutputError(f"{folder} is in the way, and is no work of voicecf; move it elsewhere.")
-    shutil.rmtree(folder)
