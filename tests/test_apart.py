@@ -122,6 +122,7 @@ d.duckdb -o d.duckdb
 d.duckdb -o d.duckdb.wal
 in.csv -o fifo.csv
 fifo.csv -o o2.csv
+--sql "from read_csv('fifo.csv')" -o o2.csv
 """
 FOLDERS = """
 dir -o dir
@@ -284,6 +285,12 @@ def test_a_query_tells_the_files_that_it_opens(world):
     look = open_source(sql="from read_csv(['od' || chr(39) || '*.csv', 'second' || '.csv'])").look()
     assert {odd, Path("second.csv")} <= set(look.files)
     assert look.prints[0]["rows"] == 80
+
+
+@pytest.mark.parametrize("text", ["x" * 5000, "/" * 300, "~", "%", "[", "**", "a\n../b", "''"])
+def test_a_text_in_a_query_need_not_name_a_file(world, text):
+    look = open_source(sql=f"select a, '{text}' as b from 'in.csv'").look()
+    assert Path("in.csv") in look.files
 
 
 def test_two_outputs_in_one_file_are_refused():

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from glob import glob
+from os.path import exists, isdir, isfile
 from pathlib import Path
 from shutil import rmtree
 from tempfile import TemporaryDirectory, mkdtemp
@@ -75,7 +76,11 @@ def open_source(given: Any = None, *, sql: str | None = None, **reading: Any) ->
             f"--sql \"select * from '{given}'\"."
         )
     folder = Path(given) if given is not None and Path(given).is_dir() else None
-    return Source(files, kind, sql, folder, Reading(**reading))
+    source = Source(files, kind, sql, folder, Reading(**reading))
+    for name in (*files, *source.quoted()):
+        if exists(name) and not (isfile(name) or isdir(name)):  # it can be read only once
+            raise DataError(f"{name} is a pipe or a device; write what it gives to a file first.")
+    return source
 
 
 @dataclass(frozen=True)
@@ -127,10 +132,13 @@ class Source:
 
         A query may open others, too: see `Look`.
         """
-        names = [either for pair in QUOTED.findall(self.sql or "") for either in pair if either]
         logs = [Path(f"{file}.wal") for file in self.files if self.kind == "database"]
-        found = [Path(name) for pattern in names for name in glob(pattern, recursive=True)]
-        return [*self.files, *logs, *found]
+        found = [Path(name) for text in self.quoted() for name in glob(text, recursive=True)]
+        return [*self.files, *logs, *(path for path in found if path.is_file())]
+
+    def quoted(self) -> list[str]:
+        """Return the texts and names in quotes of a query, any of which may name files."""
+        return [either for pair in QUOTED.findall(self.sql or "") for either in pair if either]
 
     def look(self) -> Look:
         """Look at the input: what it is now, and which files are read.
@@ -269,8 +277,6 @@ def _files(given: Any) -> tuple[list[Path], str]:
         files = sorted(Path(name) for name in glob(str(given), recursive=True))
         if not files:
             raise DataError(f"there is no file or folder {given}.")
-        if any(file.exists() and not (file.is_file() or file.is_dir()) for file in files):
-            raise DataError(f"{given} is a pipe or a device; write what it gives to a file first.")
     kinds = {_kind(file) for file in files}
     if len(kinds) > 1:
         raise DataError(f"{given} holds files of several kinds; give one kind.")
