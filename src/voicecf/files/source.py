@@ -77,7 +77,7 @@ def open_source(given: Any = None, *, sql: str | None = None, **reading: Any) ->
         )
     folder = Path(given) if given is not None and Path(given).is_dir() else None
     source = Source(files, kind, sql, folder, Reading(**reading))
-    for name in (*files, *source.quoted()):
+    for name in (*map(str, files), *source.quoted()):
         if exists(name) and not (isfile(name) or isdir(name)):  # it can be read only once
             raise DataError(f"{name} is a pipe or a device; write what it gives to a file first.")
     return source
