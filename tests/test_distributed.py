@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
-import time
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -247,43 +247,48 @@ def test_an_explainer_of_a_pipeline_learns_the_same_without_a_cluster():
     np.testing.assert_array_equal(parts.learned_.bounds.box, whole.learned_.bounds.box)
 
 
-def kill_one(client):
-    """Kill a worker's process, once it is at work."""
-    deadline = time.monotonic() + 20
-    while time.monotonic() < deadline:
-        busy = [address for address, keys in client.processing().items() if keys]
-        if busy:
-            break
-        time.sleep(0.01)
-    pids = client.run(os.getpid)
-    os.kill(pids[busy[0]], signal.SIGKILL)
-    return pids[busy[0]]
+def killed_once(part, calls, nth):
+    """Return a part of a table; the worker that is given one for the nth time is killed."""
+    with open(calls, "ab") as file:
+        file.write(b".")
+        file.flush()
+        at = file.tell()
+    if at == nth:
+        Path(f"{calls}.pid").write_text(str(os.getpid()))
+        os.kill(os.getpid(), signal.SIGKILL)
+    return part
 
 
-def test_answers_are_right_though_a_worker_is_killed(client):
+def mortal(frame, npartitions, calls, nth):
+    """Return a table that kills a worker, once, when the nth of its parts is read."""
+    lazy = dd.from_pandas(frame, npartitions=npartitions)
+    return lazy.map_partitions(killed_once, str(calls), nth, meta=frame.iloc[:0])
+
+
+def assert_one_was_killed(client, calls):
+    killed = int(Path(f"{calls}.pid").read_text())
+    client.wait_for_workers(2)
+    assert killed not in client.run(os.getpid).values()
+
+
+def test_answers_are_right_though_a_worker_is_killed(client, tmp_path):
     frame = numbers(60_000)
     voice = VoICE(KMeans(3, n_init=1, random_state=0)).fit(frame)
     expected = voice.explain(frame, target="each")
-    lazy = dd.from_pandas(frame, npartitions=60)
-    running = client.compute(voice.explain(lazy, target="each"))
-    killed = kill_one(client)
-    answers = running.result(timeout=120)
+    lazy = mortal(frame, 60, tmp_path / "calls", nth=17)
+    answers = client.compute(voice.explain(lazy, target="each")).result()
+    assert_one_was_killed(client, tmp_path / "calls")
     np.testing.assert_array_equal(answers["voicecf_cost"], expected.cost)
     np.testing.assert_array_equal(answers["voicecf_target"], expected.target)
-    assert killed not in client.run(os.getpid).values()
 
 
-def test_a_model_is_right_though_a_worker_is_killed(client):
-    from threading import Thread
-
+@pytest.mark.parametrize("nth", [1, 6, 9])
+def test_a_model_is_right_though_a_worker_is_killed(client, tmp_path, nth):
     frame = numbers(100_000, d=2)
     whole = SHARK(4, n_init=2, max_iter=10, random_state=1).fit(frame)
     found = SHARK(4, n_init=2, max_iter=10, random_state=1)
-    learning = Thread(target=found.fit, args=(dd.from_pandas(frame, npartitions=6),))
-    learning.start()
-    killed = kill_one(client)
-    learning.join(timeout=120)
-    assert killed not in client.run(os.getpid).values()
+    found.fit(mortal(frame, 6, tmp_path / "calls", nth))
+    assert_one_was_killed(client, tmp_path / "calls")
     for name in LEARNED:
         found_here, expected = getattr(found, name), getattr(whole, name)
         np.testing.assert_allclose(found_here, expected, rtol=1e-12, atol=1e-12, err_msg=name)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 import sys
+from threading import Event
 
 import numpy as np
 import pytest
 
 from voicecf import VoICE, parallel
 from voicecf.errors import OptionError
-from voicecf.parallel import Running, in_parallel, n_threads
+from voicecf.parallel import Progress, Running, in_parallel, n_threads
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(3000, 4))
@@ -102,10 +103,24 @@ def test_the_bar_counts_rows_with_alternatives(capsys):
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_a_bar_appears_by_itself_only_on_a_terminal_and_after_a_while(monkeypatch, capsys, n_jobs):
+    looked = Event()
+
+    def draw(self, whole=Progress.draw) -> None:
+        whole(self)
+        looked.set()
+
+    def add(self, rows, whole=Progress.add) -> None:
+        # However busy the machine, the threads have not ended when it is time to draw.
+        assert n_jobs == 1 or looked.wait(timeout=600)
+        whole(self, rows)
+
     def drawn(**options) -> bool:
+        looked.clear()
         VOICE.explain(X, 1, n_jobs=n_jobs, **options)
         return "rows" in capsys.readouterr().err
 
+    monkeypatch.setattr(Progress, "draw", draw)
+    monkeypatch.setattr(Progress, "add", add)
     monkeypatch.setattr(parallel, "PATIENCE", 0.0)
     assert not drawn()
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
@@ -114,5 +129,5 @@ def test_a_bar_appears_by_itself_only_on_a_terminal_and_after_a_while(monkeypatc
     assert not drawn(progress=False)
     with Running(progress=False):
         assert not drawn()
-    monkeypatch.setattr(parallel, "PATIENCE", 60.0)
+    monkeypatch.setattr(parallel, "PATIENCE", np.inf)
     assert not drawn()

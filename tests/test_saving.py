@@ -16,7 +16,7 @@ from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from io import BytesIO
 from pathlib import Path
-from time import perf_counter
+from time import process_time
 
 import numpy as np
 import pandas as pd
@@ -669,7 +669,7 @@ BOMBS = {
 def test_a_bomb_is_refused_soon_and_in_little_memory(saved, name):
     rewritten(saved, with_root(BOMBS[name]()), compression=zipfile.ZIP_DEFLATED)
     assert saved.stat().st_size < 1_000_000
-    start = perf_counter()
+    start = process_time()
     tracemalloc.start()
     try:
         with pytest.raises(SavingError, match="cannot load"):
@@ -677,7 +677,7 @@ def test_a_bomb_is_refused_soon_and_in_little_memory(saved, name):
         assert tracemalloc.get_traced_memory()[1] < 1 << 30
     finally:
         tracemalloc.stop()
-    assert perf_counter() - start < 10
+    assert process_time() - start < 10  # of our own work: other processes do not count
 
 
 def test_the_memory_of_a_schema_is_not_underestimated(saved):

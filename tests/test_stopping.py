@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import time
 from contextlib import contextmanager
@@ -13,12 +14,13 @@ import pytest
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from voicecf import SHARK, VoICE
+from voicecf import SHARK, Status, VoICE
+from voicecf.output.wording import figure
 from voicecf.parallel import Running, in_parallel
 
 # Boxes that a search may examine: more than it can in a day.
 FOREVER = 10**9
-# Seconds within which a call ends; otherwise each would run for minutes.
+# Seconds of this process's own work within which a call ends; otherwise each would run for minutes.
 SOON = 10.0
 
 NAMES = [f"x{i}" for i in range(60)]
@@ -33,17 +35,24 @@ def hard(n: int = 1) -> tuple[VoICE, pd.DataFrame]:
 
 
 @contextmanager
-def interrupted(after: float = 0.25):
-    """Send SIGINT after some seconds; expect KeyboardInterrupt soon, and idle threads then."""
+def signalled(after: float):
+    """Send SIGINT after some seconds."""
     timer = Timer(after, signal.raise_signal, (signal.SIGINT,))
-    start = time.perf_counter()
-    timer.start()
     try:
-        with pytest.raises(KeyboardInterrupt):
-            yield
+        timer.start()
+        yield
     finally:
         timer.cancel()
-    assert time.perf_counter() - start < SOON
+        timer.join()
+
+
+@contextmanager
+def interrupted(after: float = 0.25):
+    """Send SIGINT after some seconds; expect KeyboardInterrupt soon, and idle threads then."""
+    start = time.process_time()
+    with pytest.raises(KeyboardInterrupt), signalled(after):
+        yield
+    assert time.process_time() - start < SOON
     used = time.process_time()
     time.sleep(0.2)
     assert time.process_time() - used < 0.1
@@ -118,10 +127,8 @@ def test_a_call_in_another_thread_goes_on():
             found.append(voice.explain(rows, target=2, steps=WHOLE, limit=500, n_jobs=2))
 
     other = Thread(target=explain)
-    timer = Timer(0.3, signal.raise_signal, (signal.SIGINT,))
     other.start()
-    timer.start()
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(KeyboardInterrupt), signalled(0.3):
         voice.explain(rows, target=1, steps=WHOLE, limit=FOREVER, n_jobs=3)
     other.join()
     assert len(found) == 5
@@ -153,11 +160,32 @@ def test_what_a_signal_handler_raises_comes_out_of_a_search():
 
     voice, rows = hard()
     before = signal.signal(signal.SIGINT, handler)
-    timer = Timer(0.2, signal.raise_signal, (signal.SIGINT,))
     try:
-        timer.start()
-        with pytest.raises(OutOfTime):
+        with pytest.raises(OutOfTime), signalled(0.2):
             voice.explain(rows, target=1, steps=WHOLE, limit=FOREVER)
     finally:
-        timer.join()
         signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.parametrize(
+    ("objective", "phrase"),
+    [
+        ("cost", "another change may be up to {} % cheaper"),
+        ("fewest", "fewer changes, or up to {} % cheaper ones, may do"),
+    ],
+)
+def test_an_answer_of_a_search_that_reached_its_limit_says_so_with_its_gap(objective, phrase):
+    voice, rows = hard()
+    cf = voice.explain(rows, target=1, steps=WHOLE, limit=200, objective=objective)
+    assert cf.status[0] == Status.STOPPED
+    said = f"the search reached its limit: {phrase.format(figure(100 * cf.gap[0], 2))}"
+    assert said in cf.text(0)
+    assert said in str(cf)
+    assert said in cf.reason(0).text
+    assert said in json.loads(cf.to_json())["answers"][0]["text"]
+    assert cf.table()["status"].tolist() == ["stopped"]
+    assert cf.table()["gap"].tolist() == cf.gap.tolist()
+    # Where nothing was cut short, nothing is said of it.
+    easy = voice.explain(rows, target=1)
+    assert "limit" not in easy.text(0)
+    assert "gap" not in easy.table()
