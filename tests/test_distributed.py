@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -282,12 +283,22 @@ def test_answers_are_right_though_a_worker_is_killed(client, tmp_path):
     np.testing.assert_array_equal(answers["voicecf_target"], expected.target)
 
 
-@pytest.mark.parametrize("nth", [1, 6, 9])
-def test_a_model_is_right_though_a_worker_is_killed(client, tmp_path, nth):
+def filled_or_killed(*arguments, calls, nth, **others):
+    killed_once(None, calls, nth)
+    return partitions._filled(*arguments, **others)
+
+
+@pytest.mark.parametrize("at_work", ["reading", "in a pass"])
+def test_a_model_is_right_though_a_worker_is_killed(client, tmp_path, monkeypatch, at_work):
     frame = numbers(100_000, d=2)
     whole = SHARK(4, n_init=2, max_iter=10, random_state=1).fit(frame)
     found = SHARK(4, n_init=2, max_iter=10, random_state=1)
-    found.fit(mortal(frame, 6, tmp_path / "calls", nth))
+    if at_work == "reading":
+        found.fit(mortal(frame, 6, tmp_path / "calls", nth=3))
+    else:  # the third pass over six partitions
+        filled = partial(filled_or_killed, calls=str(tmp_path / "calls"), nth=15)
+        monkeypatch.setattr(partitions, "_filled", filled)
+        found.fit(dd.from_pandas(frame, npartitions=6))
     assert_one_was_killed(client, tmp_path / "calls")
     for name in LEARNED:
         found_here, expected = getattr(found, name), getattr(whole, name)
