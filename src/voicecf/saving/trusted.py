@@ -81,6 +81,6 @@ def _listed(kind: str) -> Iterator[tuple[str, str, Any]]:
     """Yield module, name and object of every entry that the installed versions have."""
     for module, names in TRUSTED.get(kind, {}).items():
         for name in names.split():
-            found = getattr(import_module(module), name, None)
+            found = vars(import_module(module)).get(name)  # no __getattr__: numpy 1 warns of bool
             if found is not None:
                 yield module, name, found

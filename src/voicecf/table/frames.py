@@ -319,8 +319,11 @@ def _any_with_cells(series: Any, rows: Ints, values: NDArray[Any]) -> Any:
         # Scattered into a numpy array of booleans, None would become False.
         return _rebuilt(series, rows, new_values)
     try:
-        if values.dtype != object:  # a series, since a list of a million numbers takes a second
-            new_values = nw.new_series("", values, series.dtype, backend=series.implementation)
+        enum = series.implementation.is_polars() and isinstance(series.dtype, nw.Enum)
+        # Typed, since a list of a million numbers takes a second, and polars up to 1.31 writes null
+        # for text in a column of levels.
+        if enum or values.dtype != object:
+            new_values = nw.new_series("", new_values, series.dtype, backend=series.implementation)
         return series.scatter(rows, new_values)
     except Exception:  # each library has its own errors for types that it cannot write to
         return _rebuilt(series, rows, values.tolist())

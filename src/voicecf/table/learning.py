@@ -382,8 +382,7 @@ def _learn_options(space: Space) -> None:
     changes, n = {}, 0
     for c, column in enumerate(space.columns):
         if column.indicator:
-            gap = {column.sources[0]: Cells(np.array([1]), [None])}
-            options = space._sample_points(2, gap)[:, column.places]
+            options = _with_a_gap(space, column.sources[0])[:, column.places]
             space.columns[c] = replace(column, levels=(False, True), options=options)
         elif column.kind == "category":
             changes[column.sources[0]] = Cells(np.arange(n, n + len(column.levels)), column.levels)
@@ -393,6 +392,18 @@ def _learn_options(space: Space) -> None:
         if column.kind == "category" and not column.indicator:
             rows = changes[column.sources[0]].rows
             space.columns[c] = replace(column, options=points[np.ix_(rows, column.places)])
+
+
+def _with_a_gap(space: Space, source: Any) -> Array:
+    """Return the coordinates of a row of the data, and of the same row with a missing value.
+
+    It is NaN where the steps do not know None: among objects, imputers tell them apart.
+    """
+    at = np.array([1])
+    try:
+        return space._sample_points(2, {source: Cells(at, [None])})
+    except DataError:
+        return space._sample_points(2, {source: Cells(at, [np.nan])})
 
 
 def _learn_round_trip_error(space: Space, data: RowBlocks) -> None:
