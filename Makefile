@@ -12,6 +12,7 @@
 # make sweep   judge 20,000 random searches, a million random projections (COUNT=...), and 200,000
 #              answers of models at extreme numbers
 # make sanitize  the core's tests under address and undefined-behaviour sanitizers
+# make portable  the kernels for ARM, Windows and macOS: no warning, and for ARM the same bits (needs qemu-user)
 # make wheel   build a wheel, and test it in a fresh environment without a compiler
 # make docs    build the documentation in build/docs; open index.html there
 # make pictures  write the notebooks, and the pictures that are kept in docs (needs chromium)
@@ -26,7 +27,7 @@ AGAIN = --reruns 1 --only-rerun "^(Timeout)?Error: (Locator|Page)"
 # What the core is compiled with: a compiler of this machine, else the one that PyPI has as ziglang.
 COMPILER := $(shell command -v $${CXX:-c++} || command -v g++ || command -v clang++)
 
-.PHONY: demo app test oldest engines lint house bench scale others sweep sanitize wheel paper docs pictures clean
+.PHONY: demo app test oldest engines lint house bench scale others sweep sanitize portable wheel paper docs pictures clean
 
 demo: $(VENV)/demo
 	$(RUN) examples/demo.py
@@ -101,6 +102,10 @@ sanitize: $(VENV)/test
 		-DPython_EXECUTABLE=$(abspath $(RUN)) -DCMAKE_MAKE_PROGRAM=$(abspath $(VENV)/bin/ninja)
 	$(VENV)/bin/cmake --build build/sanitize
 	$(RUN) tests/sanitized.py build/sanitize
+
+portable: $(VENV)/bin/pip
+	$(VENV)/bin/pip install --quiet ziglang
+	$(RUN) tools/portable.py build/portable
 
 wheel: $(VENV)/test
 	$(VENV)/bin/pip install --quiet build

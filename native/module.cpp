@@ -192,7 +192,8 @@ std::unique_ptr<Prepared> listed(Matrix u, Line offsets, Line origin, Line scale
 // Shares of a model's rounding: growth of a sum, unit of rounding, and whether squares are expanded.
 std::unique_ptr<Prepared> clusters(Matrix centers, Line weights, std::optional<Line> alphas, double delta,
                                    double growth, double eps, bool expanded) {
-    const int k = counted("centers", centers.shape(0), 1), d = counted("columns of centers", centers.shape(1));
+    const int k = counted("centers", centers.shape(0), 1);
+    const int d = counted("columns of centers", centers.shape(1));
     shaped("weights", weights, {centers.shape(1)});
     if (alphas) shaped("alphas", *alphas, {centers.shape(0)});
     auto rows = std::make_unique<Prepared>();
@@ -494,7 +495,8 @@ struct PairwiseArrays {
 
     PairwiseArrays(Matrix X_, Index labels_, Line origin_, Matrix centers_, Matrix gram_, double slack_)
         : X(X_), labels(labels_), origin(origin_), centers(centers_), gram(gram_), slack(slack_) {
-        const std::size_t k = counted("centers", centers.shape(0), 1), d = counted("columns of X", X.shape(1));
+        const std::size_t k = counted("centers", centers.shape(0), 1);
+        const std::size_t d = counted("columns of X", X.shape(1));
         shaped("labels", labels, {X.shape(0)});
         shaped("origin", origin, {d});
         shaped("centers", centers, {k, d});
