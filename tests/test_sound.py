@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import zipfile
+from decimal import Decimal
 from io import BytesIO
 
 import numpy as np
 import pandas as pd
 import pytest
+from hostile import named
 from sklearn.cluster import KMeans
 from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import PCA
@@ -18,6 +20,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from voicecf import SHARK, VoICE
 from voicecf.errors import SavingError
 from voicecf.saving import load, save
+from voicecf.saving.zipped import zipped
 
 RNG = np.random.default_rng(1)
 X = RNG.normal(size=(60, 4)) + np.arange(60)[:, None] % 3
@@ -59,9 +62,7 @@ def saved(request, tmp_path_factory):
 
 def is_refused(members, path) -> bool:
     """Write a file and tell whether it is refused."""
-    with zipfile.ZipFile(path, "w") as archive:
-        for name, content in members.items():
-            archive.writestr(name, content)
+    path.write_bytes(zipped(members))
     try:
         load(path)
     except SavingError:
@@ -94,8 +95,8 @@ def with_array(members, name, count, array):
     stream = BytesIO()
     changed = array(np.load(BytesIO(members[found[count]["file"]])))
     np.lib.format.write_array(stream, np.asarray(changed), allow_pickle=False)
-    found[count]["file"] = "changed.npy"
-    return {**with_tree(members, tree), "changed.npy": stream.getvalue()}
+    found[count]["file"] = named(stream.getvalue())
+    return {**with_tree(members, tree), named(stream.getvalue()): stream.getvalue()}
 
 
 def reshapings(array):
@@ -121,7 +122,15 @@ def test_an_array_of_another_shape_is_refused_or_an_error_or_without_effect(save
                 continue
             stream = BytesIO()
             np.lib.format.write_array(stream, other, allow_pickle=False)
-            if is_refused({**members, name: stream.getvalue()}, tmp_path / "x"):
+            schema = members["schema.json"].replace(
+                name.encode(), named(stream.getvalue()).encode()
+            )
+            changed = {
+                **members,
+                "schema.json": schema,
+                named(stream.getvalue()): stream.getvalue(),
+            }
+            if is_refused(changed, tmp_path / "x"):
                 refused += 1
                 continue
             try:
@@ -217,10 +226,13 @@ def test_codes_beyond_the_columns_of_an_encoder_are_refused(options, name, chang
         load(tmp_path / "x")
 
 
-@pytest.mark.parametrize("levels", [[5.0, 1.0], [np.nan, 1.0], np.array([5, 1], dtype=object)])
+@pytest.mark.parametrize("levels", [
+    [5.0, 1.0], [np.nan, 1.0], np.array([5, 1], dtype=object), np.array(["a", 5, 1], dtype=object),
+    np.array([Decimal(5), Decimal(1)], dtype=object),
+])  # fmt: skip
 def test_numbers_that_bisection_would_not_find_are_refused_as_levels(levels, tmp_path):
     encoder = OneHotEncoder().fit([[1.0], [5.0]])
-    encoder.categories_ = [np.asarray(levels)]
+    encoder.categories_, encoder._n_features_outs = [np.asarray(levels)], [len(levels)]
     save(encoder, tmp_path / "x")
     with pytest.raises(SavingError, match="OneHotEncoder does not fit"):
         load(tmp_path / "x")
@@ -253,6 +265,23 @@ def test_centroids_of_another_width_than_the_rows_are_refused(model, attribute, 
         save(model, tmp_path / "x")
         with pytest.raises(SavingError, match="does not fit the rest"):
             load(tmp_path / "x")
+
+
+@pytest.mark.parametrize("width", [10**9, 10**12, -1])
+def test_nothing_is_made_as_wide_as_a_model_only_says_that_it_is(width, tmp_path):
+    model = kmeans().fit(X)
+    model.n_features_in_ = width
+    save(model, tmp_path / "x")
+    with pytest.raises(SavingError, match="does not fit the rest"):
+        load(tmp_path / "x")
+
+
+def test_an_encoder_has_no_more_columns_than_levels(tmp_path):
+    encoder = OneHotEncoder().fit([[1.0], [5.0]])
+    encoder._n_features_outs = [10**9]
+    save(encoder, tmp_path / "x")
+    with pytest.raises(SavingError, match="OneHotEncoder does not fit"):
+        load(tmp_path / "x")
 
 
 def test_no_more_threads_are_started_than_there_are_cores(tmp_path):

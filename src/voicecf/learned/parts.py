@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections import defaultdict
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from voicecf.geometry.clustering import Clustering
 from voicecf.learned.learned import Learned
 from voicecf.learned.members import Members
 from voicecf.rules.allowed import DefaultBounds
-from voicecf.saving.sound import need
+from voicecf.saving.sound import check_counts, need
 from voicecf.table.column import Column
 from voicecf.table.learning import check_trace, space_of_steps
 from voicecf.table.model import split_pipeline
@@ -29,11 +30,13 @@ SHAPES = {
 }  # fmt: skip
 OF_BOUNDS, OF_MEMBERS = ("lo", "hi", "low", "high"), ("means", "axes", "counts", "extremes")
 OF_LEARNED = ("weights", "origins", "spread", "alpha", "ranking")
+MOST_PACKED = 1 << 19  # numbers that are unpacked one by one
 OPTIONS = ("delta", "margin", "contract_bounds", "names", "ranks_equally")
 
 
 def parts_of(learned: Learned) -> dict[str, Any]:
     """Return what `learned_of` needs, in plain values and arrays, and the fitted model."""
+    check_counts(learned.model)
     space, bounds, members = learned.space, learned.bounds, learned.members
     arrays = {name: getattr(learned, name) for name in OF_LEARNED}
     arrays["round_trip_error"] = space.round_trip_error
@@ -44,13 +47,14 @@ def parts_of(learned: Learned) -> dict[str, Any]:
     if space._template is not None:
         sample = _sample_parts(space._template)
         arrays |= {"points": space._template.points, "seen": space._template.seen}
-    columns = [_fields(column) for column in space.columns]
+    columns = _table_of(space.columns)
+    del columns["places"]
     return {
         "model": learned.model,
         "centers": learned.clustering.centers if learned.model is None else None,
         "sources": space.sources,
         "named": space.named,
-        "columns": [{name: f for name, f in c.items() if name != "places"} for c in columns],
+        "columns": columns,
         "sample": sample,
         "arrays": arrays,
         "options": {name: getattr(learned, name) for name in OPTIONS},
@@ -60,6 +64,7 @@ def parts_of(learned: Learned) -> dict[str, Any]:
 def learned_of(parts: dict[str, Any]) -> Learned:
     """Return what was learned again; raise SavingError if the parts do not fit together."""
     arrays, options, model = parts["arrays"], parts["options"], parts["model"]
+    check_counts(model)
     steps, last = split_pipeline(model)
     if model is None:
         clustering = _bare_clustering(parts["centers"], arrays["weights"])
@@ -85,13 +90,35 @@ def learned_of(parts: dict[str, Any]) -> Learned:
     return learned
 
 
-def _fields(thing: Any) -> dict[str, Any]:
-    return {name: getattr(thing, name) for name in thing.__dataclass_fields__}
+def _table_of(records: list[Any]) -> dict[str, Any]:
+    """Return records field by field: a file of many columns has few parts then."""
+    names = records[0].__dataclass_fields__
+    return {name: _packed([getattr(record, name) for record in records]) for name in names}
+
+
+def _packed(values: list[Any]) -> Any:
+    """Return a list as an array if it is one of truth values, floats or tuples of as many."""
+    tuples = all(type(value) is tuple for value in values)
+    kinds = {type(part) for value in values for part in (value if tuples else (value,))}
+    even = not tuples or len(set(map(len, values))) == 1
+    array = np.array(values) if even and (kinds <= {bool} or kinds == {float}) else None
+    return values if array is None or array.size > MOST_PACKED else array
+
+
+def _records(table: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the fields of each record of such a table."""
+    lists = [values if isinstance(values, list) else _unpacked(values) for values in table.values()]
+    return [dict(zip(table, record, strict=True)) for record in zip(*lists, strict=True)]
+
+
+def _unpacked(array: Any) -> list[Any]:
+    need(array.size + len(array) <= 2 * MOST_PACKED, "columns")
+    return [tuple(value) if isinstance(value, list) else value for value in array.tolist()]
 
 
 def _sample_parts(rows: Rows) -> dict[str, Any]:
     row = rows.frame
-    cells = None if row is None else [_fields(cell) for cell in row.cells]
+    cells = None if row is None else _table_of(row.cells)
     return {"cells": cells, "library": None if row is None else row.library, "array": rows.array}
 
 
@@ -102,7 +129,7 @@ def _sample(parts: dict[str, Any], arrays: dict[str, Any], n: int) -> Rows:
     need(array is None or array.shape == (1, n), "sample row")
     row = None
     if cells is not None:
-        row = SampleRow([SampleCell(**cell) for cell in cells], parts["library"])
+        row = SampleRow([SampleCell(**cell) for cell in _records(cells)], parts["library"])
     return Rows(row, arrays["points"], arrays["seen"], array=array)
 
 
@@ -123,10 +150,12 @@ def _space(steps: Any, clustering: Clustering, parts: dict[str, Any]) -> Space:
         space = space_of_steps(steps, sources, named, clustering.dtype)
         assert space.steps is not None
         wires = [(wire.source, wire.indicator) for wire in space.steps.wires]
-    columns = []
-    for fields in parts["columns"]:
-        own = {(sources.index(source), fields["indicator"]) for source in fields["sources"]}
-        places = np.flatnonzero([wire in own for wire in wires])
+    columns, places_of = [], defaultdict(list)
+    for place, (source, indicator) in enumerate(wires):
+        places_of[sources[source], indicator].append(place)
+    for fields in _records(parts["columns"]):
+        own = {(source, fields["indicator"]) for source in fields["sources"]}
+        places = np.sort([place for key in own for place in places_of[key]])
         columns.append(Column(places=places, **fields))
         _check_column(columns[-1])
     places = np.concatenate([column.places for column in columns])

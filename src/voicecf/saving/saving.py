@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-import zipfile
 from hashlib import sha256
 from importlib import import_module
 from importlib.metadata import version
-from io import BytesIO
 from pathlib import Path
 from typing import IO, Any, Self, TypeVar
 from warnings import warn
@@ -17,13 +15,15 @@ import sklearn
 from sklearn.base import BaseEstimator
 
 from voicecf.errors import SavingError, VersionWarning
-from voicecf.saving.archive import SCHEMA, dumped, loaded, read_members
-from voicecf.saving.sound import check_estimators
+from voicecf.saving.archive import dumped, loaded
+from voicecf.saving.nodes import SCHEMA
+from voicecf.saving.sound import check_estimators, need
 from voicecf.saving.trusted import EXPLAINERS
 from voicecf.saving.whole import write_whole
+from voicecf.saving.zipped import MOST_BYTES, opened, unzipped, zipped
 
 T = TypeVar("T")
-FORMAT, VERSION = "voicecf/explainer", 2
+FORMAT, VERSION = "voicecf/explainer", 3
 HEAD, LONGEST_HEAD = "voicecf.json", 1 << 12
 
 
@@ -74,11 +74,7 @@ def save(fitted: Any, path: Any) -> None:
         raise SavingError(f"there is no folder {str(target.parent)!r}; create it first.")
     versions = {"voicecf": version("voicecf"), "scikit-learn": sklearn.__version__}
     head = {"format": FORMAT, "version": VERSION, **versions}
-    content = BytesIO()
-    with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, member in {HEAD: json.dumps(head).encode(), **_members(fitted)}.items():
-            archive.writestr(name, member)
-    write_whole(target, content.getbuffer())
+    write_whole(target, zipped({HEAD: json.dumps(head).encode(), **_members(fitted)}))
 
 
 def digest(fitted: Any) -> str:
@@ -127,7 +123,9 @@ def load(path: Any, *, expected: type[T] = object) -> T:  # type: ignore[assignm
     Returns
     -------
     object
-        It answers as the saved one did, bit for bit. Random generators are not saved; seeds are.
+        An explainer answers as the saved one did, bit for bit; a bare pipeline as a deep copy of it
+        does, since matrix products can tell a slice of a larger matrix from a copy. Random
+        generators are not saved; seeds are.
 
     Raises
     ------
@@ -186,11 +184,23 @@ def load_explainer(path: Any) -> Any:
 
 def _read(file: IO[bytes]) -> tuple[str, Any]:
     """Return the version of scikit-learn that a file was written under, and the object in it."""
-    if file.read(4) != b"PK\x03\x04":
+    head, members = _unpacked(file.read(MOST_BYTES + 1))
+    root = loaded(members)
+    check_estimators(root)
+    if isinstance(root, dict):
+        name = root.pop("explainer")
+        root = getattr(import_module(EXPLAINERS[name]), name)._of_parts(**root)
+    need(isinstance(root, BaseEstimator), f"content, a {type(root).__name__},")
+    return str(head["scikit-learn"]), root
+
+
+def _unpacked(content: bytes) -> tuple[dict[str, Any], dict[str, bytes]]:
+    """Return the head of a file and its other members."""
+    if not content.startswith(b"PK\x03\x04"):
         raise SavingError("it is no file of voicecf. Explainers are saved by explainer.save(path).")
-    with zipfile.ZipFile(file) as archive:
+    with opened(content) as archive:
         head: Any = {}
-        if HEAD in archive.namelist():
+        if {HEAD, SCHEMA} <= {*archive.namelist()}:
             with archive.open(HEAD) as member:
                 head = json.loads(member.read(LONGEST_HEAD))
         if head.get("format") != FORMAT:
@@ -201,9 +211,6 @@ def _read(file: IO[bytes]) -> tuple[str, Any]:
                 f"{head['voicecf']!s:.20}; this voicecf reads format {VERSION}. Load it with that "
                 "voicecf, or fit and save again."
             )
-        root = loaded(read_members(archive))
-    check_estimators(root)
-    if isinstance(root, dict):
-        name = root.pop("explainer")
-        root = getattr(import_module(EXPLAINERS[name]), name)._of_parts(**root)
-    return str(head["scikit-learn"]), root
+        members = unzipped(content, archive)
+    del members[HEAD]
+    return head, members

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from itertools import pairwise
+from numbers import Number
 from typing import Any
 
 import numpy as np
@@ -11,6 +13,7 @@ from sklearn.base import BaseEstimator
 from sklearn.preprocessing import OneHotEncoder
 
 from voicecf.errors import SavingError
+from voicecf.saving.nodes import MOST_NODES
 
 
 def need(holds: Any, what: str) -> None:
@@ -33,6 +36,22 @@ def check_estimators(value: Any) -> None:
             _check_codes(estimator)
 
 
+def check_counts(model: Any) -> None:
+    """Raise SavingError if steps have more levels or columns than an explainer of them has parts.
+
+    Both are followed one by one.
+    """
+    for step in _within(model):
+        columns = [part[2] for part in vars(step).get("transformers_", ())]
+        arrays = [*vars(step).get("categories_", ()), *columns]
+        count = sum(array.size for array in arrays if isinstance(array, np.ndarray))
+        if count > MOST_NODES:
+            raise SavingError(
+                f"{type(step).__name__} has {count:,} levels or columns, and at most "
+                f"{MOST_NODES:,} are loaded."
+            )
+
+
 def _within(value: Any) -> Iterator[Any]:
     """Yield all estimators in a value."""
     if isinstance(value, BaseEstimator):
@@ -50,7 +69,7 @@ def _within(value: Any) -> Iterator[Any]:
 def _check_centers(model: Any) -> None:
     """Check that centroids are as wide as the rows that `predict` takes."""
     centers, d = model.cluster_centers_, model.n_features_in_
-    weights = getattr(model, "feature_weights_", np.ones(d))
+    weights = getattr(model, "feature_weights_", centers[0])
     for array, shape in ((centers, (len(centers), d)), (weights, (d,))):
         need(type(array) is np.ndarray and array.shape == shape, "cluster_centers_")
         need(array.dtype in (np.float64, np.float32) and np.isfinite(array).all(), "centers")
@@ -69,10 +88,13 @@ def _check_codes(encoder: Any) -> None:
         within = width + (drop is not None)
         sound = codes.shape == (len(levels),) and codes.dtype.kind == "i" and _searchable(levels)
         need(sound and (codes >= 0).all() and (codes < within).all(), "OneHotEncoder")
-        need(drop is None or 0 <= drop < within, "OneHotEncoder")
+        need(within <= len(levels) and (drop is None or 0 <= drop < within), "OneHotEncoder")
 
 
 def _searchable(levels: Any) -> bool:
     """Tell whether bisection, which scikit-learn uses for numbers, finds no level past the last."""
-    numbers = np.asarray(levels.tolist())
-    return numbers.dtype.kind not in "biuf" or np.array_equal(np.sort(numbers), numbers, True)
+    if levels.dtype != object:
+        return levels.dtype.kind not in "biuf" or np.array_equal(np.sort(levels), levels, True)
+    # Text among the numbers ends the search with an error.
+    numbers = [level for level in levels.tolist() if isinstance(level, Number)]
+    return all(a <= b or b != b for a, b in pairwise(numbers))
