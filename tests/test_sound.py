@@ -15,7 +15,12 @@ from sklearn.cluster import KMeans
 from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import PCA
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.preprocessing import (
+    KBinsDiscretizer,
+    OneHotEncoder,
+    OrdinalEncoder,
+    StandardScaler,
+)
 
 from voicecf import SHARK, VoICE
 from voicecf.errors import SavingError
@@ -265,6 +270,25 @@ def test_centroids_of_another_width_than_the_rows_are_refused(model, attribute, 
         save(model, tmp_path / "x")
         with pytest.raises(SavingError, match="does not fit the rest"):
             load(tmp_path / "x")
+
+
+@pytest.mark.parametrize("step", [
+    OneHotEncoder(sparse_output=False), OrdinalEncoder(),
+    KBinsDiscretizer(8, quantile_method="averaged_inverted_cdf", encode="onehot-dense"),
+    ColumnTransformer([("n", StandardScaler(), np.arange(9))]),
+], ids=["one-hot", "ordinal", "bins", "columns"])  # fmt: skip
+def test_more_levels_or_columns_than_parts_are_neither_saved_nor_loaded(
+    step, tmp_path, monkeypatch
+):
+    """They are followed one by one, and a small file can hold millions of equal ones."""
+    rows = RNG.normal(size=(20, 9))[:, : 9 if isinstance(step, ColumnTransformer) else 1]
+    voice = VoICE(make_pipeline(step, kmeans())).fit(rows)
+    voice.save(tmp_path / "x")
+    load(tmp_path / "x")
+    monkeypatch.setattr("voicecf.saving.sound.MOST_NODES", 8)
+    for call in (lambda: voice.save(tmp_path / "y"), lambda: load(tmp_path / "x")):
+        with pytest.raises(SavingError, match=r"\d+ levels, bins or columns; at most 8"):
+            call()
 
 
 @pytest.mark.parametrize("width", [10**9, 10**12, -1])

@@ -37,17 +37,20 @@ def check_estimators(value: Any) -> None:
 
 
 def check_counts(model: Any) -> None:
-    """Raise SavingError if steps have more levels or columns than an explainer of them has parts.
+    """Raise SavingError if a step has more levels, bins or columns than a file may have parts.
 
-    Both are followed one by one.
+    Explainers follow each of them.
     """
     for step in _within(model):
         columns = [part[2] for part in vars(step).get("transformers_", ())]
-        arrays = [*vars(step).get("categories_", ()), *columns]
+        levels = [
+            part for name in ("categories_", "bin_edges_") for part in vars(step).get(name, ())
+        ]
+        arrays = [*columns, *levels]
         count = sum(array.size for array in arrays if isinstance(array, np.ndarray))
         if count > MOST_NODES:
             raise SavingError(
-                f"{type(step).__name__} has {count:,} levels or columns, and at most "
+                f"{type(step).__name__} has {count:,} levels, bins or columns; at most "
                 f"{MOST_NODES:,} are loaded."
             )
 
