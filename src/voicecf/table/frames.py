@@ -348,9 +348,10 @@ def _arrow_with_cells(series: Any, rows: Ints, values: NDArray[Any]) -> Any:
         backend: Any = series.implementation
         missing = nw.new_series("", [None] * len(series), series.dtype, backend=backend)
         return series.zip_with(nw.new_series("", unchanged, backend=backend), missing)
-    changed = _any_with_cells(series, rows, values)
     if values.dtype != object:
-        return changed
+        return _any_with_cells(series, rows, values)
+    # Levels that pandas has as NaN are null in Arrow.
+    changed = _any_with_cells(series, rows, np.where([is_missing(v) for v in values], None, values))
     try:
         levels = changed.to_native().cast(series.to_native().type)
     except Exception:  # the type does not take the new values
