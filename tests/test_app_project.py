@@ -13,6 +13,7 @@ import pytest
 pytest.importorskip("streamlit")
 
 from app_tables import people
+from voicecf import VoICE, load
 from voicecf.app.campaign.runs import plan, present
 from voicecf.app.data import preparing
 from voicecf.app.data.columns import Role
@@ -190,6 +191,16 @@ def test_names_and_runs_belong_to_what_the_segments_are_not_to_how_they_came_abo
     project.choose_roles({"visits": Role.WHOLE})
     assert project.segments_key == key
     assert project.names[0] == "Regulars"
+
+
+def test_the_model_that_is_taken_away_has_the_names(store: Store, tmp_path: Path) -> None:
+    project = worked_on(store)
+    project.named_explainer().save(tmp_path / "model.voicecf")
+    loaded = load(tmp_path / "model.voicecf", expected=VoICE)
+    assert loaded.learned_.names == tuple(loaded.names) == project.names
+    assert project.names[2] == "Regulars"
+    assert loaded.contraction == 0.9
+    assert "Regulars" not in project.segments.voice.learned_.names
 
 
 def test_a_target_among_other_segments_is_forgotten(store: Store) -> None:

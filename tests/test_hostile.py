@@ -6,8 +6,8 @@ import tracemalloc
 
 import pytest
 import skops.io
-from hostile import TABLE, Hostile
 
+from hostile import TABLE, Hostile
 from voicecf import VoICE, load
 from voicecf.errors import SavingError
 
@@ -34,18 +34,20 @@ def test_hundreds_of_hostile_files_are_refused_in_words_or_answer_as_before(tmp_
         path = tmp_path / "hostile.voicecf"
         path.write_bytes(content)
         try:
-            loaded = load(path, expected=VoICE)
+            loaded, refusal = load(path, expected=VoICE), ""
         except SavingError as error:
-            assert len(str(error).partition(": ")[2]) > 20, name
-            assert "MemoryError" not in str(error), name
-            continue
-        assert loaded.explain(rows, limit=20).points.tobytes() == before, name
+            loaded, refusal = None, str(error)
+        if loaded is None:
+            assert len(refusal.partition(": ")[2]) > 20, name
+            assert "MemoryError" not in refusal, name
+        else:
+            assert loaded.explain(rows, limit=20).points.tobytes() == before, name
     assert count > 300
 
 
 @pytest.mark.parametrize("word", [
-    "60000 of", "3000 x", "key of 5000 over 1000000 []", "too long", "100000000,)", "<U1000000000",
-    "1000000000)", "times 1 MB", "80000000 bytes", "70000 members", "say 2147483648", "not sealed",
+    "60000 of", "300 x", "key of 5000 over 1000000 []", "too long", "100000000,)", "<U1000000000",
+    "1000000000)", "times 1 MB", "80000000 bytes", "5000 members", "say 2147483648", "not sealed",
 ])  # fmt: skip
 def test_what_asks_for_too_much_is_refused_before_anything_is_made_of_it(
     word, tmp_path, monkeypatch

@@ -23,7 +23,6 @@ import pytest
 import sklearn
 import skops.io
 from scipy import special
-from hostile import resealed
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.cluster import KMeans, MiniBatchKMeans
 from sklearn.compose import ColumnTransformer, make_column_selector
@@ -47,6 +46,7 @@ from sklearn.preprocessing import (
 )
 
 import voicecf
+from hostile import resealed
 from voicecf import CFCLUST, SHARK, VoICE
 from voicecf.errors import SavingError, VersionWarning, VoiceError
 from voicecf.learned.learned import Learned
@@ -149,6 +149,25 @@ def test_an_explainer_of_centroids_gives_the_same_bits(options, path):
     X = np.random.default_rng(0).uniform(1, 8, (40, 2))
     assert all(map(same_bits, answers(voice, X), answers(loaded, X)))
     assert same_bits(voice.space_.names, loaded.space_.names)
+
+
+@pytest.mark.parametrize("names", [
+    ["low", "middle", "high"], ("low", "middle", "high"), {1: "middle"}, {np.int64(2): "high"},
+    np.array(["low", "middle", "high"]), np.array(["low", "middle", "high"], dtype=object),
+], ids=repr)  # fmt: skip
+@pytest.mark.parametrize("fitted", [True, False, "centers"])
+def test_the_names_of_clusters_are_kept(names, fitted, path):
+    X = load_iris().data
+    voice = VoICE(KMeans(3, n_init=2, random_state=0), names=names)
+    if fitted == "centers":
+        voice = VoICE.from_centers([[0.0, 1.0], [4.0, 0.1], [1.0, 7.0]], names=names)
+    elif fitted:
+        voice.fit(X)
+    loaded = again(voice, path)
+    assert same_bits(voice.names, loaded.names)
+    if fitted:
+        assert loaded.learned_.names == voice.learned_.names
+        assert loaded.learned_.has_names
 
 
 def test_the_baseline_is_saved_too(path):

@@ -10,7 +10,6 @@ from io import BytesIO
 import numpy as np
 import pandas as pd
 import pytest
-from hostile import named
 from sklearn.cluster import KMeans
 from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import PCA
@@ -22,6 +21,7 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 
+from hostile import named
 from voicecf import SHARK, VoICE
 from voicecf.errors import SavingError
 from voicecf.saving import load, save

@@ -99,5 +99,5 @@ def _searchable(levels: Any) -> bool:
     if levels.dtype != object:
         return levels.dtype.kind not in "biuf" or np.array_equal(np.sort(levels), levels, True)
     # Text among the numbers ends the search with an error.
-    numbers = [level for level in levels.tolist() if isinstance(level, Number)]
+    numbers: list[Any] = [level for level in levels.tolist() if isinstance(level, Number)]
     return all(a <= b or b != b for a, b in pairwise(numbers))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
+from copy import copy
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
@@ -22,6 +23,7 @@ from voicecf.app.segments.suggesting import Suggestion, suggest_k
 from voicecf.errors import VoiceError
 from voicecf.saving import load
 from voicecf.saving.whole import write_whole
+from voicecf.voice import VoICE
 
 CHOICES, TABLE, RUNS, MODEL = "choices.json", "table", "runs", "segments"
 # Results of one kind that are kept: segments that one goes back to, answers to compare.
@@ -226,6 +228,13 @@ class Project:
         """What the visitor calls the segments; empty where that was left to us."""
         given = self.choices.names.get(self.segments_key, [])
         return [*given, *[""] * self.k][: self.k]
+
+    def named_explainer(self) -> VoICE:
+        """Return the explainer that these pages use, for use elsewhere: with the names."""
+        voice = copy(self.segments.firmly(self.question.margin))
+        voice.names = list(self.names)
+        voice.learned_ = replace(voice.learned_, names=self.names)
+        return voice
 
     def rename(self, segment: int, name: str) -> None:
         """Call a segment something else; an empty name is that which is suggested.

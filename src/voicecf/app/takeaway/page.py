@@ -98,7 +98,7 @@ def _model(now: Project) -> None:
 def _saved_model(now: Project) -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.voicecf"
-        now.segments.firmly(now.question.margin).save(path)
+        now.named_explainer().save(path)
         return path.read_bytes()
 
 
