@@ -45,12 +45,13 @@ test: $(VENV)/test
 # What concerns tables, pipelines and saving: what other versions of pandas or scikit-learn change.
 OLDEST = bad_input columns counterfactuals names_and_ids pipeline rules saved_pipelines saving space \
 	streaming types what_comes_in
-# The two warnings are those of pandas 2.2 and of scikit-learn 1.7 about themselves; pictures are left out, as
+# The warnings are those of pandas 2.2 and of scikit-learn 1.7 about themselves; pictures are left out, as
 # the oldest matplotlib does not go with the newest of what it needs.
 oldest: $(VENV)-oldest/test
 	$(VENV)-oldest/bin/pip list --format=freeze | grep -iE "^(numpy|scipy|scikit-learn|pandas|narwhals|polars|pyarrow)="
 	$(VENV)-oldest/bin/python -m pytest --numprocesses 2 $(OLDEST:%=tests/test_%.py) -k "not picture" \
-		-W "ignore:invalid value encountered in cast:RuntimeWarning" -W "ignore:Currently, when:FutureWarning"
+		-W "ignore:invalid value encountered in cast:RuntimeWarning" -W "ignore:Currently, when:FutureWarning" \
+		-W "ignore:The current default behavior:FutureWarning"
 
 engines: $(VENV)-engines/test
 	@command -v java > /dev/null || { echo "Spark needs Java 17 or later: install openjdk-17-jre-headless (Debian), \

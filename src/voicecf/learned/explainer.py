@@ -16,7 +16,6 @@ from voicecf.geometry.clustering import Clustering
 from voicecf.learned.learned import Learned
 from voicecf.learned.parts import learned_of, parts_of
 from voicecf.saving import Saved
-from voicecf.table.frames import for_steps
 from voicecf.table.learning import learn_space
 from voicecf.table.model import fitted_copy
 from voicecf.table.space import Space
@@ -100,4 +99,4 @@ class Explainer(Saved, BaseEstimator):  # type: ignore[misc]
             learn_space(None, X)  # checks X, so that errors are ours and not the model's
         if Stream.table(X).n_rows == 0:
             raise DataError("X has no rows; bounds and contraction are learned from data.")
-        return fitted_copy(self.model, lambda model: model.fit(for_steps(X)))
+        return fitted_copy(self.model, lambda model: model.fit(X))

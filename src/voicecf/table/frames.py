@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, time, timedelta
 from functools import cached_property
-from importlib.util import find_spec
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -182,20 +181,6 @@ def _is_number(value: Any) -> bool:
     return True
 
 
-def for_steps(table: Any) -> Any:
-    """Turn a table of pyarrow, which scikit-learn accepts in part, into one of pandas or polars."""
-    if not type(table).__module__.startswith("pyarrow"):
-        return table
-    if type(table).__name__ == "RecordBatch":
-        import pyarrow
-
-        table = pyarrow.Table.from_batches([table])
-    frame = nw.from_native(table)
-    if find_spec("pandas"):
-        return frame.to_pandas()
-    return frame.to_polars() if find_spec("polars") else table
-
-
 def transformed(steps: Sequence[Any], rows: Any) -> Any:
     """Return the output of fitted steps, one after the other, of any type."""
     for step in steps:
@@ -351,12 +336,13 @@ def _arrow_with_cells(series: Any, rows: Ints, values: NDArray[Any]) -> Any:
     if values.dtype != object:
         return _any_with_cells(series, rows, values)
     # Levels that pandas has as NaN are null in Arrow.
-    changed = _any_with_cells(series, rows, np.where([is_missing(v) for v in values], None, values))
+    levels = Cells(rows, [None if is_missing(value) else value for value in values]).as_array()
+    changed = _any_with_cells(series, rows, levels)
     try:
-        levels = changed.to_native().cast(series.to_native().type)
+        kept = changed.to_native().cast(series.to_native().type)
     except Exception:  # the type does not take the new values
         return changed
-    return nw.from_native(levels, series_only=True).alias(series.name)
+    return nw.from_native(kept, series_only=True).alias(series.name)
 
 
 def _pandas_with_cells(series: Any, rows: Ints, values: NDArray[Any]) -> Any:

@@ -25,7 +25,6 @@ from voicecf.table.frames import (
     array_with_cells,
     as_frame,
     dense,
-    for_steps,
     frame_with_cells,
     indexed,
     is_whole,
@@ -221,7 +220,7 @@ class Space:
     def _input_of_steps(self, frame: Any, array: NDArray[Any] | None) -> Any:
         """Return rows as the steps expect them: a frame or an array."""
         if frame is not None:
-            return for_steps(frame.to_native()) if self.steps_take_frame else frame.to_numpy()
+            return frame.to_native() if self.steps_take_frame else frame.to_numpy()
         if not self.steps_take_frame:
             return array
         return table(dict(zip(self.sources, typed(array), strict=True)))

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from importlib.util import find_spec
 from typing import Any
 
+import narwhals.stable.v2 as nw
 import numpy as np
 
 from voicecf.errors import ColumnError, DataError, listed
-from voicecf.table.frames import any_array, as_frame, for_steps
+from voicecf.table.frames import any_array, as_frame
 
 # Rows per block: longer tables are cut.
 BLOCK = 262_144
@@ -63,7 +65,7 @@ class Stream:
     def of(cls, source: Any, progress: Progress | None = None) -> Stream:
         """Read a source: a table, a collection of tables, or a function that iterates over them."""
         open_source = _opener(source)
-        return cls(lambda: map(for_steps, open_source()), progress)
+        return cls(lambda: map(_frame_for_steps, open_source()), progress)
 
     def through(self, step: Callable[[Any], Any]) -> Stream:
         """Return the stream whose blocks are transformed by a step."""
@@ -145,6 +147,20 @@ def _opener(source: Any) -> Callable[[], Iterator[Any]]:
             "function that opens it again: lambda: pandas.read_csv(path, chunksize=100_000)."
         )
     return lambda: iter(source)
+
+
+def _frame_for_steps(table: Any) -> Any:
+    """Turn a table of pyarrow, which scikit-learn does not accept, into one of pandas or polars."""
+    if not type(table).__module__.startswith("pyarrow"):
+        return table
+    if type(table).__name__ == "RecordBatch":
+        import pyarrow
+
+        table = pyarrow.Table.from_batches([table])
+    frame = nw.from_native(table)
+    if find_spec("pandas"):
+        return frame.to_pandas()
+    return frame.to_polars() if find_spec("polars") else table
 
 
 def _checked(table: Any, first: Any) -> Any:
