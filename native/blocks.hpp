@@ -101,8 +101,8 @@ inline void price_lanes(const Cell& cell, int d, Block& k) {
         const Guard& g = cell.guards[j];
         const double h = cell.offsets[j];
         const Doubles need = room_for(g, size, step, smaller(far, Doubles::all(4.0 * h * h)));
-        const Doubles away = Doubles::all(COARSE) * smaller(distance, Doubles::all(2.0 * h));
-        const Doubles ahead = smaller(need + need, larger(Doubles::all(g.most), away));
+        const Doubles away = smaller(distance, Doubles::all(2.0 * std::fabs(h))) + Doubles::all(1e-300);
+        const Doubles ahead = smaller(need + need, Doubles::all(g.share) * away);
         const Doubles more = larger(ahead - Doubles::all(g.behind), zero);  // as in room_ahead
         const Doubles base = Doubles::load(k.base + j * LANES), b = base - more, off = zero - b;
         b.store(k.b + j * LANES);

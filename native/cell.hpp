@@ -18,12 +18,14 @@ template <class Real>
 double make_row(const Rows<Real>& rows, int target, int j, double* u, double& offset, Guard& guard) {
     const double *mine = rows.centers + std::size_t(target) * rows.wide,
                  *theirs = rows.centers + std::size_t(j) * rows.wide;
-    Doubles squares = Doubles::all(0.0), spreads = squares;
+    Doubles squares = Doubles::all(0.0), spreads = squares, aparts = squares;
     for (int i = 0; i < rows.wide; i += 8) {
         const Doubles t = Doubles::load(theirs + i) - Doubles::load(mine + i);
         const Doubles a = Doubles::load(rows.pull + i) * t;
         squares = squares + a * a;
         spreads = spreads + Doubles::load(rows.weights + i) * t * t;
+        const Doubles scaled = Doubles::load(rows.scale + i) * t;
+        aparts = aparts + scaled * scaled;
         a.store(u + i);
     }
     const double inverse = 1.0 / std::sqrt(total(squares));
@@ -32,7 +34,8 @@ double make_row(const Rows<Real>& rows, int target, int j, double* u, double& of
     const double half = 0.5 * total(spreads) * inverse, alpha = rows.alphas[target];
     const double one = rows.lengths[target], other = rows.lengths[j], growth = rows.growth * inverse;
     offset = alpha * half;
-    guard = {(1.0 - alpha) * half, COARSE * half, 0.0, 2.0 * rows.eps, growth, 32.0 * EPS};
+    const double share = COARSE * 2.0 * half / std::sqrt(total(aparts));
+    guard = {(1.0 - alpha) * half, share, 0.0, 2.0 * rows.eps, growth, 32.0 * EPS};
     if (rows.expanded) {
         guard.constant = 0.5 * growth * (one * one + other * other);
         guard.of_size += growth * (one + other);

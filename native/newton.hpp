@@ -19,8 +19,8 @@ inline double room_for(const Guard& g, const Sizes& z) {
     return g.constant + g.of_size * z.size + g.of_square * z.square + g.of_step * z.step;
 }
 
-// The most slack that a row can give; see COARSE.
-inline double most_room(const Guard& g, double distance) { return most(g.most, COARSE * distance); }
+// The most slack that a row can give; see COARSE. Infinite for rows that are not the model's, at the origin, too.
+inline double most_room(const Guard& g, double distance) { return g.share * (distance + 1e-300); }
 
 // Slack to ask of a row before its answer is known: twice what an answer of about these sizes needs, less what
 // lies behind the row, and no more than the row can give.

@@ -38,9 +38,8 @@ constexpr double HUGE_SIZE = 1e150;
 constexpr double FLAT = 1e-14;
 // Steps below 16 eps of a coordinate's terms are rounding noise: reset to 0.
 constexpr double DUST = 16 * EPS;
-// Where rounding needs more slack than this share of the centroid's own, and of the answer's distance from the
-// centroid, an answer with so much slack is not the nearest point of its cell any more (as in
-// geometry/tolerance.py).
+// Where rounding needs more slack than this share of an answer's distance from the centroid, in the model's own
+// metric, the answer is not the nearest point of its cell any more (as in geometry/tolerance.py).
 constexpr double COARSE = 0.01;
 constexpr int NEWTON_STEPS = 24;
 // How often an answer is pushed further in before its region is called thinner than rounding.

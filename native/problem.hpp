@@ -25,10 +25,10 @@
 namespace voicecf {
 
 // Slack that a row needs so that a model's own arithmetic agrees with an answer: `behind` is how far
-// the true boundary lies behind the row, `most` the slack that its cell can give (see most_room); the rest are
-// shares of 1, |z|, |z - o|^2 and |z - a|.
+// the true boundary lies behind the row, `share` the most slack that it can give, as a share of |z - o|; the rest
+// are shares of 1, |z|, |z - o|^2 and |z - a|.
 struct Guard {
-    double behind, most, constant, of_size, of_square, of_step;
+    double behind, share, constant, of_size, of_square, of_step;
 };
 
 // Unit rows of all targets, one after the other, and their products, where there is room for them.

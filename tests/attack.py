@@ -145,8 +145,8 @@ def _faults(task: Attack, voice: VoICE, rng: np.random.Generator, counts: Counte
 def _dearer(task: Attack, voice: VoICE, cf: Any, rows: np.ndarray, optimal: np.ndarray):
     """Yield answers that are dearer than a member of the contracted cell that is in no doubt.
 
-    All in extended precision. A member is in doubt if rounding, of the model's sums or of a
-    computed point's coordinates, could put it elsewhere: no answer may lie there.
+    All in extended precision. A member is in doubt if rounding, of sums or of a computed point's
+    coordinates, could put it elsewhere: no answer may lie there. The solver's metric measures it.
     """
     clustering = voice.clustering_
     w, centers = np.longdouble(clustering.weights), np.longdouble(clustering.centers)
@@ -154,7 +154,8 @@ def _dearer(task: Attack, voice: VoICE, cf: Any, rows: np.ndarray, optimal: np.n
     X = np.unique(np.longdouble(task.X), axis=0)
     distances = np.array([(w * (X - center) ** 2).sum(axis=1) for center in centers]).T
     eps = 32 * (X.shape[1] + 8) * clustering.arithmetic.eps
-    size, length = distances, np.sqrt((w * X**2).sum(axis=1))[:, None]
+    size = np.array([(metric * (X - center) ** 2).sum(axis=1) for center in centers]).T
+    length = np.sqrt((w * X**2).sum(axis=1))[:, None]
     if clustering.arithmetic.formula == "expanded":
         size = (length + np.sqrt((w * centers**2).sum(axis=1))) ** 2
     for i in optimal:

@@ -282,5 +282,5 @@ def test_agreement_does_not_depend_on_names():
 
 def test_a_table_of_texts_is_refused_with_a_remedy():
     model = KMeans(2, n_init=3, random_state=0).fit(np.eye(4))
-    with pytest.raises(DataError, match="encode them as numbers first"):
+    with pytest.raises(DataError, match="text or objects, not numbers; encode them first"):
         compare_pairwise(model, [["a", "b", "c", "d"]])

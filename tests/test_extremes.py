@@ -129,6 +129,11 @@ def test_single_precision_has_limits_of_its_own(scale):
     assert Clustering.from_centers(centers).n_clusters == 3
 
 
+def test_a_model_whose_centroids_all_coincide_is_refused():
+    with pytest.raises(ModelError, match="all centers coincide"):
+        Clustering.from_centers(np.ones((3, 2)))
+
+
 @pytest.mark.parametrize("index", range(40))
 def test_generated_attacks_find_nothing(index):
     _, faults = attack.judged(1, index)

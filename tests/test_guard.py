@@ -51,7 +51,7 @@ def test_a_factor_multiplies_rounding_errors_and_nothing_else():
     guard = Guard(*np.arange(1.0, 13.0).reshape(6, 2))
     twice = guard.times(2.0)
     np.testing.assert_array_equal(twice.behind, guard.behind)
-    np.testing.assert_array_equal(twice.most, guard.most)
+    np.testing.assert_array_equal(twice.share, guard.share)
     for field in fields(Guard)[2:]:
         np.testing.assert_array_equal(getattr(twice, field.name), 2 * getattr(guard, field.name))
 

@@ -160,6 +160,7 @@ class Cell:
         must be at least half the rounding error of that difference.
         """
         lengths = np.sqrt((self.normals**2 / (self.weights + delta)).sum(axis=1))
+        apart = np.sqrt(((self.weights + delta) * self._shifts**2).sum(axis=1))
         growth = arithmetic.growth(len(self.weights))
         constant = np.zeros(len(lengths))
         of_size = 2.0 * arithmetic.eps * lengths  # coordinates of the answer are rounded, too
@@ -170,7 +171,7 @@ class Cell:
             of_size += growth * (target + rivals)
         return Guard(
             behind=(1.0 - alpha) * self.offsets,
-            most=TOLERANCE.coarse * self.offsets,
+            share=TOLERANCE.coarse * 2.0 * self.offsets / np.where(apart > 0.0, apart, 1.0),
             constant=constant,
             of_size=of_size,
             of_square=np.full(len(lengths), growth),

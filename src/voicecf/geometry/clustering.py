@@ -95,6 +95,10 @@ class Clustering:
             raise ModelError(fault)
         if len(centers) < 2:
             raise ModelError("the model has one cluster: there is no other to move to. Use k >= 2.")
+        if (centers == centers[0]).all():
+            raise ModelError(
+                "all centers coincide: there is no other cluster to move to. Use rows that differ."
+            )
         d = centers.shape[1]
         weights = np.full(d, 1.0) if weights is None else _numbers(weights)
         if weights.shape != (d,) or not np.isfinite(weights).all() or (weights < 0).any():

@@ -27,15 +27,15 @@ class Guard:
     behind : array of shape (m,)
         How far the model's own boundary lies behind the constraint. In a contracted cell every
         answer has this slack anyway.
-    most : array of shape (m,)
-        The most slack that a constraint can give close to the origin. An answer that needs more
-        is unresolved. Infinite for constraints that are not the model's.
+    share : array of shape (m,)
+        The most slack that a constraint can give, as a share of |z - origin|. An answer that needs
+        more is unresolved. Infinite for constraints that are not the model's.
     constant, of_size, of_square, of_move : array of shape (m,)
         Coefficients of the formula above.
     """
 
     behind: Array
-    most: Array
+    share: Array
     constant: Array
     of_size: Array
     of_square: Array
@@ -49,14 +49,24 @@ class Guard:
 
     def slack(self, size: Any, distance: Any, move: Any) -> Array:
         """Return the slack needed for given |z|, |z - origin| and |z - a|; never negative."""
+        return np.asarray(np.maximum(self._needed(size, distance, move) - self.behind, 0.0))
+
+    def _needed(self, size: Any, distance: Any, move: Any) -> Array:
+        """Return the slack needed at the model's own boundary."""
         needed = self.constant + self.of_size * size + self.of_square * distance**2
-        return np.asarray(np.maximum(needed + self.of_move * move - self.behind, 0.0))
+        return np.asarray(needed + self.of_move * move)
+
+    def constant_within(self, size: float, distance: float, move: float) -> Guard:
+        """Return a constant guard that is enough for lengths up to these."""
+        none = np.zeros_like(self.behind)
+        needed = self._needed(size, distance, move)
+        return Guard(self.behind, self.share, needed, none, none, none)
 
     def times(self, factor: float) -> Guard:
         """Return the guard with all rounding errors multiplied by a factor."""
         return Guard(
             self.behind,
-            self.most,
+            self.share,
             factor * self.constant,
             factor * self.of_size,
             factor * self.of_square,

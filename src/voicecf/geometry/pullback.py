@@ -126,6 +126,7 @@ def _guard_in_coordinates(
     stretch, shift, apart = (float(np.sqrt((part**2).sum())) for part in parts)
     return replace(
         guard,
+        share=guard.share * stretch,
         constant=guard.constant + guard.of_size * shift + 2.0 * guard.of_square * apart**2,
         of_size=guard.of_size * stretch,
         of_square=guard.of_square * 2.0 * stretch**2,

@@ -38,8 +38,9 @@ class Tolerance:
     move : float
         Relative to the length of a move. Bound on the rounding error of the solver itself.
     coarse : float
-        Relative to the slack of a centroid in a constraint of its cell. If rounding needs more
-        slack than this, an answer with so much slack is not the nearest point of the cell any more.
+        Relative to the distance of an answer from the centroid, in the model's own metric. If
+        rounding needs more slack than this, the answer is not the nearest point of its cell any
+        more.
     border : float
         Relative to a bound. Data this close to it count as inside.
     rule : float

@@ -60,6 +60,20 @@ class Question:
         """Diagonal metric in which the solver minimises the move: weights + delta."""
         return self.weights + self.learned.delta
 
+    def leaves_bounds(self, rows: Ints) -> Mask:
+        """Tell which rows, or answers for them, may lie outside the learned bounds.
+
+        It decides how far answers keep from the border where costs are given, and False for all
+        rows where they are not.
+        """
+        if (self.allowed.factors == 1.0).all():
+            return np.zeros(len(rows), dtype=np.bool_)
+        points, (lo, hi) = taken(self.points, rows), self.learned.bounds.box
+        boxes = map(np.atleast_2d, self.allowed.box)
+        least, most = (side[rows] if len(side) > 1 else side for side in boxes)
+        within = (np.minimum(points, least) >= lo) & (np.maximum(points, most) <= hi)
+        return np.asarray(~(within & np.isfinite(hi - lo)).all(axis=1))
+
     def exponents(self, rows: Ints) -> Ints:
         """Return, for each row, the least power of two times the size of the data that bounds it.
 

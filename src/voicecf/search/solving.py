@@ -109,8 +109,11 @@ def _solve_by_target(question: Question, rows: Ints, targets: Ints, guard_factor
 
 def _by_aim(question: Question, rows: Ints, targets: Ints) -> Iterator[tuple[Ints, int]]:
     """Yield, for each target and size of rows, the indices of the pairs and the target."""
-    exponents, k = question.exponents(rows), question.learned.n_clusters
-    for which, group in _in_groups(exponents * k + targets if exponents.any() else targets):
+    sizes, k = (
+        2 * question.exponents(rows) + question.leaves_bounds(rows),
+        question.learned.n_clusters,
+    )
+    for which, group in _in_groups(sizes * k + targets if sizes.any() else targets):
         yield which, group % k
 
 
@@ -130,12 +133,14 @@ def _in_groups(targets: Ints) -> Iterator[tuple[Ints, int]]:
 def aim_at(question: Question, row: int, target: int, guard_factor: float = 1.0) -> Aim:
     """Return the region of the answers for a target, and the coordinates that may change.
 
-    It is that of a row, and of all rows with the same exponent (see `Question.exponents`).
+    It is that of a row, and of all rows of the same size (see `Question.exponents` and
+    `Question.leaves_bounds`).
     """
     learned, allowed = question.learned, question.allowed_in(target)
     region, unit = learned.prepared(target)
     if (allowed.factors != 1.0).any():
-        region = _with_costs(region, allowed.factors)
+        inside = not question.leaves_bounds(np.array([row]))[0]
+        region = _with_costs(learned, region, allowed.factors, inside)
     if len(allowed.normals) or (allowed.factors != 1.0).any():
         largest = learned.largest * 2.0 ** question.exponents(np.array([row]))
         region = with_rules(learned, region, allowed, largest, guard_factor)
@@ -184,16 +189,25 @@ def _aim(
     return Aim(region, unit, order, *judge, cells, target)
 
 
-def _with_costs(region: Region, factors: Array) -> Region:
+def _with_costs(learned: Learned, region: Region, factors: Array, inside: bool) -> Region:
     """Return a region whose guard is enough in the metric with costs.
 
-    The guard of a region knows lengths in the learned metric. Those in the metric with costs are
-    shorter by no more than the root of the least factor.
+    The guard of a region knows lengths in the learned metric, which costs distort. Of answers that
+    are `inside` the learned bounds they are bounded by these. Others are at most as long as in the
+    metric with costs, divided by the root of the least factor.
     """
-    assert region.guard is not None
-    guard, longer = region.guard, 1.0 / np.sqrt(min(factors.min(), 1.0))
+    guard = region.guard
+    assert guard is not None
+    lo, hi = learned.bounds.box
+    longer = 1.0 / np.sqrt(min(factors.min(), 1.0))
+    if inside:
+        sides = np.abs(lo), np.abs(lo - region.origin), hi - lo
+        others = np.abs(hi), np.abs(hi - region.origin), hi - lo
+        longest = (np.maximum(*pair) for pair in zip(sides, others, strict=True))
+        guard = guard.constant_within(*(float(np.sqrt(learned.metric @ v**2)) for v in longest))
     guard = replace(
         guard,
+        share=guard.share * longer,
         of_size=guard.of_size * longer,
         of_square=guard.of_square * longer**2,
         of_move=guard.of_move * longer,
