@@ -20,7 +20,7 @@ ARGUMENTS = (
     "--disable-background-networking", "--disable-component-update", "--disable-sync",
 )  # fmt: skip
 # Milliseconds until a page is given up; long, since a busy machine may take its time.
-PATIENCE = 600_000
+PATIENCE = 180_000
 # Headings of pages that are not their names in the navigation.
 HEADINGS = {"Data": "What would have to change?", "One row": "What would move this row?"}
 SIZE = {"width": 1440, "height": 900}

@@ -111,13 +111,14 @@ def choose(visit: Visit, line: int, column: int, text: str) -> None:
     grid = visit.page.locator(GRID).first
     grid.scroll_into_view_if_needed()
     editor = visit.page.locator("#portal input")
+    before = cell(visit, line, column)
     for _ in range(5):  # the grid takes keys some time after it is drawn
         grid.click(position={"x": 20, "y": 38 + 17})
         for key in ["ArrowRight"] * column + ["ArrowDown"] * line:
             visit.page.keyboard.press(key)
         visit.page.keyboard.press("Enter")
         visit.page.wait_for_timeout(300)
-        if editor.count() or not text:
+        if editor.count() if text else changes(visit, line, column, before):
             break
     if text:
         visit.page.keyboard.type(text)
@@ -125,6 +126,20 @@ def choose(visit: Visit, line: int, column: int, text: str) -> None:
         visit.page.keyboard.press("Enter")
     visit.page.wait_for_timeout(300)
     visit.settle()
+
+
+def cell(visit: Visit, line: int, column: int) -> str:
+    return list(understood(visit).values())[line][column]
+
+
+def changes(visit: Visit, line: int, column: int, before: str) -> bool:
+    """Wait until a cell is another than before; False if it stays as it was."""
+    for _ in range(20):
+        visit.settle()
+        if cell(visit, line, column) != before:
+            return True
+        visit.page.wait_for_timeout(300)
+    return False
 
 
 def test_a_column_is_used_locked_and_read_as_the_visitor_says(visit: Visit) -> None:

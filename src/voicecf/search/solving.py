@@ -109,10 +109,8 @@ def _solve_by_target(question: Question, rows: Ints, targets: Ints, guard_factor
 
 def _by_aim(question: Question, rows: Ints, targets: Ints) -> Iterator[tuple[Ints, int]]:
     """Yield, for each target and size of rows, the indices of the pairs and the target."""
-    sizes, k = (
-        2 * question.exponents(rows) + question.leaves_bounds(rows),
-        question.learned.n_clusters,
-    )
+    sizes = 2 * question.exponents(rows) + question.leaves_bounds(rows)
+    k = question.learned.n_clusters
     for which, group in _in_groups(sizes * k + targets if sizes.any() else targets):
         yield which, group % k
 
