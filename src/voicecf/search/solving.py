@@ -202,7 +202,9 @@ def _with_costs(learned: Learned, region: Region, factors: Array, inside: bool) 
         sides = np.abs(lo), np.abs(lo - region.origin), hi - lo
         others = np.abs(hi), np.abs(hi - region.origin), hi - lo
         longest = (np.maximum(*pair) for pair in zip(sides, others, strict=True))
-        guard = guard.constant_within(*(float(np.sqrt(learned.metric @ v**2)) for v in longest))
+        guard = guard.constant_within(
+            *(float(np.sqrt((learned.metric * v**2).sum())) for v in longest)
+        )
     guard = replace(
         guard,
         share=guard.share * longer,
