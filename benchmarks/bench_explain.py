@@ -32,7 +32,7 @@ class Case:
 
     def target(self, rows: np.ndarray) -> np.ndarray:
         """Another cluster for each row."""
-        k = self.voice.clustering_.n_clusters
+        k = self.voice.partition_.n_clusters
         return (self.voice.predict(rows) + 1) % k
 
 
@@ -67,14 +67,14 @@ def best(run: Callable[[], object], rounds: int = ROUNDS) -> float:
 def slsqp(case: Case, row: np.ndarray, target: int) -> np.ndarray:
     """Solve as the published software does: bounds, one inequality a row, ftol 1e-9."""
     region = case.voice.region(target)
-    metric = case.voice.clustering_.weights + case.voice.delta
+    metric = case.voice.partition_.weights + case.voice.delta
     constraints = [
         {"type": "ineq", "fun": lambda z, g=g, h=h: h - g @ (z - region.origin)}
         for g, h in zip(region.normals, region.offsets, strict=True)
     ]
     found = minimize(
         lambda z: float(np.sum(metric * (z - row) ** 2)),
-        case.voice.clustering_.centers[target],
+        case.voice.partition_.centers[target],
         method="SLSQP",
         bounds=list(zip(region.lo, region.hi, strict=True)),
         constraints=constraints,
@@ -85,7 +85,7 @@ def slsqp(case: Case, row: np.ndarray, target: int) -> np.ndarray:
 
 def _dense(case: Case, row: np.ndarray, target: int) -> tuple[np.ndarray, ...]:
     region = case.voice.region(target)
-    metric = case.voice.clustering_.weights + case.voice.delta
+    metric = case.voice.partition_.weights + case.voice.delta
     offsets = region.offsets + region.normals @ region.origin
     return region.normals, offsets, region.lo, region.hi, metric
 

@@ -148,22 +148,22 @@ def _dearer(task: Attack, voice: VoICE, cf: Any, rows: np.ndarray, optimal: np.n
     All in extended precision. A member is in doubt if rounding, of sums or of a computed point's
     coordinates, could put it elsewhere: no answer may lie there. The solver's metric measures it.
     """
-    clustering = voice.clustering_
-    w, centers = np.longdouble(clustering.weights), np.longdouble(clustering.centers)
+    partition = voice.partition_
+    w, centers = np.longdouble(partition.weights), np.longdouble(partition.centers)
     metric = w + voice.delta  # what is minimised
     X = np.unique(np.longdouble(task.X), axis=0)
     distances = np.array([(w * (X - center) ** 2).sum(axis=1) for center in centers]).T
-    eps = 32 * (X.shape[1] + 8) * clustering.arithmetic.eps
+    eps = 32 * (X.shape[1] + 8) * partition.arithmetic.eps
     size = np.array([(metric * (X - center) ** 2).sum(axis=1) for center in centers]).T
     length = np.sqrt((w * X**2).sum(axis=1))[:, None]
-    if clustering.arithmetic.formula == "expanded":
+    if partition.arithmetic.formula == "expanded":
         size = (length + np.sqrt((w * centers**2).sum(axis=1))) ** 2
     for i in optimal:
         t, row = cf.target[i], np.longdouble(rows[i])
         apart = np.longdouble((w * (centers - centers[t]) ** 2).sum(axis=1))
         ahead = distances - distances[:, [t]]  # D_j - D_t: twice the slack of the whole cell
         needed = np.maximum((1 - voice.alpha_[t]) * apart, eps * (size + size[:, [t]]))
-        needed += 32 * clustering.arithmetic.eps * (apart + np.sqrt(apart) * length)
+        needed += 32 * partition.arithmetic.eps * (apart + np.sqrt(apart) * length)
         needed[:, t] = -np.inf
         members = (ahead >= needed).all(axis=1)
         if task.immutable:

@@ -13,7 +13,7 @@ from sklearn.preprocessing import StandardScaler
 import attack
 from voicecf import SHARK, Status, VoICE
 from voicecf.errors import ModelError, RoundingWarning
-from voicecf.geometry.clustering import Clustering
+from voicecf.geometry.centroids import Centroids
 
 
 def around(offset: float, k: int = 20, d: int = 8, n: int = 400) -> tuple[np.ndarray, KMeans]:
@@ -67,9 +67,9 @@ class Rounding:
 
 
 def test_the_cluster_of_a_row_does_not_depend_on_the_rows_beside_it():
-    clustering = Clustering.of(Rounding())
-    assert clustering.labels(np.array([[1.0]])).tolist() == [0]
-    assert clustering.labels(np.array([[1.0], [0.5], [1.0], [1.5]])).tolist() == [0, 0, 0, 1]
+    centroids = Centroids.of(Rounding())
+    assert centroids.labels(np.array([[1.0]])).tolist() == [0]
+    assert centroids.labels(np.array([[1.0], [0.5], [1.0], [1.5]])).tolist() == [0, 0, 0, 1]
 
 
 @pytest.mark.parametrize("varying", [1.0, 0.0])
@@ -125,13 +125,13 @@ def test_single_precision_has_limits_of_its_own(scale):
     rng = np.random.default_rng(0)
     centers = (scale * rng.normal(size=(3, 2))).astype(np.float32)
     with pytest.raises(ModelError, match="in float32; rescale the columns"):
-        Clustering.from_centers(centers, dtype=np.dtype(np.float32))
-    assert Clustering.from_centers(centers).n_clusters == 3
+        Centroids.from_centers(centers, dtype=np.dtype(np.float32))
+    assert Centroids.from_centers(centers).n_clusters == 3
 
 
 def test_a_model_whose_centroids_all_coincide_is_refused():
     with pytest.raises(ModelError, match="all centers coincide"):
-        Clustering.from_centers(np.ones((3, 2)))
+        Centroids.from_centers(np.ones((3, 2)))
 
 
 @pytest.mark.parametrize("index", range(40))

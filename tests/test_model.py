@@ -17,7 +17,7 @@ from sklearn.utils.validation import NotFittedError, check_is_fitted
 
 from voicecf import CFCLUST, SHARK, VoICE, streaming
 from voicecf.errors import ModelError
-from voicecf.geometry.clustering import Clustering
+from voicecf.geometry.centroids import Centroids
 
 WINE = load_wine(as_frame=True).data
 
@@ -54,17 +54,17 @@ def test_only_the_exact_class_is_trusted_to_compute_distances_as_it_says():
 
     X = WINE.to_numpy()
     plain, own = (kind(3, n_init=2, random_state=0).fit(X) for kind in (SHARK, Own))
-    assert Clustering.of(plain).trusted
-    assert not Clustering.of(own).trusted
-    assert Clustering.of(plain).arithmetic == Clustering.of(own).arithmetic
-    assert Clustering.of(plain).arithmetic.formula == "direct"
+    assert Centroids.of(plain).trusted
+    assert not Centroids.of(own).trusted
+    assert Centroids.of(plain).arithmetic == Centroids.of(own).arithmetic
+    assert Centroids.of(plain).arithmetic.formula == "direct"
 
 
 def test_every_fit_fits_again():
     model, seen = pipeline(), []
     for k in (2, 3, 5):
         model.set_params(kmeans__n_clusters=k)
-        seen.append(VoICE(model).fit(WINE).clustering_.n_clusters)
+        seen.append(VoICE(model).fit(WINE).partition_.n_clusters)
     assert seen == [2, 3, 5]
 
 

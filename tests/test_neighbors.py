@@ -50,7 +50,7 @@ def by_programs(centers, weights, target: int) -> list[int]:
 
 
 def all_neighbors(voice: VoICE) -> list[list[int]]:
-    return [voice.neighbors(t).tolist() for t in range(voice.clustering_.n_clusters)]
+    return [voice.neighbors(t).tolist() for t in range(voice.partition_.n_clusters)]
 
 
 @pytest.mark.parametrize("k", [3, 4, 30, 200])
@@ -73,7 +73,7 @@ def test_neighbors_are_those_that_linear_programs_find_with_weights(d, k):
     centers, weights = rng.normal(size=(k, d)), rng.exponential(size=d) ** 2
     voice = VoICE.from_centers(centers, weights=weights)
     for t in range(0, k, 3):
-        wanted = by_programs(centers, voice.clustering_.weights, t)
+        wanted = by_programs(centers, voice.partition_.weights, t)
         assert voice.neighbors(t).tolist() == wanted
 
 
@@ -85,7 +85,7 @@ def test_centroids_in_clumps_have_the_neighbors_that_linear_programs_find():
     )
     voice = VoICE.from_centers(centers)
     for t in range(0, 60, 4):
-        assert voice.neighbors(t).tolist() == by_programs(centers, voice.clustering_.weights, t)
+        assert voice.neighbors(t).tolist() == by_programs(centers, voice.partition_.weights, t)
 
 
 def test_being_a_neighbor_is_mutual_in_many_dimensions():

@@ -40,7 +40,7 @@ def test_answers_are_those_of_every_pair_bit_for_bit(k, d):
 def test_rows_in_their_target_stay_and_others_land_there(k, d):
     voice, X, target = question(k, d)
     cf = voice.explain(X, target)
-    squares = ((X[:, None] - voice.clustering_.centers) ** 2).sum(axis=2)
+    squares = ((X[:, None] - voice.partition_.centers) ** 2).sum(axis=2)
     np.testing.assert_array_equal(cf.source, squares.argmin(axis=1))
     there = cf.source == target
     assert (cf.status[there] == Status.ALREADY).all()
@@ -92,7 +92,7 @@ def test_a_row_with_a_hole_is_refused(hole, k):
 def test_the_model_itself_tells_where_a_row_on_a_border_belongs():
     X = np.array([[0.0], [1.0], [10.0], [11.0]])
     voice = VoICE(KMeans(2, n_init=1, random_state=0)).fit(X)
-    middle = voice.clustering_.centers.mean(axis=0, keepdims=True)
+    middle = voice.partition_.centers.mean(axis=0, keepdims=True)
     border = middle + np.spacing(middle) * np.arange(-40, 41)[:, None]
     for target in (0, 1):
         cf = voice.explain(border, target)

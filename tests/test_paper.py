@@ -201,9 +201,9 @@ def test_the_explainer_gives_the_answers_of_the_tables(name):
 def problem_of(mode, factual, targets, fixed, t):
     """One target's questions, as the judges read them, and the library's answer."""
     which = targets == t
-    region = mode.clustering.cell(int(t)).region(float(mode.alpha[t]))
+    region = mode.partition.piece(int(t)).region(float(mode.alpha[t]))
     lo, hi = (np.where(fixed, factual, side)[which] for side in mode.box)
-    metric, n = mode.clustering.weights + DELTA, int(which.sum())
+    metric, n = mode.partition.weights + DELTA, int(which.sum())
     answer = project(factual[which], region.within(lo, hi), metric)
     unknown = np.full_like(lo, np.nan)
     problem = Problem(

@@ -218,9 +218,9 @@ def test_the_contracted_cell_is_the_cell_shrunk_to_its_centroid(name):
     points = random_points(found)
     size = found.viewport[1] - found.viewport[0]
     clear = from_edges(found.contracted / size, points / size) > 1e-9
-    z, centre = plane.coordinates(points), voice.clustering_.centers[found.target]
+    z, centre = plane.coordinates(points), voice.partition_.centers[found.target]
     grown = centre + (z - centre) / voice.alpha_[found.target]
-    model = voice.clustering_.model
+    model = voice.partition_.model
     within = model.predict(grown if name == "weighted" else voice.space_.table(grown))
     shrunk = inside(found.contracted, points)
     np.testing.assert_array_equal((within == found.target)[clear], shrunk[clear])
@@ -488,7 +488,7 @@ def test_scores_say_from_where_on_a_contracted_cell_holds_a_row():
     voice = wines_by("bare")
     found = ContractionScores.from_voice(voice, WINES)
     np.testing.assert_array_equal(found.labels, voice.predict(WINES))
-    centers = voice.clustering_.centers[found.labels]
+    centers = voice.partition_.centers[found.labels]
     for grown, stays in ((0.999, True), (1.001, False)):
         some = found.scores > 0.05
         share = found.scores[some, None] / grown

@@ -7,7 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from voicecf.geometry.cell import Arithmetic, Cell
+from voicecf.geometry.arithmetic import Arithmetic
+from voicecf.geometry.cell import Cell
 from voicecf.geometry.pullback import (
     Metrics,
     Mixing,

@@ -183,7 +183,7 @@ def test_the_transformers_are_those_of_the_model_again(pair):
     _, loaded, _ = pair
     steps = [step for _, step in loaded.model_.steps]
     assert loaded.space_.steps.before[0] is steps[0]
-    assert loaded.clustering_.model is steps[-1]
+    assert loaded.partition_.model is steps[-1]
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars", "array"])

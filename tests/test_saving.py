@@ -196,7 +196,7 @@ def test_the_model_is_one_object_again_and_caches_are_left_out(path):
     voice.explain(X)
     assert "cells" in vars(voice.learned_)
     loaded = again(voice, path)
-    assert loaded.model_ is loaded.clustering_.model
+    assert loaded.model_ is loaded.partition_.model
     assert set(vars(loaded)) == set(vars(voice))
     assert set(vars(loaded.learned_)) == set(Learned.__dataclass_fields__)
     assert "_sklearn_version" not in vars(loaded.model_)

@@ -33,7 +33,7 @@ def walled_in(voice: VoICE, a: np.ndarray, target: int, free) -> Problem:
     region = voice.region(target)
     lo, hi = a.copy(), a.copy()
     lo[list(free)], hi[list(free)] = region.lo[list(free)], region.hi[list(free)]
-    metric = voice.clustering_.weights + voice.delta
+    metric = voice.partition_.weights + voice.delta
     return Problem(
         "prefix", a[None], region.normals, region.offsets, lo, hi, region.origin, metric,
         (None,), np.full((1, len(a)), np.nan), np.full((1, len(region.offsets)), np.nan), 0, 0,
@@ -58,7 +58,7 @@ def assert_prefixes_are_shortest(voice, X, rows, scores, immutable=()):
     """Compare every answer with the walk; return the lengths."""
     order = ranked(voice, scores, immutable)
     cf = voice.explain(X[rows], target="each", objective="prefix", immutable=list(immutable))
-    metric = voice.clustering_.weights + voice.delta
+    metric = voice.partition_.weights + voice.delta
     lengths = []
     for i in range(len(cf)):
         a = X[rows][cf.row[i]]
@@ -80,7 +80,7 @@ def test_the_prefix_is_the_shortest_that_daqp_finds(name, make):
     X = data(name)
     voice = VoICE(make(3, n_init=2, random_state=0)).fit(X)
     rows = np.random.default_rng(0).choice(len(X), size=8, replace=False)
-    lengths = assert_prefixes_are_shortest(voice, X, rows, voice.clustering_.weights)
+    lengths = assert_prefixes_are_shortest(voice, X, rows, voice.partition_.weights)
     assert len(set(lengths)) > 1
 
 

@@ -89,7 +89,7 @@ def problem_of(voice: VoICE, cf, which, X, target: int, fixed) -> Problem:
     still[:, list(fixed)] = True
     lo, hi = np.where(still, a, lo), np.where(still, a, hi)
     unknown = np.full((len(a), 1), np.nan)
-    metric = voice.clustering_.weights + voice.delta
+    metric = voice.partition_.weights + voice.delta
     return Problem(
         "voice", a, region.normals, region.offsets, lo, hi, region.origin, metric,
         (None,) * len(a), unknown, unknown, 0, 0,
@@ -118,7 +118,7 @@ def assert_certified(voice: VoICE, X, cf, fixed=(), pushed: float = 0.0) -> None
             h = np.broadcast_to(p.h, mu.shape).copy()
             if pushed:
                 at = (z - p.origin) @ p.G.T
-                sizes = z**2 @ p.q + ((p.q * voice.clustering_.centers**2).sum(axis=1)).max()
+                sizes = z**2 @ p.q + ((p.q * voice.partition_.centers**2).sum(axis=1)).max()
                 retreat = np.where(mu > 0, np.maximum(h - at, 0), 0)
                 assert (retreat <= pushed * EPS * sizes[:, None]).all()
                 h -= retreat

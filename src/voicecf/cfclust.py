@@ -9,7 +9,7 @@ import numpy as np
 from voicecf.counterfactuals import Counterfactuals
 from voicecf.errors import ModelError, OptionError
 from voicecf.geometry.arrays import Array, Ints, Mask
-from voicecf.geometry.clustering import Clustering
+from voicecf.geometry.partition import Piece
 from voicecf.geometry.tolerance import TOLERANCE
 from voicecf.learned.explainer import Explainer
 from voicecf.learned.fitting import Options, learn
@@ -84,7 +84,7 @@ class CFCLUST(Explainer):
                 "CFCLUST does not work with a step that mixes columns (PCA, a feature selector); "
                 "use VoICE for this pipeline."
             )
-        weights = learned.clustering.weights
+        weights = learned.partition.weights
         if not np.allclose(weights, weights[0], rtol=1e-12, atol=0):
             raise ModelError(
                 "CFCLUST does not work with feature weights; use VoICE for a weighted model."
@@ -139,24 +139,36 @@ class CFCLUST(Explainer):
 
     def _projected(self, points: Array, sources: Ints, targets: Ints, fixed: Mask) -> Answers:
         """Project points onto shifted bisectors; fixed coordinates keep their values."""
-        clustering = self.learned_.clustering
-        centers = clustering.centers
-        normal = centers[targets] - centers[sources]
-        direction = np.where(fixed, 0.0, normal)
-        # The answer z satisfies normal . (target - z) = (1 - epsilon) / 2 * |normal|^2.
-        excess = np.einsum("ij,ij->i", normal, centers[targets] - points)
-        excess -= 0.5 * (1.0 - self.epsilon) * np.einsum("ij,ij->i", normal, normal)
-        square = np.einsum("ij,ij->i", direction, direction)
+        partition = self.learned_.partition
+        pieces = [partition.piece(t) for t in range(partition.n_clusters)]
+        tolerance = TOLERANCE.pairwise * max(piece.offsets.max() for piece in pieces)
         answers = Answers.blank(*points.shape)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            answers.points[:] = points + (excess / square)[:, None] * direction
-        answers.points[:, fixed] = points[:, fixed]
-        answers.points[square == 0] = np.nan
-        answers.status[:] = _statuses(clustering, answers.points, targets)
-        answers.rho[:] = _rho(clustering, points, answers.points, targets)
+        for t in np.unique(targets).tolist():
+            which = np.flatnonzero(targets == t)
+            moved = self._onto_bisectors(pieces[t], points[which], sources[which], fixed)
+            answers.points[which] = moved
+            answers.status[which] = _statuses(pieces[t], moved, tolerance)
+            answers.rho[which] = pieces[t].region().rho(points[which], moved)
         answers.cardinality[:] = (~fixed).sum()
         answers.gap[:] = 0.0
         return answers
+
+    def _onto_bisectors(self, piece: Piece, points: Array, sources: Ints, fixed: Mask) -> Array:
+        """Move points along the free coordinates until g . (z - m) = (1 - epsilon) h.
+
+        g and h are those of the constraint of the target's cell against the source.
+        """
+        against = np.searchsorted(piece.rivals, sources)
+        normal = piece.normals[against]
+        direction = np.where(fixed, 0.0, normal)
+        excess = np.einsum("ij,ij->i", normal, points - piece.center)
+        excess -= (1.0 - self.epsilon) * piece.offsets[against]
+        square = np.einsum("ij,ij->i", direction, direction)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            moved = points - (excess / square)[:, None] * direction
+        moved[:, fixed] = points[:, fixed]
+        moved[square == 0] = np.nan
+        return np.asarray(moved)
 
 
 def _fixed_coordinates(space: Space, rules: Rules) -> Mask:
@@ -168,21 +180,8 @@ def _fixed_coordinates(space: Space, rules: Rules) -> Mask:
     return fixed
 
 
-def _statuses(clustering: Clustering, points: Array, targets: Ints) -> Any:
+def _statuses(piece: Piece, points: Array, tolerance: float) -> Any:
     """Return the status of each point: in its target's closed cell, outside it, or none (NaN)."""
-    distances = clustering.distances(points)
-    own = distances[np.arange(len(points)), targets]
-    slack = TOLERANCE.pairwise * clustering.distances(clustering.centers).max()
-    inside = own <= distances.min(axis=1, initial=np.inf) + slack
+    inside = piece.slack(points).min(axis=1) >= -tolerance
     status = np.where(inside, Status.OPTIMAL, Status.MISSED)
-    return np.where(np.isnan(own), Status.INFEASIBLE, status)
-
-
-def _rho(clustering: Clustering, points: Array, answers: Array, targets: Ints) -> Array:
-    """Return the largest multiple of each move that stays in the target's cell."""
-    rho = np.full(len(points), np.inf)
-    for t in np.unique(targets):
-        which = targets == t
-        region = clustering.cell(int(t)).region()
-        rho[which] = region.rho(points[which], answers[which])
-    return rho
+    return np.where(np.isnan(points).any(axis=1), Status.INFEASIBLE, status)

@@ -143,9 +143,10 @@ change still lands in cluster 1.
         """
         stays = (self.status == Status.ALREADY) | (self.status == Status.MISSED)
         question, readable = self.outcome.question, self.status != Status.UNREADABLE
-        found = np.full((len(self), question.learned.n_clusters), np.nan)
-        row, target = self.row[readable], self.target[readable]
-        found[readable] = multipliers(question, row, target, self.cardinality[readable])
+        row, piece = self.row[readable], self.outcome.piece[readable]
+        table = multipliers(question, row, piece, self.cardinality[readable])
+        found = np.full((len(self), table.shape[1]), np.nan)
+        found[readable] = table
         return np.where(stays[:, None], 0.0, found)
 
     @cached_property

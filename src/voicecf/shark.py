@@ -25,7 +25,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from voicecf.geometry.clustering import not_squarable
+from voicecf.geometry.centroids import not_squarable
 from voicecf.parallel import in_parallel
 from voicecf.saving import Saved
 from voicecf.solver.passes import (
@@ -144,7 +144,7 @@ class SHARK(
     [0, 1]
     """
 
-    # `predict` sums w (x - m)^2 without expanding the square; see `geometry.cell.Arithmetic`.
+    # `predict` sums w (x - m)^2 without expanding the square; see `geometry.arithmetic.Arithmetic`.
     _distance_formula = "direct"
 
     def __init__(

@@ -9,11 +9,11 @@ from warnings import warn
 from voicecf.counterfactuals import Counterfactuals
 from voicecf.errors import OptionError, RankingWarning, known_option, likely
 from voicecf.geometry.arrays import Array, Ints
-from voicecf.geometry.cell import Cell
-from voicecf.geometry.clustering import Clustering
+from voicecf.geometry.centroids import Centroids
+from voicecf.geometry.partition import Piece
 from voicecf.geometry.region import Region
 from voicecf.learned.explainer import Explainer
-from voicecf.learned.fitting import NO_NAMES, Options, learn, learn_from_centers
+from voicecf.learned.fitting import NO_NAMES, Options, learn, learn_from_partition
 from voicecf.learned.members import MOST_COORDINATES
 from voicecf.parallel import Running
 from voicecf.rules.allowed import NO_RULES, Allowed, as_rules
@@ -225,9 +225,9 @@ class VoICE(Explainer):
             )
         if voice.categories is not None:
             raise OptionError("from_centers has no data to read categories from; use fit.")
-        clustering = Clustering.from_centers(centers, weights)
+        partition = Centroids.from_centers(centers, weights)
         names = None if feature_names is None else list(feature_names)
-        voice.learned_ = learn_from_centers(clustering, names, chosen)
+        voice.learned_ = learn_from_partition(partition, names, chosen)
         return voice
 
     def _options(self) -> Options:
@@ -526,7 +526,7 @@ class VoICE(Explainer):
             pairs = Pairs.of(target, question.source, self.learned_)
             return Counterfactuals(tradeoff(question, answer(question, pairs)))
 
-    def cell(self, target: int | str) -> Cell:
+    def cell(self, target: int | str) -> Piece:
         """Return the weighted Voronoi cell of a cluster, given by number or by name.
 
         Examples
@@ -536,7 +536,7 @@ class VoICE(Explainer):
         >>> voice.cell(1).rivals
         array([0, 2])
         """
-        return self.learned_.cell(self._cluster(target))
+        return self.partition_.piece(self._piece(target))
 
     def region(self, target: int | str) -> Region:
         """Return the region that answers lie in: the contracted cell of a cluster, within bounds.
@@ -549,7 +549,7 @@ class VoICE(Explainer):
         >>> region.normals.shape, region.lo, region.hi
         ((1, 2), array([0., 0.]), array([9., 9.]))
         """
-        return self.learned_.region(self._cluster(target))
+        return self.learned_.region(self._piece(target))
 
     def neighbors(self, target: int | str) -> Ints:
         """Return the clusters whose cells share a facet with a cluster's cell, ascending.
@@ -578,6 +578,9 @@ class VoICE(Explainer):
 
     def _cluster(self, target: Any) -> int:
         return int(read_target(target, 1, self.learned_)[0])
+
+    def _piece(self, target: Any) -> int:
+        return self.learned_.only_piece(self._cluster(target))
 
 
 def _unknown_option(word: str) -> OptionError:

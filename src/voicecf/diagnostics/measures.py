@@ -16,7 +16,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from voicecf.errors import DataError
 from voicecf.geometry.arrays import Array
-from voicecf.geometry.clustering import Clustering
+from voicecf.geometry.models import partition_of
 
 if TYPE_CHECKING:
     from voicecf.counterfactuals import Counterfactuals
@@ -79,7 +79,7 @@ def validity(points: Any, model: Any, target: Any) -> float:
     if len(points) == 0:
         return float("nan")
     answered = np.isfinite(points).all(axis=1)
-    labels = Clustering.of(model).labels(np.ascontiguousarray(points[answered]))
+    labels = partition_of(model).labels(np.ascontiguousarray(points[answered]))
     wanted = np.broadcast_to(np.asarray(target), len(points))[answered]
     return float((labels == wanted).sum() / len(points))
 
@@ -344,13 +344,15 @@ def contraction_summary(
     array([0.125, 0.125])
     """
     X = _rows(X)
-    clustering = Clustering.of(model)
-    labels = clustering.labels(X) if labels is None else np.asarray(labels)
+    partition = partition_of(model)
+    labels = partition.labels(X) if labels is None else np.asarray(labels)
     box = None if bounds is None else _sides(bounds, X.shape[1])
-    alpha, median = np.full((2, clustering.n_clusters), np.nan)
+    pieces, scores = partition.pieces_at(X, labels), np.empty(len(X))
+    for p in np.unique(pieces).tolist():
+        scores[pieces == p] = partition.piece(p).scores(X[pieces == p], box=box, floor=floor)
+    alpha, median = np.full((2, partition.n_clusters), np.nan)
     for t in np.unique(labels):
-        scores = clustering.cell(int(t)).scores(X[labels == t], box=box, floor=floor)
-        alpha[t], median[t] = scores.max(), np.median(scores)
+        alpha[t], median[t] = scores[labels == t].max(), np.median(scores[labels == t])
     return ContractionSummary(alpha, median)
 
 

@@ -15,8 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 import voicecf._core as _core
+from voicecf.errors import ModelError
 from voicecf.geometry.arrays import Array
-from voicecf.geometry.clustering import Clustering
+from voicecf.geometry.centroids import Centroids
+from voicecf.geometry.models import partition_of
 from voicecf.parallel import in_parallel
 from voicecf.solver.projection import project
 from voicecf.table.frames import number_array
@@ -178,10 +180,12 @@ def compare_pairwise(
     (356, True, 1.0)
     """
     X = np.ascontiguousarray(number_array(X), dtype=np.float64)
-    clustering = Clustering.of(model)
-    labels = clustering.labels(X) if labels is None else labels
+    centroids = partition_of(model)
+    if not isinstance(centroids, Centroids):
+        raise ModelError("compare_pairwise needs a model with centroids, such as KMeans.")
+    labels = centroids.labels(X) if labels is None else labels
     labels = np.ascontiguousarray(labels, dtype=np.int64)
-    pairs = _Pairs.of(clustering.centers, X, labels, slack)
+    pairs = _Pairs.of(centroids.centers, X, labels, slack)
     found = PairwiseComparison()
     for first in range(0, len(X), block):
         found += pairs.compare(first, min(first + block, len(X)))
@@ -194,7 +198,7 @@ class _Pairs:
 
     X: Array
     labels: NDArray[np.int64]
-    clustering: Clustering
+    unweighted: Centroids
     origin: Array
     centers: Array
     gram: Array
@@ -204,7 +208,7 @@ class _Pairs:
     def of(cls, centers: Array, X: Array, labels: NDArray[np.int64], slack: float) -> _Pairs:
         origin = centers.mean(axis=0)
         shifted = np.ascontiguousarray(centers - origin)
-        unweighted = Clustering.from_centers(centers)
+        unweighted = Centroids.from_centers(centers)
         return cls(X, labels, unweighted, origin, shifted, shifted @ shifted.T, slack)
 
     @cached_property
@@ -232,7 +236,7 @@ class _Pairs:
         return missed
 
     def _repair(self, rows: NDArray[np.int64], t: int) -> PairwiseComparison:
-        region = self.clustering.cell(t).region()
+        region = self.unweighted.piece(t).region()
         answers = project(self.X, region, rows=rows, certify=False).points
         out, pairs = np.empty((3, len(rows))), self._compiled
         in_parallel(lambda a, b: pairs.repair(rows, t, answers, out, a, b), len(rows))

@@ -472,7 +472,7 @@ def _part_rows(voice: Explainer, question: dict[str, Any]) -> int:
     words = set(question) - {"target", "objective", "deepen"}
     projected = space.continuous and question.get("objective") != "fewest"
     size = PART if projected and words <= {"immutable", "mutable", "bounds"} else SEARCHED
-    pairs = voice.clustering_.n_clusters - 1 if question.get("target") == "each" else 1
+    pairs = voice.learned_.n_clusters - 1 if question.get("target") == "each" else 1
     return max(size // pairs, 1 << 10)
 
 

@@ -1,7 +1,7 @@
-"""A cluster's weighted Voronoi cell: its constraints, its contraction, its scores.
+"""A cluster's weighted Voronoi cell.
 
-The half-space formula stands here and nowhere else. With weights w, target centroid m_t and rival
-centroid m_j, the points z that are closer to m_t than to m_j satisfy
+The half-space formula stands here and nowhere else in Python. With weights w, target centroid m_t
+and rival centroid m_j, the points z that are closer to m_t than to m_j satisfy
 
     w (m_j - m_t) . (z - m_t)  <=  1/2 sum w (m_j - m_t)^2.
 
@@ -10,41 +10,21 @@ A contraction of the cell towards m_t multiplies the right-hand side by alpha.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-from voicecf.geometry.arrays import Array
+from voicecf.geometry.arithmetic import Arithmetic
+from voicecf.geometry.arrays import Array, Ints, Mask
 from voicecf.geometry.guard import Guard
-from voicecf.geometry.region import Region
-from voicecf.geometry.tolerance import EPS, TOLERANCE
+from voicecf.geometry.partition import Piece
+from voicecf.geometry.tolerance import TOLERANCE
 
 
 @dataclass(frozen=True)
-class Arithmetic:
-    """How a model's own `predict` computes distances; this bounds its rounding error.
-
-    Attributes
-    ----------
-    formula : "direct" or "expanded"
-        "direct" sums w (x - m)^2; "expanded" computes |m|^2 - 2 x . m, as scikit-learn's KMeans.
-    eps : float
-        Machine epsilon of the floating-point type that it computes with.
-    """
-
-    formula: Literal["direct", "expanded"] = "direct"
-    eps: float = EPS
-
-    def growth(self, d: int) -> float:
-        """Bound the relative error of a sum of d products, added in any order."""
-        return (d + 8) * self.eps
-
-
-@dataclass(frozen=True)
-class Cell:
+class Cell(Piece):
     """The weighted Voronoi cell of one centroid.
 
     Parameters
@@ -54,6 +34,8 @@ class Cell:
         Feature weights, summing to 1.
     target : int
         Index of the cluster whose cell it is.
+    ignored : frozenset of int
+        Rivals that have no constraint.
 
     Examples
     --------
@@ -67,6 +49,7 @@ class Cell:
     centers: Array
     weights: Array
     target: int
+    ignored: frozenset[int] = frozenset()
 
     @property
     def center(self) -> Array:
@@ -74,9 +57,9 @@ class Cell:
         return np.asarray(self.centers[self.target])
 
     @cached_property
-    def rivals(self) -> NDArray[np.int64]:
+    def rivals(self) -> Ints:
         """Indices of the other clusters; constraint j of the cell belongs to rivals[j]."""
-        return np.delete(np.arange(len(self.centers)), self.target)
+        return np.delete(np.arange(len(self.centers)), [self.target, *self.ignored])
 
     @cached_property
     def _shifts(self) -> Array:
@@ -94,66 +77,16 @@ class Cell:
         squares = np.einsum("ij,ij,j->i", self._shifts, self._shifts, self.weights)
         return np.asarray(0.5 * squares)
 
-    def scores(
-        self, points: Any, *, box: tuple[Array, Array] | None = None, floor: float = 0.0
-    ) -> Array:
-        """Return point-wise contraction scores alpha_{i,t}, between 0 and 1.
+    @property
+    def loses_ties(self) -> Mask:
+        """Mask of the rivals with a lower index, which win all ties."""
+        return np.asarray(self.rivals < self.target)
 
-        The score is the smallest alpha for which the cell contracted by alpha contains the point.
-        A point outside the cell gets 1.
+    def without(self, rivals: Collection[int]) -> Cell:
+        """Return the cell without its constraints against some rivals."""
+        return replace(self, ignored=self.ignored | {*rivals})
 
-        Parameters
-        ----------
-        points : array of shape (n, d)
-        box : pair of arrays, optional
-            Lower and upper bounds, which are contracted along with the cell.
-        floor : float
-            Rivals whose offset is at most `floor` are ignored. With 0 these are the rivals whose
-            centroid coincides with the target's.
-        """
-        relative = np.asarray(points, dtype=np.float64) - self.center
-        apart = self.offsets > floor
-        scores = np.zeros(len(relative))
-        if apart.any():
-            scores = ((relative @ self.normals[apart].T) / self.offsets[apart]).max(axis=1)
-        for side in box or ():
-            room = side - self.center
-            bounded = np.isfinite(room) & (room != 0)
-            if bounded.any():
-                scores = np.maximum(scores, (relative[:, bounded] / room[bounded]).max(axis=1))
-        return np.asarray(np.clip(scores, 0.0, 1.0))
-
-    def region(
-        self,
-        alpha: float = 1.0,
-        *,
-        delta: float = 0.0,
-        arithmetic: Arithmetic | None = None,
-    ) -> Region:
-        """Return the cell, contracted by alpha, as a region without a box.
-
-        With an `arithmetic`, the region has a guard: the slack that keeps the model's rounding
-        errors from changing the cluster of an answer. If the centroid of a rival with a lower index
-        coincides with the target's, that rival wins every tie, so the region is empty.
-
-        Parameters
-        ----------
-        alpha : float
-            Contraction; 1 is the whole cell.
-        delta : float
-            Weight that the solver's metric adds to every coordinate.
-        arithmetic : Arithmetic, optional
-            How the model computes distances.
-        """
-        offsets = alpha * self.offsets
-        if arithmetic is None:
-            return Region(self.normals, offsets, origin=self.center)
-        apart = self.normals.any(axis=1)
-        offsets[~apart] = np.where(self.rivals[~apart] < self.target, -1.0, 0.0)
-        guard = self._guard(alpha, delta, arithmetic).only_where(apart)
-        return Region(self.normals, offsets, origin=self.center, guard=guard)
-
-    def _guard(self, alpha: float, delta: float, arithmetic: Arithmetic) -> Guard:
+    def guard(self, alpha: float, delta: float, arithmetic: Arithmetic) -> Guard:
         """Return the slack that rounding in the model's `predict` requires.
 
         The difference of squared distances D_j(z) - D_t(z) is twice the slack of z, so the slack

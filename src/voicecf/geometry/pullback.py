@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from voicecf.geometry.arithmetic import Arithmetic
 from voicecf.geometry.arrays import Array, product
-from voicecf.geometry.cell import Arithmetic
 from voicecf.geometry.guard import Guard
 from voicecf.geometry.region import Region
 from voicecf.geometry.tolerance import TOLERANCE
@@ -39,7 +39,7 @@ class Mixing:
 
 
 def origins(mixing: Mixing, centers: Array, middle: Array) -> Array:
-    """Return coordinates, shape (k, d), whose images under the mixing are nearest to the centroids.
+    """Return coordinates, shape (p, d), whose images under the mixing are nearest to some points.
 
     Where several coordinates are equally good, the ones nearest to `middle`, the mean of the data.
     """

@@ -12,7 +12,7 @@ from sklearn.pipeline import Pipeline
 
 from voicecf.errors import DataError
 from voicecf.geometry.arrays import Array, Ints
-from voicecf.geometry.clustering import Clustering
+from voicecf.geometry.partition import Partition
 from voicecf.learned.learned import Learned
 from voicecf.learned.parts import learned_of, parts_of
 from voicecf.saving import Saved
@@ -50,9 +50,9 @@ class Explainer(Saved, BaseEstimator):  # type: ignore[misc]
         return self.learned_.space
 
     @property
-    def clustering_(self) -> Clustering:
-        """Centroids and weights of the model."""
-        return self.learned_.clustering
+    def partition_(self) -> Partition:
+        """How the model divides the space of its inputs."""
+        return self.learned_.partition
 
     @property
     def weights_(self) -> Array:

@@ -20,7 +20,8 @@ from voicecf.errors import (
     listed,
 )
 from voicecf.geometry.arrays import Array, Ints
-from voicecf.geometry.clustering import Clustering
+from voicecf.geometry.models import partition_of
+from voicecf.geometry.partition import Partition
 from voicecf.geometry.pullback import Mixing, origins
 from voicecf.geometry.tolerance import TOLERANCE
 from voicecf.learned.learned import Learned
@@ -106,21 +107,22 @@ def learn(X: Any, model: Any, options: Options) -> Learned:
     """Learn from a fitted model and data, in memory or as a stream."""
     stream = X if isinstance(X, Stream) else Stream.table(X)
     steps, last = split_pipeline(model)
-    clustering = Clustering.of(last)
+    partition = partition_of(last)
     names = getattr(last, "feature_names_in_", None)
-    space = learn_space(steps, stream, clustering.dtype, categories=options.categories, order=names)
+    space = learn_space(steps, stream, partition.dtype, categories=options.categories, order=names)
     data = RowBlocks(space, stream)
-    learned = _without_data(model, clustering, space, options)
+    learned = _without_data(model, partition, space, options)
     labelled = Labelled(learned, data, stream.in_memory)
     low, high, middle = _checked_range(learned, labelled)
-    _warn_of_rounding(clustering)
+    _warn_of_rounding(partition)
     learned = replace(learned, spread=high - low)
     if space.mixing is not None:
-        near = origins(space.mixing, clustering.centers, middle)
+        near = origins(space.mixing, partition.centers, middle)
         learned = replace(learned, origins=near)
     learned = replace(learned, bounds=_around_data(learned, data))
     learned = replace(learned, alpha=_contraction(learned, labelled, options))
-    return replace(learned, members=Members.of(learned.origins, labelled.points))
+    near = learned.origins[[partition.pieces_of(t)[0] for t in range(partition.n_clusters)]]
+    return replace(learned, members=Members.of(near, labelled.points))
 
 
 class Labelled:
@@ -136,7 +138,7 @@ class Labelled:
 
     def __iter__(self) -> Iterator[tuple[Rows, Ints]]:
         """Yield rows and labels, or raise if the model was fitted on other columns."""
-        expected = self._learned.clustering.centers.shape[1]
+        expected = self._learned.partition.n_inputs
         for block, rows in enumerate(self.data):
             if block < len(self._cache):
                 yield rows, self._cache[block]
@@ -154,25 +156,25 @@ class Labelled:
         return ((rows.points, labels) for rows, labels in self)
 
 
-def learn_from_centers(
-    clustering: Clustering, names: list[Any] | None, options: Options
+def learn_from_partition(
+    partition: Partition, names: list[Any] | None, options: Options
 ) -> Learned:
-    """Learn from centroids, without data."""
-    d = clustering.centers.shape[1]
+    """Learn from a partition alone, without data."""
+    d = partition.n_inputs
     columns = [f"x{i}" for i in range(d)] if names is None else names
     if len(set(map(str, columns))) != d:
         raise DataError(f"feature_names must be {d} different names, one per column of centers.")
-    learned = _without_data(None, clustering, Space.plain(columns, names is not None), options)
-    return replace(learned, spread=np.ptp(clustering.centers, axis=0))
+    learned = _without_data(None, partition, Space.plain(columns, names is not None), options)
+    return replace(learned, spread=np.ptp(partition.centers, axis=0))
 
 
-def _without_data(model: Any, clustering: Clustering, space: Space, options: Options) -> Learned:
+def _without_data(model: Any, partition: Partition, space: Space, options: Options) -> Learned:
     """Return what follows from the model and the options alone."""
-    d, k = space.n_coordinates, clustering.n_clusters
-    weights = clustering.weights if space.mixing is None else _weights(space.mixing, clustering)
+    d, k = space.n_coordinates, partition.n_clusters
+    weights = partition.weights if space.mixing is None else _weights(space.mixing, partition)
     fixed = 1.0 if isinstance(options.contraction, str) else float(options.contraction)
     learned = Learned(
-        model, clustering, space, weights, clustering.centers, np.zeros(d),
+        model, partition, space, weights, partition.centers, np.zeros(d),
         _default_bounds(space, options.bounds), np.full(k, fixed), np.arange(len(space.columns)),
         options.delta, options.margin, options.contract_bounds, options.cluster_names(k),
     )  # fmt: skip
@@ -185,39 +187,38 @@ def _without_data(model: Any, clustering: Clustering, space: Space, options: Opt
     )
 
 
-def _weights(mixing: Mixing, clustering: Clustering) -> Array:
+def _weights(mixing: Mixing, partition: Partition) -> Array:
     """Return the weights of coordinates that are mixed: equal, or as in the model's distance."""
     if mixing.weighted:
-        return np.asarray(clustering.weights @ mixing.matrix**2)
+        return np.asarray(partition.weights @ mixing.matrix**2)
     return np.full(mixing.matrix.shape[1], 1.0 / mixing.matrix.shape[1])
 
 
 def _checked_range(learned: Learned, labelled: Labelled) -> tuple[Array, Array, Array]:
     """Check all rows; return the minimum, maximum and mean of each coordinate."""
-    clustering, n_rows = learned.clustering, labelled.data.n_rows
+    partition, n_rows = learned.partition, labelled.data.n_rows
     low, high, n_other, total = np.inf, -np.inf, 0, 0.0
     for rows, labels in labelled:
-        nearest, doubtful = clustering.nearest(rows.seen)
-        n_other += int(((labels != nearest) & ~doubtful).sum())
+        pieces, doubtful = partition.assign(rows.seen)
+        n_other += int(((labels != partition.label_of[pieces]) & ~doubtful).sum())
         low = np.minimum(low, rows.points.min(axis=0))
         high = np.maximum(high, rows.points.max(axis=0))
         total = total + rows.points.sum(axis=0)
     if n_other:
         raise ModelError(
-            f"{type(clustering.model).__name__}.predict assigns {n_other} of {n_rows} rows to "
-            "another cluster than that of the nearest centroid; only nearest-centroid models have "
-            "Voronoi cells. Use KMeans or SHARK."
+            f"{type(partition.model).__name__}.predict assigns {n_other} of {n_rows} rows to "
+            f"another cluster than {partition.rule}"
         )
     return np.asarray(low), np.asarray(high), np.asarray(total / n_rows)
 
 
-def _warn_of_rounding(clustering: Clustering) -> None:
+def _warn_of_rounding(partition: Partition) -> None:
     """Warn if the model cannot tell some clusters apart, so that no answer is safe there."""
-    indistinct = clustering.indistinct()
+    indistinct = partition.indistinct()
     if len(indistinct):
         warn(
             f"clusters {listed(indistinct.tolist())} are so close to others, compared with the "
-            f"size of the numbers, that rounding in {type(clustering.model).__name__}.predict can "
+            f"size of the numbers, that rounding in {type(partition.model).__name__}.predict can "
             "confuse them: answers there may be unresolved. Scale the columns, for example with "
             "StandardScaler in a Pipeline before the clustering.",
             RoundingWarning,
@@ -261,7 +262,7 @@ def _border_range(points: Array, lo: Array, hi: Array) -> tuple[Array, Array]:
 
 
 def _contraction(learned: Learned, labelled: Labelled, options: Options) -> Array:
-    """Return for each cell the smallest alpha that keeps a share `retain` of its members."""
+    """Return for each cluster the least alpha that keeps a share `retain` of its members."""
     if options.contraction != "retain":
         return learned.alpha
     k, retain = learned.n_clusters, options.retain

@@ -10,12 +10,12 @@ from typing import Any, Literal
 import numpy as np
 
 import voicecf._core as _core
+from voicecf.errors import OptionError
 from voicecf.geometry.arrays import Array, Ints, Mask
-from voicecf.geometry.cell import Cell
-from voicecf.geometry.clustering import Clustering
+from voicecf.geometry.partition import Partition, box_scores
 from voicecf.geometry.pullback import Metrics, pulled_back, with_round_trip_guard
 from voicecf.geometry.region import Region
-from voicecf.geometry.tolerance import LARGEST_SPREAD, LEAST_SPREAD, TOLERANCE
+from voicecf.geometry.tolerance import TOLERANCE
 from voicecf.learned.members import Members
 from voicecf.rules.allowed import DefaultBounds
 from voicecf.rules.columns import coordinates_of
@@ -27,8 +27,6 @@ from voicecf.table.space import Space
 
 # Most numbers in the cache of regions; a full cache is emptied.
 REGION_CACHE = 1 << 25
-# Most pairs of clusters for which the constraints of all cells are stored: two tables of 32 MiB.
-PAIRS = 1 << 23
 # Decimal places of values in the user's units that are tried, fewest first.
 PLACES = range(-15, 18)
 
@@ -40,21 +38,22 @@ class Learned:
     Attributes
     ----------
     model : estimator or None
-        The explainer's own fitted copy of the model; None if there are only centroids.
-    clustering : Clustering
-        Centroids and weights.
+        The explainer's own fitted copy of the model; None if there is only a partition.
+    partition : Partition
+        How the model divides the space of its inputs.
     space : Space
         The user's columns, and their conversion to coordinates.
     weights : array of shape (d,)
         Weights of the coordinates in the cost.
-    origins : array of shape (k, d)
-        Coordinates that the pipeline maps to the centroids, or as close to them as possible.
+    origins : array of shape (p, d)
+        For each piece of the partition, coordinates that the pipeline maps to the point inside it,
+        or as close to it as possible.
     spread : array of shape (d,)
         Observed range of each coordinate.
     bounds : DefaultBounds
         The explainer's own bounds, which hold for columns without a rule.
     alpha : array of shape (k,)
-        Contraction of each cell, before the margin.
+        Contraction of the pieces of each cluster, before the margin.
     ranking : array of shape (C,)
         Columns, the most important first.
     delta : float
@@ -73,7 +72,7 @@ class Learned:
     """
 
     model: Any
-    clustering: Clustering
+    partition: Partition
     space: Space
     weights: Array
     origins: Array
@@ -91,7 +90,7 @@ class Learned:
     @property
     def n_clusters(self) -> int:
         """Number of clusters, k."""
-        return self.clustering.n_clusters
+        return self.partition.n_clusters
 
     @property
     def has_names(self) -> bool:
@@ -115,11 +114,11 @@ class Learned:
 
     @property
     def importance(self) -> Array:
-        """Weight of each coordinate in the model's distance, through the mixing if there is one."""
+        """Weight of each coordinate for the model, through the mixing if there is one."""
         mixing = self.space.mixing
         if mixing is None:
             return self.weights
-        return np.asarray(self.clustering.weights @ mixing.matrix**2)
+        return np.asarray(self.partition.weights @ mixing.matrix**2)
 
     def read(
         self, X: Any, id: Any = None, errors: Literal["status", "raise"] = "raise"
@@ -131,125 +130,122 @@ class Learned:
     def labels(self, rows: Rows, *, alone: bool = True) -> Ints:
         """Assign rows as the model's own `predict` does after the steps of its pipeline.
 
-        `alone` is that of `Clustering.labels`.
+        `alone` is that of `Partition.labels`.
         """
-        return self.clustering.labels(rows.seen, alone=alone)
+        return self.partition.labels(rows.seen, alone=alone)
+
+    def seen(self, points: Array) -> Array:
+        """Return what the model sees of points, in coordinates, up to rounding."""
+        mixing = self.space.mixing
+        return points if mixing is None else mixing(points)
 
     def agrees(self, target: int, points: Array) -> Mask:
         """Return a mask of the points, in coordinates, that the model assigns to a cluster."""
-        mixing = self.space.mixing
-        return self.clustering.agrees(target, points if mixing is None else mixing(points))
+        return self.partition.agrees(target, self.seen(points))
 
     @property
     def repeatable(self) -> bool:
         """Whether the model assigns coordinates alike in any batch; a matrix product does not."""
-        return self.clustering.repeatable and self.space.mixing is None
+        return self.partition.repeatable and self.space.mixing is None
 
     @property
     def contractions(self) -> Array:
-        """Contraction of each cell, the margin included."""
+        """Contraction of the pieces of each cluster, the margin included."""
         return np.minimum(self.alpha, 1.0 - self.margin)
 
     def alpha_of(self, target: int) -> float:
-        """Return the contraction of one cell, the margin included."""
+        """Return the contraction of a cluster's pieces, the margin included."""
         return float(self.contractions[target])
 
     def contracted(self, alpha: float) -> Learned:
-        """Return a copy in which all cells are contracted by alpha."""
+        """Return a copy in which all pieces are contracted by alpha."""
         return replace(
             self, alpha=np.full_like(self.alpha, alpha), margin=min(self.margin, 1.0 - alpha)
         )
 
-    def cell(self, target: int) -> Cell:
-        """Return the weighted Voronoi cell of a cluster."""
-        return self.clustering.cell(target)
+    def only_piece(self, target: int) -> int:
+        """Return the piece of a cluster that has one, or raise."""
+        pieces = self.partition.pieces_of(target)
+        if len(pieces) > 1:
+            raise OptionError(
+                f"{self.names[target]} consists of {len(pieces)} pieces, so it is no single cell; "
+                "see voice.partition_.piece(p) for p in voice.partition_.pieces_of(label)."
+            )
+        return int(pieces[0])
 
     def scores(self, target: int, rows: Rows, members: Any) -> Array:
-        """Return the contraction score of each member of a cluster, between 0 and 1.
+        """Return the contraction score of each member of a cluster in its piece, between 0 and 1.
 
-        If bounds are contracted along with the cells, the score covers both.
+        If bounds are contracted along with the pieces, the score covers both.
         """
-        scores = self.cell(target).scores(rows.seen[members])
-        if not self.contract_bounds:
-            return scores
-        without_rivals = Cell(self.origins[[target]], self.weights, 0)
-        box_scores = without_rivals.scores(rows.points[members], box=self.bounds.box)
-        return np.maximum(scores, box_scores)
+        which = np.flatnonzero(members)
+        pieces = self.partition.pieces_at(rows.seen[which], np.full(len(which), target))
+        scores = np.empty(len(which))
+        for p in np.unique(pieces).tolist():
+            at = np.flatnonzero(pieces == p)
+            scores[at] = self.partition.piece(p).scores(rows.seen[which[at]])
+            if self.contract_bounds:
+                in_box = box_scores(rows.points[which[at]], self.origins[p], self.bounds.box)
+                scores[at] = np.maximum(scores[at], in_box)
+        return scores
 
-    def box(self, target: int, lo: Array, hi: Array) -> tuple[Array, Array]:
-        """Return the box for answers in a target: contracted with its cell if `contract_bounds`."""
+    def box(self, piece: int, lo: Array, hi: Array) -> tuple[Array, Array]:
+        """Return the box for answers in a piece: contracted along with it if `contract_bounds`."""
         if not self.contract_bounds:
             return lo, hi
-        center, alpha = self.origins[target], self.alpha[target]
+        center, alpha = self.origins[piece], self.alpha[self.partition.label_of[piece]]
         shrunk = center + alpha * (lo - center), center + alpha * (hi - center)
         fixed = lo == hi  # an immutable coordinate keeps its value, even outside the shrunk box
         low = np.where(fixed, lo, np.maximum(lo, shrunk[0]))
         return low, np.where(fixed, hi, np.minimum(hi, shrunk[1]))
 
-    def region(self, target: int) -> Region:
-        """Return the region of all answers for a target: its contracted cell and the box."""
-        return self.prepared(target)[0]
+    def region(self, piece: int) -> Region:
+        """Return the region of all answers in a piece: the piece, contracted, and the box."""
+        return self.prepared(piece)[0]
 
-    def prepared(self, target: int) -> tuple[Region, UnitConstraints]:
-        """Return the region of a target and its scaled constraints, which are cached."""
+    def prepared(self, piece: int) -> tuple[Region, UnitConstraints]:
+        """Return the region of a piece and its scaled constraints, which are cached."""
         cache = self._regions
-        if target not in cache:
-            if len(cache) * self.clustering.centers.size > REGION_CACHE:
+        if piece not in cache:
+            if len(cache) * self.origins.size > REGION_CACHE:
                 cache.clear()
-            region = self._region(target)
-            cache[target] = region, UnitConstraints.of(region, self.metric)
-        return cache[target]
+            region = self._region(piece)
+            cache[piece] = region, UnitConstraints.of(region, self.metric)
+        return cache[piece]
 
     @cached_property
     def _regions(self) -> dict[int, tuple[Region, UnitConstraints]]:
         return {}
 
     def without_rivals(self, target: int, rivals: Collection[int]) -> Learned:
-        """Return a copy that ignores the constraints of some rivals of a target."""
-        other = replace(self)
-        region, _ = self.prepared(target)
-        remains = ~np.isin(self.cell(target).rivals, [*rivals])
-        assert region.guard is not None
-        # An ignored constraint becomes 0 <= 0, so that constraints still correspond to rivals.
-        without = Region(
-            np.where(remains[:, None], region.normals, 0.0),
-            np.where(remains, region.offsets, 0.0),
-            region.lo,
-            region.hi,
-            region.origin,
-            region.guard.only_where(remains),
-        )
-        other._regions[target] = without, UnitConstraints.of(without, self.metric)
-        vars(other)["cells"] = None  # the shared table has all constraints
-        return other
+        """Return a copy that ignores the constraints of a target against some rivals."""
+        return replace(self, partition=self.partition.without(target, rivals))
 
-    def _region(self, target: int) -> Region:
-        """Compute the region of a target, in coordinates."""
-        clustering, space = self.clustering, self.space
-        cell, arithmetic = clustering.cell(target), clustering.arithmetic
-        region = cell.region(self.alpha_of(target), delta=self.delta, arithmetic=arithmetic)
+    def _region(self, p: int) -> Region:
+        """Compute the region of a piece, in coordinates."""
+        partition, space = self.partition, self.space
+        piece, arithmetic = partition.piece(p), partition.arithmetic
+        alpha = self.alpha_of(piece.target)
+        region = piece.region(alpha, delta=self.delta, arithmetic=arithmetic)
         if space.mixing is not None:
-            metrics = Metrics(clustering.weights + self.delta, self.metric)
-            origin = self.origins[target]
-            region = pulled_back(region, space.mixing, origin, metrics, arithmetic)
+            metrics = Metrics(partition.weights + self.delta, self.metric)
+            region = pulled_back(region, space.mixing, self.origins[p], metrics, arithmetic)
         if space.steps is not None:
             region = with_round_trip_guard(region, space.round_trip_error)
-        return region.within(*self.box(target, *self.bounds.box))
+        return region.within(*self.box(p, *self.bounds.box))
 
     @cached_property
     def cells(self) -> _core.Rows | None:
-        """Constraints of all cells in one table of the compiled core; None if that is not possible.
+        """All pieces, contracted, in one table of the compiled core; None if there is none.
 
-        It is possible if the coordinates are the user's columns, as double-precision numbers, no
-        two centroids coincide, bounds are not contracted and the model's arithmetic is known.
+        There can be one if the coordinates are the user's columns, as double-precision numbers, and
+        bounds are not contracted.
         """
-        clustering, space = self.clustering, self.space
+        space = self.space
         plain = space.continuous and space.is_plain and space.dtype == np.float64
-        if not plain or self.contract_bounds or not clustering.trusted:
+        if not plain or self.contract_bounds:
             return None
-        if not _fit_one_table(clustering.centers[:, clustering.weights > 0]):
-            return None
-        return clustering.cells(self.contractions, self.delta)
+        return self.partition.table(self.contractions, self.delta)
 
     @cached_property
     def warned(self) -> set[type[Warning]]:
@@ -276,7 +272,8 @@ class Learned:
     def neighborhood(self, target: int) -> Neighborhood:
         """Return the clusters around a cell, which are cached."""
         if target not in self._neighborhoods:
-            self._neighborhoods[target] = neighborhood(self.cell(target))
+            piece = self.partition.piece(self.only_piece(target))
+            self._neighborhoods[target] = neighborhood(piece)
         return self._neighborhoods[target]
 
     @cached_property
@@ -297,10 +294,3 @@ def _shortest(space: Space, c: int, coordinates: Array) -> Array:
     first = table[np.arange(len(values)), same.argmax(axis=1)]
     found = np.where(same.any(axis=1), first, values)
     return np.unique(found[np.isfinite(found)])
-
-
-def _fit_one_table(centers: Array) -> bool:
-    """Return True if the centroids are few enough, distinct, and of moderate size."""
-    k, spread = len(centers), np.abs(centers - centers.mean(axis=0)).max()
-    moderate = bool(LEAST_SPREAD < spread < LARGEST_SPREAD)
-    return k * k <= PAIRS and moderate and len(np.unique(centers, axis=0)) == k

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from voicecf.geometry.clustering import Clustering
+from voicecf.geometry.models import KINDS, partition_of
+from voicecf.geometry.partition import Partition
 from voicecf.learned.learned import Learned
 from voicecf.learned.members import Members
 from voicecf.rules.allowed import DefaultBounds
@@ -20,11 +21,11 @@ from voicecf.table.rows import Rows
 from voicecf.table.sample_row import SampleCell, SampleRow
 from voicecf.table.space import Space
 
-# Shapes of arrays, a letter for each length: k clusters, d coordinates, c columns, n columns of the
-# user's table, s inputs of the model, e values, and 1. Those of whole numbers are marked #, and
-# those that may be infinite ~.
+# Shapes of arrays, a letter for each length: k clusters, p pieces, d coordinates, c columns, n
+# columns of the user's table, s inputs of the model, e values, and 1. Those of whole numbers are
+# marked #, and those that may be infinite ~.
 SHAPES = {
-    "weights": "d", "origins": "kd", "spread": "d", "alpha": "k", "ranking": "c#",
+    "weights": "d", "origins": "pd", "spread": "d", "alpha": "k", "ranking": "c#",
     "round_trip_error": "d", "lo": "c~", "hi": "c~", "low": "d~", "high": "d~",
     "points": "1d", "seen": "1s", "means": "kd", "axes": "kdd", "counts": "k#", "extremes": "e",
 }  # fmt: skip
@@ -51,7 +52,7 @@ def parts_of(learned: Learned) -> dict[str, Any]:
     del columns["places"]
     return {
         "model": learned.model,
-        "centers": learned.clustering.centers if learned.model is None else None,
+        "partition": _partition_parts(learned.partition) if learned.model is None else None,
         "sources": space.sources,
         "named": space.named,
         "columns": columns,
@@ -67,25 +68,25 @@ def learned_of(parts: dict[str, Any]) -> Learned:
     check_counts(model)
     steps, last = split_pipeline(model)
     if model is None:
-        clustering = _bare_clustering(parts["centers"], arrays["weights"])
+        partition = _bare_partition(parts["partition"], arrays["weights"])
     else:
-        clustering = Clustering.of(last)
-    space = _space(steps, clustering, parts)
-    k, width = clustering.centers.shape
+        partition = partition_of(last)
+    space = _space(steps, partition, parts)
+    k, p = partition.n_clusters, partition.n_pieces
     c, d = len(space.columns), space.n_coordinates
     s = d if space.mixing is None else len(space.mixing.shift)
-    need(width == s, "model")
+    need(partition.n_inputs == s, "model")
     members = None
     if "counts" in arrays:
         members = Members(*(arrays[name] for name in OF_MEMBERS))
-    _check_arrays(arrays, {"k": k, "d": d, "c": c, "s": s, "1": 1}, members)
+    _check_arrays(arrays, {"k": k, "p": p, "d": d, "c": c, "s": s, "1": 1}, members)
     _check_options(options, k)
     space.round_trip_error = arrays["round_trip_error"]
     if space.steps is not None:
         space._template = _sample(parts["sample"], arrays, len(space.sources))
     bounds = DefaultBounds(arrays["lo"], arrays["hi"], (arrays["low"], arrays["high"]))
     fields = {name: arrays[name] for name in OF_LEARNED}
-    learned = Learned(model, clustering, space, bounds=bounds, members=members, **fields, **options)
+    learned = Learned(model, partition, space, bounds=bounds, members=members, **fields, **options)
     _try_one_row(learned)
     return learned
 
@@ -133,21 +134,29 @@ def _sample(parts: dict[str, Any], arrays: dict[str, Any], n: int) -> Rows:
     return Rows(row, arrays["points"], arrays["seen"], array=array)
 
 
-def _bare_clustering(centers: Any, weights: Any) -> Clustering:
-    """Return centroids without a model; their weights are scaled already."""
-    need(type(weights) is np.ndarray and weights.dtype == np.float64, "weights")
-    checked = Clustering.from_centers(centers, weights)
-    return Clustering(checked.centers, weights, checked.arithmetic, checked.dtype)
+def _partition_parts(partition: Partition) -> dict[str, Any]:
+    """Return a partition that has no model: its kind and its arrays."""
+    return {"kind": type(partition).__name__, "arrays": partition.arrays()}
 
 
-def _space(steps: Any, clustering: Clustering, parts: dict[str, Any]) -> Space:
+def _bare_partition(parts: dict[str, Any], weights: Any) -> Partition:
+    """Return a partition without a model."""
+    kind, arrays = parts["kind"], parts["arrays"]
+    need(kind in KINDS, "partition")
+    for array in (weights, *arrays.values()):
+        need(type(array) is np.ndarray and array.dtype in (np.float64, np.int64), "partition")
+        need(np.isfinite(array).all(), "partition")
+    return KINDS[kind].of_arrays(weights, arrays)
+
+
+def _space(steps: Any, partition: Partition, parts: dict[str, Any]) -> Space:
     """Return the space of a pipeline's steps, with the columns that were learned."""
     sources, named = parts["sources"], parts["named"]
     if steps is None:
-        space = Space.plain(sources, named, clustering.dtype)
+        space = Space.plain(sources, named, partition.dtype)
         wires = [(place, False) for place in range(len(sources))]
     else:
-        space = space_of_steps(steps, sources, named, clustering.dtype)
+        space = space_of_steps(steps, sources, named, partition.dtype)
         assert space.steps is not None
         wires = [(wire.source, wire.indicator) for wire in space.steps.wires]
     columns, places_of = [], defaultdict(list)
@@ -214,7 +223,7 @@ def _try_one_row(learned: Learned) -> None:
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         if space.steps is None:
-            learned.clustering.labels(learned.origins)
+            learned.partition.labels(learned.origins)
             return
         row = space._sample_row()
         rows = space._transformed(row.frame, row.array, None)

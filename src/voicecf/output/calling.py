@@ -10,8 +10,11 @@ from voicecf.table.rows import Rows
 
 
 def cluster_name(learned: Learned, cluster: int) -> str:
-    """Return what a cluster is called: the user's name for it, or "cluster 2"."""
-    return legible(learned.names[cluster])
+    """Return what a cluster is called: the user's name for it, or "cluster 2".
+
+    -1, which stands for one of several, is "another cluster".
+    """
+    return "another cluster" if cluster < 0 else legible(learned.names[cluster])
 
 
 def cluster_names(learned: Learned, clusters: Sequence[int], last: str = "and") -> str:

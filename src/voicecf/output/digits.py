@@ -151,7 +151,7 @@ def _typed_in(answers: Outcome, rows: Ints, values: Array, touched: Mask) -> Row
 def _lands(answers: Outcome, rows: Ints, read: Rows) -> Mask:
     """Tell which rows, read again, are in their target by a safe margin and satisfy the rules."""
     learned = answers.question.learned
-    _, doubtful = learned.clustering.nearest(read.seen)
+    _, doubtful = learned.partition.assign(read.seen)
     lands = (learned.labels(read, alone=False) == answers.target[rows]) & ~doubtful
     return np.asarray(lands & answers.question.holds(answers.row[rows], answers.target[rows], read))
 

@@ -1,7 +1,7 @@
 """How the paper's numbers come about: clusterings, draws, answers, and the pairwise comparison.
 
 What its text leaves open was found by replaying each table; see docs/reproduction.md. Answers come
-from the same projection as everything else in the library: `Cell.region`, a box, `project`.
+from the same projection as everything else in the library: `Piece.region`, a box, `project`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ from voicecf.diagnostics import (
     validity,
 )
 from voicecf.geometry.arrays import Array
-from voicecf.geometry.clustering import Clustering
+from voicecf.geometry.models import partition_of
+from voicecf.geometry.partition import Partition
 from voicecf.parallel import cores
 from voicecf.shark import SHARK, WeightCollapseWarning
 from voicecf.solver.projection import project
@@ -91,7 +92,7 @@ class Mode:
 
     name: str
     model: Any
-    clustering: Clustering
+    partition: Partition
     labels: Rows
     alpha: Array
     box: tuple[Array, Array]
@@ -103,11 +104,11 @@ class Mode:
         points, rho = np.full_like(factual, np.nan), np.full(len(factual), np.nan)
         for t in np.unique(targets):
             which = targets == t
-            region = self.clustering.cell(int(t)).region(float(self.alpha[t]))
+            region = self.partition.piece(int(t)).region(float(self.alpha[t]))
             found = project(
                 factual[which],
                 region.within(lo[which], hi[which]),
-                self.clustering.weights + DELTA,
+                self.partition.weights + DELTA,
             )
             fits = found.status == Status.OPTIMAL
             points[which] = np.where(fits[:, None], found.points, np.nan)
@@ -246,7 +247,7 @@ class Study:
         return Mode(
             name=name,
             model=model,
-            clustering=Clustering.of(model),
+            partition=partition_of(model),
             labels=np.asarray(model.labels_, dtype=np.int64),
             alpha=np.maximum(self.contraction(weighted, rule).alpha, LEAST_ALPHA),
             box=(self.X.min(axis=0), self.X.max(axis=0)),
@@ -290,7 +291,7 @@ class Study:
         }
 
     def _outcome(self, mode: Mode, draw: Draw) -> Outcome:
-        factual, weights = self.X[draw.rows], mode.clustering.weights
+        factual, weights = self.X[draw.rows], mode.partition.weights
         every = ~draw.fixed[0]
         mode.solve(factual[:1], draw.targets[:1], every[:1])  # compiles, if it must
         start = perf_counter()

@@ -262,7 +262,7 @@ def drawable_columns(space: Space) -> list[int]:
 def allowed_box(cf: Counterfactuals, i: int) -> tuple[Array, Array]:
     """Return the box of coordinates that answer i had to lie in: bounds, rules, what may not."""
     question, row = cf.outcome.question, int(cf.row[i])
-    box = question.learned.box(int(cf.target[i]), *question.allowed.box)
+    box = question.learned.box(int(cf.outcome.piece[i]), *question.allowed.box)
     sides = [side if side.ndim == 1 else side[row if len(side) > 1 else 0] for side in box]
     return sides[0], sides[1]
 
@@ -320,8 +320,8 @@ def _first_direction(cf: Counterfactuals, i: int, learned: Learned) -> tuple[Arr
         move = cf.points[i].astype(np.float64) - start
         if move.any():
             return move, None
-    way = learned.origins[target] - start
-    if not way.any():  # the row is the centroid itself: any direction will do
+    way = learned.origins[cf.outcome.piece[i]] - start
+    if not way.any():  # the row is the center itself: any direction will do
         way = np.zeros_like(start)
         way[np.argmax(learned.weights)] = 1.0
     return way, target
@@ -330,10 +330,10 @@ def _first_direction(cf: Counterfactuals, i: int, learned: Learned) -> tuple[Arr
 def _second_direction(
     learned: Learned, metric: Array, first: Array, frozen: Any, others: Sequence[Array] = ()
 ) -> Array:
-    """Return what tells the centroids apart best, across the first direction; zero in one column.
+    """Return what tells the clusters apart best, across the first direction; zero in one column.
 
-    The centroids less what the first direction tells of them: their largest singular vector.
-    Differences given as `others` come before the centroids.
+    Their centers less what the first direction tells of them: their largest singular vector.
+    Differences given as `others` come before the centers.
     """
     every = learned.origins - learned.origins.mean(axis=0)
     spread = np.diag(np.maximum(learned.spread, NOTHING_LEFT))
@@ -363,6 +363,6 @@ def _told(space: Space, direction: Array, metric: Array) -> str:
 
 
 def _has_to_say(learned: Learned) -> Array:
-    """Return weight times squared spread between the centroids of each column."""
+    """Return weight times squared spread between the centers of each column."""
     said = learned.importance * learned.origins.var(axis=0)
     return np.array([said[column.places].sum() for column in learned.space.columns])

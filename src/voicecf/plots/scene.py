@@ -56,7 +56,7 @@ class Scene:
         """Return the cluster whose cell each place of the plane, given as (u, v), is in."""
         if not len(points):
             return np.empty(0, dtype=np.int64)
-        return self.learned.clustering.labels(self.base + points @ self.directions)
+        return self.learned.partition.labels(self.base + points @ self.directions)
 
     def viewport(self, seen: Array, alone: bool) -> tuple[Array, Array]:
         """Return the ends of the axes, in their units, around what is seen."""
@@ -90,17 +90,23 @@ class Scene:
         ends = self.plane.from_units(np.array([low, high]))
         return rectangle(ends.min(axis=0), ends.max(axis=0))
 
-    def cell(self, t: int, frame: Array, alpha: float = 1.0) -> Array:
-        """Return the slice of a cell in (u, v).
+    def cells(self, frame: Array) -> list[tuple[int, Array]]:
+        """Return the slices of all pieces that the plane cuts, in (u, v), and their clusters."""
+        labels = self.learned.partition.label_of.tolist()
+        slices = [(label, self.cell(p, frame)) for p, label in enumerate(labels)]
+        return [(label, cell) for label, cell in slices if len(cell)]
 
-        A row g . (x - m) <= h of the cell is g . x1 u + g . x2 v <= h - g . (x0 - m) in the plane.
+    def cell(self, p: int, frame: Array, alpha: float = 1.0) -> Array:
+        """Return the slice of a piece in (u, v).
+
+        A row g . (x - m) <= h of the piece is g . x1 u + g . x2 v <= h - g . (x0 - m) in the plane.
         """
-        cell = self.learned.cell(t)
-        region = cell.region(alpha)
+        piece = self.learned.partition.piece(p)
+        region = piece.region(alpha)
         normals = region.normals @ self.directions.T
         offsets = region.offsets - region.normals @ (self.base - region.origin)
-        # Two centroids as far from all of the plane: the lower one wins, as in predict.
-        tied = ~normals.any(axis=1) & (offsets == 0) & (cell.rivals < t)
+        # All of the plane lies on a border: the model decides whose it is.
+        tied = ~normals.any(axis=1) & (offsets == 0) & piece.loses_ties
         return clipped(frame, normals, np.where(tied, -1.0, offsets))
 
     def box(self, lo: Array, hi: Array, frame: Array) -> Array:
@@ -127,7 +133,7 @@ class Scene:
         )
         found: dict[str, Any] = {
             "target": target, "source": int(cf.source[i]), "alpha": alpha,
-            "contracted": self.bent(self.cell(target, frame, alpha)),
+            "contracted": self.bent(self.cell(int(cf.outcome.piece[i]), frame, alpha)),
             "box": self.bent(self.box(*allowed_box(cf, i), frame)),
             "start": self._shown(start),
         }  # fmt: skip

@@ -156,7 +156,7 @@ class SegmentMap(Display):
         seen = np.vstack([points, *ends])
         low, high = scene.viewport(seen, alone=len(points) == 0)
         frame = scene.frame(low, high)
-        cells = [(t, scene.bent(cell)) for t in range(scene.k) if len(cell := scene.cell(t, frame))]
+        cells = [(t, scene.bent(cell)) for t, cell in scene.cells(frame)]
         if cf is not None:
             shown = scene.answer(cf, i, frame)
         return cls(

@@ -57,6 +57,13 @@ class Case:
         """Contraction of the target's cell."""
         return self.learned.alpha_of(self.target)
 
+    @property
+    def rivals(self) -> list[int]:
+        """What the constraints of the target's pieces are against: clusters, or -1 for several."""
+        partition = self.learned.partition
+        pieces = [partition.piece(p) for p in partition.pieces_of(self.target).tolist()]
+        return sorted({int(rival) for piece in pieces for rival in piece.rivals})
+
     def place(self, name: Any) -> int:
         """Return the position of a column."""
         return self.space.names.index(name)
@@ -87,9 +94,12 @@ class Case:
         """Tell whether it is proven that no point satisfies a variant."""
         learned = self._learned(variant)
         question = self._question(self._with_own_values(variant), learned, "cost")
-        aim = replace(aim_at(question, 0, self.target), agrees=_always, verify_all=False)
-        found = OBJECTIVES["cost"](question.points, np.zeros(1, dtype=np.int64), aim)
-        return bool(found.status[0] == Status.INFEASIBLE)
+        for piece in learned.partition.pieces_of(self.target).tolist():
+            aim = replace(aim_at(question, 0, piece), agrees=_always, verify_all=False)
+            found = OBJECTIVES["cost"](question.points, np.zeros(1, dtype=np.int64), aim)
+            if found.status[0] != Status.INFEASIBLE:
+                return False
+        return True
 
     def answer(self, variant: Variant, objective: str | None = None) -> Outcome | None:
         """Solve a variant as `explain` would; None if it has no answer."""
@@ -146,5 +156,5 @@ class Case:
 
 
 def _always(points: Array) -> Mask:
-    """Accept all points: the model's predict cannot judge a cell that lacks some of its rivals."""
+    """Accept all points: the model's predict cannot judge a piece that lacks some constraints."""
     return np.ones(len(points), dtype=np.bool_)

@@ -50,7 +50,7 @@ def minimal_conflict(case: Case, variant: Variant) -> list[Member]:
 def _with_rival_texts(learned: Learned, conflict: list[Member]) -> list[Member]:
     """Return the members of a conflict with texts of the rivals that hold within it.
 
-    Where several rivals are in a conflict, none of them is nearer at all allowed points.
+    Where several rivals are in a conflict, none of them wins at all allowed points.
     """
     rivals = [m.cluster for m in conflict if m.cluster is not None]
     if len(rivals) < 2 and not any(m.kind == "contraction" for m in conflict):
@@ -58,23 +58,24 @@ def _with_rival_texts(learned: Learned, conflict: list[Member]) -> list[Member]:
     return [
         m
         if m.cluster is None
-        else replace(m, text=_rival_text(learned, m.cluster, rivals, nearer(conflict)))
+        else replace(m, text=_rival_text(learned, m.cluster, rivals, winning(learned, conflict)))
         for m in conflict
     ]
 
 
-def _rival_text(learned: Learned, rival: int, rivals: list[int], near: str) -> str:
+def _rival_text(learned: Learned, rival: int, rivals: list[int], wins: str) -> str:
     others = [other for other in rivals if other != rival]
     name = cluster_name(learned, rival)
     if not others:
-        return f"{name} is always {near}"
+        return f"{name} is always {wins}"
     verb = "are" if len(others) > 1 else "is"
-    return f"{name} is {near} wherever {cluster_names(learned, others)} {verb} not"
+    return f"{name} is {wins} wherever {cluster_names(learned, others)} {verb} not"
 
 
-def nearer(conflict: list[Member]) -> str:
+def winning(learned: Learned, conflict: list[Member]) -> str:
     """Return what the rivals of a conflict are: nearer, or just too near for a contracted cell."""
-    return "too near" if any(m.kind == "contraction" for m in conflict) else "nearer"
+    contracted = any(m.kind == "contraction" for m in conflict)
+    return learned.partition.almost_wins if contracted else learned.partition.wins
 
 
 def _groups(case: Case, variant: Variant) -> list[list[Member]]:

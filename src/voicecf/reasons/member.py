@@ -32,11 +32,11 @@ class Member:
         "immutable", "direction", "low" and "high" (the user's bounds), "range" (the explainer's
         own), "step", "least", "levels", "forbidden", "max_changes", "constraint", "together",
         "plausible",
-        "contraction", or "cluster": a rival that is always nearer.
+        "contraction", or "cluster": a rival that always wins.
     column : object
         The column that it is about; None if it is not about one column.
     cluster : int or None
-        The rival, for kind "cluster".
+        The rival, for kind "cluster"; -1 for any of several.
     detail : object
         A rule about several columns as the user gave it, the pair (from, to) of a forbidden
         transition, or, for a column that `mutable` does not list, those that it lists.
@@ -66,8 +66,8 @@ def members_of(case: Case) -> list[Member]:
     if case.alpha < 1.0:
         where = f"the answer must lie well inside {cluster_name(case.learned, case.target)}"
         found.append(Member(f"{where} (contraction {figure(case.alpha)})", "contraction"))
-    for rival in case.learned.cell(case.target).rivals.tolist():
-        text = f"{cluster_name(case.learned, rival)} is always nearer"
+    for rival in case.rivals:
+        text = f"{cluster_name(case.learned, rival)} is always {case.learned.partition.wins}"
         found.append(Member(text, "cluster", cluster=rival))
     return found
 

@@ -11,7 +11,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 
 from voicecf.errors import OptionError
-from voicecf.geometry.arrays import Array, Mask, product
+from voicecf.geometry.arrays import Array, Ints, Mask, product
 from voicecf.geometry.region import Region
 from voicecf.geometry.tolerance import TOLERANCE
 from voicecf.output.calling import cluster_name
@@ -80,7 +80,7 @@ class _Answer:
 
     def __init__(self, outcome: Outcome, i: int) -> None:
         self.outcome, self.i = outcome, i
-        self.target = int(outcome.target[i])
+        self.target, self.piece = int(outcome.target[i]), int(outcome.piece[i])
         self.case = Case(outcome.question, int(outcome.row[i]), self.target)
         self.learned = outcome.question.learned
         self.space: Space = outcome.space
@@ -162,7 +162,11 @@ class _Answer:
 
     @cached_property
     def _region(self) -> Region:
-        return self.learned.region(self.target)
+        return self.learned.region(self.piece)
+
+    @cached_property
+    def _rivals(self) -> Ints:
+        return self.learned.partition.piece(self.piece).rivals
 
     @cached_property
     def _rounding(self) -> Array:
@@ -233,7 +237,7 @@ class _Answer:
         has_rules = self._constraints or self._share is not None
         if excess[worst] <= self._rounding[worst] and has_rules:
             return "rule"
-        return cluster_name(self.learned, self.learned.cell(self.target).rivals[worst])
+        return cluster_name(self.learned, self._rivals[worst])
 
     # Numbers.
 
@@ -280,14 +284,14 @@ class _Answer:
             return infinite
         box = self.outcome.question.allowed.box
         row = int(self.outcome.row[self.i])
-        sides = self.learned.box(self.target, *(np.atleast_2d(side) for side in box))
+        sides = self.learned.box(self.piece, *(np.atleast_2d(side) for side in box))
         column = self.space.columns[c]
         rows = sides[at if column.rising else 1 - at]
         side = rows[row if len(rows) > 1 else 0, column.places[0]]
         return float(self.space.values(c, [[side]])[0]) if np.isfinite(side) else infinite
 
     def _cell_ends(self, c: int, direction: int) -> Iterator[End]:
-        """Yield the value at which each rival becomes as near as the target."""
+        """Yield the value at which each rival begins to win."""
         column, region = self.space.columns[c], self._region
         at = column.places[0]
         along = direction if column.rising else -direction
@@ -301,7 +305,7 @@ class _Answer:
         ]
         places = self.point[at] + along * np.array(steps)
         values = self.space.values(c, places[:, None]) if met.size else ()
-        for rival, value in zip(self.learned.cell(self.target).rivals[met], values, strict=True):
+        for rival, value in zip(self._rivals[met], values, strict=True):
             # NaN: the pipeline maps no value of the column to that coordinate, so none reaches it.
             name = cluster_name(self.learned, rival)
             yield End(direction * np.inf if np.isnan(value) else float(value), name)

@@ -10,7 +10,7 @@ from voicecf.output.digits import rounded
 from voicecf.output.sentences import sentence
 from voicecf.output.wording import joined, opening
 from voicecf.reasons.case import Case
-from voicecf.reasons.conflict import minimal_conflict, nearer
+from voicecf.reasons.conflict import minimal_conflict, winning
 from voicecf.reasons.member import Member
 from voicecf.reasons.relaxation import Relaxation, relaxations
 from voicecf.search.outcome import Outcome
@@ -38,6 +38,8 @@ class Reason:
         The text if there is no conflict, else what the row cannot do.
     rivals : str
         What the clusters of the conflict are called.
+    wins : str
+        What they always are, such as "nearer".
 
     Examples
     --------
@@ -60,6 +62,7 @@ class Reason:
     relaxations: list[Relaxation]
     sentence: str = ""
     rivals: str = ""
+    wins: str = ""
 
     @property
     def text(self) -> str:
@@ -79,13 +82,15 @@ class Reason:
         clusters = sum(member.kind == "cluster" for member in self.conflict)
         if clusters:
             one_of = "one of " * (clusters > 1)
-            found.append(f"{one_of}{self.rivals} is always {nearer(self.conflict)}")
+            found.append(f"{one_of}{self.rivals} is always {self.wins}")
         return found
 
     def _remedy_text(self) -> str:
         if not self.relaxations:
             if all(m.kind == "cluster" for m in self.conflict):
-                return "No rule causes this: without any rules, other clusters are still nearer."
+                return (
+                    f"No rule causes this: without any rules, other clusters are still {self.wins}."
+                )
             return "No plausible change of one or two of these rules was found to be enough."
         ways = joined([str(relaxation) for relaxation in self.relaxations], "or")
         if len(self.relaxations[0].members) > 1:
@@ -139,4 +144,5 @@ def reason_of(outcome: Outcome, i: int) -> Reason:
     return Reason(
         row, source, target, conflict, relaxations(case, conflict),
         f"{name} cannot {move(learned, source, target, 'move')}", cluster_names(learned, rivals),
+        winning(learned, conflict),
     )  # fmt: skip

@@ -23,7 +23,7 @@ from voicecf.saving.whole import write_whole
 from voicecf.saving.zipped import MOST_BYTES, opened, unzipped, zipped
 
 T = TypeVar("T")
-FORMAT, VERSION = "voicecf/explainer", 3
+FORMAT, VERSION = "voicecf/explainer", 4
 HEAD, LONGEST_HEAD = "voicecf.json", 1 << 12
 
 

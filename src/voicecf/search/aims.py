@@ -61,9 +61,9 @@ class Aim:
     repeatable : bool
         True if `agrees` says the same of a point in any batch.
     cells : voicecf._core.Rows, optional
-        Constraints of all cells, if the region is one of these cells and the box.
-    target : int
-        Index of that cell.
+        Constraints of all pieces, if the region is one of these pieces and the box.
+    piece : int
+        Index of that piece.
     """
 
     region: Region
@@ -73,7 +73,7 @@ class Aim:
     verify_all: bool = False
     repeatable: bool = False
     cells: _core.Rows | None = None
-    target: int = 0
+    piece: int = 0
 
     def project(
         self, points: Array, rows: Ints, prefixes: Prefixes | None = None, *, certify: bool = False
@@ -94,22 +94,22 @@ class Aim:
     ) -> Projection:
         """Project points onto the region, with the guard as it is.
 
-        If there are the constraints of all cells, they are used, so that the result has the same
+        If there are the constraints of all pieces, they are used, so that the result has the same
         bits as in a batch of several targets.
         """
         if self.cells is None:
             return project(
                 points, self.region, rows=rows, unit=self.unit, prefixes=prefixes, certify=certify
             )
-        targets, k = np.full(len(rows), self.target), len(self.unit.normals) + 1
+        pieces, k = np.full(len(rows), self.piece), len(self.unit.normals) + 1
         box = self.region.lo, self.region.hi
         projection = project_into_cells(
-            points, rows, targets, box, self.cells,
+            points, rows, pieces, box, self.cells,
             prefixes=prefixes, n_clusters=k if certify else 0,
         )  # fmt: skip
         if not certify:
             return projection
-        multipliers = np.delete(projection.multipliers, self.target, axis=1)
+        multipliers = np.delete(projection.multipliers, self.piece, axis=1)
         return replace(projection, multipliers=multipliers)
 
     def _verify(self, results: Any, again: Callable[[Ints, float], Any]) -> None:

@@ -78,6 +78,6 @@ def _ask_the_model(learned: Learned, done: Pass, targets: Ints) -> bool:
         return True
     if not np.isfinite(done.points[doubtful]).all():
         return False
-    done.source[doubtful] = learned.clustering.labels(done.points[doubtful])
+    done.source[doubtful] = learned.partition.labels(done.points[doubtful])
     done.stay(doubtful[done.source[doubtful] == targets[doubtful]])
     return True

@@ -95,6 +95,13 @@ class Outcome:
         return np.asarray(has_answer(self.status) | (self.status == Status.ALREADY))
 
     @cached_property
+    def piece(self) -> Ints:
+        """Piece of the target that each answer lies in; its first where there is no answer."""
+        learned = self.question.learned
+        seen = learned.seen(self.points.astype(np.float64, copy=False))
+        return learned.partition.pieces_at(seen, self.target)
+
+    @cached_property
     def missing(self) -> Mask:
         """Mask of the pairs without an answer."""
         return without_values(self.points)

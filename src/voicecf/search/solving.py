@@ -8,11 +8,9 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from scipy.spatial.distance import cdist
 
 import voicecf._core as _core
-from voicecf.geometry.arrays import Array, Ints, product
-from voicecf.geometry.clustering import Clustering
+from voicecf.geometry.arrays import Array, Ints, Mask, product
 from voicecf.geometry.guard import Guard
 from voicecf.geometry.region import Region
 from voicecf.geometry.tolerance import TOLERANCE
@@ -36,16 +34,18 @@ OBJECTIVES: dict[str, Callable[[Array, Ints, Aim], Answers]] = {
 }
 # The objective of CFCLUST, which has its own solver in voicecf.cfclust.
 PAIRWISE = "pairwise"
-# From this number of targets on, cores share out the targets and not the rows of each target.
-PARALLEL_TARGETS = 16
+# From this number of pieces on, cores share out the pieces and not the rows of each piece.
+PARALLEL_PIECES = 16
 # Entries in a table of distances; it limits the memory, and the time until Ctrl-C is noticed.
 TABLE = 1 << 22
+# The largest number; bounds of pieces that are not to be tried are infinite.
+LARGEST = float(np.finfo(np.float64).max)
 
 
 def solve(
     question: Question, rows: Ints, targets: Ints, *, guard_factor: float = 1.0, locked: Any = None
 ) -> Answers:
-    """Find the answers for pairs of row and target.
+    """Find the answers for pairs of row and target: in the best piece of each target.
 
     Parameters
     ----------
@@ -57,15 +57,48 @@ def solve(
     locked : array of shape (pairs, C), optional
         Columns that may not change; all pairs must then have the same row and target.
     """
+    partition = question.learned.partition
+    if partition.one_each:
+        return _solve_pieces(question, rows, targets, guard_factor, locked)
+    pieces_of = [partition.pieces_of(t) for t in range(partition.n_clusters)]
+    counts = np.array([len(pieces) for pieces in pieces_of])
+    parts, pairs = [], []
+    for at in range(counts.max()):
+        pair = np.flatnonzero(counts[targets] > at)
+        pieces = np.array([pieces_of[t][at] for t in targets[pair]], dtype=np.int64)
+        locks = None if locked is None else locked[pair]
+        parts.append(_solve_pieces(question, rows[pair], pieces, guard_factor, locks))
+        pairs.append(pair)
+    answers, pair = Answers.joined(parts), np.concatenate(pairs)
+    # A pair is infeasible only if it is so in all pieces.
+    order = _ranked(question, rows[pair], answers, answers.status == Status.INFEASIBLE, pair)
+    return answers[order[np.flatnonzero(np.diff(pair[order], prepend=-1))]]
+
+
+def _ranked(question: Question, rows: Ints, answers: Answers, last: Mask, group: Ints) -> Ints:
+    """Return the order of answers by group, and within a group by the objective, best first.
+
+    Answers come before problems without one, of which those marked `last` come last.
+    """
+    _, energy = measure(question, rows, answers.points)
+    few = question.objective in ("prefix", "fewest")
+    length = answers.cardinality if few else np.zeros(len(rows))
+    return np.lexsort((energy, length, last, ~answers.answered, group))
+
+
+def _solve_pieces(
+    question: Question, rows: Ints, pieces: Ints, guard_factor: float = 1.0, locked: Any = None
+) -> Answers:
+    """Find the answers for pairs of row and piece."""
     if locked is not None:
-        aim = aim_at(question, int(rows[0]), int(targets[0]), guard_factor)
+        aim = aim_at(question, int(rows[0]), int(pieces[0]), guard_factor)
         assert isinstance(aim, ChoiceAim)
         fewest = question.objective == "fewest"
         return aim.choose(question.points, rows, fewest=fewest, locked=locked)
     cells = question.learned.cells if _in_plain_cells(question, guard_factor) else None
     if cells is not None and question.objective == "cost":
-        return _solve_in_cells(question, rows, targets, cells)
-    return _solve_by_target(question, rows, targets, guard_factor)
+        return _solve_in_cells(question, rows, pieces, cells)
+    return _solve_by_piece(question, rows, pieces, guard_factor)
 
 
 def _in_plain_cells(question: Question, guard_factor: float) -> bool:
@@ -73,33 +106,33 @@ def _in_plain_cells(question: Question, guard_factor: float) -> bool:
     return guard_factor == 1.0 and question.allowed.is_box
 
 
-def _solve_in_cells(question: Question, rows: Ints, targets: Ints, cells: _core.Rows) -> Answers:
-    """Solve the pairs of all targets at once, then what is unresolved target by target."""
+def _solve_in_cells(question: Question, rows: Ints, pieces: Ints, cells: _core.Rows) -> Answers:
+    """Solve the pairs of all pieces at once, then what is unresolved piece by piece."""
     allowed = question.allowed
-    projection = project_into_cells(question.points, rows, targets, allowed.box, cells)
+    projection = project_into_cells(question.points, rows, pieces, allowed.box, cells)
     answers = Answers.of(projection, np.full(len(rows), int((~allowed.fixed).sum())))
     left = np.flatnonzero(projection.status == Status.UNRESOLVED)
     if left.size:
-        answers.put(left, _solve_by_target(question, rows[left], targets[left], 1.0))
+        answers.put(left, _solve_by_piece(question, rows[left], pieces[left], 1.0))
     return answers
 
 
-def _solve_by_target(question: Question, rows: Ints, targets: Ints, guard_factor: float) -> Answers:
-    """Solve the pairs of one target after the other, or of many targets in parallel."""
+def _solve_by_piece(question: Question, rows: Ints, pieces: Ints, guard_factor: float) -> Answers:
+    """Solve the pairs of one piece after the other, or of many pieces in parallel."""
     best_answers = OBJECTIVES[question.objective]
-    groups = list(_by_aim(question, rows, targets))
+    groups = list(_by_aim(question, rows, pieces))
     if len(groups) == 1:
         aim = aim_at(question, int(rows[0]), groups[0][1], guard_factor)
         return best_answers(question.points, rows, aim)
     answers = Answers.blank(len(rows), question.points.shape[1])
 
     def solve_group(at: int, _: int) -> None:
-        which, target = groups[at]
-        aim = aim_at(question, int(rows[which[0]]), target, guard_factor)
+        which, piece = groups[at]
+        aim = aim_at(question, int(rows[which[0]]), piece, guard_factor)
         answers.put(which, best_answers(question.points, rows[which], aim))
 
-    # A target's rows are shared out among the cores, unless the targets themselves are.
-    if len(groups) < PARALLEL_TARGETS:
+    # The rows of a piece are shared out among the cores, unless the pieces themselves are.
+    if len(groups) < PARALLEL_PIECES:
         for at in range(len(groups)):
             solve_group(at, at + 1)
     else:
@@ -107,35 +140,36 @@ def _solve_by_target(question: Question, rows: Ints, targets: Ints, guard_factor
     return answers
 
 
-def _by_aim(question: Question, rows: Ints, targets: Ints) -> Iterator[tuple[Ints, int]]:
-    """Yield, for each target and size of rows, the indices of the pairs and the target."""
+def _by_aim(question: Question, rows: Ints, pieces: Ints) -> Iterator[tuple[Ints, int]]:
+    """Yield, for each piece and size of rows, the indices of the pairs and the piece."""
     sizes = 2 * question.exponents(rows) + question.leaves_bounds(rows)
-    k = question.learned.n_clusters
-    for which, group in _in_groups(sizes * k + targets if sizes.any() else targets):
-        yield which, group % k
+    n = question.learned.partition.n_pieces
+    for which, group in _in_groups(sizes * n + pieces if sizes.any() else pieces):
+        yield which, group % n
 
 
-def _in_groups(targets: Ints) -> Iterator[tuple[Ints, int]]:
+def _in_groups(numbers: Ints) -> Iterator[tuple[Ints, int]]:
     """Yield, for each number among these, the indices where it stands, and the number."""
-    if len(targets) and (targets == targets[0]).all():
-        yield np.arange(len(targets)), int(targets[0])
+    if len(numbers) and (numbers == numbers[0]).all():
+        yield np.arange(len(numbers)), int(numbers[0])
         return
     # numpy sorts 16-bit integers by radix sort, which is several times faster.
-    short = targets.astype(np.uint16) if targets.max(initial=0) < 1 << 16 else targets
+    short = numbers.astype(np.uint16) if numbers.max(initial=0) < 1 << 16 else numbers
     order = np.argsort(short, kind="stable")
-    borders = np.flatnonzero(np.diff(targets[order])) + 1
+    borders = np.flatnonzero(np.diff(numbers[order])) + 1
     for which in np.split(order, borders) if len(order) else ():
-        yield which, int(targets[which[0]])
+        yield which, int(numbers[which[0]])
 
 
-def aim_at(question: Question, row: int, target: int, guard_factor: float = 1.0) -> Aim:
-    """Return the region of the answers for a target, and the coordinates that may change.
+def aim_at(question: Question, row: int, piece: int, guard_factor: float = 1.0) -> Aim:
+    """Return the region of the answers in a piece, and the coordinates that may change.
 
     It is that of a row, and of all rows of the same size (see `Question.exponents` and
     `Question.leaves_bounds`).
     """
-    learned, allowed = question.learned, question.allowed_in(target)
-    region, unit = learned.prepared(target)
+    learned = question.learned
+    allowed = question.allowed_in(int(learned.partition.label_of[piece]))
+    region, unit = learned.prepared(piece)
     if (allowed.factors != 1.0).any():
         inside = not question.leaves_bounds(np.array([row]))[0]
         region = _with_costs(learned, region, allowed.factors, inside)
@@ -144,9 +178,9 @@ def aim_at(question: Question, row: int, target: int, guard_factor: float = 1.0)
         region = with_rules(learned, region, allowed, largest, guard_factor)
         unit = UnitConstraints.of(region, question.metric)
     if allowed.box is not learned.bounds.box:  # the region has the learned box already
-        region = region.within(*learned.box(target, *allowed.box))
+        region = region.within(*learned.box(piece, *allowed.box))
     cells = learned.cells if _in_plain_cells(question, guard_factor) else None
-    aim = _aim(question, target, allowed, region, unit.guarded(guard_factor), cells)
+    aim = _aim(question, piece, allowed, region, unit.guarded(guard_factor), cells)
     if not isinstance(aim, ChoiceAim) or allowed.splits is None:
         return aim
     curves = _curves(question, strict=guard_factor != 1.0)
@@ -168,15 +202,16 @@ def _curves(question: Question, *, strict: bool) -> Curves | None:
 
 def _aim(
     question: Question,
-    target: int,
+    piece: int,
     allowed: Allowed,
     region: Region,
     unit: UnitConstraints,
     cells: _core.Rows | None,
 ) -> Aim:
     """Return an aim with the question's ranking, and the choices if there are any."""
-    learned = question.learned
-    judge = partial(learned.agrees, target), not learned.clustering.trusted, learned.repeatable
+    learned, partition = question.learned, question.learned.partition
+    agrees = partial(learned.agrees, int(partition.label_of[piece]))
+    judge = agrees, not partition.trusted, learned.repeatable
     ranked = learned.ranking[~allowed.fixed[learned.ranking]]
     if allowed.choices is not None:
         return ChoiceAim(
@@ -184,7 +219,7 @@ def _aim(
         )
     places = [learned.space.columns[c].places for c in ranked]
     order = np.concatenate([np.empty(0, dtype=np.int64), *places])
-    return Aim(region, unit, order, *judge, cells, target)
+    return Aim(region, unit, order, *judge, cells, piece)
 
 
 def _with_costs(learned: Learned, region: Region, factors: Array, inside: bool) -> Region:
@@ -254,24 +289,26 @@ def with_rules(
     )
 
 
-def multipliers(question: Question, rows: Ints, targets: Ints, cardinality: Ints) -> Array:
-    """Return the multipliers of the answers, one column per cluster; NaN for pairwise answers.
+def multipliers(question: Question, rows: Ints, pieces: Ints, cardinality: Ints) -> Array:
+    """Return the multipliers of answers in pieces; NaN for pairwise answers.
 
-    They are not stored with the answers, so the pairs are solved once more.
+    The columns are those of `Piece.columns`. Multipliers are not stored with the answers, so the
+    pairs are solved once more.
     """
-    table = np.zeros((len(rows), question.learned.n_clusters))
+    partition = question.learned.partition
+    columns = [partition.piece(p).columns for p in range(partition.n_pieces)]
+    table = np.zeros((len(rows), 1 + max(int(of.max()) for of in columns)))
     if question.objective == PAIRWISE:
         return np.full_like(table, np.nan)
     prefix = question.objective == "prefix" and question.allowed.choices is None
-    for which, target in _by_aim(question, rows, targets):
-        aim = aim_at(question, int(rows[which[0]]), target)
+    for which, piece in _by_aim(question, rows, pieces):
+        aim = aim_at(question, int(rows[which[0]]), piece)
         if prefix and len(aim.order):
             counts = np.where(cardinality[which] > 0, cardinality[which], len(aim.order))
             result = aim.project_prefix(question.points, rows[which], counts, certify=True)
         else:
             result = aim.project(question.points, rows[which], certify=True)
-        rivals = question.learned.cell(target).rivals
-        table[np.ix_(which, rivals)] = result.multipliers[:, : len(rivals)]
+        table[np.ix_(which, columns[piece])] = result.multipliers[:, : len(columns[piece])]
     return table
 
 
@@ -303,29 +340,24 @@ def _best_of_all(question: Question, solver: Solver) -> tuple[Answers, Ints]:
     pairs = Pairs.each(question.source, k)
     assert pairs.target is not None
     answers = solver(question, pairs.row, pairs.target)
-    _, energy = measure(question, pairs.row, answers.points)
-    few = question.objective in ("prefix", "fewest")
-    length = answers.cardinality if few else np.zeros(len(pairs.row))
-    order = np.lexsort((pairs.target, energy, length, ~answers.answered, pairs.row))
-    best = order[:: k - 1]
+    none = np.zeros(len(pairs.row), dtype=np.bool_)
+    best = _ranked(question, pairs.row, answers, none, pairs.row)[:: k - 1]
     return answers[best], pairs.target[best]
 
 
 def _best_by_lower_bounds(question: Question) -> tuple[Answers, Ints]:
-    """Try the targets of each row in the order of a lower bound for their cost.
+    """Try the pieces of other clusters in the order of a lower bound for the cost of each row.
 
-    An answer in a target has to satisfy the constraint of target against source, so it costs at
-    least the distance to that half-space. Once this exceeds the best answer so far, no further
-    target can be better.
+    Once this exceeds the best answer so far, no further piece can be better.
     """
-    n, k = len(question.points), question.learned.n_clusters
-    block = max(1, TABLE // k)
+    n, partition = len(question.points), question.learned.partition
+    block = max(1, TABLE // partition.n_pieces)
     best = [_best_of_block(question, a, min(a + block, n)) for a in range(0, n, block)]
     if len(best) == 1:
-        return best[0].answers, best[0].target
-    targets = [np.empty(0, dtype=np.int64), *(part.target for part in best)]
+        return best[0].answers, partition.label_of[best[0].piece]
+    pieces = [np.empty(0, dtype=np.int64), *(part.piece for part in best)]
     answers = [Answers.blank(0, question.points.shape[1]), *(part.answers for part in best)]
-    return Answers.joined(answers), np.concatenate(targets)
+    return Answers.joined(answers), partition.label_of[np.concatenate(pieces)]
 
 
 def _best_of_block(question: Question, start: int, stop: int) -> _Best:
@@ -333,86 +365,48 @@ def _best_of_block(question: Question, start: int, stop: int) -> _Best:
     bound, open_ = _lower_bounds(question, start, stop), np.arange(stop - start)
     tried = bound.argmin(axis=1)
     best = _Best.of(question, start + open_, tried)
-    for _ in range(question.learned.n_clusters - 2):
+    while True:
         bound[np.arange(len(open_)), tried] = np.inf
-        highest = best.energy[open_] * (1 + TOLERANCE.cheaper)
+        highest = np.minimum(best.energy[open_] * (1 + TOLERANCE.cheaper), LARGEST)
         promising = (bound <= highest[:, None]).any(axis=1)
         if not promising.any():
-            break
+            return best
         bound, open_ = bound[promising], open_[promising]
         tried = bound.argmin(axis=1)
         best.improve(open_, _Best.of(question, start + open_, tried))
-    return best
 
 
 @dataclass(frozen=True)
 class _Best:
-    """The best answer of each row so far, its target, and its energy."""
+    """The best answer of each row so far, the piece that it is in, and its energy."""
 
     answers: Answers
-    target: Ints
+    piece: Ints
     energy: Array
 
     @classmethod
-    def of(cls, question: Question, rows: Ints, targets: Ints) -> _Best:
-        """Solve one target for each row."""
-        answers = solve(question, rows, targets)
+    def of(cls, question: Question, rows: Ints, pieces: Ints) -> _Best:
+        """Solve for one piece for each row."""
+        answers = _solve_pieces(question, rows, pieces)
         _, energy = measure(question, rows, answers.points)
         energy[~answers.answered] = np.inf
-        return cls(answers, targets, energy)
+        return cls(answers, pieces, energy)
 
     def improve(self, at: Ints, others: _Best) -> None:
         """Replace the answers `at` these positions by others where those are better."""
         energy, best = others.energy, self.energy[at]
         unresolved = self.answers.status[at] == Status.UNRESOLVED
-        tie = (energy == best) & np.isfinite(energy) & (others.target < self.target[at])
+        tie = (energy == best) & np.isfinite(energy) & (others.piece < self.piece[at])
         better = (energy < best) | tie | (unresolved & ~np.isfinite(best))
         self.answers.put(at[better], others.answers, better)
-        self.target[at[better]] = others.target[better]
+        self.piece[at[better]] = others.piece[better]
         self.energy[at] = np.minimum(best, energy)
 
 
-@np.errstate(all="ignore")
 def _lower_bounds(question: Question, start: int, stop: int) -> Array:
-    """Return lower bounds for the energy of an answer in each cluster; infinite for the source.
-
-    The bound of a target is the energy of the projection onto its constraint against the source.
-    """
-    learned, seen = question.learned, question.rows.seen[start:stop]
-    clustering, source = learned.clustering, question.source[start:stop]
-    sources = np.flatnonzero(np.bincount(source, minlength=learned.n_clusters))
-    place = np.empty(learned.n_clusters, dtype=np.int64)
-    place[sources] = np.arange(len(sources))
-    growth = clustering.arithmetic.growth(seen.shape[1])
-    between = clustering.distances(clustering.centers[sources])
-    between *= 0.5 * (1.0 - learned.contractions) - growth
-    lengths = _pair_lengths(learned, sources)
-    bound = np.empty((len(seen), learned.n_clusters))
-
-    def fill(a: int, b: int) -> None:
-        own, at, part = np.arange(b - a), place[source[a:b]], bound[a:b]
-        distances = clustering.distances(seen[a:b])
-        to_source = distances[own, source[a:b]][:, None]
-        with np.errstate(all="ignore"):  # each thread has its own
-            # By how much rows violate the constraint of target against source, less rounding.
-            # `take` is several times faster here than an index.
-            excess = (0.5 - growth) * distances - (0.5 + growth) * to_source
-            excess = np.maximum(excess + between.take(at, axis=0), 0.0)
-            part[:] = excess**2 / lengths.take(at, axis=0) * (1 - TOLERANCE.cheaper)
-        part[~np.isfinite(part)] = 0.0
-        part[own, source[a:b]] = np.inf
-
-    in_parallel(fill, len(seen))
-    return bound
-
-
-def _pair_lengths(learned: Learned, sources: Ints) -> Array:
-    """Return the squared lengths, in the metric, of the normals of all targets against sources."""
-    clustering, mixing = learned.clustering, learned.space.mixing
-    if mixing is not None:
-        pulled = clustering.weights * clustering.centers @ mixing.matrix
-        pulled /= np.sqrt(learned.metric)
-        return np.asarray(cdist(pulled[sources], pulled, "sqeuclidean"))
-    weights = clustering.weights**2 / (clustering.weights + learned.delta)
-    reweighted = Clustering.from_centers(clustering.centers, weights)
-    return np.asarray(reweighted.distances(clustering.centers[sources]) * weights.sum())
+    """Return lower bounds for the energy of an answer in each piece; infinite for the source's."""
+    learned, rows = question.learned, slice(start, stop)
+    return learned.partition.lower_bounds(
+        question.rows.seen[rows], question.source[rows], learned.contractions, learned.metric,
+        learned.space.mixing,
+    )  # fmt: skip

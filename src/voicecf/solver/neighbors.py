@@ -1,8 +1,8 @@
 """Find the clusters whose Voronoi cells share a facet with a cell, without the full diagram.
 
-Relative to its centroid, a cell is the set of y with ``polar @ y <= 1``, one constraint per rival:
-the difference of the two centroids (in the weighted metric) over half its squared length. A rival r
-is a neighbour if the other constraints alone allow ``polar[r] @ y > 1`` for some y.
+Relative to its center, a cell is the set of y with ``polar @ y <= 1``, one constraint per rival:
+its unit normal (in the weighted metric) over its distance. A rival r is a neighbour if the other
+constraints alone allow ``polar[r] @ y > 1`` for some y.
 
 The search keeps the set of neighbours known so far and tests one rival after the other against
 their constraints alone [Clarkson 1994]. It maximises ``polar[r] @ y`` subject to them. If the
@@ -21,8 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linprog
 
+from voicecf.errors import OptionError
 from voicecf.geometry.arrays import Array, Ints
-from voicecf.geometry.cell import Cell
+from voicecf.geometry.partition import Piece
 from voicecf.geometry.region import Region
 from voicecf.geometry.tolerance import TOLERANCE
 from voicecf.solver.projection import UnitConstraints, project
@@ -64,8 +65,8 @@ class Neighborhood:
         return np.sort(np.concatenate([self.facets, self.touching]))
 
 
-def neighborhood(cell: Cell) -> Neighborhood:
-    """Find the clusters around a cell.
+def neighborhood(piece: Piece) -> Neighborhood:
+    """Find the clusters around a piece, a Voronoi cell for example.
 
     A rival is a neighbour if the cell without its constraint would extend beyond that constraint,
     along a ray from the centroid, by more than 1e-9 of the distance. Constraints that touch the
@@ -82,39 +83,42 @@ def neighborhood(cell: Cell) -> Neighborhood:
     >>> neighborhood(Cell(in_line, np.array([1.0]), target=1)).facets
     array([0, 2])
     """
-    rivals, shifts, distances = _distinct_rivals(cell)
+    rivals, normals, distances = _distinct_rows(piece)
     if not len(rivals):
         return Neighborhood(rivals, rivals)
-    normals, offsets = shifts / distances[:, None], distances / distances[0]
+    if rivals.min() < 0:
+        raise OptionError("neighbors are known only where each border belongs to two clusters.")
+    offsets = distances / distances[0]
     near = _FacetSearch(normals, offsets).not_outside_box()
     facets, touching = _FacetSearch(normals[near], offsets[near]).run()
     return Neighborhood(np.sort(rivals[near[facets]]), np.sort(rivals[near[touching]]))
 
 
-def _distinct_rivals(cell: Cell) -> tuple[Ints, Array, Array]:
+def _distinct_rows(piece: Piece) -> tuple[Ints, Array, Array]:
     """Return the rivals with a cell of their own, nearest first.
 
-    Also the differences of their centroids to that of the cell, and the lengths of these. If the
-    cell's own centroid coincides with that of a cluster with a lower index, the cell is empty and
-    no rivals are returned.
+    Also the unit normals of the constraints against them, in the weighted metric, and the distances
+    from the center to these. If the piece is empty, no rivals are returned.
     """
-    weighted = cell.weights > 0
-    scale = np.sqrt(cell.weights[weighted])
-    shifts = scale * (cell.centers[cell.rivals][:, weighted] - cell.center[weighted])
-    distances = np.sqrt(np.einsum("ij,ij->i", shifts, shifts))
+    weighted = piece.weights > 0
+    normals = piece.normals[:, weighted] / np.sqrt(piece.weights[weighted])
+    lengths = np.sqrt(np.einsum("ij,ij->i", normals, normals))
+    distinct = lengths > 0
+    lengths[~distinct] = 1.0
+    normals, distances = normals / lengths[:, None], piece.offsets / lengths
     order = np.argsort(distances, kind="stable")
-    rivals, shifts, distances = cell.rivals[order], shifts[order], distances[order]
-    distinct = distances > 0
-    if (rivals[~distinct] < cell.target).any():
-        distinct[:] = False
-    # Only rivals at equal distances can coincide. The sort is stable, so that `unique` returns the
-    # one with the lowest index.
+    if piece.loses_ties[~distinct].any():  # all points lie on a border, and are the other side's
+        order = order[:0]
+    rivals, normals, distances = piece.rivals[order], normals[order], distances[order]
+    distinct = distinct[order]
+    # Only constraints at equal distances can coincide. The sort is stable, so that `unique` returns
+    # the one against the rival with the lowest index.
     same = np.diff(distances, prepend=-1.0) == 0
     tied = np.flatnonzero(distinct & (same | np.append(same[1:], False)))
     if tied.size:
-        _, first = np.unique(shifts[tied] + 0.0, axis=0, return_index=True)
+        _, first = np.unique(normals[tied] + 0.0, axis=0, return_index=True)
         distinct[np.delete(tied, first)] = False
-    return rivals[distinct], shifts[distinct], distances[distinct]
+    return rivals[distinct], normals[distinct], distances[distinct]
 
 
 class _FacetSearch:

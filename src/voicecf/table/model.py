@@ -14,6 +14,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from voicecf.errors import ModelError
+from voicecf.geometry.models import is_explained
 
 
 def is_fitted(model: Any) -> bool:
@@ -25,7 +26,7 @@ def is_fitted(model: Any) -> bool:
     except NotFittedError:
         return False
     except TypeError:
-        if hasattr(model, "cluster_centers_"):  # enough, though not a scikit-learn estimator
+        if is_explained(model):  # enough, though not a scikit-learn estimator
             return True
         raise ModelError(
             f"{type(model).__name__} is not a clustering model: it needs fit or cluster_centers_."

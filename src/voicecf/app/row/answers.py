@@ -17,7 +17,6 @@ from voicecf.app.segments.segments import Segments
 from voicecf.app.words import percent
 from voicecf.output.sentences import limit
 from voicecf.output.wording import counted, joined, opening, sentences
-from voicecf.reasons.conflict import nearer
 from voicecf.reasons.ranges import short_ranges
 from voicecf.reasons.reasons import Member, Reason, Relaxation
 
@@ -274,11 +273,12 @@ def obstacle(given: Answer) -> Obstacle:
     """Find out why an answer is impossible, and what would make it possible."""
     reason = given.found.reason(0)
     ways = [way for one in reason.relaxations if (way := _way(given, reason, one)) is not None]
-    because = _phrases(reason.conflict, given) or [reason.sentence]
+    because = _phrases(reason, given) or [reason.sentence]
     return Obstacle(tuple(because), tuple(ways[:4]))
 
 
-def _phrases(conflict: list[Member], given: Answer) -> list[str]:
+def _phrases(reason: Reason, given: Answer) -> list[str]:
+    conflict = reason.conflict
     still = [str(m.column) for m in conflict if m.kind == "immutable"]
     close = [f"“{given.names[m.cluster]}”" for m in conflict if m.cluster is not None]
     said = []
@@ -288,7 +288,7 @@ def _phrases(conflict: list[Member], given: Answer) -> list[str]:
     said += [_text(m, given) for m in conflict if m.kind not in ("immutable", "cluster")]
     if close:
         which = "one of " if len(close) > 1 else ""
-        said.append(f"{which}{joined(close)} is always {nearer(conflict)}")
+        said.append(f"{which}{joined(close)} is always {reason.wins}")
     return said
 
 

@@ -110,10 +110,8 @@ def place_of(segments: Segments, row: pd.DataFrame) -> Place:
     """Tell where a row is: by the model's own predict, and the distance to the nearest border."""
     segment = int(segments.model.predict(row)[0])
     learned: Learned = segments.voice.learned_
-    cell = learned.cell(segment)
-    point = learned.read(row)[0].seen[0]
-    slack = cell.offsets - cell.normals @ (point - cell.center)
-    lengths = np.linalg.norm(cell.normals, axis=1)
+    cell, point = segments.voice.cell(segment), learned.read(row)[0].seen[0]
+    slack, lengths = cell.slack(point), np.linalg.norm(cell.normals, axis=1)
     inside = np.divide(slack, lengths, out=np.full_like(slack, np.inf), where=lengths > 0)
     nearest = int(np.argmin(inside))
     return Place(segment, max(float(inside[nearest]), 0.0), int(cell.rivals[nearest]))
