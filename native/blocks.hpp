@@ -9,6 +9,7 @@
 // project.hpp.
 #pragma once
 
+#include "cell.hpp"
 #include "newton.hpp"
 
 namespace voicecf {
@@ -39,7 +40,7 @@ Cell cell_of(const Rows<Real>& rows, int t) {
             s.grams + at * (s.m + 1),
             s.offsets + at,
             s.norms + at,
-            rows.pairs ? rows.centers + std::size_t(t) * rows.wide : rows.origin,
+            origin_of(rows, t),
             s.guards + at,
             s.aways[t]};
 }

@@ -138,7 +138,7 @@ inline void Prepared::store() {
     aways_.assign(targets, 0.0);
     for (std::size_t t = 0; t < targets; ++t) {
         const double* u = rows_.data() + t * m * wide;
-        const double* from = few.pairs ? few.centers + t * wide : few.origin;
+        const double* from = baseline::origin_of(few, int(t));
         double* gram = grams_.data() + t * m * (m + 1);
         for (std::size_t j = 0; j < m; ++j)
             for (std::size_t q = 0; q <= j; ++q) {

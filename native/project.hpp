@@ -46,7 +46,7 @@ void read_box(const Point& p, Workspace<Real>& w) {
 // Convert a point and its box to the scaled coordinates of steps.
 template <class Real>
 void enter(const Rows<Real>& rows, Point& p, bool bounded, Steps& s) {
-    const double* origin = rows.pairs ? rows.centers + std::size_t(p.target) * rows.wide : rows.origin;
+    const double* origin = origin_of(rows, p.target);
     copy_line(p.at, s.a, s.d);
     Doubles size = Doubles::all(0.0), far = size;
     for (int i = 0; i < s.wide; i += 8) {
@@ -329,8 +329,7 @@ Status write_hard(const Rows<Real>& rows, const Point& p, const Results& out, st
         out.gap[to] = out.source ? found.gap * (step > 0.0 ? 2.0 / (step * step) : 2.0) : found.gap;
         out.reach[to] = reach_of(a, w.s, step);
         leave(w.s, rows.inverse);
-        const double* origin =
-            rows.pairs ? rows.centers + std::size_t(p.target) * rows.wide : rows.origin;
+        const double* origin = origin_of(rows, p.target);
         if (step > NEAR * std::sqrt(found.sizes.square)) polish(a, w.s, rows.scale, origin);
     }
     for (int j = 0; j < (out.width ? a.m : 0); ++j) {

@@ -358,28 +358,20 @@ double room_of_all(const Rows<Real>& rows, const Sizes& z) {
 template <class Real>
 double reach_of_row(const Rows<Real>& rows, const Point& p, const Workspace<Real>& w, int j,
                     double step) {
-    double slack, rise, length = 1.0;
-    if (!rows.pairs) {
-        const double* u = rows.u + std::size_t(j) * rows.wide;
-        slack = rows.offsets[j] - dot(u, w.s.x, rows.wide);
-        rise = dot(u, w.s.y, rows.wide);
+    const double* u = nullptr;
+    double offset, length = 1.0;
+    if (rows.pairs) {
+        double* made = w.choice.made + std::size_t(w.choice.count) * rows.wide;
+        const Squares s = half_space(rows, p.target, j, made);
+        u = made;
+        offset = 0.5 * rows.alphas[p.target] * s.spread;
+        length = std::sqrt(s.row);
     } else {
-        const double *mine = rows.centers + std::size_t(p.target) * rows.wide,
-                     *theirs = rows.centers + std::size_t(j) * rows.wide;
-        Doubles spread = Doubles::all(0.0), here = spread, square = spread, up = spread;
-        for (int i = 0; i < rows.wide; i += 8) {
-            const Doubles t = Doubles::load(theirs + i) - Doubles::load(mine + i);
-            const Doubles a = Doubles::load(rows.pull + i) * t;
-            spread = spread + Doubles::load(rows.weights + i) * t * t;
-            here = here + a * Doubles::load(w.s.x + i);
-            up = up + a * Doubles::load(w.s.y + i);
-            square = square + a * a;
-        }
-        rise = total(up);
-        slack = 0.5 * rows.alphas[p.target] * total(spread) - total(here);
-        length = std::sqrt(total(square));
+        u = rows.u + std::size_t(j) * rows.wide;
+        offset = rows.offsets[j];
     }
-    return rise > FLAT * step * length ? slack / rise : INF;
+    const double rise = dot(u, w.s.y, rows.wide);
+    return rise > FLAT * step * length ? (offset - dot(u, w.s.x, rows.wide)) / rise : INF;
 }
 
 // Set by how much each row would be overshot so far along the step, at most.
