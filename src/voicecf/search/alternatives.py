@@ -29,9 +29,12 @@ def with_alternatives(first: Outcome, most: int) -> Outcome:
         raise OptionError('alternatives need objective="cost" or "fewest", not "prefix".')
     learned = question.learned
 
-    def ask(row: int, target: int, locked: Mask) -> tuple[Answers, Any, Any]:
+    def solve_locked(row: int, target: int, locked: Mask, guard_factor: float = 1.0) -> Answers:
         rows, targets = np.full(len(locked), row), np.full(len(locked), target)
-        answers = solve(question, rows, targets, locked=locked)
+        return solve(question, rows, targets, guard_factor=guard_factor, locked=locked)
+
+    def ask(row: int, target: int, locked: Mask) -> tuple[Answers, Any, Any]:
+        answers, rows = solve_locked(row, target, locked), np.full(len(locked), row)
         _, energy = measure(question, rows, answers.points)
         moves = answers.points - question.points[rows]
         few = answers.cardinality if question.objective == "fewest" else np.zeros(len(rows))
@@ -47,9 +50,15 @@ def with_alternatives(first: Outcome, most: int) -> Outcome:
         parts += others
     if not parts:
         return first
-    at = np.array(after)
-    rest = verified(question, first.row[at], first.target[at], Answers.joined(parts))
-    return first.followed_by(rest, at)
+    at, locks = np.array(after), np.concatenate([search.mask([part.locked]) for part in parts])
+    rows, targets = first.row[at], first.target[at]
+
+    def again(which: Ints, guard_factor: float) -> Answers:
+        each = ((int(rows[i]), int(targets[i]), locks[[i]]) for i in which)
+        return Answers.joined([solve_locked(*problem, guard_factor) for problem in each])
+
+    answers = Answers.joined([part.answer for part in parts])
+    return first.followed_by(verified(question, rows, targets, answers, again), at)
 
 
 @dataclass(order=True)
@@ -96,9 +105,9 @@ class Alternatives:
         self.ask = ask
         self.width = width
 
-    def of(self, row: int, target: int, most: int) -> list[Answers]:
-        """Return up to `most` answers for a row, best first."""
-        alternatives: list[Answers] = []
+    def of(self, row: int, target: int, most: int) -> list[Branch]:
+        """Return up to `most` branches whose answers are alternatives, best first."""
+        alternatives: list[Branch] = []
         column_sets: list[frozenset[int]] = []
         open_: list[Branch] = []
         turns = count()
@@ -109,13 +118,20 @@ class Alternatives:
             # An answer that changes all the columns of an earlier one is no alternative to it.
             earlier = next((columns for columns in column_sets if columns <= best.changed), None)
             if earlier is None:
-                alternatives.append(best.answer)
+                alternatives.append(best)
                 column_sets.append(best.changed)
             if len(alternatives) < most:
                 locks = {best.locked | {c} for c in (earlier or best.changed)} - seen
                 seen |= locks
                 self._add(row, target, sorted(locks, key=sorted), open_, turns)
         return alternatives
+
+    def mask(self, locks: list[frozenset[int]]) -> Mask:
+        """Return sets of locked columns, a line each."""
+        mask = np.zeros((len(locks), self.width), dtype=np.bool_)
+        for i, lock in enumerate(locks):
+            mask[i, list(lock)] = True
+        return mask
 
     def _add(
         self, row: int, target: int, locks: list[frozenset[int]], open_: list[Branch],
@@ -124,10 +140,7 @@ class Alternatives:
         """Solve with each set of columns locked, and queue a branch for each answer."""
         if not locks:
             return
-        mask = np.zeros((len(locks), self.width), dtype=np.bool_)
-        for i, lock in enumerate(locks):
-            mask[i, list(lock)] = True
-        solved, keys, changed = self.ask(row, target, mask)
+        solved, keys, changed = self.ask(row, target, self.mask(locks))
         for i in np.flatnonzero(solved.answered).tolist():
             columns = frozenset(np.flatnonzero(changed[i]).tolist())
             heappush(open_, Branch(keys[i], next(turns), locks[i], columns, solved[[i]]))
@@ -151,8 +164,9 @@ def tradeoff(question: Question, first: Outcome) -> Outcome:
     away = np.flatnonzero(first.status != Status.ALREADY)
     rows, targets = first.row[away], first.target[away]
 
-    def ask(pairs: Ints, changes: int) -> Answers:
-        return solve(question.with_changes(changes), rows[pairs], targets[pairs])
+    def ask(pairs: Ints, changes: int, guard_factor: float = 1.0) -> Answers:
+        few = question.with_changes(changes)
+        return solve(few, rows[pairs], targets[pairs], guard_factor=guard_factor)
 
     def energy(pairs: Ints, answers: Answers) -> Any:
         return measure(question, rows[pairs], answers.points)[1]
@@ -176,4 +190,14 @@ def tradeoff(question: Question, first: Outcome) -> Outcome:
     order = np.argsort(pair_of, kind="stable")
     sorted_pairs = pair_of[order]
     answers = Answers.joined(parts)[order]
-    return verified(question, rows[sorted_pairs], targets[sorted_pairs], answers)
+    allowed = np.where(answers.answered, answers.cardinality, width)
+
+    def again(which: Ints, guard_factor: float) -> Answers:
+        found = Answers.blank(len(which), answers.points.shape[1])
+        for changes in np.unique(allowed[which]).tolist():
+            at = np.flatnonzero(allowed[which] == changes)
+            found.put(at, ask(sorted_pairs[which[at]], changes, guard_factor))
+        found.cardinality[:] = allowed[which]
+        return found
+
+    return verified(question, rows[sorted_pairs], targets[sorted_pairs], answers, again)

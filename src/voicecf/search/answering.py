@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -71,11 +72,25 @@ def solve_pairs(
     return answers, targets
 
 
-def verified(question: Question, rows: Ints, targets: Ints, answers: Answers) -> Outcome:
+def verified(
+    question: Question,
+    rows: Ints,
+    targets: Ints,
+    answers: Answers,
+    again: Callable[[Ints, float], Answers] | None = None,
+) -> Outcome:
     """Convert answers to the user's columns, verify them there, and measure them.
 
     A wrong answer, one that the model assigns to another cluster or that violates a rule, is solved
     again with a larger rounding guard. What is wrong with the largest guard remains unresolved.
+
+    Parameters
+    ----------
+    question : Question
+    rows, targets : array of shape (n,)
+    answers : Answers
+    again : callable, optional
+        ``again(which, guard_factor)`` solves some of the problems again; `solve` if left out.
     """
     space, allowed = question.learned.space, question.allowed
     linear = allowed.constraints or allowed.rules.plausible is not None
@@ -85,8 +100,11 @@ def verified(question: Question, rows: Ints, targets: Ints, answers: Answers) ->
     for factor in GUARD_FACTORS:
         if wrong.size == 0:
             break
-        again = solve(question, rows[wrong], targets[wrong], guard_factor=factor)
-        answers.put(wrong, again)
+        if again is None:
+            others = solve(question, rows[wrong], targets[wrong], guard_factor=factor)
+        else:
+            others = again(wrong, factor)
+        answers.put(wrong, others)
         output, points, wrong = _round_trip(question, rows, targets, answers)
     if wrong.size:
         blank = Answers.blank(len(wrong), points.shape[1])
