@@ -18,7 +18,7 @@ from judges import daqp_solution
 from problems import Problem
 from voicecf import Status, VoICE
 from voicecf.search.alternatives import Alternatives
-from voicecf.search.answers import Answers
+from voicecf.solver.projection import Projection
 
 MOVED = 1e-7  # a shorter move is a rounding error
 SAME = 1e-7  # costs that differ by less, relative, are equal
@@ -211,7 +211,7 @@ class Table:
         return cls({sets[i]: price for i, price in zip(chosen, prices, strict=True)})
 
     def ask(self, row, target, locked):
-        answers = Answers.blank(len(locked), 1)
+        answers = Projection.unresolved(len(locked), 1)
         keys, changed = [(0.0, np.inf)] * len(locked), np.zeros((len(locked), self.width), bool)
         for i, lock in enumerate(locked):
             shut = frozenset(np.flatnonzero(lock).tolist())

@@ -7,7 +7,6 @@ import pytest
 from sklearn.cluster import KMeans
 
 from voicecf import SHARK, Status, VoICE
-from voicecf.search.answers import put
 from voicecf.solver.projection import Projection, project, project_into_cells
 
 
@@ -32,11 +31,11 @@ def all_at_once(voice: VoICE, X: np.ndarray, targets: np.ndarray) -> Projection:
 
 def cell_by_cell(voice: VoICE, X: np.ndarray, targets: np.ndarray) -> Projection:
     """Each row by itself, on the rows of its own cell."""
-    found = Projection.blank(*X.shape)
+    found = Projection.empty(*X.shape)
     for t in np.unique(targets):
         rows = np.flatnonzero(targets == t)
         region, unit = voice.learned_.prepared(int(t))
-        put(found, rows, project(X, region, rows=rows, unit=unit, certify=False))
+        found.put(rows, project(X, region, rows=rows, unit=unit, certify=False))
     return found
 
 

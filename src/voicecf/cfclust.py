@@ -16,9 +16,9 @@ from voicecf.learned.fitting import Options, learn
 from voicecf.rules.allowed import Allowed
 from voicecf.rules.rules import Rules
 from voicecf.search.answering import measured, solve_pairs
-from voicecf.search.answers import Answers
 from voicecf.search.question import Pairs, Question
 from voicecf.search.solving import PAIRWISE
+from voicecf.solver.projection import Projection
 from voicecf.status import Status
 from voicecf.table.space import Space
 
@@ -127,7 +127,7 @@ class CFCLUST(Explainer):
         question = Question(learned, rows, source, no_rules, PAIRWISE)
         pairs = Pairs.of(target, source, learned)
 
-        def project(question: Question, rows: Ints, targets: Ints) -> Answers:
+        def project(question: Question, rows: Ints, targets: Ints) -> Projection:
             points, sources = question.points[rows], question.source[rows]
             return self._projected(points, sources, targets, fixed)
 
@@ -137,12 +137,12 @@ class CFCLUST(Explainer):
             output = learned.space.write(answers.points, rows, pairs.row)
         return Counterfactuals(measured(question, pairs.row, targets, answers, output))
 
-    def _projected(self, points: Array, sources: Ints, targets: Ints, fixed: Mask) -> Answers:
+    def _projected(self, points: Array, sources: Ints, targets: Ints, fixed: Mask) -> Projection:
         """Project points onto shifted bisectors; fixed coordinates keep their values."""
         partition = self.learned_.partition
         pieces = [partition.piece(t) for t in range(partition.n_clusters)]
         tolerance = TOLERANCE.pairwise * max(piece.offsets.max() for piece in pieces)
-        answers = Answers.blank(*points.shape)
+        answers = Projection.unresolved(*points.shape)
         for t in np.unique(targets).tolist():
             which = np.flatnonzero(targets == t)
             moved = self._onto_bisectors(pieces[t], points[which], sources[which], fixed)

@@ -20,7 +20,6 @@ from voicecf.geometry.region import Region
 from voicecf.parallel import in_parallel
 from voicecf.rules.choices import Choices
 from voicecf.rules.splits import Splits
-from voicecf.search.answers import Answers, has_answer, put
 from voicecf.search.boxes import BoxSearch
 from voicecf.search.branching import SearchResult, branch
 from voicecf.search.curves import Curves, Lines
@@ -29,6 +28,7 @@ from voicecf.solver.projection import (
     Prefixes,
     Projection,
     UnitConstraints,
+    has_answer,
     project,
     project_into_cells,
 )
@@ -112,12 +112,12 @@ class Aim:
         multipliers = np.delete(projection.multipliers, self.piece, axis=1)
         return replace(projection, multipliers=multipliers)
 
-    def _verify(self, results: Any, again: Callable[[Ints, float], Any]) -> None:
+    def _verify(self, results: Projection, again: Callable[[Ints, float], Projection]) -> None:
         """Solve unresolved problems with less of the guard, and check answers, where that is due.
 
         Parameters
         ----------
-        results : Projection or Answers
+        results : Projection
             Changed in place.
         again : callable
             ``again(which, share)`` solves some of the problems with a share of the guard.
@@ -125,13 +125,13 @@ class Aim:
         open_ = np.flatnonzero(results.status == Status.UNRESOLVED)
         for share in GUARD_SHARES if open_.size and self.repeatable else ():
             others = again(open_, share)
-            valid = has_answer(others.status)
+            valid = others.answered
             valid[valid] = self.agrees(others.points[valid])
             resolved = valid | (others.status == Status.INFEASIBLE)
-            put(results, open_[resolved], others, resolved)
+            results.put(open_[resolved], others, resolved)
             open_ = open_[~resolved]
         if self.verify_all:
-            answered = np.flatnonzero(has_answer(results.status))
+            answered = np.flatnonzero(results.answered)
             wrong = answered[~self.agrees(results.points[answered])]
             results.status[wrong], results.points[wrong] = Status.UNRESOLVED, np.nan
 
@@ -184,7 +184,7 @@ class ChoiceAim(Aim):
 
     def choose(
         self, points: Array, rows: Ints, *, fewest: bool = False, locked: Any = None
-    ) -> Answers:
+    ) -> Projection:
         """Find the best choices, with the slack that rounding in the model requires.
 
         Parameters
@@ -198,7 +198,7 @@ class ChoiceAim(Aim):
             Columns that may not change.
         """
 
-        def again(open_: Ints, share: float) -> Answers:
+        def again(open_: Ints, share: float) -> Projection:
             locks = locked if locked is None or len(locked) == 1 else locked[open_]
             return self._choose(points, rows[open_], self.unit.guarded(share), fewest, locks)
 
@@ -208,7 +208,7 @@ class ChoiceAim(Aim):
 
     def _choose(
         self, points: Array, rows: Ints, unit: UnitConstraints, fewest: bool, locked: Any
-    ) -> Answers:
+    ) -> Projection:
         """Find the best choices, with the guard as it is in `unit`."""
         assert self.choices is not None
         best = branch(
@@ -219,7 +219,8 @@ class ChoiceAim(Aim):
         gap = np.full(len(rows), np.nan)
         answered = ~np.isnan(best.points).any(axis=1)
         gap[answered] = best.energy[answered] - best.bound[answered]
-        return Answers(best.points, gap, best.rho, best.status, best.changes)
+        none = np.empty((len(rows), 0))
+        return Projection(best.points, none, gap, best.rho, best.status, best.changes)
 
     def _search_boxes(
         self, best: SearchResult, rows: Ints, unit: UnitConstraints, fewest: bool, locked: Any
@@ -251,7 +252,7 @@ class ChoiceAim(Aim):
 
     def project_prefix(
         self, points: Array, rows: Ints, counts: Ints, *, certify: bool = False
-    ) -> Answers:
+    ) -> Projection:
         """Choose with only the first `counts` columns of the order free to change."""
         assert self.choices is not None
         places = np.full(len(self.choices.freedom), len(self.order))
@@ -263,22 +264,24 @@ class ChoiceAim(Aim):
         return np.ones(len(rows), dtype=np.int64)
 
 
-def least_cost(points: Array, rows: Ints, aim: Aim) -> Answers:
+def least_cost(points: Array, rows: Ints, aim: Aim) -> Projection:
     """Find the cheapest point of the region; all coordinates of the order may change."""
     if isinstance(aim, ChoiceAim):
         answers = aim.choose(points, rows)
         answers.cardinality[:] = np.minimum(answers.cardinality, len(aim.order))
         return answers
-    return Answers.of(aim.project(points, rows), np.full(len(rows), len(aim.order)))
+    answers = aim.project(points, rows)
+    answers.cardinality[:] = len(aim.order)
+    return answers
 
 
-def fewest_changes(points: Array, rows: Ints, aim: Aim) -> Answers:
+def fewest_changes(points: Array, rows: Ints, aim: Aim) -> Projection:
     """Find the smallest number of changed columns that is feasible, and its cheapest point."""
     assert isinstance(aim, ChoiceAim)
     return aim.choose(points, rows, fewest=True)
 
 
-def shortest_prefix(points: Array, rows: Ints, aim: Aim) -> Answers:
+def shortest_prefix(points: Array, rows: Ints, aim: Aim) -> Projection:
     """Find the shortest feasible prefix of the order, and its cheapest point."""
     longest = len(aim.order)
     if longest == 0:
@@ -292,13 +295,14 @@ def shortest_prefix(points: Array, rows: Ints, aim: Aim) -> Answers:
     open_, answers = np.arange(len(rows)), None
     while open_.size:
         results = aim.project_prefix(points, rows[open_], probe[open_])
-        feasible = has_answer(results.status)
+        results.cardinality[:] = probe[open_]
+        feasible = results.answered
         if answers is None:  # all problems are open in the first turn, and no copy is needed
-            answers = Answers.of(results, probe.copy())
+            answers = results
         else:
             # The result of the longest prefix is the answer even if that is "infeasible".
             final = feasible | (probe[open_] == longest)
-            answers.put(open_[final], Answers.of(results, probe[open_]), final)
+            answers.put(open_[final], results, final)
         above[open_[feasible]] = probe[open_[feasible]]
         below[open_[~feasible]] = probe[open_[~feasible]]
         stride[open_[~feasible]] *= 2
@@ -306,4 +310,4 @@ def shortest_prefix(points: Array, rows: Ints, aim: Aim) -> Answers:
         bounded = above[open_] <= longest
         ahead = np.minimum(below[open_] + stride[open_], longest)
         probe[open_] = np.where(bounded, (below[open_] + above[open_]) // 2, ahead)
-    return Answers.blank(0, points.shape[1]) if answers is None else answers
+    return Projection.unresolved(0, points.shape[1]) if answers is None else answers

@@ -15,10 +15,10 @@ from voicecf.geometry.arrays import Ints, Mask
 from voicecf.geometry.tolerance import TOLERANCE
 from voicecf.parallel import counted
 from voicecf.search.answering import verified
-from voicecf.search.answers import Answers
 from voicecf.search.outcome import Outcome
 from voicecf.search.question import Question
 from voicecf.search.solving import measure, solve
+from voicecf.solver.projection import Projection
 from voicecf.status import Status
 
 
@@ -29,11 +29,11 @@ def with_alternatives(first: Outcome, most: int) -> Outcome:
         raise OptionError('alternatives need objective="cost" or "fewest", not "prefix".')
     learned = question.learned
 
-    def solve_locked(row: int, target: int, locked: Mask, guard_factor: float = 1.0) -> Answers:
+    def solve_locked(row: int, target: int, locked: Mask, guard_factor: float = 1.0) -> Projection:
         rows, targets = np.full(len(locked), row), np.full(len(locked), target)
         return solve(question, rows, targets, guard_factor=guard_factor, locked=locked)
 
-    def ask(row: int, target: int, locked: Mask) -> tuple[Answers, Any, Any]:
+    def ask(row: int, target: int, locked: Mask) -> tuple[Projection, Any, Any]:
         answers, rows = solve_locked(row, target, locked), np.full(len(locked), row)
         _, energy = measure(question, rows, answers.points)
         moves = answers.points - question.points[rows]
@@ -53,11 +53,11 @@ def with_alternatives(first: Outcome, most: int) -> Outcome:
     at, locks = np.array(after), np.concatenate([search.mask([part.locked]) for part in parts])
     rows, targets = first.row[at], first.target[at]
 
-    def again(which: Ints, guard_factor: float) -> Answers:
+    def again(which: Ints, guard_factor: float) -> Projection:
         each = ((int(rows[i]), int(targets[i]), locks[[i]]) for i in which)
-        return Answers.joined([solve_locked(*problem, guard_factor) for problem in each])
+        return Projection.joined([solve_locked(*problem, guard_factor) for problem in each])
 
-    answers = Answers.joined([part.answer for part in parts])
+    answers = Projection.joined([part.answer for part in parts])
     return first.followed_by(verified(question, rows, targets, answers, again), at)
 
 
@@ -73,7 +73,7 @@ class Branch:
         Number of the branch; it decides between equal keys.
     locked, changed : frozenset of int
         Columns that may not change, and columns that the answer changes.
-    answer : Answers
+    answer : Projection
         The answer itself, one alone.
     """
 
@@ -81,7 +81,7 @@ class Branch:
     turn: int
     locked: frozenset[int] = field(compare=False)
     changed: frozenset[int] = field(compare=False)
-    answer: Answers = field(compare=False)
+    answer: Projection = field(compare=False)
 
 
 class Alternatives:
@@ -164,11 +164,11 @@ def tradeoff(question: Question, first: Outcome) -> Outcome:
     away = np.flatnonzero(first.status != Status.ALREADY)
     rows, targets = first.row[away], first.target[away]
 
-    def ask(pairs: Ints, changes: int, guard_factor: float = 1.0) -> Answers:
+    def ask(pairs: Ints, changes: int, guard_factor: float = 1.0) -> Projection:
         few = question.with_changes(changes)
         return solve(few, rows[pairs], targets[pairs], guard_factor=guard_factor)
 
-    def energy(pairs: Ints, answers: Answers) -> Any:
+    def energy(pairs: Ints, answers: Projection) -> Any:
         return measure(question, rows[pairs], answers.points)[1]
 
     width = len(question.learned.space.columns)
@@ -189,11 +189,11 @@ def tradeoff(question: Question, first: Outcome) -> Outcome:
     pair_of = np.concatenate(pairs)
     order = np.argsort(pair_of, kind="stable")
     sorted_pairs = pair_of[order]
-    answers = Answers.joined(parts)[order]
+    answers = Projection.joined(parts)[order]
     allowed = np.where(answers.answered, answers.cardinality, width)
 
-    def again(which: Ints, guard_factor: float) -> Answers:
-        found = Answers.blank(len(which), answers.points.shape[1])
+    def again(which: Ints, guard_factor: float) -> Projection:
+        found = Projection.unresolved(len(which), answers.points.shape[1])
         for changes in np.unique(allowed[which]).tolist():
             at = np.flatnonzero(allowed[which] == changes)
             found.put(at, ask(sorted_pairs[which[at]], changes, guard_factor))

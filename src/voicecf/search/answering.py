@@ -9,10 +9,10 @@ import numpy as np
 
 from voicecf.geometry.arrays import Array, Ints
 from voicecf.parallel import expect
-from voicecf.search.answers import Answers
 from voicecf.search.outcome import Outcome
 from voicecf.search.question import Pairs, Question
 from voicecf.search.solving import Solver, measure, solve, solve_nearest
+from voicecf.solver.projection import Projection
 from voicecf.status import Status
 from voicecf.table.frames import taken
 from voicecf.table.rows import Rows, without_values
@@ -45,7 +45,7 @@ def answer(question: Question, pairs: Pairs, *, deepen: bool = False) -> Outcome
 
 def solve_pairs(
     question: Question, pairs: Pairs, solver: Solver = solve, *, deepen: bool = False
-) -> tuple[Answers, Ints]:
+) -> tuple[Projection, Ints]:
     """Solve pairs of row and target, and return the answers and their targets.
 
     Rows that are in their target already do not change, unless `deepen` is True.
@@ -60,7 +60,7 @@ def solve_pairs(
         answers = solver(question, rows, targets)
     else:
         away = np.flatnonzero(question.source[rows] != targets)
-        answers = Answers.blank(len(rows), points.shape[1])
+        answers = Projection.unresolved(len(rows), points.shape[1])
         answers.put(away, solver(question, rows[away], targets[away]))
         answers.points[already] = points
         answers.gap[already] = 0.0
@@ -76,8 +76,8 @@ def verified(
     question: Question,
     rows: Ints,
     targets: Ints,
-    answers: Answers,
-    again: Callable[[Ints, float], Answers] | None = None,
+    answers: Projection,
+    again: Callable[[Ints, float], Projection] | None = None,
 ) -> Outcome:
     """Convert answers to the user's columns, verify them there, and measure them.
 
@@ -88,7 +88,7 @@ def verified(
     ----------
     question : Question
     rows, targets : array of shape (n,)
-    answers : Answers
+    answers : Projection
     again : callable, optional
         ``again(which, guard_factor)`` solves some of the problems again; `solve` if left out.
     """
@@ -107,7 +107,7 @@ def verified(
         answers.put(wrong, others)
         output, points, wrong = _round_trip(question, rows, targets, answers)
     if wrong.size:
-        blank = Answers.blank(len(wrong), points.shape[1])
+        blank = Projection.unresolved(len(wrong), points.shape[1])
         blank.cardinality[:] = answers.cardinality[wrong]
         answers.put(wrong, blank)
         points[wrong] = np.nan
@@ -126,7 +126,7 @@ def _in_user_columns(question: Question, rows: Ints, points: Array) -> Rows | No
 
 
 def _round_trip(
-    question: Question, rows: Ints, targets: Ints, answers: Answers
+    question: Question, rows: Ints, targets: Ints, answers: Projection
 ) -> tuple[Rows | None, Array, Ints]:
     """Convert answers to the user's columns and back to coordinates, and verify the result.
 
@@ -134,7 +134,7 @@ def _round_trip(
     ----------
     question : Question
     rows, targets : array of shape (n,)
-    answers : Answers
+    answers : Projection
         As the solver returned them.
 
     Returns
@@ -173,7 +173,7 @@ def _on_grids(question: Question, rows: Ints, points: Array) -> Array:
 
 
 def measured(
-    question: Question, rows: Ints, targets: Ints, answers: Answers, output: Rows | None
+    question: Question, rows: Ints, targets: Ints, answers: Projection, output: Rows | None
 ) -> Outcome:
     """Return the outcome of answers: with cost and relative gap."""
     space = question.learned.space
@@ -189,7 +189,7 @@ def outcome_of(
     question: Question,
     rows: Ints,
     targets: Ints,
-    answers: Answers,
+    answers: Projection,
     cost: Array,
     output: Rows | None = None,
 ) -> Outcome:

@@ -11,8 +11,7 @@ import voicecf._core as _core
 from voicecf.geometry.arrays import Array, Ints, product
 from voicecf.parallel import in_parallel
 from voicecf.rules.choices import Choices, Freedom
-from voicecf.search.answers import has_answer
-from voicecf.solver.projection import UnitConstraints
+from voicecf.solver.projection import UnitConstraints, has_answer
 
 
 @dataclass(frozen=True)

@@ -11,15 +11,14 @@ from typing import Any, Literal
 
 import numpy as np
 
-from voicecf.geometry.arrays import Array, Ints
+from voicecf.geometry.arrays import Array
 from voicecf.learned.learned import Learned
 from voicecf.rules.allowed import NO_RULES, Allowed
 from voicecf.search.answering import outcome_of, relative
-from voicecf.search.answers import Answers
 from voicecf.search.outcome import Outcome
 from voicecf.search.question import Question, read_target
 from voicecf.search.solving import measure, solve
-from voicecf.solver.projection import Pass
+from voicecf.solver.projection import assign_and_project
 from voicecf.status import Status
 from voicecf.table.extra import read_with_extra
 from voicecf.table.rows import Rows
@@ -49,35 +48,24 @@ def _answer(learned: Learned, values: Array, rows: Rows | None, target: Any) -> 
     space, cells = learned.space, learned.cells
     assert cells is not None
     targets = read_target(target, len(values), learned)
-    box, smallest = learned.bounds.box, np.zeros(space.n_coordinates)
-    done = Pass.over(values, rows is None, targets, box, cells, smallest)
-    if not _ask_the_model(learned, done, targets):
-        return None
-    rows = Rows(None, done.points, done.points, array=done.points) if rows is None else rows
+    points, source, answers, cost = assign_and_project(
+        values, targets, learned.bounds.box, cells, copied=rows is None
+    )
+    doubtful = np.flatnonzero(source < 0)
+    if doubtful.size:
+        if not np.isfinite(points[doubtful]).all():
+            return None
+        source[doubtful] = learned.partition.labels(points[doubtful])
+        stays = doubtful[source[doubtful] == targets[doubtful]]
+        answers.points[stays], answers.status[stays] = points[stays], Status.ALREADY
+        answers.gap[stays], answers.rho[stays], cost[stays] = 0.0, np.inf, 0.0
+    rows = Rows(None, points, points, array=points) if rows is None else rows
     allowed = Allowed.of(space, NO_RULES, rows, learned.bounds)
-    question = Question(learned, rows, done.source, allowed)
-    cardinality = np.full(len(values), space.n_coordinates)
-    cardinality[done.projection.status == Status.ALREADY] = 0
-    answers = Answers.of(done.projection, cardinality)
+    question = Question(learned, rows, source, allowed)
+    answers.cardinality[answers.status == Status.ALREADY] = 0
     left = np.flatnonzero(answers.status == Status.UNRESOLVED)
     if left.size:
         answers.put(left, solve(question, left, targets[left]))
-        done.cost[left], energy = measure(question, left, answers.points[left])
+        cost[left], energy = measure(question, left, answers.points[left])
         answers.gap[left] = relative(answers.gap[left], energy)
-    every = np.arange(len(values))
-    return outcome_of(question, every, targets, answers, done.cost)
-
-
-def _ask_the_model(learned: Learned, done: Pass, targets: Ints) -> bool:
-    """Call the model's `predict` for rows whose cluster could depend on rounding.
-
-    Returns False if some of them are not finite.
-    """
-    doubtful = np.flatnonzero(done.source < 0)
-    if doubtful.size == 0:
-        return True
-    if not np.isfinite(done.points[doubtful]).all():
-        return False
-    done.source[doubtful] = learned.partition.labels(done.points[doubtful])
-    done.stay(doubtful[done.source[doubtful] == targets[doubtful]])
-    return True
+    return outcome_of(question, np.arange(len(values)), targets, answers, cost)

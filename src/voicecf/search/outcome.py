@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from voicecf.geometry.arrays import Array, Ints, Mask
-from voicecf.search.answers import has_answer
 from voicecf.search.question import Question
+from voicecf.solver.projection import has_answer
 from voicecf.status import Status
 from voicecf.table.frames import is_every, taken
 from voicecf.table.rows import Rows, without_values

@@ -20,14 +20,13 @@ from voicecf.rules.allowed import Allowed
 from voicecf.rules.columns import column_of
 from voicecf.rules.splits import values_of
 from voicecf.search.aims import Aim, ChoiceAim, fewest_changes, least_cost, shortest_prefix
-from voicecf.search.answers import Answers
 from voicecf.search.curves import Curves
 from voicecf.search.question import Pairs, Question
-from voicecf.solver.projection import UnitConstraints, project_into_cells
+from voicecf.solver.projection import Projection, UnitConstraints, project_into_cells
 from voicecf.status import Status
 
-Solver = Callable[[Question, Ints, Ints], Answers]
-OBJECTIVES: dict[str, Callable[[Array, Ints, Aim], Answers]] = {
+Solver = Callable[[Question, Ints, Ints], Projection]
+OBJECTIVES: dict[str, Callable[[Array, Ints, Aim], Projection]] = {
     "cost": least_cost,
     "prefix": shortest_prefix,
     "fewest": fewest_changes,
@@ -44,7 +43,7 @@ LARGEST = float(np.finfo(np.float64).max)
 
 def solve(
     question: Question, rows: Ints, targets: Ints, *, guard_factor: float = 1.0, locked: Any = None
-) -> Answers:
+) -> Projection:
     """Find the answers for pairs of row and target: in the best piece of each target.
 
     Parameters
@@ -69,13 +68,13 @@ def solve(
         locks = None if locked is None else locked[pair]
         parts.append(_solve_pieces(question, rows[pair], pieces, guard_factor, locks))
         pairs.append(pair)
-    answers, pair = Answers.joined(parts), np.concatenate(pairs)
+    answers, pair = Projection.joined(parts), np.concatenate(pairs)
     # A pair is infeasible only if it is so in all pieces.
     order = _ranked(question, rows[pair], answers, answers.status == Status.INFEASIBLE, pair)
     return answers[order[np.flatnonzero(np.diff(pair[order], prepend=-1))]]
 
 
-def _ranked(question: Question, rows: Ints, answers: Answers, last: Mask, group: Ints) -> Ints:
+def _ranked(question: Question, rows: Ints, answers: Projection, last: Mask, group: Ints) -> Ints:
     """Return the order of answers by group, and within a group by the objective, best first.
 
     Answers come before problems without one, of which those marked `last` come last.
@@ -88,7 +87,7 @@ def _ranked(question: Question, rows: Ints, answers: Answers, last: Mask, group:
 
 def _solve_pieces(
     question: Question, rows: Ints, pieces: Ints, guard_factor: float = 1.0, locked: Any = None
-) -> Answers:
+) -> Projection:
     """Find the answers for pairs of row and piece."""
     if locked is not None:
         aim = aim_at(question, int(rows[0]), int(pieces[0]), guard_factor)
@@ -106,25 +105,27 @@ def _in_plain_cells(question: Question, guard_factor: float) -> bool:
     return guard_factor == 1.0 and question.allowed.is_box
 
 
-def _solve_in_cells(question: Question, rows: Ints, pieces: Ints, cells: _core.Rows) -> Answers:
+def _solve_in_cells(question: Question, rows: Ints, pieces: Ints, cells: _core.Rows) -> Projection:
     """Solve the pairs of all pieces at once, then what is unresolved piece by piece."""
     allowed = question.allowed
-    projection = project_into_cells(question.points, rows, pieces, allowed.box, cells)
-    answers = Answers.of(projection, np.full(len(rows), int((~allowed.fixed).sum())))
-    left = np.flatnonzero(projection.status == Status.UNRESOLVED)
+    answers = project_into_cells(question.points, rows, pieces, allowed.box, cells)
+    answers.cardinality[:] = (~allowed.fixed).sum()
+    left = np.flatnonzero(answers.status == Status.UNRESOLVED)
     if left.size:
         answers.put(left, _solve_by_piece(question, rows[left], pieces[left], 1.0))
     return answers
 
 
-def _solve_by_piece(question: Question, rows: Ints, pieces: Ints, guard_factor: float) -> Answers:
+def _solve_by_piece(
+    question: Question, rows: Ints, pieces: Ints, guard_factor: float
+) -> Projection:
     """Solve the pairs of one piece after the other, or of many pieces in parallel."""
     best_answers = OBJECTIVES[question.objective]
     groups = list(_by_aim(question, rows, pieces))
     if len(groups) == 1:
         aim = aim_at(question, int(rows[0]), groups[0][1], guard_factor)
         return best_answers(question.points, rows, aim)
-    answers = Answers.blank(len(rows), question.points.shape[1])
+    answers = Projection.unresolved(len(rows), question.points.shape[1])
 
     def solve_group(at: int, _: int) -> None:
         which, piece = groups[at]
@@ -326,7 +327,7 @@ def measure(question: Question, rows: Ints, answers: Array) -> tuple[Array, Arra
     return cost, energy
 
 
-def solve_nearest(question: Question, solver: Solver = solve) -> tuple[Answers, Ints]:
+def solve_nearest(question: Question, solver: Solver = solve) -> tuple[Projection, Ints]:
     """Return the best answer of every row in any other cluster, and the target it is in."""
     discounted = (question.allowed.factors < 1.0).any()  # then the lower bounds do not hold
     if question.objective != "cost" or discounted or question.learned.n_clusters == 2:
@@ -334,7 +335,7 @@ def solve_nearest(question: Question, solver: Solver = solve) -> tuple[Answers, 
     return _best_by_lower_bounds(question)
 
 
-def _best_of_all(question: Question, solver: Solver) -> tuple[Answers, Ints]:
+def _best_of_all(question: Question, solver: Solver) -> tuple[Projection, Ints]:
     """Solve every pair and return the best answer of each row; ties go to the lower cluster."""
     k = question.learned.n_clusters
     pairs = Pairs.each(question.source, k)
@@ -345,7 +346,7 @@ def _best_of_all(question: Question, solver: Solver) -> tuple[Answers, Ints]:
     return answers[best], pairs.target[best]
 
 
-def _best_by_lower_bounds(question: Question) -> tuple[Answers, Ints]:
+def _best_by_lower_bounds(question: Question) -> tuple[Projection, Ints]:
     """Try the pieces of other clusters in the order of a lower bound for the cost of each row.
 
     Once this exceeds the best answer so far, no further piece can be better.
@@ -356,8 +357,8 @@ def _best_by_lower_bounds(question: Question) -> tuple[Answers, Ints]:
     if len(best) == 1:
         return best[0].answers, partition.label_of[best[0].piece]
     pieces = [np.empty(0, dtype=np.int64), *(part.piece for part in best)]
-    answers = [Answers.blank(0, question.points.shape[1]), *(part.answers for part in best)]
-    return Answers.joined(answers), partition.label_of[np.concatenate(pieces)]
+    answers = [Projection.unresolved(0, question.points.shape[1]), *(part.answers for part in best)]
+    return Projection.joined(answers), partition.label_of[np.concatenate(pieces)]
 
 
 def _best_of_block(question: Question, start: int, stop: int) -> _Best:
@@ -380,7 +381,7 @@ def _best_of_block(question: Question, start: int, stop: int) -> _Best:
 class _Best:
     """The best answer of each row so far, the piece that it is in, and its energy."""
 
-    answers: Answers
+    answers: Projection
     piece: Ints
     energy: Array
 

@@ -11,17 +11,20 @@ from numpy.typing import NDArray
 
 import voicecf._core as _core
 from voicecf.errors import DataError, OptionError
-from voicecf.geometry.arrays import Array, Ints
+from voicecf.geometry.arrays import Array, Ints, Mask
 from voicecf.geometry.guard import Guard
 from voicecf.geometry.region import Region
 from voicecf.geometry.tolerance import SHORT_NORMAL
 from voicecf.parallel import even_chunk, in_parallel
 from voicecf.status import Status
 
+# Results that are copied or filled at a time.
+COPIED = 1 << 16
+
 
 @dataclass(frozen=True)
 class Projection:
-    """Results of n projections onto a region with m constraints.
+    """Results of n problems: projections onto regions with m constraints, or searches over them.
 
     Attributes
     ----------
@@ -30,13 +33,15 @@ class Projection:
     multipliers : array of shape (n, m)
         Lagrange multipliers of the constraints for the objective 1/2 sum q (z - a)^2. Where the
         region is empty, a Farkas vector: the sum of ``normals @ (z - origin) - offsets`` with these
-        weights is positive for all z in the box.
+        weights is positive for all z in the box. No columns where they were not asked for.
     gap : array of shape (n,)
         Duality gap of that objective.
     rho : array of shape (n,)
         The largest multiple of the move that stays in the region, at least 1.
     status : array of shape (n,)
         A `Status` per point.
+    cardinality : array of shape (n,)
+        Number of coordinates, or of columns where these are searched, that were allowed to change.
 
     Examples
     --------
@@ -51,13 +56,56 @@ class Projection:
     gap: Array
     rho: Array
     status: NDArray[np.int8]
+    cardinality: Ints
 
     @classmethod
-    def blank(cls, n: int, d: int, m: int = 0) -> Projection:
+    def empty(cls, n: int, d: int, m: int = 0) -> Projection:
         """Return arrays for n results with m multipliers each, which are not filled in yet."""
         return cls(
-            np.empty((n, d)), np.zeros((n, m)), np.empty(n), np.empty(n), np.empty(n, np.int8)
-        )
+            np.empty((n, d)), np.zeros((n, m)), np.empty(n), np.empty(n), np.empty(n, np.int8),
+            np.full(n, d),
+        )  # fmt: skip
+
+    @classmethod
+    def unresolved(cls, n: int, d: int) -> Projection:
+        """Return n results that are all unresolved, to be filled in."""
+        points = np.empty((n, d))
+        in_parallel(lambda a, b: points[a:b].fill(np.nan), n, chunk=COPIED)
+        return cls(
+            points, np.empty((n, 0)), np.full(n, np.nan), np.full(n, np.nan),
+            np.full(n, Status.UNRESOLVED, dtype=np.int8), np.zeros(n, dtype=np.int64),
+        )  # fmt: skip
+
+    @classmethod
+    def joined(cls, parts: list[Projection]) -> Projection:
+        """Return the results of all parts, one part after the other."""
+        names = cls.__dataclass_fields__
+        return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
+
+    @property
+    def answered(self) -> Mask:
+        """Mask of the problems that have an answer."""
+        return has_answer(self.status)
+
+    def __getitem__(self, which: Any) -> Projection:
+        """Return the results at a mask, slice or indices."""
+        return Projection(*(getattr(self, name)[which] for name in self.__dataclass_fields__))
+
+    def put(self, at: Ints, others: Projection, which: Mask | None = None) -> None:
+        """Overwrite the results `at` these positions by others, or by some of them."""
+        chosen = None if which is None else np.flatnonzero(which)
+
+        def copy(a: int, b: int) -> None:
+            entries: Any = slice(a, b) if chosen is None else chosen[a:b]
+            for name in self.__dataclass_fields__:
+                getattr(self, name)[at[a:b]] = getattr(others, name)[entries]
+
+        in_parallel(copy, len(at), chunk=COPIED)
+
+
+def has_answer(status: NDArray[np.int8]) -> Mask:
+    """Return a mask of the statuses that come with an answer: optimal, or cut short."""
+    return np.asarray((status == Status.OPTIMAL) | (status == Status.STOPPED))
 
 
 @dataclass(frozen=True)
@@ -221,7 +269,7 @@ def project(
     rows = np.arange(len(points)) if rows is None else np.asarray(rows, dtype=np.int64)
     m, d = unit.normals.shape
     _check(points, rows, region, d)
-    projection = Projection.blank(len(rows), d, m if certify else 0)
+    projection = Projection.empty(len(rows), d, m if certify else 0)
     lo, hi = np.atleast_2d(region.lo), np.atleast_2d(region.hi)
     batch, results = _batch(points, (lo, hi), rows, prefixes), _results(projection)
     compiled = unit.compiled
@@ -265,7 +313,7 @@ def project_into_cells(
     n_clusters : int
         Number of columns of the multipliers: k, one per cluster, or 0 to leave them out.
     """
-    projection = Projection.blank(len(rows), points.shape[1], n_clusters)
+    projection = Projection.empty(len(rows), points.shape[1], n_clusters)
     lo, hi = map(np.atleast_2d, box)
     batch, results = _batch(points, (lo, hi), rows, prefixes, targets), _results(projection)
     in_parallel(
@@ -277,76 +325,51 @@ def project_into_cells(
     return projection
 
 
-@dataclass(frozen=True)
-class Pass:
-    """Rows that were copied, assigned, projected and measured in one pass over memory.
+def assign_and_project(
+    values: Array, targets: Ints, box: tuple[Array, Array], clusters: _core.Rows, *, copied: bool
+) -> tuple[Array, Ints, Projection, Array]:
+    """Copy, assign, project and measure rows in one pass over memory.
 
-    Attributes
+    Parameters
     ----------
+    values : array of shape (n, d)
+        The rows.
+    targets : array of shape (n,)
+        The target of each.
+    box : pair of arrays
+        Lower and upper bounds.
+    clusters : voicecf._core.Rows
+        Constraints of all cells, contracted.
+    copied : bool
+        True if `values` is the user's own array, so that the result needs a copy of it.
+
+    Returns
+    -------
     points : array of shape (n, d)
         The rows, as coordinates.
     source : array of shape (n,)
         The cluster of each row; -1 where rounding could decide and the model has to be asked.
     projection : Projection
-        Answers, without multipliers. The gap is relative to half the energy.
-    cost, n_changed : array of shape (n,)
-        Cost of each answer, and the number of coordinates that it changes.
+        Without multipliers. The gap is relative to half the energy.
+    cost : array of shape (n,)
     """
-
-    points: Array
-    source: Ints
-    projection: Projection
-    cost: Array
-    n_changed: Ints
-
-    @classmethod
-    def over(
-        cls,
-        values: Array,
-        copied: bool,
-        targets: Ints,
-        box: tuple[Array, Array],
-        clusters: _core.Rows,
-        smallest_change: Array,
-    ) -> Pass:
-        """Project rows, each onto the cell of its own target.
-
-        Parameters
-        ----------
-        values : array of shape (n, d)
-            The rows.
-        copied : bool
-            True if `values` is the user's own array, so that the result needs a copy of it.
-        targets : array of shape (n,)
-        box : pair of arrays
-            Lower and upper bounds.
-        clusters : voicecf._core.Rows
-            Constraints of all cells, contracted.
-        smallest_change : array of shape (d,)
-            Largest move of each coordinate that does not count as a change.
-        """
-        n, d = values.shape
-        # Two large arrays instead of eight: the allocator would return many of them to the system
-        # and fetch them again for the next batch, which takes as long as the projections.
-        rows, points = np.empty((2, n, d)) if copied else (values, np.empty((n, d)))
-        gap, rho, cost, source, changed = np.empty((5, n))
-        projection = Projection(points, np.empty((n, 0)), gap, rho, np.empty(n, np.int8))
-        done = cls(rows, source.view(np.int64), projection, cost, changed.view(np.int64))
-        lo, hi = map(np.atleast_2d, box)
-        batch = _core.Batch(values, lo, hi, targets=targets)
-        results, copies = _results(projection), rows if copied else None
-        results.tell(done.source, done.cost, done.n_changed, smallest_change, copies)
-        in_parallel(
-            lambda a, b: clusters.project(batch, results, a, b), n, chunk=even_chunk(n), rows=True
-        )
-        return done
-
-    def stay(self, rows: Ints) -> None:
-        """Leave rows unchanged because they are in their target already."""
-        answers = self.projection
-        answers.points[rows], answers.status[rows] = self.points[rows], Status.ALREADY
-        answers.gap[rows], answers.rho[rows] = 0.0, np.inf
-        self.cost[rows], self.n_changed[rows] = 0.0, 0
+    n, d = values.shape
+    # Two large arrays instead of eight: the allocator would return many of them to the system and
+    # fetch them again for the next batch, which takes as long as the projections.
+    rows, answers = np.empty((2, n, d)) if copied else (values, np.empty((n, d)))
+    gap, rho, cost, source, changed = np.empty((5, n))
+    whole = source.view(np.int64)
+    projection = Projection(
+        answers, np.empty((n, 0)), gap, rho, np.empty(n, np.int8), np.full(n, d)
+    )
+    lo, hi = map(np.atleast_2d, box)
+    batch = _core.Batch(values, lo, hi, targets=targets)
+    results = _results(projection)
+    results.tell(whole, cost, changed.view(np.int64), np.zeros(d), rows if copied else None)
+    in_parallel(
+        lambda a, b: clusters.project(batch, results, a, b), n, chunk=even_chunk(n), rows=True
+    )
+    return rows, whole, projection, cost
 
 
 def _numbers(values: Any, name: str) -> Array:
