@@ -52,6 +52,27 @@ def test_an_import_inside_a_function_counts(written):
     assert len(house.cycles(house.imports(modules))) == 1
 
 
+def test_an_import_for_type_checkers_makes_no_cycle_but_points_upwards(written):
+    head = "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from made import b\n"
+    modules = written(a=head, b="import made.a")
+    layers = (("a",), ("b",), ("__init__",))
+    assert house.upward_imports(modules, house.imports(modules), layers) == []
+    (found,) = house.upward_imports(modules, house.imports(modules, for_types=True), layers)
+    assert found.startswith("made.a:3 imports made.b")
+
+
+def test_class_names_that_are_used_twice_are_named_with_their_modules(written):
+    modules = written(a="class One: pass", b="class One: pass\nclass Two: pass")
+    assert house.namesakes(modules) == ["One: made.a, made.b"]
+
+
+def test_lines_of_code_are_those_with_neither_docstring_nor_comment_nor_nothing(written):
+    text = '"""Say.\n\nMore.\n"""\n\nx = """a\nb"""  # c\n# d\n'
+    text += 'def f():\n    """Do."""\n    return (\n        1,\n    )\n'
+    modules = written(a=text)
+    assert house.code_lines(modules["made.a"]) == 2 + 1 + 3
+
+
 def test_an_import_for_type_checkers_does_not_count(written):
     head = "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from made import b\n"
     assert house.cycles(house.imports(written(a=head, b="import made.a"))) == []
