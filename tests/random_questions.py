@@ -275,7 +275,7 @@ def _faults(cf: Any, case: Made, words: Any, rows: pd.DataFrame, model: Any, rng
 
 def _voice_of(cf: Any, relaxation: Any) -> Any:
     voice = VoICE(None)
-    voice.learned_ = cf.outcome.question.learned
+    voice.learned_ = cf.outcome.learned
     return voice
 
 

@@ -592,7 +592,7 @@ def test_summaries_are_of_all_parts(voice, given, tmp_path):
     expected = voice.explain(numbers())
     assert tally.feasible == expected.feasible.sum()
     assert tally.median_cost == pytest.approx(np.median(expected.cost), rel=0.01)
-    moves = expected.outcome.moves**2 * expected.outcome.question.weights
+    moves = expected.outcome.moves**2 * expected.outcome.weights
     share = moves.sum(axis=0) / moves.sum()
     total = sum(tally.share.values())
     assert [tally.share[name] / total for name in NAMES] == pytest.approx(share.tolist())

@@ -404,9 +404,7 @@ def test_answers_of_other_explainers_have_cards_without_ranges_and_maps():
     cf = CFCLUST(kmeans()).fit(WINES).explain(WINES.head(2), target="each")
     card = ChangeCard.from_counterfactuals(cf, 0)
     assert np.isnan([change.low for change in card.changes]).all()
-    found = SegmentMap.from_voice(
-        cf.outcome.question.learned, WINES, Plane.most_telling(cf, 0), cf, 0
-    )
+    found = SegmentMap.from_voice(cf.outcome.learned, WINES, Plane.most_telling(cf, 0), cf, 0)
     assert len(found.cells) > 0
 
 

@@ -101,7 +101,7 @@ change still lands in cluster 1.
     @cached_property
     def alpha(self) -> Array:
         """Contraction of the target's cell; NaN if the row has no target."""
-        alpha = self.outcome.question.learned.alpha[self.target]
+        alpha = self.outcome.learned.alpha[self.target]
         return np.where(self.target < 0, np.nan, alpha)
 
     @property

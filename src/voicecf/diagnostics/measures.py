@@ -195,10 +195,10 @@ class Evaluation:
         (1.0, 2.49)
         """
         return evaluate(
-            cf.outcome.question.points[cf.row],
+            cf.outcome.rows.points[cf.row],
             cf.points,
             feasible=cf.feasible,
-            weights=cf.outcome.question.weights,
+            weights=cf.outcome.weights,
             cardinality=cf.cardinality,
             tau=cf.tau,
         )

@@ -327,7 +327,7 @@ def _cast(values: Any, kind: Any, name: str) -> Any:
 
 def _own_column(answers: Counterfactuals, name: str, lost: Any, rows: NDArray[np.int64]) -> Any:
     """Return one of voicecf's own columns."""
-    learned = answers.outcome.question.learned
+    learned = answers.outcome.learned
     if name in CLUSTERS and learned.has_names:
         clusters = getattr(answers, name)
         return pa.array(learned.names).take(pa.array(clusters, mask=clusters < 0))

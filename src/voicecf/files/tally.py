@@ -75,7 +75,7 @@ class Tally:
     def _add_columns(self, answers: Counterfactuals, moved: Any) -> None:
         outcome, chosen = answers.outcome, slice(None) if moved.all() else moved
         moves, changed = outcome.moves[chosen], outcome.changes[chosen].sum(axis=0)
-        price = np.einsum("ij,ij->j", moves, moves) * outcome.question.weights
+        price = np.einsum("ij,ij->j", moves, moves) * outcome.weights
         for column, count in zip(outcome.space.columns, changed.tolist(), strict=True):
             _count(self.changed, str(column.name), count)
             _count(self.share, str(column.name), float(price[column.places].sum()))

@@ -67,7 +67,7 @@ def _negligible(answers: Outcome) -> Mask:
 
     It may not if it is out of bounds, and one change of each answer is always kept.
     """
-    learned, every = answers.question.learned, np.arange(len(answers))
+    learned, every = answers.learned, np.arange(len(answers))
     before = np.column_stack([_floats(values) for values in answers.values[0]])
     small = ~answers.space.changed(answers.moves, NEGLIGIBLE * learned.spread)
     small &= _inside(answers, every, before) == before  # False for a category, or if missing
@@ -122,7 +122,7 @@ def decimal(values: Any, places: Any, direction: Any = None) -> Any:
 
 def is_continuous(answers: Outcome, c: int) -> bool:
     """Tell whether a column may take any number in its bounds, so that it can be rounded."""
-    grids = answers.question.allowed.grids
+    grids = answers.allowed.grids
     return answers.space.columns[c].free and (grids is None or grids[c] is None)
 
 
@@ -131,7 +131,7 @@ def _inside(answers: Outcome, rows: Ints, values: Array) -> Array:
     at, columns = answers.row[rows], range(values.shape[1])
     sides = [
         np.column_stack([np.broadcast_to(side_of(side, at, c), len(at)) for c in columns])
-        for side in answers.question.allowed.sides
+        for side in answers.allowed.sides
     ]
     return np.asarray(np.fmin(np.fmax(values, sides[0]), sides[1]))
 
@@ -150,7 +150,7 @@ def _typed_in(answers: Outcome, rows: Ints, values: Array, touched: Mask) -> Row
 
 def _lands(answers: Outcome, rows: Ints, read: Rows) -> Mask:
     """Tell which rows, read again, are in their target by a safe margin and satisfy the rules."""
-    learned = answers.question.learned
+    learned = answers.learned
     _, doubtful = learned.partition.assign(read.seen)
     lands = (learned.labels(read, alone=False) == answers.target[rows]) & ~doubtful
     return np.asarray(lands & answers.question.holds(answers.row[rows], answers.target[rows], read))

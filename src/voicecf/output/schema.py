@@ -184,7 +184,7 @@ def _answer(
     status = Status(int(found.status[i]))
     has_row = status not in WITHOUT_ROW
     counts = ("row", "source", "target", "rank", "n_changed", "cardinality")
-    learned = found.question.learned
+    learned = found.learned
     alpha = learned.alpha[found.target[i]] if found.target[i] >= 0 else None
     answer = {
         "id": _value(own_id),

@@ -51,14 +51,14 @@ def sentence(outcome: Outcome, i: int) -> str:
         changes = f"{title} with a change that is too small to count"
         return f"{'; '.join(filter(None, (changes, unproven(outcome, i))))}."
     changes = joined([_phrase(outcome, i, c) for c in outcome.changed(i)])
-    target = cluster_name(outcome.question.learned, outcome.target[i])
+    target = cluster_name(outcome.learned, outcome.target[i])
     notes = limit(outcome, i, f"in {target}"), rarity(outcome, i), unproven(outcome, i)
     return f"{title} if {'; '.join(filter(None, (changes, *notes)))}."
 
 
 def short_title(outcome: Outcome, i: int) -> str:
     """Say in a few words what becomes of the row of answer i."""
-    row, learned = row_name(outcome.rows, outcome.row[i]), outcome.question.learned
+    row, learned = row_name(outcome.rows, outcome.row[i]), outcome.learned
     source, target = outcome.source[i], outcome.target[i]
     status = Status(outcome.status[i])
     if status == Status.UNREADABLE:
@@ -134,7 +134,7 @@ def rarity(outcome: Outcome, i: int) -> str:
     if not share < RARE:  # NaN if nothing is known of the members
         return ""
     few = f"only {figure(100 * share, 2)} %" if share > 0 else "none"
-    target = cluster_name(outcome.question.learned, outcome.target[i])
+    target = cluster_name(outcome.learned, outcome.target[i])
     return f"unusual: {few} of the members of {target} are as extreme"
 
 
@@ -212,7 +212,7 @@ def largest_multiple(outcome: Outcome, i: int) -> float | None:
 
 
 def _has_multiples(outcome: Outcome, i: int, c: int) -> bool:
-    column, splits = outcome.space.columns[c], outcome.question.allowed.splits
+    column, splits = outcome.space.columns[c], outcome.allowed.splits
     if splits is not None and c in splits.columns(outcome.space):
         return False
     return column.kind == "number" and column.affine and not np.isnan(outcome.values[0][c][i])

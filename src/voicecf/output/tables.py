@@ -71,7 +71,7 @@ def changes(outcome: Outcome) -> Any:
 
 def one_line_each(outcome: Outcome) -> Any:
     """Return a table with one line for each answer; see `Counterfactuals.table`."""
-    rows, learned = outcome.rows, outcome.question.learned
+    rows, learned = outcome.rows, outcome.learned
     columns: dict[str, Any] = {"row": (outcome.row, {int})}
     for name, clusters in (("source", outcome.source), ("target", outcome.target)):
         columns[name] = (clusters, {int})

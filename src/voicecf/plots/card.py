@@ -130,7 +130,7 @@ class ChangeCard(Display):
             target=int(cf.target[i]), status=status, cost=float(cf.cost[i]), rho=float(cf.rho[i]),
             title=_title(cf, i, len(changes)), subtitle=_subtitle(cf, i, changes),
             reason="" if cf.feasible[i] else _reason(cf, i), kind=cf.kind,
-            target_name=cluster_name(cf.outcome.question.learned, cf.target[i]),
+            target_name=cluster_name(cf.outcome.learned, cf.target[i]),
         )  # fmt: skip
 
     def table(self) -> Any:
@@ -174,7 +174,7 @@ class ChangeCard(Display):
 
 def _changes(cf: Counterfactuals, i: int) -> list[Change]:
     """Return what an answer changes, the costliest first."""
-    price = cf.outcome.question.weights * cf.outcome.moves[i] ** 2
+    price = cf.outcome.weights * cf.outcome.moves[i] ** 2
     ranges = _ranges(cf, i)
     found = []
     for at, c in enumerate(cf.outcome.changed(i).tolist()):

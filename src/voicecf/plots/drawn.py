@@ -24,7 +24,7 @@ def drawn(cf: Counterfactuals, i: int, kind: str, data: Any, plane: Any) -> Disp
         return ChangeCard.from_counterfactuals(cf, i)
     if cf.status[i] == Status.UNREADABLE:
         raise DataError(f'{cf.text(i)} A map has no place for it; use kind="card".')
-    return SegmentMap.from_voice(cf.outcome.question.learned, data, _plane(cf, i, plane), cf, i)
+    return SegmentMap.from_voice(cf.outcome.learned, data, _plane(cf, i, plane), cf, i)
 
 
 def _plane(cf: Counterfactuals, i: int, plane: Any) -> Plane:

@@ -152,8 +152,8 @@ class Plane:
         also : array of shape (d,), optional
             Coordinates of a third point that the plane is to hold; it gives the second direction.
         """
-        i, learned = cf._at(i), cf.outcome.question.learned
-        start, name = cf.outcome.question.points[cf.row[i]], _name(cf, i)
+        i, learned = cf._at(i), cf.outcome.learned
+        start, name = cf.outcome.rows.points[cf.row[i]], _name(cf, i)
         metric = learned.weights + LEAST_WEIGHT
         first, towards = _first_direction(cf, i, learned)
         others = [] if also is None else [np.asarray(also, dtype=np.float64)[None] - start]
@@ -193,7 +193,7 @@ class Plane:
             return cls.of_move(cf, i)
         if lost and len(space.columns) > 2:
             return cls.of_move(cf, i)
-        said = _has_to_say(cf.outcome.question.learned)
+        said = _has_to_say(cf.outcome.learned)
         rest = sorted(set(drawable) - set(changed), key=lambda c: -said[c])
         pair = [*changed, *rest][:2]
         return cls._of_columns(space, _picked(cf, i), (pair[0], pair[1]), _name(cf, i))
@@ -315,7 +315,7 @@ def _frozen(cf: Counterfactuals, i: int) -> Any:
 
 def _first_direction(cf: Counterfactuals, i: int, learned: Learned) -> tuple[Array, int | None]:
     """Return the move; where there is none the way to the target's centre, and that cluster."""
-    start, target = cf.outcome.question.points[cf.row[i]], int(cf.target[i])
+    start, target = cf.outcome.rows.points[cf.row[i]], int(cf.target[i])
     if cf.feasible[i] and Status(cf.status[i]) != Status.ALREADY:
         move = cf.points[i].astype(np.float64) - start
         if move.any():

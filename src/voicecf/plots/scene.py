@@ -155,7 +155,7 @@ class Scene:
 def ends_of(cf: Counterfactuals, i: int) -> tuple[Any, Any]:
     """Return the coordinates of a row and of its answer, None where there is none."""
     moved = cf.feasible[i] and Status(cf.status[i]) != Status.ALREADY
-    return cf.outcome.question.points[cf.row[i]], cf.points[i] if moved else None
+    return cf.outcome.rows.points[cf.row[i]], cf.points[i] if moved else None
 
 
 def _as_far(start: Array, end: Array, rho: float, frame: Array) -> Array:

@@ -81,7 +81,7 @@ class Tradeoff(Display):
         ]
         return cls(
             found.cardinality, found.n_changed, found.cost, names, row, source, target, cf.kind,
-            row_name(cf.outcome.rows, row), cluster_name(cf.outcome.question.learned, target),
+            row_name(cf.outcome.rows, row), cluster_name(cf.outcome.learned, target),
         )  # fmt: skip
 
     def table(self) -> Any:

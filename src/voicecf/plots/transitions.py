@@ -91,7 +91,7 @@ class Transitions(Display):
         if not (cf.source >= 0).any():
             raise DataError('there are no answers to sum up; use voice.explain(X, target="each").')
         cf = cf[(cf.rank == 0) & (cf.source >= 0)]
-        k = cf.outcome.question.learned.n_clusters
+        k = cf.outcome.learned.n_clusters
         asked = _grouped(cf.source, cf.target, k)
         found = cf.feasible
         cost, changes, feasible = (np.full((k, k), np.nan) for _ in range(3))
@@ -104,7 +104,7 @@ class Transitions(Display):
                 cost[source, target] = np.median(cf.cost[kept])
                 changes[source, target] = np.median(cf.n_changed[kept])
         names = [legible(name) for name in cf.outcome.space.names]
-        segments = cf.outcome.question.learned.names
+        segments = cf.outcome.learned.names
         return cls(cost, feasible, changes, count, _shares(cf, k), names, segments, cf.kind)
 
     def table(self) -> Any:
@@ -280,7 +280,7 @@ def _grouped(source: Any, target: Any, k: int) -> dict[tuple[int, int], NDArray[
 
 def _shares(cf: Counterfactuals, k: int) -> Array:
     """Return, for each target, the share of each column in the cost of all answers."""
-    price = np.where(cf.feasible[:, None], cf.outcome.question.weights * cf.outcome.moves**2, 0.0)
+    price = np.where(cf.feasible[:, None], cf.outcome.weights * cf.outcome.moves**2, 0.0)
     total = np.zeros((k, price.shape[1]))
     np.add.at(total, cf.target, price)
     by_column = np.column_stack([total[:, c.places].sum(axis=1) for c in cf.outcome.space.columns])

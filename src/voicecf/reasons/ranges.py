@@ -82,7 +82,7 @@ class _Answer:
         self.outcome, self.i = outcome, i
         self.target, self.piece = int(outcome.target[i]), int(outcome.piece[i])
         self.case = Case(outcome.question, int(outcome.row[i]), self.target)
-        self.learned = outcome.question.learned
+        self.learned = outcome.learned
         self.space: Space = outcome.space
         self.point = outcome.points[i].astype(np.float64)
 
@@ -177,12 +177,12 @@ class _Answer:
 
     @property
     def _constraints(self) -> tuple[Any, ...]:
-        return self.outcome.question.allowed.constraints
+        return self.outcome.allowed.constraints
 
     @property
     def _share(self) -> float | None:
         """Share of the target's members that answers have to be as usual as; None for any."""
-        return self.outcome.question.allowed.rules.plausible
+        return self.outcome.allowed.rules.plausible
 
     @cached_property
     def _values(self) -> dict[Any, float]:
@@ -198,7 +198,7 @@ class _Answer:
     def _levels(self, c: int) -> list[Any]:
         """Return the other levels of a category that keep the answer valid."""
         column, now = self.space.columns[c], self.outcome.values[1][c][self.i]
-        choices, row = self.outcome.question.allowed.choices, int(self.outcome.row[self.i])
+        choices, row = self.outcome.allowed.choices, int(self.outcome.row[self.i])
         assert choices is not None
         allowed = choices._allowed(c)
         allowed = allowed[row if len(allowed) > 1 else 0]
@@ -282,7 +282,7 @@ class _Answer:
         infinite = (-np.inf, np.inf)[at]
         if not self.learned.contract_bounds:
             return infinite
-        box = self.outcome.question.allowed.box
+        box = self.outcome.allowed.box
         row = int(self.outcome.row[self.i])
         sides = self.learned.box(self.piece, *(np.atleast_2d(side) for side in box))
         column = self.space.columns[c]
@@ -330,7 +330,7 @@ class _Answer:
 
     def _least_ends(self, c: int, direction: int) -> Iterator[End]:
         """Yield the value at which the change becomes as small as it may be."""
-        least, own = self.outcome.question.allowed.least.get(c), self.case.own_number(c)
+        least, own = self.outcome.allowed.least.get(c), self.case.own_number(c)
         if least is not None and (own - self._value(c)) * direction > 0:
             yield End(own - direction * least, "rule")
 

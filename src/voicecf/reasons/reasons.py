@@ -124,7 +124,7 @@ def _locked_phrase(locked: list[Member]) -> list[str]:
 def reason_of(outcome: Outcome, i: int) -> Reason:
     """Find out why answer i is infeasible; see `Counterfactuals.reason`."""
     row, source, target = (int(a[i]) for a in (outcome.row, outcome.source, outcome.target))
-    learned, name = outcome.question.learned, opening(row_name(outcome.rows, row))
+    learned, name = outcome.learned, opening(row_name(outcome.rows, row))
 
     def without_conflict(text: str) -> Reason:
         return Reason(row, source, target, [], [], text)

@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from voicecf.geometry.arrays import Array, Ints, Mask
+from voicecf.learned.learned import Learned
+from voicecf.rules.allowed import Allowed
 from voicecf.search.question import Question
 from voicecf.solver.projection import has_answer
 from voicecf.status import Status
@@ -75,9 +77,24 @@ class Outcome:
         return joined[np.argsort(np.concatenate([np.arange(len(self)), after]), kind="stable")]
 
     @property
+    def learned(self) -> Learned:
+        """What `fit` learned."""
+        return self.question.learned
+
+    @property
+    def allowed(self) -> Allowed:
+        """The changes that were allowed for each row."""
+        return self.question.allowed
+
+    @property
+    def weights(self) -> Array:
+        """Weights of the coordinates in the cost, times the user's cost factors."""
+        return self.question.weights
+
+    @property
     def space(self) -> Space:
         """The user's columns, and their conversion to coordinates."""
-        return self.question.learned.space
+        return self.learned.space
 
     @property
     def rows(self) -> Rows:
@@ -97,9 +114,8 @@ class Outcome:
     @cached_property
     def piece(self) -> Ints:
         """Piece of the target that each answer lies in; its first where there is no answer."""
-        learned = self.question.learned
-        seen = learned.seen(self.points.astype(np.float64, copy=False))
-        return learned.partition.pieces_at(seen, self.target)
+        seen = self.learned.seen(self.points.astype(np.float64, copy=False))
+        return self.learned.partition.pieces_at(seen, self.target)
 
     @cached_property
     def missing(self) -> Mask:
@@ -110,16 +126,17 @@ class Outcome:
     def usual(self) -> Array:
         """Share of the target's members that are as extreme as each answer; see `Members.usual`."""
         usual, feasible = np.full(len(self), np.nan), self.feasible
-        if self.question.learned.members is not None:
+        members = self.learned.members
+        if members is not None:
             for target in np.unique(self.target[feasible]).tolist():
                 which = np.flatnonzero(feasible & (self.target == target))
-                usual[which] = self.question.learned.members.usual(target, self.points[which])
+                usual[which] = members.usual(target, self.points[which])
         return usual
 
     @cached_property
     def moves(self) -> Array:
         """Difference of each answer to its row, in coordinates, shape (n, d)."""
-        return np.asarray(self.points - taken(self.question.points, self._which))
+        return np.asarray(self.points - taken(self.rows.points, self._which))
 
     @cached_property
     def _which(self) -> Ints | None:
@@ -148,7 +165,7 @@ class Outcome:
     def changed(self, i: int) -> Ints:
         """Return the columns that answer i changes, the costliest first."""
         columns = np.flatnonzero(self.changes[i])
-        cost = self.question.weights * self.moves[i] ** 2
+        cost = self.weights * self.moves[i] ** 2
         costs = [cost[self.space.columns[c].places].sum() for c in columns]
         return columns[np.argsort(-np.asarray(costs), kind="stable")]
 

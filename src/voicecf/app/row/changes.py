@@ -107,7 +107,7 @@ def changes_of(segments: Segments, found: Counterfactuals) -> list[tuple[Change,
 
 def _prices(segments: Segments, found: Counterfactuals) -> NDArray[np.float64]:
     """Return what each answer's change of each column costs, shape (answers, columns)."""
-    moves = found.outcome.question.weights * found.outcome.moves**2
+    moves = found.outcome.weights * found.outcome.moves**2
     places = blocks_of(segments.prepared, segments.model)
     return np.array([moves[:, places[name]].sum(axis=1) for name in segments.prepared.names]).T
 

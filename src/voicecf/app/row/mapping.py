@@ -143,6 +143,6 @@ def _named(found: Counterfactuals, names: Sequence[str]) -> Counterfactuals:
 
 
 def _cut(found: Counterfactuals, i: int, plane: Plane, rows: Any) -> SegmentMap:
-    learned = found.outcome.question.learned
+    learned = found.outcome.learned
     picture = SegmentMap.from_voice(learned, rows, plane, found, i, POINTS)
     return replace(picture, names=list(learned.names))  # in full: they tell segments apart
