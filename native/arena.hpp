@@ -88,7 +88,6 @@ void lay_out(Arena& arena, const Rows<Real>& rows, Workspace<Real>& w) {
     w.t = arena.take<Real>(long_);
     w.peaks = arena.take<Real>(long_ / STRETCH + 1);
     w.shares = arena.take<Real>(rows.d + 16);
-    w.least = arena.take<double>(wide);
     w.found = arena.take<int>(long_ + 1);
     w.among = arena.take<int>(rows.d + 16);
     const int limit = smaller_of(m, 3 * rows.d + 64);

@@ -296,7 +296,7 @@ inline Step step_of_lane(const Cell& cell, int q, const Block& k, Steps& s) {
 // What leaving along a step says: whether it keeps to the box, how far it could go on, what it costs.
 struct Left {
     bool keeps;
-    double reach, cost, changed;
+    double reach, cost;
 };
 
 // Write the end of the step of one point. A step that ends on a bound but for its rounding does not count
@@ -305,8 +305,8 @@ template <class Real>
 Left leave_lane(const Rows<Real>& rows, const double* at, const Step& step, double* to,
                 const Workspace<Real>& w) {
     const Steps& s = w.s;
-    const Doubles zero = Doubles::all(0.0), one = Doubles::all(1.0), factor = Doubles::all(step.factor);
-    Doubles inside = zero, end = Doubles::all(INF), cost = zero, changed = zero;
+    const Doubles zero = Doubles::all(0.0), factor = Doubles::all(step.factor);
+    Doubles inside = zero, end = Doubles::all(INF), cost = zero;
     for (int i = 0; i < s.wide; i += 8) {
         const Doubles a = Doubles::load(at + i), y = factor * Doubles::load(step.along + i),
                       t = y * Doubles::load(rows.inverse + i);
@@ -318,7 +318,6 @@ Left leave_lane(const Rows<Real>& rows, const double* at, const Step& step, doub
             for (int j = i; j < s.d; ++j) to[j] = s.z[j - i];
         }
         if (rows.pairs) cost = cost + Doubles::load(rows.weights + i) * moved * moved;
-        changed = changed + if_less(Doubles::load(w.least + i), size_of(moved), one, zero);
         if (!w.bounded) continue;
         const Doubles below = a - Doubles::load(s.lo + i), above = Doubles::load(s.hi + i) - a;
         const Doubles side = if_less(zero, t, above, below);
@@ -327,7 +326,7 @@ Left leave_lane(const Rows<Real>& rows, const double* at, const Step& step, doub
     }
     const double reach = -highest(zero - end);
     const bool keeps = !(highest(zero - inside) > 0.0) && reach >= 1.0 + DUST;
-    return {keeps, reach, total(cost), total(changed)};
+    return {keeps, reach, total(cost)};
 }
 
 // Write the answer of one point; false where it has to be solved.
@@ -352,7 +351,6 @@ bool write_lane(const Rows<Real>& rows, const Cell& cell, int q, const Results& 
     if (out.source) {
         out.gap[to] *= step > 0.0 ? 2.0 / (step * step) : 2.0;
         out.cost[to] = left.cost;
-        out.changed[to] = std::int64_t(left.changed);
     }
     return true;
 }

@@ -17,9 +17,8 @@ namespace voicecf {
 
 struct Measure {
     const std::int64_t* rows;
-    const double *points, *answers, *weights, *metric, *least;
+    const double *points, *answers, *weights, *metric;
     double *cost, *energy;
-    std::int64_t* changed;
     int d;
 };
 
@@ -38,21 +37,18 @@ struct Pairwise {
 
 namespace VOICECF_SET {
 
-// Cost in the weights, energy in the metric, and number of changed coordinates of answers.
+// Cost in the weights and energy in the metric of answers.
 inline void measure_chunk(const Measure& m, std::int64_t start, std::int64_t stop) {
     for (std::int64_t p = start; p < stop; ++p) {
         const double *a = m.points + m.rows[p] * m.d, *z = m.answers + p * m.d;
         double cost = 0.0, energy = 0.0;
-        std::int64_t count = 0;
         for (int i = 0; i < m.d; ++i) {
             const double t = z[i] - a[i];
             cost += m.weights[i] * t * t;
             energy += m.metric[i] * t * t;
-            count += std::fabs(t) > m.least[i];
         }
         m.cost[p] = cost;
         m.energy[p] = energy;
-        m.changed[p] = count;
     }
 }
 

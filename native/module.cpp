@@ -126,9 +126,8 @@ struct ResultArrays {
     Array<double, 2> points, multipliers;
     Array<double, 1> gap, reach;
     Array<std::int8_t, 1> status;
-    std::optional<Array<std::int64_t, 1>> source, changed;
+    std::optional<Array<std::int64_t, 1>> source;
     std::optional<Array<double, 1>> cost;
-    std::optional<Line> least;
     std::optional<Array<double, 2>> copies;
     Results view{};
 
@@ -149,23 +148,17 @@ struct ResultArrays {
     }
 
     // Assign points to their clusters, and measure answers, too.
-    void tell(Array<std::int64_t, 1> source_, Array<double, 1> cost_, Array<std::int64_t, 1> changed_,
-              Line least_, std::optional<Array<double, 2>> copies_) {
+    void tell(Array<std::int64_t, 1> source_, Array<double, 1> cost_,
+              std::optional<Array<double, 2>> copies_) {
         const std::size_t n = points.shape(0), d = points.shape(1);
         shaped("source", source_, {n});
         shaped("cost", cost_, {n});
-        shaped("changed", changed_, {n});
-        shaped("least", least_, {d});
         if (copies_) shaped("copies", *copies_, {n, d});
         source = source_;
         cost = cost_;
-        changed = changed_;
-        least = least_;
         copies = copies_;
         view.source = source->data();
         view.cost = cost->data();
-        view.changed = changed->data();
-        view.least = least->data();
         view.copies = copies ? copies->data() : nullptr;
     }
 };
@@ -257,26 +250,23 @@ void prefix_floors(const Prepared& rows, const BatchArrays& batch, const Index& 
 struct MeasureArrays {
     Index rows;
     Matrix points, answers;
-    Line weights, metric, least;
+    Line weights, metric;
 
-    MeasureArrays(Index rows_, Matrix points_, Matrix answers_, Line weights_, Line metric_, Line least_)
-        : rows(rows_), points(points_), answers(answers_), weights(weights_), metric(metric_), least(least_) {
+    MeasureArrays(Index rows_, Matrix points_, Matrix answers_, Line weights_, Line metric_)
+        : rows(rows_), points(points_), answers(answers_), weights(weights_), metric(metric_) {
         const std::size_t d = counted("columns of points", points.shape(1));
         shaped("answers", answers, {rows.shape(0), d});
         shaped("weights", weights, {d});
         shaped("metric", metric, {d});
-        shaped("least", least, {d});
     }
-    void run(const Array<double, 1>& cost, const Array<double, 1>& energy,
-             const Array<std::int64_t, 1>& changed, std::int64_t start, std::int64_t stop) const {
+    void run(const Array<double, 1>& cost, const Array<double, 1>& energy, std::int64_t start,
+             std::int64_t stop) const {
         const Span span = part(start, stop, rows.shape(0));
         within("rows", rows.data(), span, points.shape(0));
         shaped("cost", cost, {rows.shape(0)});
         shaped("energy", energy, {rows.shape(0)});
-        shaped("changed", changed, {rows.shape(0)});
-        const Measure m = {rows.data(),    points.data(), answers.data(), weights.data(), metric.data(),
-                           least.data(),   cost.data(),   energy.data(),  changed.data(),
-                           int(points.shape(1))};
+        const Measure m = {rows.data(),   points.data(), answers.data(), weights.data(),
+                           metric.data(), cost.data(),   energy.data(),  int(points.shape(1))};
         loops().measure(m, span);
     }
 };
@@ -545,7 +535,7 @@ void bind_rows(nb::module_& m) {
              "points"_a.noconvert(), "multipliers"_a.noconvert(), "gap"_a.noconvert(),
              "reach"_a.noconvert(), "status"_a.noconvert())
         .def("tell", &ResultArrays::tell, "source"_a.noconvert(), "cost"_a.noconvert(),
-             "changed"_a.noconvert(), "least"_a, "copies"_a.noconvert() = nb::none());
+             "copies"_a.noconvert() = nb::none());
     nb::class_<Prepared>(m, "Rows")
         .def_static("listed", &listed, "u"_a, "offsets"_a, "origin"_a, "scale"_a, "guard"_a)
         .def_static("clusters", &clusters, "centers"_a, "weights"_a, "alphas"_a.none(), "delta"_a,
@@ -571,9 +561,9 @@ void bind_search(nb::module_& m) {
              nb::arg().noconvert(), nb::arg().noconvert(), nb::arg().noconvert(),
              nb::arg().noconvert());
     nb::class_<MeasureArrays>(m, "Measure")
-        .def(nb::init<Index, Matrix, Matrix, Line, Line, Line>())
-        .def("run", &MeasureArrays::run, nb::arg().noconvert(), nb::arg().noconvert(),
-             nb::arg().noconvert(), nb::arg(), nb::arg(), Free());
+        .def(nb::init<Index, Matrix, Matrix, Line, Line>())
+        .def("run", &MeasureArrays::run, nb::arg().noconvert(), nb::arg().noconvert(), nb::arg(),
+             nb::arg(), Free());
 }
 
 void bind_stop(nb::module_& m) {

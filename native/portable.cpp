@@ -61,14 +61,14 @@ void print(const char* name, int a, int b, std::uint64_t hash, const std::vector
 
 // Arrays for n answers.
 struct Answers {
-    Line points, multipliers, gap, reach, cost, least, copies;
-    Wholes source, changed;
+    Line points, multipliers, gap, reach, cost, copies;
+    Wholes source;
     std::vector<std::int8_t> status;
     Results view;
 
     Answers(int n, int d, int width, bool tells)
-        : points(n * d), multipliers(std::size_t(n) * width), gap(n), reach(n), cost(n), least(d),
-          copies(n * d), source(n), changed(n), status(n), view{} {
+        : points(n * d), multipliers(std::size_t(n) * width), gap(n), reach(n), cost(n),
+          copies(n * d), source(n), status(n), view{} {
         view.points = points.data();
         view.multipliers = multipliers.data();
         view.gap = gap.data();
@@ -78,12 +78,10 @@ struct Answers {
         if (!tells) return;
         view.source = source.data();
         view.cost = cost.data();
-        view.least = least.data();
-        view.changed = changed.data();
         view.copies = copies.data();
     }
     void show(const char* name, int a, int b) const {
-        const std::uint64_t hash = hash_of(points, multipliers, gap, reach, cost, copies, source, changed);
+        const std::uint64_t hash = hash_of(points, multipliers, gap, reach, cost, copies, source);
         print(name, a, b, hash, status);
     }
 };
@@ -228,12 +226,11 @@ void passes(const Kernels& kernels, int k, int d) {
     kernels.lloyd_distances(table, all.data(), {0, n});
     print("lloyd", k, d, hash_of(labels, closest, sums, totals, around, all));
     const Wholes rows = numbers.indices(n, n), clusters = numbers.indices(n, k);
-    Wholes changed(n);
     Line cost(n), energy(n), gram(k * k), out(3 * n);
-    kernels.measure({rows.data(), X.data(), answers.data(), weights.data(), weights.data(), zero.data(),
-                     cost.data(), energy.data(), changed.data(), d},
+    kernels.measure({rows.data(), X.data(), answers.data(), weights.data(), weights.data(), cost.data(),
+                     energy.data(), d},
                     {0, n});
-    print("measure", k, d, hash_of(cost, energy, changed));
+    print("measure", k, d, hash_of(cost, energy));
     for (int s = 0; s < k; ++s)
         for (int t = 0; t < k; ++t)
             for (int i = 0; i < d; ++i) gram[s * k + t] += centers[s * d + i] * centers[t * d + i];

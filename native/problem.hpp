@@ -81,10 +81,7 @@ struct Results {
     std::int8_t* status;
     std::int64_t width;  // multipliers of an answer
     std::int64_t* source;
-    double* cost;
-    const double* least;
-    std::int64_t* changed;
-    double* copies;
+    double *cost, *copies;
 };
 
 // The rows that matter to a point, some of all, in double precision.
@@ -156,7 +153,6 @@ struct Workspace {
     double slop, error;
     bool boxed, moved;
     bool some, bounded;       // whether the box is not empty, and whether it has a side at all
-    double* least;            // padded: moves that are no change
     Block lanes;
     Choice choice;
     ActiveSet hard;

@@ -285,18 +285,15 @@ void list_rows(const Rows<Real>& rows, const Point& p, Workspace<Real>& w) {
                      a.made_offsets[j], a.made_guards[j]);
 }
 
-// Cost in the weights, and number of coordinates that changed.
+// Cost in the weights.
 template <class Real>
 void measure(const Rows<Real>& rows, const Results& out, std::int64_t to, const Workspace<Real>& w) {
-    const Doubles zero = Doubles::all(0.0), one = Doubles::all(1.0);
-    Doubles cost = zero, changed = zero;
+    Doubles cost = Doubles::all(0.0);
     for (int i = 0; i < rows.wide; i += 8) {
         const Doubles t = Doubles::load(w.s.z + i) - Doubles::load(w.s.a + i);
         cost = cost + Doubles::load(rows.weights + i) * t * t;
-        changed = changed + if_less(Doubles::load(w.least + i), size_of(t), one, zero);
     }
     out.cost[to] = total(cost);
-    out.changed[to] = std::int64_t(total(changed));
 }
 
 // Write the answer of `solve`.
@@ -344,7 +341,6 @@ inline void write_nothing(const Results& out, std::int64_t to, int d) {
     fill(out.points + to * d, std::numeric_limits<double>::quiet_NaN(), d);
     out.gap[to] = out.reach[to] = std::numeric_limits<double>::quiet_NaN();
     if (out.cost) out.cost[to] = std::numeric_limits<double>::quiet_NaN();
-    if (out.changed) out.changed[to] = 0;
 }
 
 // Write that a point is in its target already.
@@ -353,7 +349,6 @@ inline void write_already(const Point& p, const Results& out, std::int64_t to, i
     out.status[to] = ALREADY;
     out.gap[to] = out.cost[to] = 0.0;
     out.reach[to] = INF;
-    out.changed[to] = 0;
 }
 
 // Write the cluster of a point, -1 where only the model's own predict can decide; true if it is the target.
@@ -480,7 +475,6 @@ void answer_sorted(const Rows<Real>& rows, const Batch& batch, const Results& ou
 template <class Real>
 void project_chunk(const Rows<Real>& rows, const Batch& batch, const Results& out, std::int64_t start,
                    std::int64_t stop, Workspace<Real>& w) {
-    if (out.least) copy_line(out.least, w.least, rows.d);
     if (batch.one_box()) read_box({nullptr, batch.lo, batch.hi, 0, 0.0, 0.0}, w);
     const std::int64_t span = rows.stored.u ? SORTED : BLOCK;
     for (std::int64_t first = start; first < stop && !interrupted(); first += span) {

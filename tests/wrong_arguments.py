@@ -21,7 +21,7 @@ Arguments = dict[str, Any]
 N, D = 11, 3
 REFUSED = (ValueError, IndexError, TypeError, BufferError)
 WRITTEN = {  # arrays that answers are written to
-    "out", "out_points", "multipliers", "gap", "reach", "status", "source", "cost", "changed",
+    "out", "out_points", "multipliers", "gap", "reach", "status", "source", "cost",
     "copies", "labels_out", "doubtful", "floor", "energy", "bound", "changes_out", "nodes_out",
     "closest", "sums", "totals", "around",
 }  # fmt: skip
@@ -88,7 +88,7 @@ def project(a: Arguments) -> None:
 def project_into_cells(a: Arguments) -> None:
     batch = _core.Batch(a["points"], a["lo"], a["hi"], targets=a["targets"])
     out = results_of(a)
-    out.tell(a["source"], a["cost"], a["changed"], a["smallest"], a["copies"])
+    out.tell(a["source"], a["cost"], a["copies"])
     clusters(a).project(batch, out, a["start"], a["stop"])
 
 
@@ -115,10 +115,8 @@ def branch(a: Arguments) -> None:
 
 
 def measure(a: Arguments) -> None:
-    measures = _core.Measure(
-        a["rows"], a["points"], a["answers"], a["weights"], a["metric"], a["smallest"]
-    )
-    measures.run(a["cost"], a["energy"], a["changed"], a["start"], a["stop"])
+    measures = _core.Measure(a["rows"], a["points"], a["answers"], a["weights"], a["metric"])
+    measures.run(a["cost"], a["energy"], a["start"], a["stop"])
 
 
 def table(a: Arguments) -> _core.Table:
@@ -188,7 +186,7 @@ def calls(rng: np.random.Generator) -> Iterator[tuple[Callable[[Arguments], None
     for k in (3, 70):
         told = {
             "targets": rng.integers(k, size=N), "source": whole.copy(), "cost": line.copy(),
-            "changed": whole.copy(), "smallest": np.zeros(D), "copies": np.zeros((N, D)),
+            "copies": np.zeros((N, D)),
         }  # fmt: skip
         yield project_into_cells, {**centroids(rng, k), **box(rng), **results(rng, k), **told}
         labels = {"labels_out": whole.copy(), "doubtful": np.zeros(N, np.bool_)}
@@ -196,8 +194,8 @@ def calls(rng: np.random.Generator) -> Iterator[tuple[Callable[[Arguments], None
     yield branch, search_arguments(rng)
     yield measure, {
         "rows": rng.permutation(N), "points": eighths(rng, N, D), "answers": eighths(rng, N, D),
-        "weights": np.ones(D), "metric": np.ones(D), "smallest": np.zeros(D),
-        "cost": line.copy(), "energy": line.copy(), "changed": whole.copy(), **part,
+        "weights": np.ones(D), "metric": np.ones(D), "cost": line.copy(), "energy": line.copy(),
+        **part,
     }  # fmt: skip
     k = 4
     lloyd = {
@@ -305,7 +303,7 @@ def objects() -> Iterator[tuple[str, Callable[[], Any]]]:
     whole = _core.Batch(given["points"], given["lo"], given["hi"])
     onto = _core.Batch(given["points"], given["lo"], given["hi"], targets=np.zeros(N, np.int64))
     told = results_of(results(rng, 0))
-    told.tell(np.zeros(N, np.int64), np.zeros(N), np.zeros(N, np.int64), np.zeros(D))
+    told.tell(np.zeros(N, np.int64), np.zeros(N))
     a = search_arguments(rng)
     bare = _core.Rules(a["columns"], a["listed_options"], a["pitches"])
     found = _core.Found(

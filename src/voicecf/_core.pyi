@@ -43,8 +43,6 @@ class Results:
         self,
         source: _Whole,
         cost: _Floats,
-        changed: _Whole,
-        least: _Floats,
         copies: _Floats | None = None,
     ) -> None: ...
 
@@ -112,11 +110,8 @@ class Measure:
         answers: _Floats,
         weights: _Floats,
         metric: _Floats,
-        least: _Floats,
     ) -> None: ...
-    def run(
-        self, cost: _Floats, energy: _Floats, changed: _Whole, start: int, stop: int
-    ) -> None: ...
+    def run(self, cost: _Floats, energy: _Floats, start: int, stop: int) -> None: ...
 
 class Table:
     def __init__(self, X: _Floats, mass: _Floats, centers: _Floats, weights: _Floats) -> None: ...

@@ -319,11 +319,9 @@ def measure(question: Question, rows: Ints, answers: Array) -> tuple[Array, Arra
     With z - a the move, the cost is sum w (z - a)^2, and the energy sum (w + delta) (z - a)^2.
     """
     n = len(rows)
-    cost, energy, changed = np.empty(n), np.empty(n), np.empty(n, dtype=np.int64)
-    smallest = np.zeros(answers.shape[1])
-    weights, metric = question.weights, question.metric
-    measures = _core.Measure(rows, question.points, answers, weights, metric, smallest)
-    in_parallel(lambda a, b: measures.run(cost, energy, changed, a, b), n)
+    cost, energy = np.empty(n), np.empty(n)
+    measures = _core.Measure(rows, question.points, answers, question.weights, question.metric)
+    in_parallel(lambda a, b: measures.run(cost, energy, a, b), n)
     return cost, energy
 
 

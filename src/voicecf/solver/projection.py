@@ -357,7 +357,7 @@ def assign_and_project(
     # Two large arrays instead of eight: the allocator would return many of them to the system and
     # fetch them again for the next batch, which takes as long as the projections.
     rows, answers = np.empty((2, n, d)) if copied else (values, np.empty((n, d)))
-    gap, rho, cost, source, changed = np.empty((5, n))
+    gap, rho, cost, source = np.empty((4, n))
     whole = source.view(np.int64)
     projection = Projection(
         answers, np.empty((n, 0)), gap, rho, np.empty(n, np.int8), np.full(n, d)
@@ -365,7 +365,7 @@ def assign_and_project(
     lo, hi = map(np.atleast_2d, box)
     batch = _core.Batch(values, lo, hi, targets=targets)
     results = _results(projection)
-    results.tell(whole, cost, changed.view(np.int64), np.zeros(d), rows if copied else None)
+    results.tell(whole, cost, rows if copied else None)
     in_parallel(
         lambda a, b: clusters.project(batch, results, a, b), n, chunk=even_chunk(n), rows=True
     )
