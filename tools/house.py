@@ -3,7 +3,7 @@
     python tools/house.py          # prints every offender, and fails if there is one
 
 Imports inside functions count like those at the top of a module. What stands under
-``if TYPE_CHECKING:`` makes no cycle, but may point upwards no more often than it does. Write
+``if TYPE_CHECKING:`` makes no cycle, but may not point upwards. Write
 ``import voicecf._core as _core`` for the compiled core: ``from voicecf import _core`` counts as an
 import of ``voicecf/__init__``.
 """
@@ -27,34 +27,31 @@ from scipy.sparse.csgraph import connected_components
 ROOT = Path(__file__).resolve().parent.parent
 MOST_LINES = 60
 MOST_PARAMETERS = 8
-MOST_NAMES = 30
-# Budgets. A feature may raise the first; the others only fall.
-MOST_CODE_LINES = 18_100  # of the package without the app: no docstrings, comments, blanks
-MOST_UPWARD_FOR_TYPES = 14
+MOST_NAMES = 31
+# Budgets. A feature may raise the first; the other only falls.
+MOST_CODE_LINES = 18_120  # of the package without the app: no docstrings, comments, blanks
 MOST_NAMESAKES = 23
 
 # From the bottom up. A module may import from its own part and from parts in the lines above it;
-# parts in one line do not know each other. Dask and files stand below SHARK and VoICE, whose fit
-# and explain call them for frames in partitions; plots stand below Counterfactuals.plot.
+# parts in one line do not know each other. What stands above VoICE are edges: where it hands over
+# to one of them, or Counterfactuals does, it asks `edges`.
 LAYERS = (
-    ("errors", "status"),
+    ("errors", "status", "edges"),
     ("parallel",),
     ("geometry",),
     ("solver",),
     ("table",),
     ("rules",),
     ("saving", "streaming"),
-    ("files",),
-    ("dask",),
     ("shark",),
     ("learned",),
     ("search",),
     ("output",),
     ("reasons",),
-    ("diagnostics",),
-    ("plots",),
     ("counterfactuals",),
     ("voice", "cfclust"),
+    ("diagnostics", "files"),
+    ("plots", "dask"),
     ("__init__",),
     ("datasets",),
     ("paper",),
@@ -351,18 +348,13 @@ def main() -> int:
     functions = [*python_functions(modules, ROOT), *native_functions(native, ROOT)]
     print("Lines:", *sizes(modules, native), sep="\n")
     lines = sum(code_lines(module) for module in modules.values() if module.part() != "app")
-    upward = upward_imports(modules, graph)
-    every = upward_imports(modules, imports(modules, for_types=True))
-    for_types = [line for line in every if line not in upward]
     same = namesakes(modules)
     print(f"{lines:7,}  lines of code without the app: at most {MOST_CODE_LINES:,}")
-    print(f"{len(for_types):7,}  upward imports for types: at most {MOST_UPWARD_FOR_TYPES}")
     print(f"{len(same):7,}  class names used twice: at most {MOST_NAMESAKES}")
     checks = {
         "Import cycles": cycles(graph),
-        "Imports that do not point downwards": upward,
-        "More imports for types point upwards":
-            for_types if len(for_types) > MOST_UPWARD_FOR_TYPES else [],
+        "Imports that do not point downwards":
+            upward_imports(modules, imports(modules, for_types=True)),
         "More class names are used twice": same if len(same) > MOST_NAMESAKES else [],
         "More lines of code than the budget":
             [f"{lines:,}"] if lines > MOST_CODE_LINES else [],

@@ -11,6 +11,7 @@ np.True_
 
 from voicecf.cfclust import CFCLUST
 from voicecf.counterfactuals import Counterfactuals
+from voicecf.edges import offer
 from voicecf.geometry.cell import Cell
 from voicecf.geometry.region import Region
 from voicecf.rules.rules import Rules
@@ -34,3 +35,9 @@ __all__ = [
     "project",
 ]
 __version__ = "0.1.0"
+
+offer(
+    draw="voicecf.plots.drawn:drawn",
+    fit_partitions="voicecf.dask:fit",
+    explain_partitions="voicecf.dask:explain",
+)

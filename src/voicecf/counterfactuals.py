@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from voicecf.edges import edge
 from voicecf.geometry.arrays import Array, Ints, Mask
 from voicecf.output import schema, sentences, tables
 from voicecf.output.digits import rounded
@@ -428,9 +429,7 @@ larger.
         matplotlib Axes
             ``ax.figure.savefig("answer.svg")`` writes it.
         """
-        from voicecf.plots.drawn import drawn
-
-        return drawn(self, self._at(i), kind, data, plane).plot(ax, theme)
+        return edge("draw")(self, self._at(i), kind, data, plane).plot(ax, theme)
 
     def __repr__(self) -> str:
         names = [Status(s).name.lower() for s in self.status]

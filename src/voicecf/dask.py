@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -23,13 +23,11 @@ except ImportError:
 from voicecf.errors import DataError
 from voicecf.files import Answering, explain_batches
 from voicecf.files.ahead import ahead
+from voicecf.learned.explainer import Explainer
 from voicecf.parallel import Running
 from voicecf.solver.passes import Accumulator, Rows, merged
 from voicecf.streaming.fitting import fit_model
 from voicecf.table.stream import Progress, Stream, transformed
-
-if TYPE_CHECKING:
-    from voicecf.learned.explainer import Explainer
 
 __all__ = ["explain", "fit"]
 

@@ -25,6 +25,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
+from voicecf.edges import edge
 from voicecf.geometry.centroids import not_squarable
 from voicecf.parallel import in_parallel
 from voicecf.saving import Saved
@@ -182,9 +183,8 @@ class SHARK(
             The fitted estimator.
         """
         if in_partitions(X) and sample_weight is None:
-            from voicecf.dask import fit
-
-            return fit(self, X)
+            fitted: Self = edge("fit_partitions")(self, X)
+            return fitted
         self._check_parameters()
         X = validate_data(self, X, dtype=np.float64, order="C")
         self._check_count(len(X))

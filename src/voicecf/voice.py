@@ -7,6 +7,7 @@ from typing import Any, Literal, Self
 from warnings import warn
 
 from voicecf.counterfactuals import Counterfactuals
+from voicecf.edges import edge
 from voicecf.errors import OptionError, RankingWarning, known_option, likely
 from voicecf.geometry.arrays import Array, Ints
 from voicecf.geometry.centroids import Centroids
@@ -164,9 +165,8 @@ class VoICE(Explainer):
         """
         options = self._options()
         if in_partitions(X):
-            from voicecf import dask
-
-            return dask.fit(self, X)
+            fitted: Self = edge("fit_partitions")(self, X)
+            return fitted
         self.learned_ = learn(X, self._own_model(X), options)
         return self
 
@@ -397,9 +397,7 @@ class VoICE(Explainer):
         _check_count(alternatives, "alternatives", 0)
         _check_count(limit, "limit", 1)
         if in_partitions(X):
-            from voicecf import dask
-
-            return dask.explain(  # type: ignore[no-any-return]
+            return edge("explain_partitions")(  # type: ignore[no-any-return]
                 self, X, target=target, objective=objective, deepen=deepen,
                 alternatives=alternatives, rules=rules, limit=limit, id=id, n_jobs=n_jobs,
             )  # fmt: skip

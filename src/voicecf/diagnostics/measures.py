@@ -8,18 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import adjusted_rand_score
 
+from voicecf.counterfactuals import Counterfactuals
 from voicecf.errors import DataError
 from voicecf.geometry.arrays import Array
 from voicecf.geometry.models import partition_of
-
-if TYPE_CHECKING:
-    from voicecf.counterfactuals import Counterfactuals
 
 # The paper's threshold, in the units of X: a smaller move of a feature does not count as a change.
 CHANGED = 1e-9

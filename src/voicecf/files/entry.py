@@ -5,24 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from numbers import Integral
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from voicecf.counterfactuals import Counterfactuals
 from voicecf.errors import ColumnError, OptionError, listed
+from voicecf.learned.explainer import Explainer
 from voicecf.parallel import Running
 from voicecf.rules.columns import column_of
 from voicecf.rules.rules import Rules
 from voicecf.status import Status
 from voicecf.table.column import Column
 from voicecf.table.space import Space
-
-if TYPE_CHECKING:
-    from voicecf.counterfactuals import Counterfactuals
-    from voicecf.learned.explainer import Explainer
 
 __all__ = ["Answering", "explain_batches", "rules_of"]
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import pyarrow as pa
 from tqdm.auto import tqdm
@@ -38,12 +38,10 @@ from voicecf.files.source import Look, Source, open_source
 from voicecf.files.table import Chunk, Table
 from voicecf.files.tally import Tally
 from voicecf.files.writing import Writer, flush
+from voicecf.learned.explainer import Explainer
 from voicecf.saving import digest, load_explainer, save
 from voicecf.saving.apart import Paths
 from voicecf.saving.whole import sync_folder, write_whole
-
-if TYPE_CHECKING:
-    from voicecf.learned.explainer import Explainer
 
 __all__ = ["Work", "explain_files"]
 

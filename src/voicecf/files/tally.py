@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from voicecf.counterfactuals import Counterfactuals
 from voicecf.status import Status
-
-if TYPE_CHECKING:
-    from voicecf.counterfactuals import Counterfactuals
 
 __all__ = ["Tally"]
 

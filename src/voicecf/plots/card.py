@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import narwhals.stable.v2 as nw
 import numpy as np
 
+from voicecf.counterfactuals import Counterfactuals
 from voicecf.output.calling import cluster_name
 from voicecf.output.sentences import limit, rarity, short_title, unproven
 from voicecf.output.wording import compact, exact, level, opening, sentences
@@ -21,8 +22,6 @@ from voicecf.table.frames import Kind, table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-    from voicecf.counterfactuals import Counterfactuals
 
 FLOATS = ("low", "high", "share")
 TEXTS = ("binds_low", "binds_high", "other_levels")

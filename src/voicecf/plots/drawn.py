@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from voicecf.counterfactuals import Counterfactuals
 from voicecf.errors import DataError, OptionError, known_option
 from voicecf.plots.card import ChangeCard
 from voicecf.plots.display import Display
 from voicecf.plots.plane import Plane
 from voicecf.plots.segments import SegmentMap
 from voicecf.status import Status
-
-if TYPE_CHECKING:
-    from voicecf.counterfactuals import Counterfactuals
 
 
 def drawn(cf: Counterfactuals, i: int, kind: str, data: Any, plane: Any) -> Display:

@@ -5,23 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from voicecf.counterfactuals import Counterfactuals
 from voicecf.errors import ColumnError, DataError, known_column, listed
 from voicecf.geometry.arrays import Array
+from voicecf.learned.explainer import Explainer
+from voicecf.learned.learned import Learned
 from voicecf.output.calling import cluster_name, row_name
 from voicecf.output.wording import joined, legible
 from voicecf.status import Status
 from voicecf.table.frames import as_frame
 from voicecf.table.rows import Rows
 from voicecf.table.space import Space
-
-if TYPE_CHECKING:
-    from voicecf.counterfactuals import Counterfactuals
-    from voicecf.learned.explainer import Explainer
-    from voicecf.learned.learned import Learned
 
 # Keeps directions apart where the model gives a coordinate no weight.
 LEAST_WEIGHT = 1e-12

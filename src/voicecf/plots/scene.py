@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from voicecf.counterfactuals import Counterfactuals
 from voicecf.errors import DataError
 from voicecf.geometry.arrays import Array
+from voicecf.learned.learned import Learned
 from voicecf.plots.plane import Plane, allowed_box
 from voicecf.plots.polygons import clipped, densified, line, rectangle
 from voicecf.status import Status
 from voicecf.table.frames import any_array, as_frame
-
-if TYPE_CHECKING:
-    from voicecf.counterfactuals import Counterfactuals
-    from voicecf.learned.learned import Learned
 
 # Room around what is drawn, as a share of its size.
 MARGIN = 0.05

@@ -13,11 +13,10 @@ from voicecf.output.wording import legible
 from voicecf.plots.display import LITERAL, Display, axis_names, canvas, head, stroke, write
 from voicecf.plots.theme import Theme, mixed
 from voicecf.table.frames import table
+from voicecf.voice import VoICE
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-    from voicecf.voice import VoICE
 
 # Most steps of a ridge.
 BINS = 40

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from voicecf.counterfactuals import Counterfactuals
 from voicecf.geometry.arrays import Array
+from voicecf.learned.explainer import Explainer
 from voicecf.learned.learned import Learned
 from voicecf.output.sentences import short_title
 from voicecf.output.wording import counted, joined, legible
@@ -31,9 +33,6 @@ from voicecf.table.frames import Kind, as_frame, table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-    from voicecf.counterfactuals import Counterfactuals
-    from voicecf.learned.explainer import Explainer
 
 # How many columns a note names before it counts the rest.
 NAMED = 3

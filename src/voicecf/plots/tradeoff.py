@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from voicecf.counterfactuals import Counterfactuals
 from voicecf.errors import DataError, OptionError
 from voicecf.geometry.arrays import Array
 from voicecf.output.calling import cluster_name, row_name
@@ -18,8 +19,6 @@ from voicecf.table.frames import Kind, table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-    from voicecf.counterfactuals import Counterfactuals
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from voicecf.counterfactuals import Counterfactuals
 from voicecf.errors import DataError, OptionError, known_option
 from voicecf.geometry.arrays import Array
 from voicecf.output.wording import compact, counted, legible, shortened
@@ -18,8 +19,6 @@ from voicecf.table.frames import Kind, table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-    from voicecf.counterfactuals import Counterfactuals
 
 # Columns that are shown before the rest is summed up.
 MOST_COLUMNS = 20

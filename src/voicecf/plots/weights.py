@@ -9,6 +9,7 @@ import numpy as np
 
 from voicecf.diagnostics import weight_concentration
 from voicecf.geometry.arrays import Array
+from voicecf.learned.explainer import Explainer
 from voicecf.output.wording import counted, figure, legible, shortened
 from voicecf.plots.display import LITERAL, Display, canvas, head, write
 from voicecf.plots.theme import Theme
@@ -16,8 +17,6 @@ from voicecf.table.frames import table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-    from voicecf.learned.explainer import Explainer
 
 # Bars before the rest is summed up, and letters of a name.
 MOST, LONGEST = 30, 40
