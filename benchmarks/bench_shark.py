@@ -17,7 +17,7 @@ from sklearn.exceptions import ConvergenceWarning
 from voicecf import datasets
 from voicecf.parallel import cores
 from voicecf.shark import FLOOR, restart
-from voicecf.solver.passes import Rows, together
+from voicecf.solver.passes import MassRows, together
 
 K = 3
 ROUNDS = 7
@@ -51,7 +51,7 @@ def _per_pass(run: Callable[[int], int]) -> float:
 
 def measure(X: np.ndarray) -> dict[str, float]:
     """Seconds a pass: the median of rounds that visit each contestant in turn."""
-    rows = Rows(X, np.ones(len(X)))
+    rows = MassRows(X, np.ones(len(X)))
     centers = X[np.random.default_rng(1).choice(len(X), size=K, replace=False)]
     equal = np.full(X.shape[1], 1 / X.shape[1])
 

@@ -10,7 +10,7 @@ from app_tables import fitted, people, usual_names, with_gaps
 from voicecf.app.data.examples import customers
 from voicecf.app.data.preparing import Method, Missing
 from voicecf.app.row.answers import alternatives, answer, difference, obstacle, reaches
-from voicecf.app.row.question import Allowed, Objective, Question, Range
+from voicecf.app.row.question import Objective, Range, RowQuestion, UserRules
 
 NAMES = ("Students", "Clerks", "Retired <b>")
 
@@ -24,14 +24,14 @@ def other(segments, row: int) -> int:
 def test_the_model_itself_puts_the_answer_into_the_target(objective, method) -> None:
     segments = fitted(method=method)
     for row in range(5):
-        found = answer(segments, Question(row, other(segments, row), objective), NAMES)
+        found = answer(segments, RowQuestion(row, other(segments, row), objective), NAMES)
         assert found.possible
         assert segments.model.predict(found.found.to_frame())[0] == other(segments, row)
 
 
 def test_the_sentence_says_what_the_table_of_changes_says() -> None:
     segments = fitted()
-    found = answer(segments, Question(0, other(segments, 0), Objective.FEWEST), NAMES)
+    found = answer(segments, RowQuestion(0, other(segments, 0), Objective.FEWEST), NAMES)
     table = found.found.changes()
     assert [change.column for change in found.changes] == table["feature"].tolist()
     for change, delta in zip(found.changes, table["delta"], strict=True):
@@ -49,7 +49,7 @@ def test_changes_are_those_of_the_library_in_its_order(method: Method, gaps: boo
         frame = with_gaps(people())[list(frame)]
     segments = fitted(frame, method=method, missing=Missing.FILL_IN)
     for row in range(12):
-        found = answer(segments, Question(row, other(segments, row)), NAMES)
+        found = answer(segments, RowQuestion(row, other(segments, row)), NAMES)
         for one in [found, *alternatives(found)]:
             assert [c.column for c in one.changes] == one.found.changes()["feature"].tolist()
 
@@ -57,9 +57,9 @@ def test_changes_are_those_of_the_library_in_its_order(method: Method, gaps: boo
 def test_rules_hold() -> None:
     segments = fitted()
     frame = segments.prepared.frame
-    allowed = Allowed(locked=("age",), rising=("visits",), ranges=(Range("income", step=50.0),))
+    allowed = UserRules(locked=("age",), rising=("visits",), ranges=(Range("income", step=50.0),))
     for row in range(8):
-        found = answer(segments, Question(row, other(segments, row), allowed=allowed), NAMES)
+        found = answer(segments, RowQuestion(row, other(segments, row), allowed=allowed), NAMES)
         if found.possible:
             after = found.found.to_frame().iloc[0]
             assert after["age"] == frame["age"][row]
@@ -70,10 +70,10 @@ def test_rules_hold() -> None:
 def test_a_column_changes_by_the_least_amount_or_not_at_all() -> None:
     segments = fitted()
     frame = segments.prepared.frame
-    allowed = Allowed(ranges=(Range("visits", least=4.0),))
+    allowed = UserRules(ranges=(Range("visits", least=4.0),))
     amounts = set()
     for row in range(12):
-        asked = Question(row, other(segments, row), Objective.COST, allowed=allowed)
+        asked = RowQuestion(row, other(segments, row), Objective.COST, allowed=allowed)
         after = answer(segments, asked, NAMES).found.to_frame().iloc[0]
         amounts.add(abs(after["visits"] - frame["visits"][row]))
     assert all(amount == 0 or amount >= 4 for amount in amounts)
@@ -84,10 +84,12 @@ def test_values_go_together_as_in_the_segment_if_that_is_asked_for() -> None:
     segments = fitted()
     usual = []
     for together in (False, True):
-        asked = Question(0, other(segments, 0), Objective.COST, 0, Allowed(together=together))
+        asked = RowQuestion(0, other(segments, 0), Objective.COST, 0, UserRules(together=together))
         usual.append(float(answer(segments, asked, NAMES).found.usual[0]))
     assert usual[0] < 0.05 <= usual[1] + 1e-9
-    options = [Question(allowed=Allowed(together=some)).options(limit=2_000) for some in (0, 1)]
+    options = [
+        RowQuestion(allowed=UserRules(together=some)).options(limit=2_000) for some in (0, 1)
+    ]
     assert options[1]["limit"] < options[0]["limit"], "many columns take long otherwise"
 
 
@@ -95,7 +97,7 @@ def test_whole_numbers_with_gaps_stay_whole() -> None:
     segments = fitted(with_gaps(people()), missing=Missing.FILL_IN)
     assert segments.prepared.whole
     for row in range(6):
-        found = answer(segments, Question(row, other(segments, row)), NAMES)
+        found = answer(segments, RowQuestion(row, other(segments, row)), NAMES)
         after = found.found.to_frame().iloc[0]
         for name in segments.prepared.whole:
             assert np.isnan(after[name]) or after[name] == round(after[name])
@@ -106,7 +108,7 @@ def test_other_ways_use_other_columns(objective: Objective) -> None:
     segments = fitted(people()[["age", "income", "visits", "job"]])
     most = 0
     for row in range(6):
-        first = answer(segments, Question(row, other(segments, row), objective), NAMES)
+        first = answer(segments, RowQuestion(row, other(segments, row), objective), NAMES)
         others = alternatives(first)
         sets = [{c.column for c in one.changes} for one in [first, *others]]
         for i, some in enumerate(sets):
@@ -121,7 +123,7 @@ def test_other_ways_use_other_columns(objective: Objective) -> None:
 
 def test_another_way_says_what_it_does_instead_of_what_in_units() -> None:
     segments = fitted()
-    first = answer(segments, Question(0, other(segments, 0)), NAMES)
+    first = answer(segments, RowQuestion(0, other(segments, 0)), NAMES)
     others = alternatives(first)
     assert others
     for one in others:
@@ -139,7 +141,7 @@ def test_the_effort_adds_up_changes_in_standard_deviations(method: Method) -> No
     spread = frame[["age", "income", "visits"]].std(ddof=0)
     for row in range(6):
         for objective in (Objective.COST, Objective.FEWEST):
-            found = answer(segments, Question(row, other(segments, row), objective), NAMES)
+            found = answer(segments, RowQuestion(row, other(segments, row), objective), NAMES)
             before, after = frame.iloc[row], found.rounded.to_frame().iloc[0]
             numbers = sum(abs(after[name] - before[name]) / spread[name] for name in spread.index)
             assert found.effort == pytest.approx(numbers + (after["job"] != before["job"]))
@@ -149,7 +151,7 @@ def test_a_value_that_hardly_any_row_has_is_said_to_be_rare() -> None:
     segments = fitted(customers().frame)
     frame, told = segments.prepared.frame, set()
     for row in range(12):
-        found = answer(segments, Question(row), NAMES)
+        found = answer(segments, RowQuestion(row), NAMES)
         for change in found.changes:
             if change.column in segments.prepared.categories:
                 continue
@@ -167,10 +169,10 @@ def test_answers_stay_within_what_was_seen_unless_more_is_allowed() -> None:
     segments = fitted()
     low, high = segments.spans["visits"]
     locked = tuple(name for name in segments.prepared.names if name != "visits")
-    further = Allowed(locked, ranges=(Range("visits", -90.0, 90.0),))
+    further = UserRules(locked, ranges=(Range("visits", -90.0, 90.0),))
     reached = []
     for row in range(12):
-        asked = Question(row, other(segments, row))
+        asked = RowQuestion(row, other(segments, row))
         after = answer(segments, asked, NAMES).found.to_frame().iloc[0]
         for name, (least, most) in segments.spans.items():
             assert least <= after[name] <= most
@@ -189,7 +191,7 @@ def test_years_have_no_commas_and_large_numbers_do() -> None:
     })  # fmt: skip
     segments = fitted(frame)
     for locked, column in (("turnover", "joined"), ("joined", "turnover")):
-        asked = Question(0, other(segments, 0), allowed=Allowed(locked=(locked,)))
+        asked = RowQuestion(0, other(segments, 0), allowed=UserRules(locked=(locked,)))
         (change,) = answer(segments, asked, NAMES).changes
         assert change.column == column
         assert ("," in change.before, "," in change.after) == (column == "turnover",) * 2
@@ -200,7 +202,7 @@ def test_years_have_no_commas_and_large_numbers_do() -> None:
 
 def test_a_column_may_go_to_either_end_of_its_reach_and_no_step_further() -> None:
     segments = fitted()
-    found = answer(segments, Question(0, other(segments, 0)), NAMES)
+    found = answer(segments, RowQuestion(0, other(segments, 0)), NAMES)
     told = {reach.column: reach for reach in reaches(found)}
     assert list(told) == [change.column for change in found.changes]
     for name in set(told) & set(segments.prepared.whole):
@@ -224,7 +226,7 @@ def impossible(segments):
         names = segments.prepared.names
         for free in names:
             locked = tuple(name for name in names if name != free)
-            asked = Question(row, other(segments, row), allowed=Allowed(locked=locked))
+            asked = RowQuestion(row, other(segments, row), allowed=UserRules(locked=locked))
             found = answer(segments, asked, NAMES)
             if not found.possible:
                 return found
@@ -247,7 +249,7 @@ def test_a_margin_that_is_too_wide_is_lowered_by_its_way_out() -> None:
     for row in range(60):
         for free in names:
             locked = tuple(name for name in names if name != free)
-            asked = Question(row, other(segments, row), allowed=Allowed(locked=locked))
+            asked = RowQuestion(row, other(segments, row), allowed=UserRules(locked=locked))
             if not answer(segments, asked, NAMES).possible:
                 continue
             firm = replace(asked, margin=90)
@@ -272,27 +274,27 @@ def test_the_reason_names_segments_as_the_user_does() -> None:
 @pytest.mark.parametrize(
     "allowed",
     [
-        Allowed(),
-        Allowed(("a",), ("b",), ("c",)),
-        Allowed(ranges=(Range("a", 1.0, None, 0.5), Range("b", None, 4.0))),
-        Allowed(levels=(("job", ("chef", "clerk")),), most=2),
-        Allowed(ranges=(Range("a", 1.0, step=1.0), Range("b", least=2.0)), together=True),
+        UserRules(),
+        UserRules(("a",), ("b",), ("c",)),
+        UserRules(ranges=(Range("a", 1.0, None, 0.5), Range("b", None, 4.0))),
+        UserRules(levels=(("job", ("chef", "clerk")),), most=2),
+        UserRules(ranges=(Range("a", 1.0, step=1.0), Range("b", least=2.0)), together=True),
     ],
 )
-def test_rules_survive_the_way_into_words_and_back(allowed: Allowed) -> None:
-    assert Allowed.from_words(allowed.words()) == allowed
+def test_rules_survive_the_way_into_words_and_back(allowed: UserRules) -> None:
+    assert UserRules.from_words(allowed.words()) == allowed
 
 
 def test_rules_of_columns_that_are_gone_are_left_out() -> None:
-    allowed = Allowed(("a", "x"), (), ("x",), (Range("x", 1.0),), (("x", ("u",)),), 3)
-    assert allowed.within(["a"]) == Allowed(("a",), most=3)
+    allowed = UserRules(("a", "x"), (), ("x",), (Range("x", 1.0),), (("x", ("u",)),), 3)
+    assert allowed.within(["a"]) == UserRules(("a",), most=3)
 
 
 def test_a_nearest_question_names_the_segment_it_found() -> None:
     segments = fitted()
-    found = answer(segments, Question(3), usual_names(3)).found
+    found = answer(segments, RowQuestion(3), usual_names(3)).found
     others = [
-        answer(segments, Question(3, t), usual_names(3)).found
+        answer(segments, RowQuestion(3, t), usual_names(3)).found
         for t in range(3)
         if t != segments.labels[3]
     ]

@@ -23,12 +23,12 @@ from voicecf.app import session
 from voicecf.app.campaign import answers as answering
 from voicecf.app.campaign import runs, telling
 from voicecf.app.campaign.answers import Result
-from voicecf.app.campaign.plan import Campaign, Counts, Price, Run
+from voicecf.app.campaign.plan import Campaign, CampaignCounts, Price, Run
 from voicecf.app.campaign.summary import Summary
 from voicecf.app.data.columns import Role
 from voicecf.app.data.preparing import Method, Missing
 from voicecf.app.project import Project
-from voicecf.app.row.question import Allowed, Objective
+from voicecf.app.row.question import Objective, UserRules
 from voicecf.app.takeaway import tables
 from voicecf.app.takeaway.tables import TableError, as_csv, as_parquet, as_xlsx
 
@@ -45,7 +45,7 @@ def csv_of(frame: pd.DataFrame) -> bytes:
 
 def project(frame: pd.DataFrame | None = None, k: int = 3, name: str = "people.csv") -> Project:
     now = begun(csv_of(people() if frame is None else frame), name)
-    now.change(k=k, rules=Allowed())
+    now.change(k=k, rules=UserRules())
     return now
 
 
@@ -105,7 +105,7 @@ def test_a_run_says_what_the_library_says(target: int | str | None) -> None:
     _, lines, _ = by_hand(frame, target=asked, objective="fewest")
     easiest = lines[lines["moves"]].groupby("row")["effort"].min()
     already = int((lines["source"] == lines["target"]).sum())
-    assert run.counts == Counts(150, len(easiest), already, 150 - len(easiest) - already)
+    assert run.counts == CampaignCounts(150, len(easiest), already, 150 - len(easiest) - already)
     assert ours.effort == pytest.approx(easiest.median(), rel=1e-12)
     assert ours.spent[-1] == pytest.approx(easiest.sum(), rel=1e-12)
     theirs = lines[lines["source"] != lines["target"]].groupby(["source", "target"])
@@ -124,7 +124,7 @@ def test_rows_that_are_there_already_do_not_count_as_moving() -> None:
     now = project()
     run = answered(now, target=1)
     there = int((now.segments.labels == 1).sum())
-    assert run.counts == Counts(150, 150 - there, there, 0)
+    assert run.counts == CampaignCounts(150, 150 - there, there, 0)
     assert "(100 %)" in said(opened("campaign", now))
 
 

@@ -17,7 +17,7 @@ from voicecf.app import charts
 from voicecf.app.row import picture
 from voicecf.app.row.answers import answer
 from voicecf.app.row.mapping import answer_map, tips
-from voicecf.app.row.question import Objective, Question
+from voicecf.app.row.question import Objective, RowQuestion
 from voicecf.app.segments import pictures
 from voicecf.app.style import colour
 from voicecf.plots import Plane, SegmentMap
@@ -28,7 +28,7 @@ FIELDS = {"x", "y", "at", "row", "segment", "off", "k", "score"}
 
 @pytest.fixture(scope="module")
 def found() -> SegmentMap:
-    return answer_map(answer(fitted(), Question(3, margin=30), NAMES))
+    return answer_map(answer(fitted(), RowQuestion(3, margin=30), NAMES))
 
 
 def parts(spec: Any) -> Iterator[dict[str, Any]]:
@@ -112,7 +112,7 @@ def test_the_number_in_use_stands_out_and_every_number_can_be_clicked() -> None:
 def test_names_from_the_data_are_never_fields_or_expressions() -> None:
     frame = people().rename(columns={"age": "datum['x']", "income": "a.b[0]:Q"})
     segments = fitted(frame)
-    given = answer(segments, Question(0), NAMES)
+    given = answer(segments, RowQuestion(0), NAMES)
     axes = ("datum['x']", "a.b[0]:Q")
     shown = answer_map(given, axes)
     for drawn in (
@@ -128,17 +128,17 @@ def test_names_from_the_data_are_never_fields_or_expressions() -> None:
 
 def test_a_map_shows_what_changes_most_the_best_view_or_two_columns() -> None:
     segments = fitted()
-    given = answer(segments, Question(0), NAMES)
+    given = answer(segments, RowQuestion(0), NAMES)
     changed = [c.column for c in given.changes if c.column in segments.prepared.numbers]
     assert answer_map(given).axis_labels[: len(changed)] == tuple(changed[:2])
     assert answer_map(given, ("visits", "age")).axis_labels == ("visits", "age")
-    least = answer(segments, Question(0, objective=Objective.COST), NAMES)
+    least = answer(segments, RowQuestion(0, objective=Objective.COST), NAMES)
     assert not answer_map(least, ()).of_columns
 
 
 def test_rows_in_the_area_of_another_segment_are_faint_and_said_to_be() -> None:
     segments = fitted()
-    given = answer(segments, Question(0), NAMES)
+    given = answer(segments, RowQuestion(0), NAMES)
     shown = answer_map(given)
     frame = segments.prepared.frame
     moved = frame.iloc[np.zeros(len(shown.rows), dtype=int)].reset_index(drop=True)
@@ -149,14 +149,14 @@ def test_rows_in_the_area_of_another_segment_are_faint_and_said_to_be() -> None:
     assert (drawn_in != shown.labels).any()
     assert "Faint dots" in picture.legend(shown)
     alone = fitted(people()[["age", "visits"]])
-    flat = answer_map(answer(alone, Question(0), NAMES))
+    flat = answer_map(answer(alone, RowQuestion(0), NAMES))
     assert np.array_equal(flat.drawn_in, alone.labels[flat.rows])
     assert "Faint dots" not in picture.legend(flat)
 
 
 def test_a_tip_tells_name_segment_axes_and_what_changes() -> None:
     segments = fitted()
-    given = answer(segments, Question(0), NAMES)
+    given = answer(segments, RowQuestion(0), NAMES)
     shown = answer_map(given, ("income", "visits"))
     told = {tip.title: tip.values for tip in tips(given, shown)}
     changed = [change.column for change in given.changes]

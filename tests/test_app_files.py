@@ -17,11 +17,11 @@ from app_tables import fitted, people, usual_names, with_gaps
 from voicecf.app.data import examples
 from voicecf.app.data.columns import Role, guess_columns, with_roles
 from voicecf.app.data.preparing import Method, Missing, prepare
-from voicecf.app.data.reading import Table, read_table
+from voicecf.app.data.reading import ReadTable, read_table
 from voicecf.app.method.pairwise import compare
 from voicecf.app.row.answers import alternatives, answer, obstacle
 from voicecf.app.row.mapping import answer_map, miss_map
-from voicecf.app.row.question import Allowed, Objective, Question, Range
+from voicecf.app.row.question import Objective, Range, RowQuestion, UserRules
 from voicecf.app.segments.segments import fit_segments
 from voicecf.app.takeaway.code import script
 from voicecf.app.takeaway.report import html_report
@@ -32,33 +32,33 @@ from voicecf.output.wording import figure
 SCRIPT = "<script>alert(1)</script>"
 
 
-def answered(table: Table, question: Question, method: Method, missing: Missing):
+def answered(table: ReadTable, question: RowQuestion, method: Method, missing: Missing):
     columns = guess_columns(table.frame)
     segments = fit_segments(prepare(table.frame, columns, missing), 3, method)
     return answer(segments, question, usual_names(3))
 
 
 QUESTIONS = [
-    (people(), Question(4), Method.KMEANS, Missing.LEAVE_OUT),
+    (people(), RowQuestion(4), Method.KMEANS, Missing.LEAVE_OUT),
     (
         people().rename(columns={"income": "Ellipsis", "job": 'it\'s\n"x" {y}'}),
-        Question(2, allowed=Allowed(ranges=(Range("Ellipsis", high=2600.0),))),
+        RowQuestion(2, allowed=UserRules(ranges=(Range("Ellipsis", high=2600.0),))),
         Method.KMEANS,
         Missing.LEAVE_OUT,
     ),
-    (people(), Question(4, 2, Objective.PREFIX, 20), Method.KMEANS, Missing.LEAVE_OUT),
+    (people(), RowQuestion(4, 2, Objective.PREFIX, 20), Method.KMEANS, Missing.LEAVE_OUT),
     (
         people().drop(columns="job"),
-        Question(9, 1, Objective.FEWEST),
+        RowQuestion(9, 1, Objective.FEWEST),
         Method.SHARK,
         Missing.LEAVE_OUT,
     ),
-    (with_gaps(people()), Question(7, margin=15), Method.KMEANS, Missing.FILL_IN),
+    (with_gaps(people()), RowQuestion(7, margin=15), Method.KMEANS, Missing.FILL_IN),
     (
         with_gaps(people()),
-        Question(
+        RowQuestion(
             3,
-            allowed=Allowed(("age",), ("visits",), (), (Range("income", 0.0, 5e3, 10.0),), (), 3),
+            allowed=UserRules(("age",), ("visits",), (), (Range("income", 0.0, 5e3, 10.0),), (), 3),
         ),
         Method.KMEANS,
         Missing.LEAVE_OUT,
@@ -68,7 +68,7 @@ QUESTIONS = [
 
 @pytest.mark.parametrize(("frame", "question", "method", "missing"), QUESTIONS)
 def test_the_code_gives_the_same_answer(
-    frame: pd.DataFrame, question: Question, method: Method, missing: Missing, tmp_path: Path,
+    frame: pd.DataFrame, question: RowQuestion, method: Method, missing: Missing, tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
 ) -> None:  # fmt: skip
     content = frame.to_csv(index=False).encode()
@@ -104,8 +104,8 @@ def test_the_code_counts_time_and_reads_as_was_chosen(
     prepared = prepare(table.frame, columns, taken=date(2026, 1, 31))
     assert prepared.names == ["years since born", "days since joined", "spend", "visits"]
     segments = fit_segments(prepared, 3, Method.KMEANS)
-    allowed = Allowed(("years since born", "days since joined"))
-    ours = answer(segments, Question(3, allowed=allowed), usual_names(3))
+    allowed = UserRules(("years since born", "days since joined"))
+    ours = answer(segments, RowQuestion(3, allowed=allowed), usual_names(3))
     made: dict[str, object] = {}
     exec(script(table, segments, ours.question, ours.names), made)
     pd.testing.assert_frame_equal(made["rows"], prepared.frame)
@@ -115,7 +115,7 @@ def test_the_code_counts_time_and_reads_as_was_chosen(
 @pytest.mark.parametrize("example", examples.EXAMPLES, ids=lambda example: example.name)
 def test_the_code_of_an_example_runs_by_itself(example: examples.Example, tmp_path: Path) -> None:
     table = example.make()
-    ours = answered(table, Question(0), Method.KMEANS, Missing.LEAVE_OUT)
+    ours = answered(table, RowQuestion(0), Method.KMEANS, Missing.LEAVE_OUT)
     (tmp_path / "same.py").write_text(script(table, ours.segments, ours.question, ours.names))
     done = subprocess.run(
         [sys.executable, "same.py"], cwd=tmp_path, capture_output=True, text=True, check=True
@@ -123,7 +123,7 @@ def test_the_code_of_an_example_runs_by_itself(example: examples.Example, tmp_pa
     assert f"to {ours.target}" in done.stdout
 
 
-def hostile() -> Table:
+def hostile() -> ReadTable:
     frame = people().rename(columns={"age": SCRIPT, "job": '"><img src=x onerror=alert(1)>'})
     frame[list(frame)[2]] = frame[list(frame)[2]].replace({"clerk": SCRIPT})
     frame["person_id"] = [f"{SCRIPT}{i}" for i in range(len(frame))]
@@ -152,9 +152,9 @@ def test_a_report_holds_hostile_data_as_text(locked: bool) -> None:
     table = hostile()
     names = tuple(f"{SCRIPT}{t}" for t in range(3))
     segments = fit_segments(prepare(table.frame, guess_columns(table.frame)), 3, Method.KMEANS)
-    allowed = Allowed(tuple(segments.prepared.names)) if locked else Allowed()
+    allowed = UserRules(tuple(segments.prepared.names)) if locked else UserRules()
     target = int((segments.labels[0] + 1) % 3)
-    found = answer(segments, Question(0, target, allowed=allowed), names)
+    found = answer(segments, RowQuestion(0, target, allowed=allowed), names)
     report = html_report(
         table, found, answer_map(found), script(table, segments, found.question, names),
         others=alternatives(found), obstacle=None if found.possible else obstacle(found),

@@ -22,7 +22,7 @@ from voicecf.app.data.reading import ReadingError
 from voicecf.app.project import Choices, Project, Store, StoreError
 from voicecf.app.project.store import IN_MEMORY
 from voicecf.app.row.asking import answer
-from voicecf.app.row.question import Allowed, Objective, Range
+from voicecf.app.row.question import Objective, Range, UserRules
 
 
 def as_csv(frame: pd.DataFrame) -> bytes:
@@ -83,7 +83,7 @@ def test_a_session_file_brings_the_segments_themselves(
 
 
 def test_choices_survive_being_written() -> None:
-    allowed = Allowed(("a",), ("b",), (), (Range("c", 1.5, None, 0.1),), (("d", ("x", "y")),), 3)
+    allowed = UserRules(("a",), ("b",), (), (Range("c", 1.5, None, 0.1),), (("d", ("x", "y")),), 3)
     choices = Choices("t.csv", roles={"a": Role.CATEGORY}, rules=allowed, axes=("a", "b"))
     assert Choices.from_json(choices.to_json()) == choices
 

@@ -14,7 +14,7 @@ from voicecf.app.data.columns import Role  # noqa: E402
 from voicecf.app.data.preparing import Method, Missing  # noqa: E402
 from voicecf.app.row.answers import answer  # noqa: E402
 from voicecf.app.row.finding import find_rows, place_of, shown_rows, why_left_out  # noqa: E402
-from voicecf.app.row.question import Allowed, Objective, Question, Range  # noqa: E402
+from voicecf.app.row.question import Objective, Range, RowQuestion, UserRules  # noqa: E402
 from voicecf.app.row.tracks import shape, track  # noqa: E402
 from voicecf.app.row.whatif import changed_row, levers  # noqa: E402
 from voicecf.app.row.whatif import place_of as placed  # noqa: E402
@@ -139,7 +139,7 @@ def test_a_guessed_lock_is_seen_and_undone_by_a_click() -> None:
     assert now.question.allowed.locked == ("age",)
     (free,) = [b for b in page.button if b.label == "Allow everything"]
     free.click().run()
-    assert now.question.allowed == Allowed()
+    assert now.question.allowed == UserRules()
 
 
 # What if
@@ -148,7 +148,7 @@ def test_a_guessed_lock_is_seen_and_undone_by_a_click() -> None:
 @pytest.mark.parametrize("method", list(Method))
 def test_a_changed_row_is_where_the_model_puts_it(method: Method) -> None:
     segments = fitted(method=method)
-    given = answer(segments, Question(0), NAMES)
+    given = answer(segments, RowQuestion(0), NAMES)
     found = {lever.column: lever for lever in levers(given)}
     assert set(found) == set(segments.prepared.names)
     assert placed(segments, changed_row(given, {})).segment == segments.labels[0]
@@ -178,7 +178,7 @@ def test_a_missing_value_begins_at_what_the_model_takes_it_for() -> None:
     segments = fitted(with_gaps(people()), missing=Missing.FILL_IN)
     frame = segments.prepared.frame
     row = int(np.flatnonzero(frame["income"].isna())[0])
-    given = answer(segments, Question(row), NAMES)
+    given = answer(segments, RowQuestion(row), NAMES)
     found = {lever.column: lever for lever in levers(given)}
     assert found["income"].now == frame["income"].median()
     as_is, typed = (changed_row(given, some) for some in ({}, {"income": found["income"].now}))
@@ -188,9 +188,9 @@ def test_a_missing_value_begins_at_what_the_model_takes_it_for() -> None:
 def test_a_slider_reaches_an_answer_beyond_what_was_seen() -> None:
     segments = fitted()
     locked = tuple(name for name in segments.prepared.names if name != "visits")
-    allowed = Allowed(locked, ranges=(Range("visits", -90.0, 90.0),))
+    allowed = UserRules(locked, ranges=(Range("visits", -90.0, 90.0),))
     for row in range(12):
-        given = answer(segments, Question(row, allowed=allowed), NAMES)
+        given = answer(segments, RowQuestion(row, allowed=allowed), NAMES)
         if not given.possible:
             continue
         (visits, *_) = levers(given)
@@ -230,7 +230,7 @@ def test_a_track_shows_the_ends_and_the_shape_of_its_column() -> None:
         at = np.minimum(((frame[column] - low) / width).astype(int), bars - 1)
         expected = np.bincount(at, minlength=int(bars))
         assert np.array_equal(counts, np.round(expected / expected.max() * 1e6))
-    found = answer(segments, Question(0, objective=Objective.COST), NAMES)
+    found = answer(segments, RowQuestion(0, objective=Objective.COST), NAMES)
     for change in found.changes:
         drawn = track(segments, change)
         if change.column == "job":

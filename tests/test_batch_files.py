@@ -367,16 +367,16 @@ def test_a_full_disk_is_a_sentence_and_a_later_run_goes_on(
     voice, given, tmp_path, output, monkeypatch
 ):
     explain_files(voice, given, tmp_path / f"whole-{output}", part_rows=PART)
-    from voicecf.files.kept import Part
+    from voicecf.files.kept import KeptPart
 
-    def full(self, path, whole=Part.write):
+    def full(self, path, whole=KeptPart.write):
         whole(self, path)
         if self.batch["voicecf_row"][0].as_py() >= 4 * PART:
             path.write_bytes(path.read_bytes()[:1000])
             raise OSError(errno.ENOSPC, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr(Part, "write", full)
+        patch.setattr(KeptPart, "write", full)
         with pytest.raises(FullError, match=r"the disk is full: .* bytes .*goes on at row 512\."):
             explain_files(voice, given, tmp_path / output, part_rows=PART)
     assert not (tmp_path / output).exists()

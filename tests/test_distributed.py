@@ -183,7 +183,7 @@ def test_threads_of_one_worker_may_answer_at_once(client):
 def test_a_task_leaves_the_other_cores_to_other_tasks(monkeypatch):
     frame = numbers(20_000)
     voice = VoICE(KMeans(3, n_init=1, random_state=0)).fit(frame)
-    rows = passes.Rows(frame.to_numpy(), np.ones(len(frame)))
+    rows = passes.MassRows(frame.to_numpy(), np.ones(len(frame)))
     centers, equal = rows.X[:3].copy(), np.ones(4)
     monkeypatch.setattr(parallel, "n_threads", lambda n_jobs: 4 if n_jobs is None else n_jobs)
     monkeypatch.setattr(parallel, "_in_threads", None)

@@ -18,7 +18,7 @@ from voicecf.datasets.sources import CATALOGUE
 from voicecf.errors import OptionError
 from voicecf.paper import report
 from voicecf.paper.cells import Entry, entry
-from voicecf.paper.progress import Progress
+from voicecf.paper.progress import StudyProgress
 from voicecf.paper.protocol import (
     DELTA,
     FACTUALS,
@@ -29,7 +29,7 @@ from voicecf.paper.protocol import (
     Study,
 )
 from voicecf.paper.published import TABLES, Figure, Key, figures, released, titles, written
-from voicecf.paper.reproduction import Reproduction, Request, reproduce
+from voicecf.paper.reproduction import Reproduction, StudyRequest, reproduce
 from voicecf.paper.tables import overall_tables
 from voicecf.status import Status
 
@@ -46,7 +46,7 @@ def study(name):
 
 @cache
 def reproduced(name):
-    return reproduce(Request(datasets=[name]))
+    return reproduce(StudyRequest(datasets=[name]))
 
 
 def wrong(result):
@@ -239,7 +239,7 @@ def test_with_nothing_fixed_there_is_always_an_answer(name, rule):
 
 @pytest.mark.parametrize("name", DIAGNOSTIC)
 def test_with_equal_weights_the_published_solver_found_what_there_is(name):
-    result = reproduce(Request(["actionability"], [name], extended=True))
+    result = reproduce(StudyRequest(["actionability"], [name], extended=True))
     solver = [e for e in result.entries if e.key.table == "solver"]
     assert {e.key for e in solver} == {
         key for key in released() if key.dataset == study(name).title
@@ -330,18 +330,18 @@ def test_what_cannot_be_computed_is_written_for_json():
 @pytest.mark.parametrize("asked", [{"tables": ["costs"]}, {"datasets": ["irish"]}])
 def test_an_unknown_name_is_refused(asked):
     with pytest.raises(OptionError, match="not known"):
-        Request(**asked)
+        StudyRequest(**asked)
 
 
 def test_only_what_is_asked_for_is_computed():
-    result = reproduce(Request(["parsimony"], ["iris"], extended=True, paired=True))
+    result = reproduce(StudyRequest(["parsimony"], ["iris"], extended=True, paired=True))
     tables = dict.fromkeys(e.key.table for e in result.entries)
     assert list(tables) == ["parsimony", "parsimony_by_mode", "parsimony_paired"]
     assert result.comparisons == {}
 
 
 def test_the_mean_over_modes_is_the_printed_figure_for_any_primary_dataset():
-    result = reproduce(Request(["parsimony", "least_cost"], ["wine"], extended=True))
+    result = reproduce(StudyRequest(["parsimony", "least_cost"], ["wine"], extended=True))
     by_key = {e.key: e.text for e in result.entries}
     for key, text in by_key.items():
         if key.table in TABLES and key.column != "runtime_ms":
@@ -356,7 +356,7 @@ class Terminal(StringIO):
 
 def test_a_terminal_gets_a_bar_with_the_time_left():
     stream = Terminal()
-    reproduce(Request(["validity"], ["iris"]), Progress(stream))
+    reproduce(StudyRequest(["validity"], ["iris"]), StudyProgress(stream))
     *_, last, cleared = drawn = [line for line in stream.getvalue().split("\r") if line]
     assert drawn[0].startswith("  0%")
     assert last.startswith("100%")

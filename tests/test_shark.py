@@ -29,7 +29,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from voicecf import datasets, parallel
 from voicecf.shark import FLOOR, SHARK, WeightCollapseWarning
 from voicecf.solver import passes
-from voicecf.solver.passes import Rows, Sweep
+from voicecf.solver.passes import MassRows, Sweep
 
 ROOT = Path(__file__).resolve().parents[1]
 CHUNK = 32_768
@@ -288,7 +288,7 @@ def test_the_number_of_cores_does_not_show(monkeypatch, small_chunks):
 def test_rows_of_a_chunk_are_added_one_by_one_as_numpy_does():
     X = blobs(n=200_000, d=3)
     centers, equal = X[:4], np.ones(3)
-    (sweep,) = Rows(X, np.ones(len(X))).accumulate([Sweep(centers, equal, X[4:8])])
+    (sweep,) = MassRows(X, np.ones(len(X))).accumulate([Sweep(centers, equal, X[4:8])])
     labels = squared_distances(X, centers, equal).argmin(axis=1)
     for j, members in enumerate(X[labels == j] for j in range(4)):
         np.testing.assert_array_equal(sweep.sums[j], members.sum(axis=0))
@@ -340,7 +340,7 @@ def test_k_means_plus_plus_starts_do_as_well():
 
 
 def distinct_rows(X):
-    distinct = Rows(X, np.ones(len(X))).distinct()
+    distinct = MassRows(X, np.ones(len(X))).distinct()
     np.testing.assert_array_equal(distinct.mass, np.unique(X, axis=0, return_counts=True)[1])
     return distinct.X
 

@@ -120,7 +120,7 @@ def test_starts_come_from_one_sample_however_the_rows_are_divided(
 def test_a_sample_is_drawn_from_all_rows(monkeypatch, small_chunks):
     monkeypatch.setattr(passes, "SAMPLE", 2_000)
     X = np.arange(6.0 * CHUNK)[:, None]
-    drawn = passes.sample(passes.Rows(X, X[:, 0] + 1.0), lambda: 3)
+    drawn = passes.sample(passes.MassRows(X, X[:, 0] + 1.0), lambda: 3)
     assert len(np.unique(drawn.X)) == 2_000
     np.testing.assert_array_equal(drawn.mass, drawn.X[:, 0] + 1.0)
     counts, _ = np.histogram(drawn.X, 5, (0.0, len(X)))

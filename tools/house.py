@@ -28,9 +28,8 @@ ROOT = Path(__file__).resolve().parent.parent
 MOST_LINES = 60
 MOST_PARAMETERS = 8
 MOST_NAMES = 31
-# Budgets. A feature may raise the first; the other only falls.
-MOST_CODE_LINES = 18_120  # of the package without the app: no docstrings, comments, blanks
-MOST_NAMESAKES = 23
+# Lines of the package without the app: no docstrings, comments, blanks. A feature may raise it.
+MOST_CODE_LINES = 18_130
 
 # From the bottom up. A module may import from its own part and from parts in the lines above it;
 # parts in one line do not know each other. What stands above VoICE are edges: where it hands over
@@ -348,14 +347,12 @@ def main() -> int:
     functions = [*python_functions(modules, ROOT), *native_functions(native, ROOT)]
     print("Lines:", *sizes(modules, native), sep="\n")
     lines = sum(code_lines(module) for module in modules.values() if module.part() != "app")
-    same = namesakes(modules)
     print(f"{lines:7,}  lines of code without the app: at most {MOST_CODE_LINES:,}")
-    print(f"{len(same):7,}  class names used twice: at most {MOST_NAMESAKES}")
     checks = {
         "Import cycles": cycles(graph),
         "Imports that do not point downwards":
             upward_imports(modules, imports(modules, for_types=True)),
-        "More class names are used twice": same if len(same) > MOST_NAMESAKES else [],
+        "Class names that are used twice": namesakes(modules),
         "More lines of code than the budget":
             [f"{lines:,}"] if lines > MOST_CODE_LINES else [],
         f"Functions of more than {MOST_LINES} lines or {MOST_PARAMETERS} positional parameters":

@@ -25,7 +25,7 @@ from voicecf.files import Answering, explain_batches
 from voicecf.files.ahead import ahead
 from voicecf.learned.explainer import Explainer
 from voicecf.parallel import Running
-from voicecf.solver.passes import Accumulator, Rows, merged
+from voicecf.solver.passes import Accumulator, MassRows, merged
 from voicecf.streaming.fitting import fit_model
 from voicecf.table.stream import Progress, Stream, transformed
 
@@ -234,16 +234,16 @@ class OnCluster:
         return merged(self.client.gather(tasks))
 
 
-def _rows(steps: Any, part: pd.DataFrame) -> Rows | None:
+def _rows(steps: Any, part: pd.DataFrame) -> MassRows | None:
     with Running(n_jobs=1, progress=False):
         return transformed(steps, part) if len(part) else None
 
 
-def _n_rows(rows: Rows | None) -> int:
+def _n_rows(rows: MassRows | None) -> int:
     return 0 if rows is None else rows.n_rows
 
 
-def _filled(rows: Rows | None, first: int, accumulators: list[Accumulator]) -> list[Any]:
+def _filled(rows: MassRows | None, first: int, accumulators: list[Accumulator]) -> list[Any]:
     """Return the accumulators of a partition; none if it is empty."""
     with Running(n_jobs=1, progress=False):
         return [] if rows is None else replace(rows, first=first).accumulate(accumulators)

@@ -35,7 +35,7 @@ from voicecf.solver.passes import (
     Data,
     Floats,
     Labels,
-    Rows,
+    MassRows,
     Sweep,
     check_init,
     sample,
@@ -188,7 +188,7 @@ class SHARK(
         self._check_parameters()
         X = validate_data(self, X, dtype=np.float64, order="C")
         self._check_count(len(X))
-        self._learn(Rows(X, _check_mass(sample_weight, X)).present())
+        self._learn(MassRows(X, _check_mass(sample_weight, X)).present())
         self.labels_ = self._label(X)
         return self
 
@@ -255,7 +255,7 @@ class SHARK(
         """
         X = self._check_rows(X)
         out = np.empty((len(X), len(self.cluster_centers_)))
-        table = Rows(X, np.empty(0)).table(self.cluster_centers_, self.feature_weights_)
+        table = MassRows(X, np.empty(0)).table(self.cluster_centers_, self.feature_weights_)
         in_parallel(lambda start, stop: table.distances(out, start, stop), len(X), chunk=SPAN)
         return out
 
@@ -271,7 +271,7 @@ class SHARK(
         return rows
 
     def _label(self, X: Floats) -> Labels:
-        rows = Rows(X, np.empty(0))
+        rows = MassRows(X, np.empty(0))
         return rows.assign(self.cluster_centers_, self.feature_weights_)[0]
 
     def _check_parameters(self) -> None:
@@ -319,7 +319,7 @@ class SHARK(
             stacklevel=4,
         )
 
-    def _warn_of_collapse(self, best: End, varies: npt.NDArray[np.bool_]) -> None:
+    def _warn_of_collapse(self, best: RestartEnd, varies: npt.NDArray[np.bool_]) -> None:
         """Warn if some features, but not all, have no spread within the clusters."""
         constant = (best.phi <= FLOOR) | ~varies
         if not constant.any() or constant.all():
@@ -338,7 +338,7 @@ class SHARK(
 
 
 @dataclass(frozen=True)
-class End:
+class RestartEnd:
     """Final centers, weights and within-cluster spread of a restart, and its number of passes."""
 
     centers: Floats
@@ -347,7 +347,7 @@ class End:
     n_iter: int
 
 
-def restart(centers: Floats, max_iter: int, tol: float) -> Generator[Any, Any, End]:
+def restart(centers: Floats, max_iter: int, tol: float) -> Generator[Any, Any, RestartEnd]:
     """Run Lloyd's algorithm from `centers` and equal weights; yields what each pass accumulates.
 
     If no label changes, no center moves, because sums have a fixed order. So there is no separate
@@ -368,7 +368,7 @@ def restart(centers: Floats, max_iter: int, tol: float) -> Generator[Any, Any, E
         weights = _weights(phi)
         centers = means
         n_iter += 1
-    return End(centers, weights, phi, n_iter)
+    return RestartEnd(centers, weights, phi, n_iter)
 
 
 @np.errstate(over="ignore", invalid="ignore")

@@ -115,17 +115,17 @@ def _add_reproduce(commands: argparse._SubParsersAction[argparse.ArgumentParser]
 
 def _reproduce(chosen: argparse.Namespace) -> int:
     from voicecf.paper import report
-    from voicecf.paper.progress import Progress
-    from voicecf.paper.reproduction import Request, reproduce
+    from voicecf.paper.progress import StudyProgress
+    from voicecf.paper.reproduction import StudyRequest, reproduce
 
-    request = Request(
+    request = StudyRequest(
         tables=_known(chosen, "table", TABLES) or TABLES,
         datasets=_known(chosen, "dataset", *_dataset_names()),
         extended=chosen.extended,
         paired=chosen.paired,
     )
     _check_outputs(chosen)
-    result = reproduce(request, Progress())
+    result = reproduce(request, StudyProgress())
     print(report.as_text(result), end="")
     for path, write in (
         (chosen.json, report.write_json),

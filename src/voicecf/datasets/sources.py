@@ -38,7 +38,7 @@ Columns = dict[str, Values | Category]
 
 
 @dataclass(frozen=True)
-class Source:
+class DatasetSource:
     """A dataset's title in the paper, how its columns are read, and which of them is the label."""
 
     title: str
@@ -139,30 +139,30 @@ def _german() -> Columns:
 
 
 CATALOGUE = {
-    "iris": Source("Iris", partial(_shipped, _uci_iris)),
-    "wine": Source("Wine", partial(_shipped, bundled.load_wine)),
-    "penguins": Source(
+    "iris": DatasetSource("Iris", partial(_shipped, _uci_iris)),
+    "wine": DatasetSource("Wine", partial(_shipped, bundled.load_wine)),
+    "penguins": DatasetSource(
         "Palmer Penguins",
         partial(_text_file, "penguins.csv", excluded=("island", "sex", "year")),
         label="species",
     ),
-    "breast_cancer": Source("Breast Cancer", partial(_shipped, bundled.load_breast_cancer)),
-    "wholesale": Source(
+    "breast_cancer": DatasetSource("Breast Cancer", partial(_shipped, bundled.load_breast_cancer)),
+    "wholesale": DatasetSource(
         "Wholesale Customers",
         partial(_text_file, "wholesale_customers.csv", excluded=("Channel",)),
         label="Region",
     ),
-    "diabetes": Source(
+    "diabetes": DatasetSource(
         "Diabetes", partial(_arrays, "diabetes.npz", excluded=("BMI",)), label="Diabetes_012"
     ),
-    "obesity": Source(
+    "obesity": DatasetSource(
         "Obesity", partial(_text_file, "obesity.csv", excluded=("Weight",)), label="NObeyesdad"
     ),
-    "german_credit": Source("German Credit", _german, label="default"),
-    "heart_failure": Source(
+    "german_credit": DatasetSource("German Credit", _german, label="default"),
+    "heart_failure": DatasetSource(
         "Heart Failure", partial(_text_file, "heart_failure.csv"), label="DEATH_EVENT"
     ),
-    "student": Source(
+    "student": DatasetSource(
         "Student Performance",
         partial(_text_file, "student_por.csv", excluded=("G1", "G2", "G3")),
         label="derived_pseudo_classifier",

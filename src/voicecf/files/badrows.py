@@ -14,13 +14,13 @@ import pyarrow.compute as pc
 
 from voicecf.errors import DataError
 
-__all__ = ["BadRow", "BadRowError", "Place", "listing", "unusable"]
+__all__ = ["BadRow", "BadRowError", "RowPlace", "listing", "unusable"]
 
 MISSING = "{name} has no value (--missing fill fills it in, --missing drop leaves the row out)"
 INFINITE = "{name} is not a finite number"
 
 
-class Place(NamedTuple):
+class RowPlace(NamedTuple):
     """Where a row is: a file, a line or row of it, and the texts of that line, in CSV files."""
 
     file: str

@@ -12,7 +12,7 @@ import pyarrow as pa
 from voicecf.files.badrows import BadRow
 from voicecf.files.tally import Tally
 
-__all__ = ["KeptParts", "Part"]
+__all__ = ["KeptPart", "KeptParts"]
 
 # Key of the schema's metadata under which counts and bad rows of a part stand.
 FACTS = b"voicecf"
@@ -21,7 +21,7 @@ SEAL = 64
 
 
 @dataclass
-class Part:
+class KeptPart:
     """Answers to some rows of the input.
 
     Attributes
@@ -49,7 +49,7 @@ class Part:
             opened.write(content)
 
     @classmethod
-    def from_file(cls, path: Path) -> Part | None:
+    def from_file(cls, path: Path) -> KeptPart | None:
         """Read a part; None if the file is not what was written."""
         whole = pa.py_buffer(path.read_bytes())
         content = whole[SEAL:]
@@ -84,18 +84,18 @@ class KeptParts:
     def _path(self, number: int) -> Path:
         return self.folder / f"part-{number:05d}.arrow"
 
-    def read(self, number: int) -> Part | None:
+    def read(self, number: int) -> KeptPart | None:
         """Return a part; None if it is damaged."""
-        return Part.from_file(self._path(number))
+        return KeptPart.from_file(self._path(number))
 
-    def put(self, part: Part, number: int) -> Part:
+    def put(self, part: KeptPart, number: int) -> KeptPart:
         """Keep a part in its place, and return it."""
         half = self.folder / "half"
         part.write(half)
         half.replace(self._path(number))
         return part
 
-    def add(self, part: Part) -> Part:
+    def add(self, part: KeptPart) -> KeptPart:
         """Keep one more part, and return it."""
         self.put(part, self.count)
         self.count += 1

@@ -23,7 +23,7 @@ from voicecf.files.notations import (
 )
 from voicecf.files.text import quoted
 
-__all__ = ["MOSTLY", "PLACE", "Deciding", "Fitting", "Kind", "is_gap", "names_codes"]
+__all__ = ["MOSTLY", "PLACE", "Deciding", "Fitting", "TextKind", "is_gap", "names_codes"]
 
 # What stands for no value in a column of numbers or dates: nothing, or one of these.
 GAP = r"\s*(#?N/A|n/a|NA|NaN|nan|NULL|null|None|-|\?)?\s*"
@@ -53,7 +53,7 @@ def names_codes(name: str) -> bool:
 
 
 @dataclass(frozen=True)
-class Kind:
+class TextKind:
     """What a text column holds: how it is written, and whether all values fit the narrow type."""
 
     notation: Notation = TEXT
@@ -89,7 +89,7 @@ def is_gap(c: str) -> str:
 
 
 @dataclass(frozen=True)
-class Counts:
+class NotationCounts:
     """How many values of a column there are, and how many a notation fits."""
 
     values: int = 0
@@ -104,7 +104,7 @@ class Counts:
 
 
 # For each notation that fits a column, how many of its values.
-Fitting = dict[Notation, Counts]
+Fitting = dict[Notation, NotationCounts]
 
 
 class Deciding:
@@ -133,7 +133,7 @@ class Deciding:
         self.comma_first = decimal == "," or (decimal == "auto" and delimiter == ";")
         self.decimals = ("", ".", ",") if decimal == "auto" else ("", decimal)
 
-    def kinds(self, rows: str) -> tuple[list[Kind], bool]:
+    def kinds(self, rows: str) -> tuple[list[TextKind], bool]:
         """Decide by some rows, given as SQL; tell also whether every column has a value there."""
         plain = self._counts(rows, range(len(self.names)), [POINT])
         self.empty = [i for i, counts in plain.items() if not counts[POINT].values]
@@ -142,16 +142,16 @@ class Deciding:
         kinds = [self._kind(i, evidence) for i in plain]
         return kinds, all(self.said[i] is not None for i in self.empty)
 
-    def _kind(self, i: int, evidence: Evidence) -> Kind:
+    def _kind(self, i: int, evidence: Evidence) -> TextKind:
         """Choose one of the notations that fit a column."""
         found, said = self.found[i], self.said[i]
         if not found:
-            return Kind(POINT, ANY_NUMBER[said]) if said in ANY_NUMBER else Kind()
+            return TextKind(POINT, ANY_NUMBER[said]) if said in ANY_NUMBER else TextKind()
         notation = evidence.chosen(found)
         if notation == TEXT:
-            return Kind()
+            return TextKind()
         narrow = found[notation].narrow == found[notation].fits
-        return Kind(notation, ANY_NUMBER.get(said or "", narrow))
+        return TextKind(notation, ANY_NUMBER.get(said or "", narrow))
 
     def _fitting(self, rows: str, plain: dict[int, Fitting]) -> dict[int, Fitting]:
         """Return the notations that fit each column."""
@@ -264,7 +264,7 @@ def _by_notation(notations: Sequence[Notation], counts: Sequence[int]) -> Fittin
     # DuckDB counts null where no value of a column is one of the notation.
     values, codes, *pairs = [n or 0 for n in counts or (0, 0, *(0, 0) * len(notations))]
     return {
-        notation: Counts(values, codes, *pairs[2 * at : 2 * at + 2])
+        notation: NotationCounts(values, codes, *pairs[2 * at : 2 * at + 2])
         for at, notation in enumerate(notations)
     }
 

@@ -32,7 +32,7 @@ from voicecf.files.folder import (
     remove,
     room_for,
 )
-from voicecf.files.kept import KeptParts, Part
+from voicecf.files.kept import KeptPart, KeptParts
 from voicecf.files.request import Request, differences, plain_question, same
 from voicecf.files.source import Look, Source, open_source
 from voicecf.files.table import Chunk, Table
@@ -363,7 +363,7 @@ class Work:
 
     def _earlier(
         self, kept: KeptParts, answering: Answering, table: Table, size: int
-    ) -> Iterator[Part]:
+    ) -> Iterator[KeptPart]:
         """Read the parts that an earlier run kept; one that is damaged is answered again."""
         for number in range(kept.count):
             part = kept.read(number)
@@ -372,7 +372,9 @@ class Work:
                 part = kept.put(self._part(answering, table, chunk), number)
             yield part
 
-    def _made(self, answering: Answering, table: Table, size: int) -> Generator[Part, None, None]:
+    def _made(
+        self, answering: Answering, table: Table, size: int
+    ) -> Generator[KeptPart, None, None]:
         """Answer the rows that no kept part has."""
         answer = partial(self._part, answering, table)
         with (
@@ -381,7 +383,7 @@ class Work:
         ):
             yield from parts
 
-    def _part(self, answering: Answering, table: Table, chunk: Chunk) -> Part:
+    def _part(self, answering: Answering, table: Table, chunk: Chunk) -> KeptPart:
         """Answer a part, but for bad rows."""
         whys: dict[int, str | int] = {**chunk.wrong}
         self._stop_at(whys, table, chunk)
@@ -400,7 +402,7 @@ class Work:
         bad = [table.bad_row(chunk.first + i, whys[i]) for i in sorted(whys)]
         tally = Tally()
         tally.add(answers, len(numbers), len(bad))
-        return Part(answering.batch(answers, rows, numbers), tally, bad)
+        return KeptPart(answering.batch(answers, rows, numbers), tally, bad)
 
     def _stop_at(self, whys: Mapping[int, str | int], table: Table, chunk: Chunk) -> None:
         """Raise at the first bad row, if bad rows are fatal."""
@@ -408,7 +410,7 @@ class Work:
             first = min(whys)
             raise BadRowError(table.bad_row(chunk.first + first, whys[first]))
 
-    def _check_bad(self, part: Part) -> None:
+    def _check_bad(self, part: KeptPart) -> None:
         """Refuse to go on where an earlier run left out rows that are fatal now."""
         if part.bad and self.request.bad_rows == "stop" and not self.request.drop_gaps:
             raise OutputError(

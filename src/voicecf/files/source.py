@@ -15,7 +15,7 @@ from typing import Any
 from weakref import finalize
 
 from voicecf.errors import DataError, OptionError
-from voicecf.files.badrows import Place
+from voicecf.files.badrows import RowPlace
 from voicecf.files.staging import (
     Reading,
     Staged,
@@ -237,10 +237,10 @@ class Source:
             return f"select * from read_json_auto({files})"
         return f"select * from read_parquet({files}, hive_partitioning=true)"
 
-    def _places(self, folder: Path, staged: Staged) -> Callable[[int], Place]:
+    def _places(self, folder: Path, staged: Staged) -> Callable[[int], RowPlace]:
         if not self.is_text:
             name = self.files[0].name if len(self.files) == 1 else "the input"
-            return lambda row: Place(name, f"row {row}")
+            return lambda row: RowPlace(name, f"row {row}")
         return lines_of(lambda: self.csv(folder, staged.encoding), staged.rejected)
 
 

@@ -15,9 +15,9 @@ import duckdb
 from tqdm.auto import tqdm
 
 from voicecf.errors import DataError, known_column
-from voicecf.files.badrows import BadRow, Place
+from voicecf.files.badrows import BadRow, RowPlace
 from voicecf.files.folder import read_json
-from voicecf.files.kinds import Deciding, Kind
+from voicecf.files.kinds import Deciding, TextKind
 from voicecf.files.text import CsvText, quoted
 from voicecf.saving.whole import write_whole
 
@@ -245,7 +245,7 @@ def stage_csv(connection: Any, csv: CsvText, reading: Reading, output: Path) -> 
     )
 
 
-def _stage(connection: Any, rows: str, kinds: list[Kind], output: Path) -> bool:
+def _stage(connection: Any, rows: str, kinds: list[TextKind], output: Path) -> bool:
     """Write the rows with columns of some kinds; tell whether there are values of other kinds."""
     read = [i for i, kind in enumerate(kinds) if not kind.is_text]
     values = [f"c{i}" if kind.is_text else f"n{i} as c{i}" for i, kind in enumerate(kinds)]
@@ -276,13 +276,13 @@ def _rejects(connection: Any) -> list[tuple[str, int, str, str]]:
     return []
 
 
-def lines_of(csv: Callable[[], CsvText], rejected: list[BadRow]) -> Callable[[int], Place]:
+def lines_of(csv: Callable[[], CsvText], rejected: list[BadRow]) -> Callable[[int], RowPlace]:
     """Return a function that tells the line of a row; quick if it is asked for rows in order."""
     left_out = {(bad.file, bad.place) for bad in rejected}
-    walk: Iterator[Place] = iter(())
-    at, here, lock = -1, Place("", ""), Lock()
+    walk: Iterator[RowPlace] = iter(())
+    at, here, lock = -1, RowPlace("", ""), Lock()
 
-    def line_of(row: int) -> Place:
+    def line_of(row: int) -> RowPlace:
         nonlocal walk, at, here
         with lock:
             if row < at or at < 0:

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from voicecf.errors import ColumnError, DataError, listed
-from voicecf.files.badrows import BadRow, BadRowError, Place
+from voicecf.files.badrows import BadRow, BadRowError, RowPlace
 from voicecf.files.kinds import PLACE
 from voicecf.files.staging import Staged
 
@@ -84,7 +84,7 @@ class Table:
     files: list[Path]
     schema: pa.Schema
     counts: list[int]
-    place_of: Callable[[int], Place]
+    place_of: Callable[[int], RowPlace]
     stored: list[str]
     whys: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -105,7 +105,7 @@ class Table:
         return cls(files, schema, counts, lambda row: _row_of(files, counts, row), schema.names)
 
     @classmethod
-    def staged(cls, path: Path, known: Staged, place_of: Callable[[int], Place]) -> Table:
+    def staged(cls, path: Path, known: Staged, place_of: Callable[[int], RowPlace]) -> Table:
         """Open a Parquet file with columns c0, c1, ... for the user's."""
         head = _opened(path)
         stored = head.schema_arrow
@@ -213,11 +213,11 @@ class Table:
             raise DataError(f"{file} is damaged: {error}.") from None
 
 
-def _row_of(files: list[Path], counts: list[int], row: int) -> Place:
+def _row_of(files: list[Path], counts: list[int], row: int) -> RowPlace:
     """Return the file of a row of the whole table, and its number there."""
     ends = np.cumsum(counts)
     at = int(np.searchsorted(ends, row, side="right"))
-    return Place(files[at].name, f"row {row - (ends[at] - counts[at])}")
+    return RowPlace(files[at].name, f"row {row - (ends[at] - counts[at])}")
 
 
 def _without_decimal(column: pa.Field) -> pa.Field:

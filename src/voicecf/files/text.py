@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from voicecf.errors import ColumnError, DataError, OptionError, listed
-from voicecf.files.badrows import BadRow, Place
+from voicecf.files.badrows import BadRow, RowPlace
 
 __all__ = ["CsvText", "Dialect", "listed_files", "quoted"]
 
@@ -411,7 +411,7 @@ class CsvText:
         ]
         return f"({' union all '.join(files)})"
 
-    def places(self, rejected: set[tuple[str, str]]) -> Iterator[Place]:
+    def places(self, rejected: set[tuple[str, str]]) -> Iterator[RowPlace]:
         """Read the files again, and yield the line of every row; `rejected` lines are none."""
         for file, encoding, layout in zip(self.files, self.encodings, self.dialects, strict=True):
             with opened(file, encoding) as text:
@@ -424,7 +424,7 @@ class CsvText:
                     if header:
                         header = False
                     elif (file.name, f"line {line}") not in rejected:
-                        yield Place(file.name, f"line {line}", record)
+                        yield RowPlace(file.name, f"line {line}", record)
 
     def rejected(self, errors: list[tuple[str, int, str, str]]) -> list[BadRow]:
         """Return the lines that DuckDB rejected; an error is a path, position, kind and text."""

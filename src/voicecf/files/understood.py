@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from voicecf.files.kinds import MOSTLY, Deciding, Fitting, Kind, is_gap
+from voicecf.files.kinds import MOSTLY, Deciding, Fitting, TextKind, is_gap
 from voicecf.files.notations import POINT, TEXT, notation_of
 from voicecf.files.source import Source
 from voicecf.files.staging import HEAD, connected, rows_of
@@ -98,7 +98,7 @@ def _column(
 ) -> Understood:
     """Look at one column of the first rows; `marked` if numbers such as -999 are there."""
     column, notation = table.schema.field(i), notation_of(table.words[i])
-    kind = Kind(notation, pa.types.is_integer(column.type) or pa.types.is_date(column.type))
+    kind = TextKind(notation, pa.types.is_integer(column.type) or pa.types.is_date(column.type))
     others, rows = _others(connection, f"c{i}", kind, tried)
     # Texts that tell the other readings apart say more than those that do not.
     told = sorted(rows, key=lambda row: len(set(row[1:])) == 1)
@@ -115,7 +115,7 @@ def _column(
 
 
 def _others(
-    connection: Any, c: str, kind: Kind, tried: Fitting
+    connection: Any, c: str, kind: TextKind, tried: Fitting
 ) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
     """Return the kinds that fit a column as well and make other values of its texts.
 
@@ -124,7 +124,7 @@ def _others(
     enough = NUMBERS if kind.is_text else MOSTLY
     fitting = [w for w, counts in tried.items() if counts.share >= enough and w != kind.notation]
     values = [f"cast({kind.value(c)} as varchar)"]
-    values += [f"cast({Kind(w, kind.narrow).value(c)} as varchar)" for w in fitting]
+    values += [f"cast({TextKind(w, kind.narrow).value(c)} as varchar)" for w in fitting]
     rows = connection.execute(
         f"select {c}, {', '.join(values)} from (select {c} from head limit {LOOKED_AT}) "
         f"where not {is_gap(c)}"
@@ -140,7 +140,7 @@ def _others(
     return (*words, *text), [tuple(row[at] for at in kept) for row in rows]
 
 
-def _odd_numbers(connection: Any, c: str, kind: Kind) -> tuple[tuple[str, int], ...]:
+def _odd_numbers(connection: Any, c: str, kind: TextKind) -> tuple[tuple[str, int], ...]:
     """Return numbers such as -999, there several times: the only negative, or far from others."""
     marks = connection.execute(
         f"select trim({c}) as v, count(*), any_value({kind.value(c)}) from head "
@@ -162,7 +162,7 @@ def _odd_numbers(connection: Any, c: str, kind: Kind) -> tuple[tuple[str, int], 
     return tuple(found)
 
 
-def _odd_words(connection: Any, c: str, kind: Kind) -> tuple[tuple[str, int], ...]:
+def _odd_words(connection: Any, c: str, kind: TextKind) -> tuple[tuple[str, int], ...]:
     """Return words that stand among numbers, if they are few and there several times."""
     number = f"try_cast(trim({c}) as double)" if kind.is_text else kind.value(c)
     words = connection.execute(

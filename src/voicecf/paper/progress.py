@@ -11,7 +11,7 @@ from tqdm import tqdm
 FORM = "{percentage:3.0f}%|{bar:24}| {remaining} left  {desc}"
 
 
-class Progress:
+class StudyProgress:
     """Tells how far a reproduction is.
 
     Parameters
@@ -72,7 +72,7 @@ class Progress:
         self._bar.refresh()
 
 
-class Silent(Progress):
+class Silent(StudyProgress):
     """Says nothing."""
 
     def __init__(self) -> None:

@@ -151,7 +151,7 @@ class Answered:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class ModeResult:
     """What one mode makes of its draw.
 
     Attributes
@@ -285,12 +285,12 @@ class Study:
         _, match = linear_sum_assignment(overlap, maximize=True)
         return np.asarray(match)
 
-    def _outcomes(self, rule: Rule = "printed", paired: bool = False) -> dict[str, Outcome]:
+    def _outcomes(self, rule: Rule = "printed", paired: bool = False) -> dict[str, ModeResult]:
         return {
             name: self._outcome(self.mode(name, rule), draw) for name, draw in self.draws(paired)
         }
 
-    def _outcome(self, mode: Mode, draw: Draw) -> Outcome:
+    def _outcome(self, mode: Mode, draw: Draw) -> ModeResult:
         factual, weights = self.X[draw.rows], mode.partition.weights
         every = ~draw.fixed[0]
         mode.solve(factual[:1], draw.targets[:1], every[:1])  # compiles, if it must
@@ -298,7 +298,7 @@ class Study:
         cheapest = mode.solve(factual, draw.targets, every)
         took = 1000 * (perf_counter() - start) / len(factual)
         masked = [mode.solve(factual, draw.targets, ~fixed) for fixed in draw.fixed[1:]]
-        return Outcome(
+        return ModeResult(
             mode=mode,
             draw=draw,
             answers=cheapest,
@@ -314,7 +314,7 @@ def _kmeans(k: int, n_init: int, seed: int) -> Any:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class PairwiseStudy:
     """The pairwise comparison over all fits.
 
     Attributes
@@ -332,7 +332,7 @@ class Comparison:
     fitting: float
 
 
-def compare(X: Array, k: int, tick: Callable[[], None] = lambda: None) -> Comparison:
+def compare(X: Array, k: int, tick: Callable[[], None] = lambda: None) -> PairwiseStudy:
     """Fit k-means fifty times, and compare the pairwise with the full projection for every pair.
 
     Parameters
@@ -349,7 +349,7 @@ def compare(X: Array, k: int, tick: Callable[[], None] = lambda: None) -> Compar
         found += compare_pairwise(model, X, labels=model.labels_)
         fitting += took
         tick()
-    return Comparison(found, perf_counter() - start, process_time() - cpu, fitting)
+    return PairwiseStudy(found, perf_counter() - start, process_time() - cpu, fitting)
 
 
 def _fits(X: Array, k: int) -> Iterator[tuple[Any, float]]:

@@ -10,8 +10,8 @@ from voicecf import datasets
 from voicecf.datasets.sources import CATALOGUE
 from voicecf.errors import known_option
 from voicecf.paper.cells import Entry
-from voicecf.paper.progress import Progress, Silent
-from voicecf.paper.protocol import FITS, Comparison, Study, compare
+from voicecf.paper.progress import Silent, StudyProgress
+from voicecf.paper.protocol import FITS, PairwiseStudy, Study, compare
 from voicecf.paper.published import TABLES, Key, figures, released, titles
 from voicecf.paper.tables import (
     BUILDERS,
@@ -39,7 +39,7 @@ PAIRED = {
 
 
 @dataclass(frozen=True)
-class Request:
+class StudyRequest:
     """What to recompute: tables and datasets by name, and what lies beyond the print."""
 
     tables: Sequence[str] = TABLES
@@ -73,7 +73,7 @@ class Reproduction:
     """The recomputed cells, and how long it took."""
 
     entries: list[Entry] = field(default_factory=list)
-    comparisons: dict[str, Comparison] = field(default_factory=dict)
+    comparisons: dict[str, PairwiseStudy] = field(default_factory=dict)
     seconds: float = 0.0
 
     @property
@@ -92,14 +92,16 @@ class Reproduction:
         return [entry for entry in self.compared if entry.differs and entry.excused]
 
 
-def reproduce(request: Request | None = None, progress: Progress | None = None) -> Reproduction:
+def reproduce(
+    request: StudyRequest | None = None, progress: StudyProgress | None = None
+) -> Reproduction:
     """Recompute tables of the paper.
 
     Parameters
     ----------
-    request : Request
+    request : StudyRequest
         What to recompute; every table for all datasets if left out.
-    progress : Progress
+    progress : StudyProgress
         Where to tell how far it is; nowhere if left out.
 
     Returns
@@ -108,12 +110,12 @@ def reproduce(request: Request | None = None, progress: Progress | None = None) 
 
     Examples
     --------
-    >>> from voicecf.paper.reproduction import Request, reproduce
-    >>> found = reproduce(Request(tables=["parsimony"], datasets=["iris"]))
+    >>> from voicecf.paper.reproduction import StudyRequest, reproduce
+    >>> found = reproduce(StudyRequest(tables=["parsimony"], datasets=["iris"]))
     >>> [(entry.key.column, entry.text, entry.agrees) for entry in found.compared][:2]
     [('feasible_pct', '100.0', True), ('r_star', '1.79', True)]
     """
-    request, progress = request or Request(), progress or Silent()
+    request, progress = request or StudyRequest(), progress or Silent()
     start = perf_counter()
     result = Reproduction()
     progress.plan({name: _work(name, request) for name in request.names()})
@@ -127,7 +129,9 @@ def reproduce(request: Request | None = None, progress: Progress | None = None) 
     return result
 
 
-def _run(study: Study, request: Request, result: Reproduction, progress: Progress) -> None:
+def _run(
+    study: Study, request: StudyRequest, result: Reproduction, progress: StudyProgress
+) -> None:
     title = study.title
     for table, build in BUILDERS.items():
         if request.wants(table) and title in titles(table):
@@ -144,7 +148,9 @@ def _run(study: Study, request: Request, result: Reproduction, progress: Progres
         result.entries.extend(underestimation(study, comparison.found))
 
 
-def _run_beyond(study: Study, request: Request, result: Reproduction, progress: Progress) -> None:
+def _run_beyond(
+    study: Study, request: StudyRequest, result: Reproduction, progress: StudyProgress
+) -> None:
     title = study.title
     if request.extended or request.paired:
         progress.say(f"{title}: beyond the print")
@@ -158,7 +164,7 @@ def _run_beyond(study: Study, request: Request, result: Reproduction, progress: 
         result.entries.extend(by_mode_tables(study, paired=True))
 
 
-def _finish(request: Request, result: Reproduction) -> None:
+def _finish(request: StudyRequest, result: Reproduction) -> None:
     """Add what is said of all datasets together, if all were run; sort by table."""
     if set(result.comparisons) == set(datasets.names()):
         found = {name: each.found for name, each in result.comparisons.items()}
@@ -178,13 +184,13 @@ def _fit_work(name: str) -> float:
     return 0.005 + 2.5e-8 * n * d * k
 
 
-def _model_work(name: str, request: Request) -> float:
+def _model_work(name: str, request: StudyRequest) -> float:
     """Guess the seconds of what needs the two models, likewise."""
     return (
         20 * _fit_work(name) if set(request.all_tables()) - {"validity", "validity_text"} else 0.0
     )
 
 
-def _work(name: str, request: Request) -> float:
+def _work(name: str, request: StudyRequest) -> float:
     fits = FITS if request.wants("validity", "validity_text") else 0
     return fits * _fit_work(name) + _model_work(name, request)

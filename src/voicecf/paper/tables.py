@@ -15,7 +15,7 @@ from voicecf.diagnostics import (
     weight_concentration,
 )
 from voicecf.paper.cells import Entry, entry
-from voicecf.paper.protocol import MODES, SHARK_MODE, UNWEIGHTED, Outcome, Study
+from voicecf.paper.protocol import MODES, SHARK_MODE, UNWEIGHTED, ModeResult, Study
 from voicecf.paper.published import inertia, written
 
 MEAN = "Mean of the three"
@@ -102,7 +102,7 @@ def _shortest(found: Evaluation) -> dict[str, float]:
     }
 
 
-def _actionable(found: Outcome) -> dict[str, float]:
+def _actionable(found: ModeResult) -> dict[str, float]:
     shares = zip(SHARES, found.feasible, strict=True)
     return {f"fixed_{share}": 100 * count / found.cheapest.n for share, count in shares}
 
@@ -203,7 +203,7 @@ def by_mode_tables(study: Study, paired: bool = False) -> Iterator[Entry]:
     """Answer exactly and mode by mode, for any dataset, with the scale-free contraction."""
     found = study.outcomes("scale-free", paired)
     suffix = "_paired" if paired else "_by_mode"
-    views: dict[str, Callable[[Outcome], dict[str, float]]] = {
+    views: dict[str, Callable[[ModeResult], dict[str, float]]] = {
         "least_cost": lambda outcome: _cheapest(outcome.cheapest),
         "parsimony": lambda outcome: _shortest(outcome.shortest),
         "actionability": _actionable,
@@ -218,7 +218,7 @@ def by_mode_tables(study: Study, paired: bool = False) -> Iterator[Entry]:
                 yield from _confirmed(study, table + suffix, mode, found[mode])
 
 
-def _confirmed(study: Study, table: str, mode: str, found: Outcome) -> Iterator[Entry]:
+def _confirmed(study: Study, table: str, mode: str, found: ModeResult) -> Iterator[Entry]:
     shares = {"confirmed_pct": found.confirmed(), "voice_pct": found.explained(study.X)}
     for column, share in shares.items():
         yield entry(table, study.title, column, 100 * share, mode=mode, notes=["confirmed"])

@@ -127,7 +127,7 @@ class Sheet:
     def _track(self, change: Change, y: float) -> None:
         """Draw range, tolerance and both values on a line of their own scale."""
         style, color = self.style, self.style.color(self.card.target)
-        scale = Scale.of(change)
+        scale = TrackScale.of(change)
         seen = [scale.place(value) for value in change.observed]
         self.ax.plot(seen, [y, y], color=style.rule, lw=2.2, solid_capstyle="round", zorder=1)
         self._band(change, scale, y)
@@ -145,7 +145,7 @@ class Sheet:
             text = figure(value, 4) if np.isfinite(value) else "open"
             self._write(span, y, text, faint=True, ha=side, smallest=5.5)
 
-    def _band(self, change: Change, scale: Scale, y: float) -> None:
+    def _band(self, change: Change, scale: TrackScale, y: float) -> None:
         """Draw where the column may lie, closed where something binds."""
         if np.isnan(change.low):
             return
@@ -180,14 +180,14 @@ class Sheet:
 
 
 @dataclass(frozen=True)
-class Scale:
+class TrackScale:
     """The scale of one track, from the least to the largest of what is drawn on it."""
 
     low: float
     high: float
 
     @classmethod
-    def of(cls, change: Change) -> Scale:
+    def of(cls, change: Change) -> TrackScale:
         """Return the scale that holds the observed range, both values and the tolerance."""
         told = [change.before, change.after, *change.observed, change.low, change.high]
         values = np.array(told, dtype=np.float64)

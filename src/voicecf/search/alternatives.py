@@ -62,7 +62,7 @@ def with_alternatives(first: Outcome, most: int) -> Outcome:
 
 
 @dataclass(order=True)
-class Branch:
+class Alternative:
     """The best answer of a row with some columns locked; branches are sorted by `key`.
 
     Attributes
@@ -105,11 +105,11 @@ class Alternatives:
         self.ask = ask
         self.width = width
 
-    def of(self, row: int, target: int, most: int) -> list[Branch]:
+    def of(self, row: int, target: int, most: int) -> list[Alternative]:
         """Return up to `most` branches whose answers are alternatives, best first."""
-        alternatives: list[Branch] = []
+        alternatives: list[Alternative] = []
         column_sets: list[frozenset[int]] = []
-        open_: list[Branch] = []
+        open_: list[Alternative] = []
         turns = count()
         seen = {frozenset[int]()}
         self._add(row, target, [frozenset()], open_, turns)
@@ -134,7 +134,7 @@ class Alternatives:
         return mask
 
     def _add(
-        self, row: int, target: int, locks: list[frozenset[int]], open_: list[Branch],
+        self, row: int, target: int, locks: list[frozenset[int]], open_: list[Alternative],
         turns: Iterator[int],
     ) -> None:  # fmt: skip
         """Solve with each set of columns locked, and queue a branch for each answer."""
@@ -143,7 +143,7 @@ class Alternatives:
         solved, keys, changed = self.ask(row, target, self.mask(locks))
         for i in np.flatnonzero(solved.answered).tolist():
             columns = frozenset(np.flatnonzero(changed[i]).tolist())
-            heappush(open_, Branch(keys[i], next(turns), locks[i], columns, solved[[i]]))
+            heappush(open_, Alternative(keys[i], next(turns), locks[i], columns, solved[[i]]))
 
 
 def tradeoff(question: Question, first: Outcome) -> Outcome:

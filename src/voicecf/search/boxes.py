@@ -61,7 +61,7 @@ class Solved:
 
 
 @dataclass(frozen=True, eq=False)
-class Answer:
+class Candidate:
     """One solution of many; sorted by the number of changes, if that counts, and the energy."""
 
     key: tuple[float, float]
@@ -77,7 +77,7 @@ class Problem:
     ----------
     heap : list
         Open nodes, the least bound first: key, turn, and the node's place in `Solved`.
-    best : Answer or None
+    best : Candidate or None
     bound : float
         Lower bound for the energy of all answers in nodes that are finished.
     nodes : int
@@ -87,7 +87,7 @@ class Problem:
     """
 
     heap: list[tuple[tuple[float, float], int, Solved, int]] = field(default_factory=list)
-    best: Answer | None = None
+    best: Candidate | None = None
     bound: float = np.inf
     nodes: int = 0
     unsure: bool = False
@@ -102,7 +102,7 @@ class Problem:
             return False
         return changes > self.best.key[0] or bound >= self.best.key[1] * (1 - REACHED)
 
-    def offer(self, answer: Answer | None) -> None:
+    def offer(self, answer: Candidate | None) -> None:
         """Take an answer if it is better than the best so far."""
         if answer is not None and (self.best is None or answer.key < self.best.key):
             self.best = answer
@@ -199,7 +199,7 @@ class BoxSearch:
                 problem.unsure |= answer is None
         return found
 
-    def _result(self, problem: Problem) -> tuple[Answer | None, Status, float]:
+    def _result(self, problem: Problem) -> tuple[Candidate | None, Status, float]:
         """Return the best answer of a problem, its status, and a lower bound for its energy."""
         if problem.best is None:
             return None, Status.UNRESOLVED if problem.unsure else Status.INFEASIBLE, np.inf
@@ -231,7 +231,7 @@ class BoxSearch:
             return np.zeros(len(nodes), dtype=np.bool_)
         return self.curves.broken(found.points, self._rows_of(nodes))
 
-    def _examined(self, solved: Solved, at: int) -> tuple[Answer | None, list[Node] | None]:
+    def _examined(self, solved: Solved, at: int) -> tuple[Candidate | None, list[Node] | None]:
         """Return an answer in a node, if one is known, and the parts that may have a better one.
 
         The parts are None if there is no better one, or if the node cannot be divided.
@@ -258,8 +258,8 @@ class BoxSearch:
         """Return the number of changes of a solution, if that counts; else 0."""
         return float(found.changes[at]) if self.fewest else 0.0
 
-    def _answer(self, found: SearchResult, at: int) -> Answer:
-        return Answer((self._changes(found, at), float(found.energy[at])), found, at)
+    def _answer(self, found: SearchResult, at: int) -> Candidate:
+        return Candidate((self._changes(found, at), float(found.energy[at])), found, at)
 
     # The parts of a node whose solution breaks a rule.
 

@@ -36,7 +36,7 @@ SPAN = 32_768
 
 
 @dataclass(frozen=True)
-class Rows:
+class MassRows:
     """Rows to cluster and the mass (sample weight) of each: all of them, or a part.
 
     Attributes
@@ -56,16 +56,16 @@ class Rows:
         """Number of rows."""
         return len(self.X)
 
-    def present(self) -> Rows:
+    def present(self) -> MassRows:
         """Return the rows with a positive mass."""
         positive = self.mass > 0
-        return self if positive.all() else Rows(self.X[positive], self.mass[positive])
+        return self if positive.all() else MassRows(self.X[positive], self.mass[positive])
 
-    def part(self, start: int, stop: int) -> Rows:
+    def part(self, start: int, stop: int) -> MassRows:
         """Return some of the rows."""
-        return Rows(self.X[start:stop], self.mass[start:stop], self.first + start)
+        return MassRows(self.X[start:stop], self.mass[start:stop], self.first + start)
 
-    def distinct(self) -> Rows:
+    def distinct(self) -> MassRows:
         """Sort and deduplicate the rows, as numpy.unique(X, axis=0) does, and add up their mass."""
         for used in (1, self.X.shape[1]):  # often the first column tells all rows apart
             order = np.lexsort(self.X.T[:used][::-1])
@@ -74,7 +74,7 @@ class Rows:
             if new.all():
                 break
         mass = np.bincount(np.cumsum(new) - 1, weights=self.mass[order])
-        return Rows(X[new], mass.astype(np.float64, copy=False))
+        return MassRows(X[new], mass.astype(np.float64, copy=False))
 
     def assign(self, centers: Floats, weights: Floats) -> tuple[Labels, Floats]:
         """Return the nearest center of each row and its weighted squared distance."""
@@ -108,7 +108,7 @@ class Rows:
 class Accumulator(Protocol):
     """A statistic of rows; a dataclass, whose `replace` is an empty copy."""
 
-    def add(self, rows: Rows) -> None:
+    def add(self, rows: MassRows) -> None:
         """Add rows, if no others were added."""
 
     def merge(self, other: Any) -> None:
@@ -187,7 +187,7 @@ class Sweep:
         self.sums, self.around = np.zeros_like(self.centers), np.zeros_like(self.centers)
         self.totals = np.zeros(len(self.centers))
 
-    def add(self, rows: Rows) -> None:
+    def add(self, rows: MassRows) -> None:
         """Add rows, if no others were added."""
         table = rows.table(self.centers, self.weights)
         table.sweep(self.origins, self.sums, self.totals, self.around)
@@ -239,7 +239,7 @@ class Contest:
         self.filled, self.members = np.zeros((n, k), np.bool_), np.zeros((n, k, d))
         self._matches = {(a, b): np.full(k, -1, np.int32) for a in range(n) for b in range(a)}
 
-    def add(self, rows: Rows) -> None:
+    def add(self, rows: MassRows) -> None:
         """Add rows, if no others were added."""
         labels = []
         for at, end in enumerate(self.ends):
@@ -296,7 +296,7 @@ class Fetch:
     X: list[Floats] = field(init=False, default_factory=list)
     mass: list[Floats] = field(init=False, default_factory=list)
 
-    def add(self, rows: Rows) -> None:
+    def add(self, rows: MassRows) -> None:
         """Add rows, if no others were added."""
         start, stop = np.searchsorted(self.positions, [rows.first, rows.first + rows.n_rows])
         self.positions = self.positions[start:stop]
@@ -309,7 +309,7 @@ class Fetch:
         self.mass += other.mass
 
 
-def sample(data: Data, draw_seed: Callable[[], int]) -> Rows:
+def sample(data: Data, draw_seed: Callable[[], int]) -> MassRows:
     """Return the rows to draw starting centers from: all, or SAMPLE of them drawn at random.
 
     A seed is drawn only if needed. Positions depend on it and the number of rows alone, so that the
@@ -321,7 +321,7 @@ def sample(data: Data, draw_seed: Callable[[], int]) -> Rows:
         random = np.random.default_rng(draw_seed())
         positions = np.sort(random.choice(n, SAMPLE, replace=False, shuffle=False))
     (fetch,) = data.accumulate([Fetch(positions)])
-    return Rows(np.concatenate(fetch.X), np.concatenate(fetch.mass))
+    return MassRows(np.concatenate(fetch.X), np.concatenate(fetch.mass))
 
 
 def check_init(init: Any, shape: tuple[int, int]) -> Floats:

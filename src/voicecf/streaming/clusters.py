@@ -22,7 +22,7 @@ from voicecf.solver.passes import (
     Data,
     Floats,
     Labels,
-    Rows,
+    MassRows,
     Sweep,
     check_init,
     merged,
@@ -48,7 +48,7 @@ class Tables:
         """Return copies of empty accumulators to which all rows were added."""
         return merged(rows.accumulate(accumulators) for rows in self._placed())
 
-    def _placed(self) -> Iterator[Rows]:
+    def _placed(self) -> Iterator[MassRows]:
         """Begin a pass, and yield its tables, each with its position."""
         first = 0
         for rows in self.stream:
@@ -62,10 +62,10 @@ def rows_for(model: Any, stream: Stream, dtype: Any = np.float64) -> Data:
     return Tables(rows) if stream.place is None else stream.place(rows.steps)
 
 
-def _numbers(model: Any, dtype: Any, block: Any) -> Rows:
+def _numbers(model: Any, dtype: Any, block: Any) -> MassRows:
     """Return a block as a model takes it; every row counts once."""
     X = validate_data(model, block, reset=False, dtype=dtype, order="C")
-    return Rows(np.require(X, np.float64, ["C", "W"]), np.ones(len(X)))
+    return MassRows(np.require(X, np.float64, ["C", "W"]), np.ones(len(X)))
 
 
 def fit_kmeans(kmeans: KMeans, stream: Stream) -> None:
@@ -152,7 +152,7 @@ class Farthest:
     labels: Labels = field(init=False)
     X: Floats = field(init=False)
 
-    def add(self, rows: Rows) -> None:
+    def add(self, rows: MassRows) -> None:
         """Add rows, if no others were added."""
         labels, closest = rows.assign(self.centers, np.ones(rows.X.shape[1]))
         self._keep(closest, labels, rows.X)

@@ -20,7 +20,7 @@ Progress = Callable[[int, int], Any]
 
 
 @dataclass
-class Reading:
+class PassCount:
     """The number of passes over a source so far, and its number of rows."""
 
     passes: int = 0
@@ -39,7 +39,7 @@ class Stream:
         Called with the number of the pass and the number of rows read in it so far.
     steps : tuple of callables
         Functions that every block is passed through, in order.
-    reading : Reading
+    reading : PassCount
     in_memory : bool
         Whether the source is one table in memory, which may be empty.
     place : callable or None
@@ -50,7 +50,7 @@ class Stream:
     open: Callable[[], Iterator[Any]]
     progress: Progress | None = None
     steps: tuple[Callable[[Any], Any], ...] = ()
-    reading: Reading = field(default_factory=Reading)
+    reading: PassCount = field(default_factory=PassCount)
     in_memory: bool = False
     place: Callable[[Any], Any] | None = None
 

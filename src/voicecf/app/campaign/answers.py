@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from voicecf import Status
 from voicecf.app.campaign.effort import options
-from voicecf.app.campaign.plan import Campaign, Counts
+from voicecf.app.campaign.plan import Campaign, CampaignCounts
 from voicecf.app.data.preparing import Prepared, with_durations
 from voicecf.app.segments.segments import Segments
 
@@ -45,7 +45,7 @@ MOVING = (Result.MOVES, Result.STOPPED)
 NOT_ANSWERED = (Result.NOT_ASKED, Result.LEFT_OUT, Result.WAITING)
 
 
-class Answering:
+class CampaignJob:
     """Answers that are being found.
 
     Parameters
@@ -183,7 +183,7 @@ def _levelled(values: pd.Series) -> list[Any]:
     return [None if gap else str(v) for v, gap in zip(values, values.isna(), strict=True)]
 
 
-def counts(table: pd.DataFrame) -> Counts:
+def counts(table: pd.DataFrame) -> CampaignCounts:
     """Count rows, each once, whatever number of targets it was asked about."""
     result, row = table["result"].to_numpy(), table["row"].to_numpy()
     n = int(row.max(initial=-1)) + 1
@@ -192,7 +192,9 @@ def counts(table: pd.DataFrame) -> Counts:
     waiting = _holds(row[result == Result.WAITING], n)
     asked = _holds(row[~np.isin(result, (Result.NOT_ASKED, Result.LEFT_OUT))], n)
     impossible = asked & ~(movable | already | waiting)
-    return Counts(*(int(some.sum()) for some in (asked, movable, already, impossible, waiting)))
+    return CampaignCounts(
+        *(int(some.sum()) for some in (asked, movable, already, impossible, waiting))
+    )
 
 
 def _holds(some: NDArray[np.int64], n: int) -> NDArray[np.bool_]:

@@ -12,7 +12,7 @@ from voicecf.app import blocks
 from voicecf.app.campaign.plan import SPREADS, Campaign, Run
 from voicecf.app.campaign.summary import (
     NAMED,
-    Lever,
+    FrequentChange,
     Pair,
     Summary,
     asked_in_words,
@@ -74,7 +74,7 @@ def about_effort(said: Summary) -> str:
     return blocks.paragraph("Efforts add up price times change over the columns that change.")
 
 
-def levers(some: Sequence[Lever]) -> str:
+def levers(some: Sequence[FrequentChange]) -> str:
     """Write the levers that answers use most, with the share of the answers."""
     lines = "".join(
         f"<span>{escape(shortened(lever.phrase, LONGEST))}</span>"

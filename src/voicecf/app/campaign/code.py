@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from voicecf.app.campaign.effort import Rates, options
 from voicecf.app.campaign.plan import Campaign
-from voicecf.app.data.reading import Table
+from voicecf.app.data.reading import ReadTable
 from voicecf.app.segments.segments import Segments
 from voicecf.app.takeaway.code import asked, explainer, literal, opening
 
 
-def script(table: Table, segments: Segments, campaign: Campaign, cost: Rates) -> str:
+def script(table: ReadTable, segments: Segments, campaign: Campaign, cost: Rates) -> str:
     """Write the script.
 
     Parameters
     ----------
-    table : Table
+    table : ReadTable
         Where the rows come from.
     segments : Segments
     campaign : Campaign

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from voicecf.app.campaign.plan import Campaign, Price
 from voicecf.app.data.preparing import Method
-from voicecf.app.row.question import LIMIT, Allowed, Question
+from voicecf.app.row.question import LIMIT, RowQuestion, UserRules
 from voicecf.app.segments.segments import Segments, blocks_of
 
 # What a column that is free costs in the search, beside the cheapest that is not: hardly anything.
@@ -70,7 +70,7 @@ def options(campaign: Campaign, segments: Segments) -> dict[str, Any]:
     With prices, the cost of an answer is in proportion to the sum of (price x change)^2, so that
     cheap columns are preferred. Columns without a price stay as they are, unless they are free.
     """
-    asked = Question(
+    asked = RowQuestion(
         target=campaign.target, objective=campaign.objective, margin=campaign.margin,
         allowed=with_prices(campaign, segments.prepared.names),
     )  # fmt: skip
@@ -82,7 +82,7 @@ def options(campaign: Campaign, segments: Segments) -> dict[str, Any]:
     return made
 
 
-def with_prices(campaign: Campaign, names: Sequence[str]) -> Allowed:
+def with_prices(campaign: Campaign, names: Sequence[str]) -> UserRules:
     """Return what may change: not what has no price, where other columns have one."""
     allowed = campaign.allowed
     if not campaign.prices or campaign.free:
@@ -122,7 +122,7 @@ def factors(campaign: Campaign, segments: Segments) -> dict[str, float]:
     }
 
 
-def _one_price(price: Price, allowed: Allowed) -> float:
+def _one_price(price: Price, allowed: UserRules) -> float:
     """Return the price of the only direction that is allowed, or else the middle of both."""
     fall = price.rise if price.fall is None else price.fall
     if price.column in allowed.rising:

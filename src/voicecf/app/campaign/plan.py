@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from voicecf.app.row.question import Allowed, Objective
+from voicecf.app.row.question import Objective, UserRules
 
 # What efforts are counted in until there are prices.
 SPREADS = "spreads"
@@ -44,7 +44,7 @@ class Campaign:
     objective : Objective
     margin : int
         How firmly inside the target the answers are to lie: per cent of the way to its centre.
-    allowed : Allowed
+    allowed : UserRules
         What may change.
     prices : tuple of Price
     currency : str
@@ -66,7 +66,7 @@ class Campaign:
     each: bool = False
     objective: Objective = Objective.FEWEST
     margin: int = 0
-    allowed: Allowed = field(default_factory=Allowed)
+    allowed: UserRules = field(default_factory=UserRules)
     prices: tuple[Price, ...] = ()
     currency: str = "€"
     free: bool = False
@@ -89,7 +89,7 @@ class Campaign:
 
 
 @dataclass(frozen=True)
-class Counts:
+class CampaignCounts:
     """How many rows were asked about, and what came of it.
 
     Attributes
@@ -133,7 +133,7 @@ class Run:
         The column that names rows.
     sheet : str or None
         The sheet of the workbook that the rows were read from, if it was chosen.
-    counts : Counts
+    counts : CampaignCounts
     """
 
     id: str
@@ -147,7 +147,7 @@ class Run:
     whole: tuple[str, ...] = ()
     identity: str | None = None
     sheet: str | None = None
-    counts: Counts = Counts()
+    counts: CampaignCounts = CampaignCounts()
 
     @property
     def finished(self) -> bool:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from voicecf.app.campaign.answers import Answering, counts
+from voicecf.app.campaign.answers import CampaignJob, counts
 from voicecf.app.campaign.effort import options, spreads
 from voicecf.app.campaign.plan import Campaign, Run
 from voicecf.app.project import Project
@@ -73,7 +73,7 @@ def going(project: Project, run: Run) -> Generator[tuple[int, int], None, None]:
             "The segments have changed since this run began, so it cannot go on. Answer again."
         )
     begun = answers(project, run) if run in project.choices.runs else None
-    work = Answering(project.segments, run.campaign, project.table.frame, begun)
+    work = CampaignJob(project.segments, run.campaign, project.table.frame, begun)
     try:
         yield work.done, work.total
         while work.done < work.total:

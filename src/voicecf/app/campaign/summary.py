@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from voicecf.app.campaign.answers import MOVING, NOT_ANSWERED
 from voicecf.app.campaign.effort import Rates, changed, deltas, efforts
-from voicecf.app.campaign.plan import Campaign, Counts, Run
+from voicecf.app.campaign.plan import Campaign, CampaignCounts, Run
 from voicecf.output.wording import figure, joined
 
 # Levers that are named, and points of the curve of customers against budget.
@@ -21,7 +21,7 @@ ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
-class Lever:
+class FrequentChange:
     """A change that answers make.
 
     Attributes
@@ -54,7 +54,7 @@ class Pair:
         How many rows, and how many of them can move.
     effort, columns : float
         Medians of those that can move; NaN if none can.
-    levers : tuple of Lever
+    levers : tuple of FrequentChange
         The most frequent first.
     """
 
@@ -64,7 +64,7 @@ class Pair:
     movable: int
     effort: float
     columns: float
-    levers: tuple[Lever, ...]
+    levers: tuple[FrequentChange, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,12 +73,12 @@ class Summary:
 
     Attributes
     ----------
-    counts : Counts
+    counts : CampaignCounts
     unit : str
         What efforts are in.
     effort, columns : float
         Medians of the rows that can move, each by its easiest answer; NaN if none can.
-    levers : tuple of Lever
+    levers : tuple of FrequentChange
         Of these answers.
     pairs : tuple of Pair
     efforts : array of float
@@ -89,11 +89,11 @@ class Summary:
         What these cost together, up to and with each.
     """
 
-    counts: Counts
+    counts: CampaignCounts
     unit: str
     effort: float
     columns: float
-    levers: tuple[Lever, ...]
+    levers: tuple[FrequentChange, ...]
     pairs: tuple[Pair, ...]
     efforts: NDArray[np.float64] = field(repr=False)
     easiest: NDArray[np.int64] = field(repr=False)
@@ -179,14 +179,15 @@ class _Lines:
             )
         return tuple(made)
 
-    def levers(self, lines: NDArray[np.int64]) -> tuple[Lever, ...]:
+    def levers(self, lines: NDArray[np.int64]) -> tuple[FrequentChange, ...]:
         """Return what some answers change most often; a rise and a fall are two levers."""
-        found: list[Lever] = []
+        found: list[FrequentChange] = []
         for name in self.columns:
             some = lines[self.changes[name][lines]]
             if len(some):
                 found += [
-                    Lever(name, how, many / len(lines)) for how, many in self._ways(name, some)
+                    FrequentChange(name, how, many / len(lines))
+                    for how, many in self._ways(name, some)
                 ]
         return tuple(sorted(found, key=lambda lever: -lever.share))
 

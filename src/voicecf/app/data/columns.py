@@ -64,7 +64,7 @@ class RoleError(VoiceError):
 
 
 @dataclass(frozen=True)
-class Column:
+class TableColumn:
     """A column, what it is used as, and why.
 
     Attributes
@@ -102,7 +102,7 @@ class Column:
         return f"{self.role.lower()} {self.name}" if self.role in DURATIONS else self.name
 
 
-def guess_columns(frame: pd.DataFrame) -> tuple[Column, ...]:
+def guess_columns(frame: pd.DataFrame) -> tuple[TableColumn, ...]:
     """Guess what every column of a table is good for.
 
     Examples
@@ -116,7 +116,7 @@ def guess_columns(frame: pd.DataFrame) -> tuple[Column, ...]:
     return tuple(_spared(_guess(name, frame[name]) for name in frame))
 
 
-def _spared(columns: Iterator[Column]) -> Iterator[Column]:
+def _spared(columns: Iterator[TableColumn]) -> Iterator[TableColumn]:
     """Set aside what would be too many columns to look at; the user may take them back."""
     used = 0
     for column in columns:
@@ -127,12 +127,12 @@ def _spared(columns: Iterator[Column]) -> Iterator[Column]:
         yield column
 
 
-def _guess(name: str, values: pd.Series) -> Column:
+def _guess(name: str, values: pd.Series) -> TableColumn:
     present = _present(values)
     missing = len(values) - len(present)
     role, reason, identity = _role(name, present)
     why = _why_fixed(name, present)
-    return Column(name, role, reason, missing, _examples(present), identity, why)
+    return TableColumn(name, role, reason, missing, _examples(present), identity, why)
 
 
 def _why_fixed(name: str, present: pd.Series) -> str:
@@ -215,8 +215,8 @@ def _examples(present: pd.Series) -> str:
 
 
 def with_roles(
-    frame: pd.DataFrame, columns: tuple[Column, ...], chosen: Mapping[str, Role]
-) -> tuple[Column, ...]:
+    frame: pd.DataFrame, columns: tuple[TableColumn, ...], chosen: Mapping[str, Role]
+) -> tuple[TableColumn, ...]:
     """Return columns with the roles that the user chose for some of them.
 
     Raises

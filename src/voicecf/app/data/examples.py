@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from voicecf import datasets
-from voicecf.app.data.reading import Table
+from voicecf.app.data.reading import ReadTable
 
 
 @dataclass(frozen=True)
@@ -24,21 +24,21 @@ class Example:
 
     name: str
     about: str
-    make: Callable[[], Table]
+    make: Callable[[], ReadTable]
 
 
-def customers() -> Table:
+def customers() -> ReadTable:
     """Return the invented customers."""
-    return Table(
+    return ReadTable(
         "customers.csv", datasets.customers(), (), "example:customers", "datasets.customers()"
     )
 
 
-def wines() -> Table:
+def wines() -> ReadTable:
     """Return the wines of the paper, with readable names."""
     frame = datasets.load("wine").frame.rename(columns=lambda name: name.replace("_", " "))
     source = "datasets.load('wine').frame.rename(columns=lambda name: name.replace('_', ' '))"
-    return Table("wine.csv", frame, (), "example:wine", source)
+    return ReadTable("wine.csv", frame, (), "example:wine", source)
 
 
 EXAMPLES = (

@@ -10,7 +10,7 @@ import streamlit as st
 
 from voicecf.app import blocks, session
 from voicecf.app.data import begin, understanding
-from voicecf.app.data.columns import DURATIONS, Column, Role
+from voicecf.app.data.columns import DURATIONS, Role, TableColumn
 from voicecf.app.data.preparing import Missing, rows_with_gaps, usual_missing
 from voicecf.app.project import Project
 from voicecf.app.words import literal
@@ -85,7 +85,7 @@ def _sheet(now: Project) -> None:
     )
 
 
-def _taken(now: Project, found: tuple[Column, ...]) -> None:
+def _taken(now: Project, found: tuple[TableColumn, ...]) -> None:
     """Ask up to which day years and days are counted, if any are."""
     if not any(column.role in DURATIONS for column in found):
         return
@@ -115,7 +115,7 @@ def _formats(frame: pd.DataFrame) -> dict[str, Any]:
     return made
 
 
-def _gaps(now: Project, frame: pd.DataFrame, found: tuple[Column, ...]) -> None:
+def _gaps(now: Project, frame: pd.DataFrame, found: tuple[TableColumn, ...]) -> None:
     gaps = rows_with_gaps(frame, found)
     if not gaps:
         return
@@ -138,7 +138,7 @@ def _gaps(now: Project, frame: pd.DataFrame, found: tuple[Column, ...]) -> None:
     )
 
 
-def _lacking(found: tuple[Column, ...]) -> list[Column]:
+def _lacking(found: tuple[TableColumn, ...]) -> list[TableColumn]:
     """Return the columns in use that miss most values."""
     some = [column for column in found if column.missing and column.role is not Role.ASIDE]
     return sorted(some, key=lambda column: -column.missing)[:5]

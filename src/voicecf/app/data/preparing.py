@@ -19,7 +19,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from voicecf import SHARK
-from voicecf.app.data.columns import DURATIONS, Column, Role
+from voicecf.app.data.columns import DURATIONS, Role, TableColumn
 from voicecf.errors import VoiceError
 
 # Share of the rows that may be left out without being asked.
@@ -121,14 +121,14 @@ class Prepared:
         return f"{text} ({self.aside[self.identity].iloc[row]})"
 
 
-def usual_missing(frame: pd.DataFrame, columns: tuple[Column, ...]) -> Missing:
+def usual_missing(frame: pd.DataFrame, columns: tuple[TableColumn, ...]) -> Missing:
     """Choose what to do about missing values: leave out rows, unless that would lose many."""
     used = [column.name for column in columns if column.role is not Role.ASIDE]
     lost = frame[used].isna().any(axis=1).mean() if used else 0.0
     return Missing.FILL_IN if lost > BEARABLE else Missing.LEAVE_OUT
 
 
-def rows_with_gaps(frame: pd.DataFrame, columns: tuple[Column, ...]) -> int:
+def rows_with_gaps(frame: pd.DataFrame, columns: tuple[TableColumn, ...]) -> int:
     """Count rows that miss a value of a column in use."""
     used = [c.name for c in columns if c.role is not Role.ASIDE and c.missing]
     return int(frame[used].isna().any(axis=1).sum()) if used else 0
@@ -136,7 +136,7 @@ def rows_with_gaps(frame: pd.DataFrame, columns: tuple[Column, ...]) -> int:
 
 def prepare(
     frame: pd.DataFrame,
-    columns: tuple[Column, ...],
+    columns: tuple[TableColumn, ...],
     missing: Missing = Missing.LEAVE_OUT,
     taken: date | None = None,
 ) -> Prepared:
@@ -145,7 +145,7 @@ def prepare(
     Parameters
     ----------
     frame : pandas.DataFrame
-    columns : tuple of Column
+    columns : tuple of TableColumn
     missing : Missing
     taken : date, optional
         The day up to which years and days since a date are counted; today if left out.
@@ -210,7 +210,7 @@ def with_durations(
     return frame.assign(**made)
 
 
-def _identity(columns: tuple[Column, ...]) -> str | None:
+def _identity(columns: tuple[TableColumn, ...]) -> str | None:
     return next((c.name for c in columns if c.identity and c.role is Role.ASIDE), None)
 
 

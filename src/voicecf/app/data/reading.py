@@ -57,7 +57,7 @@ class ReadingError(VoiceError):
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class ReadTable:
     """A table that was read.
 
     Attributes
@@ -87,7 +87,7 @@ class Table:
     sheets: tuple[str, ...] = ()
 
 
-def read_table(content: bytes, name: str, reading: Reading | None = None) -> Table:
+def read_table(content: bytes, name: str, reading: Reading | None = None) -> ReadTable:
     r"""Read an uploaded file: CSV in most of its dialects, Excel, or Parquet; never a pickle.
 
     Parameters
@@ -138,7 +138,7 @@ def read_table(content: bytes, name: str, reading: Reading | None = None) -> Tab
     _check_size(frame)
     digest = hashlib.sha256(content + repr(reading).encode()).hexdigest()
     columns = tuple(columns[i] for i in filled)
-    return Table(name, frame, tuple(notes), digest, source, columns, sheets)
+    return ReadTable(name, frame, tuple(notes), digest, source, columns, sheets)
 
 
 def _ending(content: bytes) -> str:

@@ -11,9 +11,9 @@ import streamlit as st
 
 from voicecf.app import blocks
 from voicecf.app.data import begin
-from voicecf.app.data.columns import Column, Role, RoleError
+from voicecf.app.data.columns import Role, RoleError, TableColumn
 from voicecf.app.project import Project
-from voicecf.app.row.question import Allowed
+from voicecf.app.row.question import UserRules
 from voicecf.app.words import literal
 from voicecf.files.understood import Understood
 from voicecf.output.wording import counted, joined, shortened
@@ -77,7 +77,7 @@ def _became(one: Understood) -> str:
     return BETWEEN.join(one.values) if one.values != one.texts else ""
 
 
-def _why(column: Column, locked: bool) -> str:
+def _why(column: TableColumn, locked: bool) -> str:
     fixed = column.role is not Role.ASIDE and column.fixed and locked
     return f"{column.reason}; locked: {column.why_fixed}" if fixed else column.reason
 
@@ -103,7 +103,7 @@ def locked_columns(now: Project) -> tuple[str, ...]:
     return tuple(c.label for c in now.columns if c.fixed and c.role is not Role.ASIDE)
 
 
-def _change(now: Project, column: Column, edit: Mapping[str, Any]) -> None:
+def _change(now: Project, column: TableColumn, edit: Mapping[str, Any]) -> None:
     """Do what the visitor did in the line of a column."""
     if edit.get(KIND):
         _check_kind(now, column, edit[KIND])
@@ -113,10 +113,10 @@ def _change(now: Project, column: Column, edit: Mapping[str, Any]) -> None:
     if LOCKED in edit and column.role is not Role.ASIDE:
         locked = [name for name in locked_columns(now) if name != column.label]
         locked += [column.label] * bool(edit[LOCKED])
-        now.change(rules=replace(now.choices.rules or Allowed(), locked=tuple(locked)))
+        now.change(rules=replace(now.choices.rules or UserRules(), locked=tuple(locked)))
 
 
-def _check_kind(now: Project, column: Column, kind: str) -> None:
+def _check_kind(now: Project, column: TableColumn, kind: str) -> None:
     known = _understood(now)[column.name]
     if kind not in (known.kind, *known.others):
         raise RoleError(

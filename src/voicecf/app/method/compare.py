@@ -7,7 +7,7 @@ import streamlit as st
 
 from voicecf.app import blocks, session
 from voicecf.app.data.preparing import Method
-from voicecf.app.method.pairwise import Comparison, compare
+from voicecf.app.method.pairwise import MethodComparison, compare
 from voicecf.app.project import Project
 from voicecf.app.row import mapping
 from voicecf.app.row import picture as pictures
@@ -50,7 +50,7 @@ def show(now: Project) -> None:
         _miss(found, names)
 
 
-def _figures(found: Comparison) -> None:
+def _figures(found: MethodComparison) -> None:
     st.html(
         blocks.facts([
             (f"{len(found.missed):,}", f"answers compared, {counted(len(found.rows), 'row')}"),
@@ -61,7 +61,7 @@ def _figures(found: Comparison) -> None:
     )  # fmt: skip
 
 
-def _by_pair(found: Comparison, names: tuple[str, ...]) -> None:
+def _by_pair(found: MethodComparison, names: tuple[str, ...]) -> None:
     share, count = found.by_pair()
     texts = [
         [(percent(share[i, j]), f"of {count[i, j]:,}") if count[i, j] else ("", "")
@@ -72,7 +72,7 @@ def _by_pair(found: Comparison, names: tuple[str, ...]) -> None:
     st.html(blocks.paragraph("Share of pairwise answers that end in a third segment."))
 
 
-def _miss(found: Comparison, names: tuple[str, ...]) -> None:
+def _miss(found: MethodComparison, names: tuple[str, ...]) -> None:
     misses = found.clearest()[:SHOWN]
     if not len(misses):
         st.html(blocks.paragraph("None: on this table the pairwise answers all land."))

@@ -17,7 +17,7 @@ SAMPLE = 2_000
 
 
 @dataclass(frozen=True, eq=False)
-class Comparison:
+class MethodComparison:
     """Pairwise answers beside exact ones, for the same rows and targets.
 
     Attributes
@@ -84,7 +84,7 @@ class Comparison:
         return which[np.argsort(-short, kind="stable")]
 
 
-def compare(segments: Segments, most: int = SAMPLE) -> Comparison:
+def compare(segments: Segments, most: int = SAMPLE) -> MethodComparison:
     """Answer rows pairwise and exactly, towards every other segment.
 
     Both in the coordinates that the model sees, free to go anywhere: so the only difference is
@@ -98,4 +98,4 @@ def compare(segments: Segments, most: int = SAMPLE) -> Comparison:
     pairwise = CFCLUST(model).fit(X).explain(X[rows], target="each")
     landed = voice.predict(np.ascontiguousarray(pairwise.points))
     missed = pairwise.status == Status.MISSED
-    return Comparison(rows, voice, X, pairwise, exact, missed, landed)
+    return MethodComparison(rows, voice, X, pairwise, exact, missed, landed)

@@ -11,7 +11,7 @@ from voicecf.datasets.sources import CATALOGUE
 from voicecf.paper.progress import Silent
 from voicecf.paper.published import TABLES
 from voicecf.paper.report import DIFFERENT, Grid, grids, summary
-from voicecf.paper.reproduction import Reproduction, Request, reproduce
+from voicecf.paper.reproduction import Reproduction, StudyRequest, reproduce
 
 
 class Bar(Silent):
@@ -40,7 +40,7 @@ def show() -> None:
     asked = st.button("Recompute", type="primary", disabled=not names)
     if asked or "reproduction" not in st.session_state:
         bar = st.progress(0.0)
-        found = reproduce(Request(tables=tables or TABLES, datasets=names), Bar(bar))
+        found = reproduce(StudyRequest(tables=tables or TABLES, datasets=names), Bar(bar))
         bar.empty()
         st.session_state["reproduction"] = found
     _result(st.session_state["reproduction"])

@@ -5,8 +5,8 @@ project   a table, its choices, and results that are computed once
 store     the folder of all projects; one file to take a project elsewhere
 """
 
-from voicecf.app.project.choices import Choices
+from voicecf.app.project.choices import ProjectChoices
 from voicecf.app.project.project import Project
 from voicecf.app.project.store import Store, StoreError
 
-__all__ = ["Choices", "Project", "Store", "StoreError"]
+__all__ = ["Project", "ProjectChoices", "Store", "StoreError"]

@@ -10,12 +10,12 @@ import msgspec
 from voicecf.app.campaign.plan import Campaign, Run
 from voicecf.app.data.columns import Role
 from voicecf.app.data.preparing import Method, Missing
-from voicecf.app.row.question import Allowed, Question
+from voicecf.app.row.question import RowQuestion, UserRules
 from voicecf.files.staging import Reading
 
 
 @dataclass(frozen=True)
-class Choices:
+class ProjectChoices:
     """What was chosen; what is None or left out is guessed.
 
     Attributes
@@ -36,9 +36,9 @@ class Choices:
     method : Method
     names : dict of str to list of str
         What segments are called, by what the segments depend on.
-    question : Question
+    question : RowQuestion
         Its rules are `rules`.
-    rules : Allowed or None
+    rules : UserRules or None
         What may change; None for what is guessed from the columns.
     aimed : str
         Tells which segments the targets of question and campaign were chosen among.
@@ -52,8 +52,8 @@ class Choices:
 
     Examples
     --------
-    >>> from voicecf.app.project import Choices
-    >>> Choices.from_json(Choices("customers.csv", k=4).to_json()).k
+    >>> from voicecf.app.project import ProjectChoices
+    >>> ProjectChoices.from_json(ProjectChoices("customers.csv", k=4).to_json()).k
     4
     """
 
@@ -66,8 +66,8 @@ class Choices:
     k: int | None = None
     method: Method = Method.KMEANS
     names: dict[str, list[str]] = field(default_factory=dict)
-    question: Question = field(default_factory=Question)
-    rules: Allowed | None = None
+    question: RowQuestion = field(default_factory=RowQuestion)
+    rules: UserRules | None = None
     aimed: str = ""
     axes: tuple[str, ...] | None = None
     campaign: Campaign = field(default_factory=Campaign)
@@ -78,7 +78,7 @@ class Choices:
         return msgspec.json.format(msgspec.json.encode(self), indent=1)
 
     @classmethod
-    def from_json(cls, text: bytes) -> Choices:
+    def from_json(cls, text: bytes) -> ProjectChoices:
         """Read it; raises a ValueError if it is anything else."""
         try:
             return msgspec.json.decode(text, type=cls)

@@ -11,12 +11,12 @@ from pathlib import Path
 from threading import RLock
 from typing import Any, TypeVar
 
-from voicecf.app.data.columns import Column, Role, guess_columns, with_roles
+from voicecf.app.data.columns import Role, TableColumn, guess_columns, with_roles
 from voicecf.app.data.examples import EXAMPLES
 from voicecf.app.data.preparing import Method, Prepared, prepare, usual_missing
-from voicecf.app.data.reading import Table, read_table
-from voicecf.app.project.choices import Choices
-from voicecf.app.row.question import Allowed, Question
+from voicecf.app.data.reading import ReadTable, read_table
+from voicecf.app.project.choices import ProjectChoices
+from voicecf.app.row.question import RowQuestion, UserRules
 from voicecf.app.segments.naming import check_name, given_names, tidy
 from voicecf.app.segments.segments import Segments, fit_segments
 from voicecf.app.segments.suggesting import Suggestion, suggest_k
@@ -44,13 +44,13 @@ class Project:
 
     Attributes
     ----------
-    choices : Choices
+    choices : ProjectChoices
         Changed by `change`, written by `save`.
     """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.choices = self._saved = Choices.from_json((folder / CHOICES).read_bytes())
+        self.choices = self._saved = ProjectChoices.from_json((folder / CHOICES).read_bytes())
         self._results: dict[str, OrderedDict[str, Any]] = {}
         self._lock = RLock()
 
@@ -118,11 +118,11 @@ class Project:
     # The table and its columns
 
     @property
-    def table(self) -> Table:
+    def table(self) -> ReadTable:
         """The table, read as was chosen."""
         return self.once("table", repr(self.choices.reading), self._read, most=1)
 
-    def _read(self) -> Table:
+    def _read(self) -> ReadTable:
         for example in EXAMPLES:
             if example.name == self.choices.example:
                 return example.make()
@@ -130,14 +130,14 @@ class Project:
         return read_table(file.read_bytes(), self.choices.table, self.choices.reading)
 
     @property
-    def guessed(self) -> tuple[Column, ...]:
+    def guessed(self) -> tuple[TableColumn, ...]:
         """What each column is good for."""
         return self.once(
             "guessed", repr(self.choices.reading), lambda: guess_columns(self.table.frame), most=1
         )
 
     @property
-    def columns(self) -> tuple[Column, ...]:
+    def columns(self) -> tuple[TableColumn, ...]:
         """What each column is used as."""
         return with_roles(self.table.frame, self.guessed, self.choices.roles)
 
@@ -252,13 +252,13 @@ class Project:
     # The question
 
     @property
-    def usual_rules(self) -> Allowed:
+    def usual_rules(self) -> UserRules:
         """What may change until the visitor says otherwise: not what people cannot change."""
         used = self.prepared.names
-        return Allowed(locked=tuple(c.label for c in self.columns if c.fixed and c.label in used))
+        return UserRules(locked=tuple(c.label for c in self.columns if c.fixed and c.label in used))
 
     @property
-    def question(self) -> Question:
+    def question(self) -> RowQuestion:
         """The question, without what no longer applies to the table and its segments."""
         rows, asked, rules = self.prepared, self.choices.question, self.choices.rules
         target = asked.target if self.choices.aimed == self.segments_key else None

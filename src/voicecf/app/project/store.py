@@ -17,7 +17,7 @@ from threading import Lock
 from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile
 
 from voicecf.app.data.preparing import PreparingError
-from voicecf.app.project.choices import Choices
+from voicecf.app.project.choices import ProjectChoices
 from voicecf.app.project.project import CHOICES, MODEL, RUNS, TABLE, Project
 from voicecf.errors import VoiceError
 from voicecf.saving.whole import write_whole
@@ -90,7 +90,7 @@ class Store:
                 ending = Path(table).suffix.lower() if "." in table else ".csv"
                 ending = ending if re.fullmatch(r"\.[a-z]+", ending) else ".csv"
                 (folder / f"{TABLE}{ending}").write_bytes(content)
-            write_whole(folder / CHOICES, Choices(table, example).to_json())
+            write_whole(folder / CHOICES, ProjectChoices(table, example).to_json())
             project = Project(folder)
             project.table  # noqa: B018  what cannot be read is refused here
         except BaseException:
@@ -119,7 +119,7 @@ class Store:
         found = []
         for file in self.folder.glob(f"*/{CHOICES}"):
             try:
-                table = Choices.from_json(file.read_bytes()).table
+                table = ProjectChoices.from_json(file.read_bytes()).table
                 changed = datetime.fromtimestamp(file.stat().st_mtime)
             except (ValueError, OSError):
                 continue

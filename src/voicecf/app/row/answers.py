@@ -11,8 +11,8 @@ import numpy as np
 from voicecf import Counterfactuals, Status
 from voicecf.app.campaign.plan import SPREADS
 from voicecf.app.campaign.summary import effort_text
-from voicecf.app.row.changes import RARE, Change, changes_of, written
-from voicecf.app.row.question import ALTERNATIVES, LIMIT, Allowed, Objective, Question
+from voicecf.app.row.changes import RARE, ShownChange, changes_of, written
+from voicecf.app.row.question import ALTERNATIVES, LIMIT, Objective, RowQuestion, UserRules
 from voicecf.app.segments.segments import Segments
 from voicecf.app.words import percent
 from voicecf.output.sentences import limit
@@ -25,29 +25,29 @@ NAMED = 5
 
 
 @dataclass(frozen=True, eq=False)
-class Answer:
+class RowAnswer:
     """The answer to a question about one row.
 
     Attributes
     ----------
     segments : Segments
-    question : Question
+    question : RowQuestion
     names : tuple of str
         Of the segments.
     found : Counterfactuals
         One, with all digits.
     rounded : Counterfactuals
         The same in few digits, as it is told.
-    changes : tuple of Change
+    changes : tuple of ShownChange
         What changes, the costliest first.
     """
 
     segments: Segments = field(repr=False)
-    question: Question
+    question: RowQuestion
     names: tuple[str, ...]
     found: Counterfactuals
     rounded: Counterfactuals
-    changes: tuple[Change, ...] = ()
+    changes: tuple[ShownChange, ...] = ()
 
     @property
     def possible(self) -> bool:
@@ -141,15 +141,15 @@ class Answer:
         return better[self.question.objective]
 
 
-def answer(segments: Segments, question: Question, names: Sequence[str]) -> Answer:
+def answer(segments: Segments, question: RowQuestion, names: Sequence[str]) -> RowAnswer:
     """Answer a question about one row."""
     found = _explained(segments, question)
     rounded = found.rounded()
     changes = changes_of(segments, rounded)[0]
-    return Answer(segments, question, tuple(names), found, rounded, changes)
+    return RowAnswer(segments, question, tuple(names), found, rounded, changes)
 
 
-def alternatives(first: Answer) -> list[Answer]:
+def alternatives(first: RowAnswer) -> list[RowAnswer]:
     """Find other ways into the same target, in as few columns as possible.
 
     Each leaves something alone that the first answer changes, and that every other way changes.
@@ -169,24 +169,24 @@ def alternatives(first: Answer) -> list[Answer]:
     return made[:ALTERNATIVES]
 
 
-def difference(first: Answer, other: Answer) -> str:
+def difference(first: RowAnswer, other: RowAnswer) -> str:
     """Say in a line what another way changes, and what it changes that instead of."""
     efforts = " instead of ".join(effort_text(one.effort, SPREADS) for one in (other, first))
     return f"{_levers(other)} instead of {_levers(first)}: {efforts}"
 
 
-def _levers(given: Answer) -> str:
+def _levers(given: RowAnswer) -> str:
     """Say what an answer changes, or how many columns if these are many."""
     if len(given.changes) > NAMED:
         return f"a change of {counted(len(given.changes), 'column')}"
     return joined([change.short for change in given.changes])
 
 
-def _columns(changes: Sequence[Change]) -> set[str]:
+def _columns(changes: Sequence[ShownChange]) -> set[str]:
     return {change.column for change in changes}
 
 
-def _explained(segments: Segments, question: Question, **more: Any) -> Counterfactuals:
+def _explained(segments: Segments, question: RowQuestion, **more: Any) -> Counterfactuals:
     prepared = segments.prepared
     voice = segments.firmly(question.margin)
     row = prepared.frame.iloc[[question.row]]
@@ -208,7 +208,7 @@ class Reach:
     above: str
 
 
-def reaches(given: Answer) -> list[Reach]:
+def reaches(given: RowAnswer) -> list[Reach]:
     """Tell for each column that an answer changes between which values it may lie."""
     if not given.possible or not given.changes:
         return []
@@ -217,7 +217,7 @@ def reaches(given: Answer) -> list[Reach]:
     return [_reach(given, dict(zip(columns, line, strict=True))) for line in lines]
 
 
-def _reach(given: Answer, line: dict[str, Any]) -> Reach:
+def _reach(given: RowAnswer, line: dict[str, Any]) -> Reach:
     name = str(line["column"])
     if name in given.segments.prepared.categories:
         levels = str(line["other_levels"] or "")
@@ -229,7 +229,7 @@ def _reach(given: Answer, line: dict[str, Any]) -> Reach:
     return Reach(name, low, high, below, above)
 
 
-def _in_the_way(what: str, given: Answer) -> str:
+def _in_the_way(what: str, given: RowAnswer) -> str:
     """Say what ends a range; clusters by their names."""
     if what.startswith("cluster "):
         return f"then “{given.names[int(what.removeprefix('cluster '))]}”"
@@ -248,12 +248,12 @@ class Way:
     ----------
     text : str
         What to do, for a button.
-    question : Question
+    question : RowQuestion
         What is asked then; it has an answer.
     """
 
     text: str
-    question: Question
+    question: RowQuestion
 
 
 @dataclass(frozen=True)
@@ -269,7 +269,7 @@ class Obstacle:
         return f"In the way: {joined(self.because)}."
 
 
-def obstacle(given: Answer) -> Obstacle:
+def obstacle(given: RowAnswer) -> Obstacle:
     """Find out why an answer is impossible, and what would make it possible."""
     reason = given.found.reason(0)
     ways = [way for one in reason.relaxations if (way := _way(given, reason, one)) is not None]
@@ -277,7 +277,7 @@ def obstacle(given: Answer) -> Obstacle:
     return Obstacle(tuple(because), tuple(ways[:4]))
 
 
-def _phrases(reason: Reason, given: Answer) -> list[str]:
+def _phrases(reason: Reason, given: RowAnswer) -> list[str]:
     conflict = reason.conflict
     still = [str(m.column) for m in conflict if m.kind == "immutable"]
     close = [f"“{given.names[m.cluster]}”" for m in conflict if m.cluster is not None]
@@ -292,19 +292,19 @@ def _phrases(reason: Reason, given: Answer) -> list[str]:
     return said
 
 
-def _text(member: Member, given: Answer) -> str:
+def _text(member: Member, given: RowAnswer) -> str:
     if member.kind == "contraction":
         return f"the safety margin is {given.question.margin} %"
     return member.text
 
 
-def _way(given: Answer, reason: Reason, one: Relaxation) -> Way | None:
+def _way(given: RowAnswer, reason: Reason, one: Relaxation) -> Way | None:
     """Turn a relaxation into a question; that its target is reached has been seen."""
     asked, text = given.question, one.text
     target = asked.target if asked.target is not None else reason.target
     allowed, margin = asked.allowed, asked.margin
     if one.words is not None:
-        allowed = Allowed.from_words(one.words)
+        allowed = UserRules.from_words(one.words)
     if one.contraction is not None:
         margin = int(np.floor(100 * (1 - one.contraction) + 1e-9))
         text = f"lower the safety margin to {margin} %"

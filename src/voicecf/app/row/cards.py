@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from html import escape
 
 from voicecf.app import blocks
-from voicecf.app.row.answers import Answer, Obstacle, Reach
-from voicecf.app.row.changes import Change
+from voicecf.app.row.answers import Obstacle, Reach, RowAnswer
+from voicecf.app.row.changes import ShownChange
 from voicecf.app.row.tracks import track
-from voicecf.app.row.whatif import Place
+from voicecf.app.row.whatif import Standing
 from voicecf.app.style import colour
 from voicecf.output.wording import figure, shortened
 
 
-def answer_card(answer: Answer) -> str:
+def answer_card(answer: RowAnswer) -> str:
     """Write the answer: from where to where, in a sentence, and how sure it is."""
     source, target = (int(a[0]) for a in (answer.found.source, answer.found.target))
     parts = [f"<span>{escape(answer.called)}</span>", blocks.chip(answer.source, source)]
@@ -35,7 +35,7 @@ def obstacle_text(obstacle: Obstacle) -> str:
     return f'<p class="v-remark">{escape(obstacle.sentence)}</p>'
 
 
-def change_card(answer: Answer) -> str:
+def change_card(answer: RowAnswer) -> str:
     """Write what changes, a line a column: from, to, by how much, and where in the range."""
     if not answer.changes:
         return ""
@@ -56,7 +56,7 @@ def reach_table(reaches: Sequence[Reach]) -> str:
     return blocks.table(("Column", "From", "To"), rows)
 
 
-def _change_line(answer: Answer, change: Change) -> str:
+def _change_line(answer: RowAnswer, change: ShownChange) -> str:
     name = escape(shortened(change.column, 60))
     before, after = escape(shortened(change.before, 40)), escape(shortened(change.after, 40))
     return (
@@ -67,7 +67,7 @@ def _change_line(answer: Answer, change: Change) -> str:
     )
 
 
-def place_text(place: Place, names: Sequence[str]) -> str:
+def place_text(place: Standing, names: Sequence[str]) -> str:
     """Write which segment a row is in, how firmly, and which one is next."""
     here, there = (blocks.chip(names[t], t) for t in (place.segment, place.beyond))
     inside = f"{figure(place.inside, 2)} spreads inside"

@@ -21,7 +21,7 @@ MINUS = "\N{MINUS SIGN}"
 
 
 @dataclass(frozen=True)
-class Change:
+class ShownChange:
     """One column that an answer changes.
 
     Attributes
@@ -74,7 +74,7 @@ def is_large(segments: Segments, column: str) -> bool:
     return max(abs(end) for end in segments.spans[column]) >= PARTED
 
 
-def changes_of(segments: Segments, found: Counterfactuals) -> list[tuple[Change, ...]]:
+def changes_of(segments: Segments, found: Counterfactuals) -> list[tuple[ShownChange, ...]]:
     """Describe what each answer changes, the costliest first; nothing where there is none.
 
     The same as `Counterfactuals.changes`, with words for reading, and quick for a row or two.
@@ -112,14 +112,14 @@ def _prices(segments: Segments, found: Counterfactuals) -> NDArray[np.float64]:
     return np.array([moves[:, places[name]].sum(axis=1) for name in segments.prepared.names]).T
 
 
-def _change(segments: Segments, name: str, before: Any, after: Any) -> Change | None:
+def _change(segments: Segments, name: str, before: Any, after: Any) -> ShownChange | None:
     """Describe a change; None if there is none to speak of."""
     values = segments.prepared.frame[name].to_numpy()
     if name in segments.prepared.categories:
         was, is_ = ("missing" if _gone(v) else str(v) for v in (before, after))
         if was == is_:
             return None
-        return Change(
+        return ShownChange(
             name, was, is_, np.nan, np.nan, "changes", "", _rare(name, values == is_, is_)
         )
     low, high = segments.spans[name]
@@ -136,7 +136,7 @@ def _change(segments: Segments, name: str, before: Any, after: Any) -> Change | 
     delta = "" if _gone(start) else f"{'+' if rises else MINUS}{amount}"
     beyond, more = (values >= end, "more") if rises else (values <= end, "less")
     rare = "" if _gone(start) else _rare(name, beyond, f"{is_} or {more}")
-    return Change(name, was, is_, first, last, "rises" if rises else "falls", delta, rare)
+    return ShownChange(name, was, is_, first, last, "rises" if rises else "falls", delta, rare)
 
 
 def _rare(name: str, rows: NDArray[np.bool_], value: str) -> str:

@@ -12,7 +12,7 @@ from voicecf.app import blocks, session
 from voicecf.app.data.preparing import Missing, Prepared
 from voicecf.app.project import Project
 from voicecf.app.row import finding
-from voicecf.app.row.question import GOALS, NEAREST, Allowed, Range
+from voicecf.app.row.question import GOALS, NEAREST, Range, UserRules
 from voicecf.app.segments.segments import Segments
 from voicecf.app.words import literal
 from voicecf.output.wording import counted, figure, sentences
@@ -186,7 +186,7 @@ def chips(now: Project, at_the_rim: bool) -> None:
             )  # fmt: skip
         if rules.count:
             st.button(
-                "Allow everything", type="tertiary", on_click=lambda: now.change(rules=Allowed())
+                "Allow everything", type="tertiary", on_click=lambda: now.change(rules=UserRules())
             )
         if now.choices.rules not in (None, now.usual_rules):
             st.button("As guessed", type="tertiary", on_click=lambda: now.change(rules=None))
@@ -222,7 +222,7 @@ def allowed(now: Project, prepared: Prepared) -> None:
     _limits(now, prepared, rules)
 
 
-def _limits(now: Project, prepared: Prepared, rules: Allowed) -> None:
+def _limits(now: Project, prepared: Prepared, rules: UserRules) -> None:
     limited = [r.column for r in rules.ranges] + [name for name, _ in rules.levels]
     opened = bool(limited or rules.most or rules.together)
     with st.expander("Ranges, steps and levels", expanded=opened):

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from voicecf import Counterfactuals
 from voicecf.app.charts import FORMAT, UNGROUPED
 from voicecf.app.data.preparing import Prepared
-from voicecf.app.method.pairwise import Comparison
-from voicecf.app.row.answers import Answer
+from voicecf.app.method.pairwise import MethodComparison
+from voicecf.app.row.answers import RowAnswer
 from voicecf.app.row.changes import is_large
 from voicecf.app.segments.segments import Segments
 from voicecf.output.wording import counted, joined, legible
@@ -33,12 +33,12 @@ class Tip(NamedTuple):
     format: str = ""
 
 
-def answer_map(answer: Answer, axes: tuple[str, ...] | None = None) -> SegmentMap:
+def answer_map(answer: RowAnswer, axes: tuple[str, ...] | None = None) -> SegmentMap:
     """Return the map of an answer.
 
     Parameters
     ----------
-    answer : Answer
+    answer : RowAnswer
     axes : tuple of str or None
         Two columns; none of them for the best view; None for what the answer changes most.
     """
@@ -51,7 +51,7 @@ def answer_map(answer: Answer, axes: tuple[str, ...] | None = None) -> SegmentMa
     return replace(drawn, note=_note(answer, pair))
 
 
-def usual_axes(answer: Answer) -> tuple[str, ...]:
+def usual_axes(answer: RowAnswer) -> tuple[str, ...]:
     """Return two columns of numbers that change, or else matter, most; nothing without two."""
     columns = drawable(answer.segments)
     changed = [change.column for change in answer.changes if change.column in columns]
@@ -59,7 +59,7 @@ def usual_axes(answer: Answer) -> tuple[str, ...]:
     return pair if len(pair) == 2 else ()
 
 
-def _note(answer: Answer, pair: tuple[str, ...]) -> str:
+def _note(answer: RowAnswer, pair: tuple[str, ...]) -> str:
     """Say what an area of the map is, and what it leaves out."""
     called = answer.called
     if len(answer.segments.prepared.names) == 2:
@@ -74,7 +74,7 @@ def _note(answer: Answer, pair: tuple[str, ...]) -> str:
     return f"{area} The answer also changes {shown}, so it may be drawn in another area."
 
 
-def tips(answer: Answer, drawn: SegmentMap) -> list[Tip]:
+def tips(answer: RowAnswer, drawn: SegmentMap) -> list[Tip]:
     """Return what is told about the rows of a map: name, segment, axes, what the answer changes."""
     prepared, rows = answer.segments.prepared, drawn.rows
     changed = [change.column for change in answer.changes][:NAMED]
@@ -97,13 +97,13 @@ def _called(prepared: Prepared, rows: NDArray[np.int64]) -> list[str]:
     return [f"{number} ({name})" for number, name in zip(numbers, own, strict=True)]
 
 
-def formats(answer: Answer, drawn: SegmentMap) -> list[str]:
+def formats(answer: RowAnswer, drawn: SegmentMap) -> list[str]:
     """Return how numbers at the axes of a map are written."""
     columns = _columns(answer, drawn)
     return [number_format(answer.segments, name) for name in columns] or [FORMAT, FORMAT]
 
 
-def _columns(answer: Answer, drawn: SegmentMap) -> list[str]:
+def _columns(answer: RowAnswer, drawn: SegmentMap) -> list[str]:
     """Return the columns that the axes of a map are, if they are."""
     called = {legible(name): name for name in answer.segments.prepared.names}
     return [called[label] for label in drawn.axis_labels] if drawn.of_columns else []
@@ -116,7 +116,9 @@ def number_format(segments: Segments, column: str) -> str:
     return FORMAT if is_large(segments, column) else UNGROUPED
 
 
-def miss_map(compared: Comparison, i: int, names: Sequence[str]) -> tuple[SegmentMap, NDArray[Any]]:
+def miss_map(
+    compared: MethodComparison, i: int, names: Sequence[str]
+) -> tuple[SegmentMap, NDArray[Any]]:
     """Return the plane that holds a row, its pairwise answer and the exact one, and the pairwise.
 
     All three lie in the plane, so that what is seen is exact.

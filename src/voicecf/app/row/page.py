@@ -13,7 +13,7 @@ from voicecf.app.campaign.plan import SPREADS
 from voicecf.app.campaign.summary import effort_text
 from voicecf.app.project import Project
 from voicecf.app.row import asking, cards, controls, mapping, picture, whatif
-from voicecf.app.row.answers import Answer, Way, difference
+from voicecf.app.row.answers import RowAnswer, Way, difference
 from voicecf.app.row.mapping import BEST
 from voicecf.app.row.whatif import Lever
 from voicecf.app.words import literal
@@ -58,7 +58,7 @@ def show(now: Project) -> None:
             _obstacle(now, answer)
 
 
-def _changes(now: Project, answer: Answer) -> None:
+def _changes(now: Project, answer: RowAnswer) -> None:
     st.html(cards.change_card(answer))
     effort = effort_text(answer.effort, SPREADS)
     st.markdown(f"An effort of {effort}.", help=ABOUT_SPREADS)
@@ -104,7 +104,7 @@ def _what_if(now: Project) -> None:
         st.html(cards.place_text(place_, answer.names))
 
 
-def _key(now: Project, answer: Answer, lever: Lever) -> str:
+def _key(now: Project, answer: RowAnswer, lever: Lever) -> str:
     """Return what a slider is remembered by: it begins anew for another row or other segments."""
     return f"try {now.id} {hash(now.segments_key)} {answer.question.row} {lever.column}"
 
@@ -123,7 +123,7 @@ def _lever(lever: Lever, key: str) -> Any:
 # The map
 
 
-def _map(now: Project, answer: Answer) -> None:
+def _map(now: Project, answer: RowAnswer) -> None:
     st.subheader("Map")
     columns = mapping.drawable(answer.segments)
     if len(columns) > 1:
@@ -170,7 +170,7 @@ def _axes(now: Project, columns: list[str]) -> None:
 # Other ways
 
 
-def _others(now: Project, answer: Answer) -> None:
+def _others(now: Project, answer: RowAnswer) -> None:
     if not answer.possible or not answer.changes:
         return
     others = asking.alternatives(now, answer)
@@ -182,7 +182,7 @@ def _others(now: Project, answer: Answer) -> None:
             st.html(cards.change_card(one))
 
 
-def _obstacle(now: Project, answer: Answer) -> None:
+def _obstacle(now: Project, answer: RowAnswer) -> None:
     with st.spinner("Finding out what stands in the way ..."):
         found = asking.obstacle(now, answer)
     st.html(cards.obstacle_text(found))

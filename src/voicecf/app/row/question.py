@@ -61,7 +61,7 @@ class Range:
 
 
 @dataclass(frozen=True)
-class Allowed:
+class UserRules:
     """What may change, and how.
 
     Attributes
@@ -78,11 +78,11 @@ class Allowed:
 
     Examples
     --------
-    >>> from voicecf.app.row.question import Allowed, Range
-    >>> allowed = Allowed(locked=("age",), ranges=(Range("income", high=60_000.0),))
+    >>> from voicecf.app.row.question import UserRules, Range
+    >>> allowed = UserRules(locked=("age",), ranges=(Range("income", high=60_000.0),))
     >>> allowed.words()
     {'immutable': ['age'], 'bounds': {'income': (Ellipsis, 60000.0)}}
-    >>> Allowed.from_words(allowed.words()) == allowed
+    >>> UserRules.from_words(allowed.words()) == allowed
     True
     """
 
@@ -111,7 +111,7 @@ class Allowed:
         return {word: value for word, value in said.items() if value not in ([], {}, None)}
 
     @classmethod
-    def from_words(cls, words: Mapping[str, Any]) -> Allowed:
+    def from_words(cls, words: Mapping[str, Any]) -> UserRules:
         """Read rules, such as a relaxation proposes them."""
         bounds, steps, least = (words.get(word, {}) for word in ("bounds", "steps", "least"))
         ranges = []
@@ -130,7 +130,7 @@ class Allowed:
             words.get("plausible") is not None,
         )
 
-    def within(self, names: list[str]) -> Allowed:
+    def within(self, names: list[str]) -> UserRules:
         """Leave out what is said of columns that are no longer in use."""
         known = set(names)
         kept: dict[str, Any] = {
@@ -162,7 +162,7 @@ def _number(step: Any) -> float | None:
 
 
 @dataclass(frozen=True)
-class Question:
+class RowQuestion:
     """All that is asked about a row.
 
     Attributes
@@ -174,14 +174,14 @@ class Question:
     objective : Objective
     margin : int
         How firmly inside the target the answer is to lie: per cent of the way to its centre.
-    allowed : Allowed
+    allowed : UserRules
     """
 
     row: int = 0
     target: int | None = None
     objective: Objective = Objective.FEWEST
     margin: int = 0
-    allowed: Allowed = Allowed()
+    allowed: UserRules = UserRules()
 
     def options(self, **more: Any) -> dict[str, Any]:
         """Return what `VoICE.explain` is given besides the row."""

@@ -8,7 +8,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from voicecf.app.row.changes import Change
+from voicecf.app.row.changes import ShownChange
 from voicecf.app.segments.segments import Segments
 
 # Bars of a shape.
@@ -31,7 +31,7 @@ def shape(segments: Segments, column: str) -> tuple[float, ...]:
     return known[column]
 
 
-def track(segments: Segments, change: Change) -> str:
+def track(segments: Segments, change: ShownChange) -> str:
     """Draw where a number moves within its observed range; nothing for a category."""
     if isnan(change.end):
         return ""

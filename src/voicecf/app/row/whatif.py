@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from voicecf.app.row.answers import Answer
+from voicecf.app.row.answers import RowAnswer
 from voicecf.app.segments.segments import Segments
 from voicecf.learned.learned import Learned
 
@@ -46,7 +46,7 @@ class Lever:
 
 
 @dataclass(frozen=True)
-class Place:
+class Standing:
     """Where a row is: its segment, how far inside in spreads, and the segment beyond the border."""
 
     segment: int
@@ -54,7 +54,7 @@ class Place:
     beyond: int
 
 
-def levers(given: Answer) -> list[Lever]:
+def levers(given: RowAnswer) -> list[Lever]:
     """Return the columns to try out: those that the answer changes, then what matters most."""
     segments = given.segments
     names = segments.prepared.names
@@ -97,7 +97,7 @@ def _step(segments: Segments, name: str) -> tuple[float, str]:
     return (high - low) / 100, "%.4g"
 
 
-def changed_row(given: Answer, values: Mapping[str, Any]) -> pd.DataFrame:
+def changed_row(given: RowAnswer, values: Mapping[str, Any]) -> pd.DataFrame:
     """Return the row of an answer with some values put in."""
     frame = given.segments.prepared.frame
     row = frame.iloc[[given.question.row]].copy()
@@ -106,7 +106,7 @@ def changed_row(given: Answer, values: Mapping[str, Any]) -> pd.DataFrame:
     return row
 
 
-def place_of(segments: Segments, row: pd.DataFrame) -> Place:
+def place_of(segments: Segments, row: pd.DataFrame) -> Standing:
     """Tell where a row is: by the model's own predict, and the distance to the nearest border."""
     segment = int(segments.model.predict(row)[0])
     learned: Learned = segments.voice.learned_
@@ -114,4 +114,4 @@ def place_of(segments: Segments, row: pd.DataFrame) -> Place:
     slack, lengths = cell.slack(point), np.linalg.norm(cell.normals, axis=1)
     inside = np.divide(slack, lengths, out=np.full_like(slack, np.inf), where=lengths > 0)
     nearest = int(np.argmin(inside))
-    return Place(segment, max(float(inside[nearest]), 0.0), int(cell.rivals[nearest]))
+    return Standing(segment, max(float(inside[nearest]), 0.0), int(cell.rivals[nearest]))

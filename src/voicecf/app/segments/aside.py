@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from pandas.api import types
 
-from voicecf.app.data.columns import IDENTITY, MOST_LEVELS, Column, Role
+from voicecf.app.data.columns import IDENTITY, MOST_LEVELS, Role, TableColumn
 from voicecf.app.data.preparing import Prepared
 from voicecf.app.segments.naming import YES
 from voicecf.app.segments.profiles import Contrast, contrast
@@ -42,7 +42,7 @@ class Crossed(NamedTuple):
         return number(value, self.span)
 
 
-def crossable(prepared: Prepared, columns: tuple[Column, ...]) -> list[str]:
+def crossable(prepared: Prepared, columns: tuple[TableColumn, ...]) -> list[str]:
     """List the columns set aside that segments can differ in, few levels first; no identities."""
     aside = prepared.aside
     names = [c.name for c in columns if c.role is Role.ASIDE and not c.identity and c.name in aside]

@@ -10,20 +10,22 @@ import pandas as pd
 
 from voicecf.app.data.columns import Role
 from voicecf.app.data.preparing import SEED, YEAR, Method, Prepared, starts, with_durations
-from voicecf.app.data.reading import PASTED, Table
-from voicecf.app.row.question import LIMIT, Question
+from voicecf.app.data.reading import PASTED, ReadTable
+from voicecf.app.row.question import LIMIT, RowQuestion
 from voicecf.app.segments.segments import Segments
 
 
-def script(table: Table, segments: Segments, question: Question, names: tuple[str, ...]) -> str:
+def script(
+    table: ReadTable, segments: Segments, question: RowQuestion, names: tuple[str, ...]
+) -> str:
     """Write the script for one answer.
 
     Parameters
     ----------
-    table : Table
+    table : ReadTable
         Where the rows come from.
     segments : Segments
-    question : Question
+    question : RowQuestion
     names : tuple of str
         What the segments are called.
     """
@@ -36,7 +38,7 @@ def script(table: Table, segments: Segments, question: Question, names: tuple[st
     return "\n\n".join(parts) + "\n"
 
 
-def opening(table: Table, segments: Segments) -> list[str]:
+def opening(table: ReadTable, segments: Segments) -> list[str]:
     """Write how every script begins: imports, the rows, and the pipeline, which is not fitted."""
     prepared = segments.prepared
     reading = _reading(table, prepared)
@@ -61,7 +63,7 @@ def asked(rows: str, options: dict[str, Any]) -> str:
     return "\n".join([*lines, ")"])
 
 
-def _imports(table: Table, reading: str, prepared: Prepared, method: Method) -> str:
+def _imports(table: ReadTable, reading: str, prepared: Prepared, method: Method) -> str:
     bundled = table.source.startswith("datasets.")
     lines = ["import pandas as pd"] * ("pd." in reading)
     if method is Method.KMEANS:
@@ -79,7 +81,7 @@ def _imports(table: Table, reading: str, prepared: Prepared, method: Method) -> 
     return "\n".join(lines)
 
 
-def _reading(table: Table, prepared: Prepared) -> str:
+def _reading(table: ReadTable, prepared: Prepared) -> str:
     """Read the rows; only what this table needs is said."""
     frame, numbers, categories = table.frame, list(prepared.numbers), list(prepared.categories)
     lines = [f"table = {table.source}"]
@@ -162,7 +164,7 @@ def _model(prepared: Prepared, segments: Segments) -> str:
     ])  # fmt: skip
 
 
-def _asking(question: Question) -> str:
+def _asking(question: RowQuestion) -> str:
     return f"answer = {asked(f'rows.iloc[[{question.row}]]', question.options(limit=LIMIT))}"
 
 

@@ -7,11 +7,11 @@ from html import escape
 
 from voicecf import __version__
 from voicecf.app import blocks
-from voicecf.app.data.reading import Table
+from voicecf.app.data.reading import ReadTable
 from voicecf.app.row import cards, mapping
 from voicecf.app.row import picture as pictures
-from voicecf.app.row.answers import Answer, Obstacle, difference
-from voicecf.app.row.question import Allowed, Objective
+from voicecf.app.row.answers import Obstacle, RowAnswer, difference
+from voicecf.app.row.question import Objective, UserRules
 from voicecf.app.segments import cards as segment_cards
 from voicecf.app.segments.segments import Segments
 from voicecf.app.style import BLOCKS, REPORT, colour
@@ -27,20 +27,20 @@ GOALS = {
 
 
 def html_report(
-    table: Table,
-    answer: Answer,
+    table: ReadTable,
+    answer: RowAnswer,
     picture: SegmentMap | None,
     script: str,
     *,
-    others: Sequence[Answer] = (),
+    others: Sequence[RowAnswer] = (),
     obstacle: Obstacle | None = None,
 ) -> str:
     """Write the report.
 
     Parameters
     ----------
-    table : Table
-    answer : Answer
+    table : ReadTable
+    answer : RowAnswer
     picture : SegmentMap or None
         The map.
     script : str
@@ -99,7 +99,7 @@ def _why_not(obstacle: Obstacle | None) -> str:
     return text + (f"<p>It would be possible to:</p><ul>{ways}</ul>" if ways else "")
 
 
-def _picture(answer: Answer, picture: SegmentMap | None) -> str:
+def _picture(answer: RowAnswer, picture: SegmentMap | None) -> str:
     if picture is None:
         return ""
     title = escape(f"Map of the segments: {picture.title}")
@@ -108,12 +108,12 @@ def _picture(answer: Answer, picture: SegmentMap | None) -> str:
     return section("On the map", f"<figure>{drawn}{blocks.paragraph(picture.note)}</figure>")
 
 
-def _other_ways(answer: Answer, others: Sequence[Answer]) -> str:
+def _other_ways(answer: RowAnswer, others: Sequence[RowAnswer]) -> str:
     items = "".join(f"<li>{escape(difference(answer, one))}.</li>" for one in others)
     return section("Other ways", f"<ul>{items}</ul>") if items else ""
 
 
-def _asked(answer: Answer) -> str:
+def _asked(answer: RowAnswer) -> str:
     asked = answer.question
     lines = [f"Looked for: {GOALS[asked.objective]}."]
     if asked.margin:
@@ -121,7 +121,7 @@ def _asked(answer: Answer) -> str:
     return bullets([*lines, *rules_in_words(asked.allowed)])
 
 
-def rules_in_words(allowed: Allowed) -> list[str]:
+def rules_in_words(allowed: UserRules) -> list[str]:
     """Say what may change, a sentence a rule."""
     lines = []
     for names, what in (
