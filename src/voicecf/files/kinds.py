@@ -115,7 +115,7 @@ class Deciding:
     connection : duckdb connection
     names : list of str
         The user's names of the columns.
-    said : dict of str to str
+    stated : dict of str to str
         What the user says of columns: the word of a notation, or "int64" or "double". Of the others
         it is to be found.
     delimiter : str
@@ -124,11 +124,11 @@ class Deciding:
     """
 
     def __init__(
-        self, connection: Any, names: Sequence[str], said: dict[str, str], delimiter: str,
+        self, connection: Any, names: Sequence[str], stated: dict[str, str], delimiter: str,
         decimal: str,
     ) -> None:  # fmt: skip
         self.connection, self.names = connection, names
-        self.said = [said.get(name) for name in names]
+        self.stated = [stated.get(name) for name in names]
         # If a semicolon separates values, a comma is a decimal mark rather than one of thousands.
         self.comma_first = decimal == "," or (decimal == "auto" and delimiter == ";")
         self.decimals = ("", ".", ",") if decimal == "auto" else ("", decimal)
@@ -140,18 +140,18 @@ class Deciding:
         self.found = self._fitting(rows, plain)
         evidence = Evidence(self.found.values())
         kinds = [self._kind(i, evidence) for i in plain]
-        return kinds, all(self.said[i] is not None for i in self.empty)
+        return kinds, all(self.stated[i] is not None for i in self.empty)
 
     def _kind(self, i: int, evidence: Evidence) -> TextKind:
         """Choose one of the notations that fit a column."""
-        found, said = self.found[i], self.said[i]
+        found, stated = self.found[i], self.stated[i]
         if not found:
-            return TextKind(POINT, ANY_NUMBER[said]) if said in ANY_NUMBER else TextKind()
+            return TextKind(POINT, ANY_NUMBER[stated]) if stated in ANY_NUMBER else TextKind()
         notation = evidence.chosen(found)
         if notation == TEXT:
             return TextKind()
         narrow = found[notation].narrow == found[notation].fits
-        return TextKind(notation, ANY_NUMBER.get(said or "", narrow))
+        return TextKind(notation, ANY_NUMBER.get(stated or "", narrow))
 
     def _fitting(self, rows: str, plain: dict[int, Fitting]) -> dict[int, Fitting]:
         """Return the notations that fit each column."""
@@ -169,11 +169,11 @@ class Deciding:
         unclear: list[int] = []
         fractions: list[int] = []
         for i, counts in plain.items():
-            said, point = self.said[i], counts[POINT]
-            if said is not None and said not in ANY_NUMBER:
-                groups.setdefault((notation_of(said),), []).append(i)
+            stated, point = self.stated[i], counts[POINT]
+            if stated is not None and stated not in ANY_NUMBER:
+                groups.setdefault((notation_of(stated),), []).append(i)
             elif point.fits < point.values:
-                if said is not None or not names_codes(self.names[i]):
+                if stated is not None or not names_codes(self.names[i]):
                     unclear.append(i)
             elif point.narrow < point.values:  # 1.100 may be 1100
                 fractions.append(i)
@@ -209,15 +209,15 @@ class Deciding:
 
     def _fit(self, i: int, tried: Fitting) -> Fitting:
         """Return the notations that fit most of a column, or else the one that the user says."""
-        said, point = self.said[i], tried[POINT]
-        if said is not None and said not in ANY_NUMBER:
-            notation = notation_of(said)
+        stated, point = self.stated[i], tried[POINT]
+        if stated is not None and stated not in ANY_NUMBER:
+            notation = notation_of(stated)
             return {notation: tried[notation]}
         # A single value that is no date keeps a column text: dates that are set aside are no fault.
         found = {w: n for w, n in tried.items() if n.share >= (1 if w.is_date else MOSTLY)}
-        if said is None and point.codes:
+        if stated is None and point.codes:
             found = {w: counts for w, counts in found.items() if not w.is_number}
-        if said is not None:
+        if stated is not None:
             found = {w: counts for w, counts in found.items() if w.is_number}
         if point.share == 1 and found.get(DECIMAL_COMMA, point).narrow < point.values:
             found.pop(DECIMAL_COMMA, None)

@@ -167,7 +167,7 @@ class Work:
                 f"{output.name}: answers are written as .parquet, .csv or .tsv, or into a folder."
             )
         self.folder = _beside(output, ".partial")
-        self.told = _beside(output, ".manifest.json")
+        self.manifest_path = _beside(output, ".manifest.json")
         self.bad = _beside(output, ".bad.csv")
         self._check_paths(self.request.source.named())
 
@@ -178,7 +178,7 @@ class Work:
             "the output": output,
             "the work folder": self.folder,
             "the lock": lock_of(output),
-            "the manifest": self.told,
+            "the manifest": self.manifest_path,
             "the list of bad rows": self.bad,
         }
         if self.model is not None:
@@ -275,7 +275,7 @@ class Work:
 
     def _finished(self, manifest: dict[str, Any]) -> dict[str, Any] | None:
         """Return what an earlier run that came to its end says; refuse to harm other outputs."""
-        output, told = self.request.output, read_json(self.told)
+        output, before = self.request.output, read_json(self.manifest_path)
         ended = read_json(self.folder / "finished.json")
         if ended is not None and same(ended, manifest):
             if output.exists() or (self.folder / "result").exists():
@@ -284,18 +284,19 @@ class Work:
                 raise DamagedError(self.folder, "it lacks its result")
         if self.overwrite or not output.exists() or _is_empty_folder(output):
             return None
-        if told is None:
+        if before is None:
             raise OutputError(
                 f"{output} is there already, and voicecf did not write it. Give another output, or "
                 "overwrite it (--overwrite; overwrite=True)."
             )
-        if not same(told, manifest):
+        if not same(before, manifest):
+            others = differences(before, manifest)
             raise OutputError(
-                f"{output} is there already, for another question: {differences(told, manifest)}. "
+                f"{output} is there already, for another question: {others}. "
                 "Give another output, or overwrite it (--overwrite; overwrite=True)."
             )
         self.nothing_to_do = True
-        return told
+        return before
 
     def _prepare(self, manifest: dict[str, Any]) -> None:
         """Make the work folder, or find that it is of the same question and undamaged."""
@@ -454,7 +455,7 @@ class Work:
             bad.replace(self.bad)
         elif not finished["summary"]["bad"]:
             self.bad.unlink(missing_ok=True)  # of an output that was replaced
-        (self.folder / "finished.json").replace(self.told)
+        (self.folder / "finished.json").replace(self.manifest_path)
         sync_folder(output.parent)
         remove(self.folder)
 

@@ -115,8 +115,8 @@ class Tally:
         return "\n".join(lines) + "\n"
 
     def _told_outcomes(self) -> str:
-        told = sorted(self.outcomes.items(), key=lambda item: -item[1])
-        return ", ".join(f"{count:,} {name}" for name, count in told) or "none"
+        ordered = sorted(self.outcomes.items(), key=lambda item: -item[1])
+        return ", ".join(f"{count:,} {name}" for name, count in ordered) or "none"
 
     def _told_columns(self) -> list[str]:
         """Tell which columns do the work: how often they change, and what of the cost is theirs."""

@@ -432,9 +432,9 @@ class CsvText:
         for file, path, layout in zip(self.files, self.paths, self.dialects, strict=True):
             here = sorted(error[1:] for error in errors if error[0] == str(path))
             lines = _lines(path, layout.newline, [at for at, *_ in here])
-            for (_, *told), line in zip(here, lines, strict=True):
+            for (_, *fault), line in zip(here, lines, strict=True):
                 place = file.name, line
-                found.setdefault(place, BadRow(None, file.name, f"line {line}", _why(*told)))
+                found.setdefault(place, BadRow(None, file.name, f"line {line}", _why(*fault)))
         return list(found.values())
 
 

@@ -72,8 +72,8 @@ def _opened(file: Path) -> Any:
 
 
 def _damaged(file: Path, error: Exception) -> str:
-    told = str(error).rstrip(".")
-    return f"{file.name} is no workbook, or a damaged one ({told}). Save it again, or as CSV."
+    cause = str(error).rstrip(".")
+    return f"{file.name} is no workbook, or a damaged one ({cause}). Save it again, or as CSV."
 
 
 def _cell(value: Any) -> str:

@@ -118,7 +118,7 @@ class Mode:
     def shortest_prefix(self, factual: Array, targets: Rows) -> Answered:
         """Find the fewest features, in the order of the ranking, that suffice.
 
-        What a prefix can rho a longer one can, so the length is found by halving.
+        Whatever a prefix allows, a longer one allows, so the length is found by halving.
         """
         n, d = factual.shape
         place = np.argsort(np.argsort(-self.ranking, kind="stable"), kind="stable")

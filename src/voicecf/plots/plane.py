@@ -191,8 +191,8 @@ class Plane:
             return cls.of_move(cf, i)
         if lost and len(space.columns) > 2:
             return cls.of_move(cf, i)
-        said = _has_to_say(cf.outcome.learned)
-        rest = sorted(set(drawable) - set(changed), key=lambda c: -said[c])
+        telling = _telling(cf.outcome.learned)
+        rest = sorted(set(drawable) - set(changed), key=lambda c: -telling[c])
         pair = [*changed, *rest][:2]
         return cls._of_columns(space, _picked(cf, i), (pair[0], pair[1]), _name(cf, i))
 
@@ -360,7 +360,7 @@ def _told(space: Space, direction: Array, metric: Array) -> str:
     return joined([legible(space.names[c]) for c in largest])
 
 
-def _has_to_say(learned: Learned) -> Array:
+def _telling(learned: Learned) -> Array:
     """Return weight times squared spread between the centers of each column."""
-    said = learned.importance * learned.origins.var(axis=0)
-    return np.array([said[column.places].sum() for column in learned.space.columns])
+    telling = learned.importance * learned.origins.var(axis=0)
+    return np.array([telling[column.places].sum() for column in learned.space.columns])

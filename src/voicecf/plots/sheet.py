@@ -102,8 +102,8 @@ class Sheet:
         else:
             levels = change.other_levels
             self._write((TRACK[0] - END, TRACK[1] + END), y, "a category", faint=True)
-            told = f"or {legible(levels)}" if levels else "no other level would do"
-            self._write(RANGE, y, told, faint=True)
+            others = f"or {legible(levels)}" if levels else "no other level would do"
+            self._write(RANGE, y, others, faint=True)
         self._write(CHANGE, y, f"{before} {ARROW} {after}", fontweight="bold", smallest=6.0)
         if at:
             self.ax.plot(
@@ -189,8 +189,8 @@ class TrackScale:
     @classmethod
     def of(cls, change: Change) -> TrackScale:
         """Return the scale that holds the observed range, both values and the tolerance."""
-        told = [change.before, change.after, *change.observed, change.low, change.high]
-        values = np.array(told, dtype=np.float64)
+        numbers = [change.before, change.after, *change.observed, change.low, change.high]
+        values = np.array(numbers, dtype=np.float64)
         values = values[np.isfinite(values)]
         low, high = float(values.min()), float(values.max())
         if not high > low:

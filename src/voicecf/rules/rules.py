@@ -252,14 +252,14 @@ class Rules:
                 _check_agreement(space.columns[c], facts[c].get("direction", direction), direction)
                 facts[c]["direction"] = direction
         for word, read in CHECKS.items():
-            for c, value in self._bylevel_position(word, space).items():
+            for c, value in self._by_column(word, space).items():
                 facts[c] |= read(value, space.columns[c])
         rules = [ColumnRule(**of_column) for of_column in facts]
         for column, rule in zip(space.columns, rules, strict=True):
             _check_direction(column, rule)
         return rules
 
-    def _bylevel_position(self, word: str, space: Space) -> dict[int, Any]:
+    def _by_column(self, word: str, space: Space) -> dict[int, Any]:
         """Return the values of a rule by the positions of columns; refuse a column named twice."""
         by_position: dict[int, Any] = {}
         for name, value in getattr(self, word).items():
