@@ -138,6 +138,11 @@ def test_the_nearest_target_is_the_best_of_all_others():
     assert (near.target != near.source).all()
 
 
+def test_no_rows_have_no_answers():
+    for question in ({"target": 1}, {}, {"target": "each"}, {"target": 0, "objective": "fewest"}):
+        assert len(explainer().explain(rows(0), **question)) == 0
+
+
 def test_one_row_alone_has_the_bits_of_a_batch():
     X = rows(30, seed=3)
     voice = explainer()
@@ -192,11 +197,12 @@ def test_fewest_changes_prefixes_and_trade_offs_see_all_leaves(target):
             assert cost == pytest.approx(min(min(sets[m]) for m in range(1, n + 1)), rel=1e-9)
 
 
-def test_alternatives_differ_in_their_columns_and_land():
+@pytest.mark.parametrize("target", [0, 1, 2])
+def test_alternatives_differ_in_their_columns_and_land(target):
     X = rows(10, seed=6)
-    cf = explainer().explain(X[by_hand(X) != 1], 1, alternatives=2)
+    cf = explainer().explain(X[by_hand(X) != target], target, alternatives=2)
     assert (cf.rank > 0).any()
-    assert (by_hand(cf.points) == 1).all()
+    assert (by_hand(cf.points) == target).all()
     for i in range(1, len(cf)):
         if cf.rank[i]:
             assert cf.cost[i] >= cf.cost[i - 1] * (1 - 1e-9)
@@ -213,6 +219,23 @@ def test_whole_numbers_are_searched_in_every_leaf():
     for i in np.flatnonzero(cf.status == Status.OPTIMAL):
         assert (cf.points[i] == np.round(cf.points[i])).all()
         assert cf.cost[i] == pytest.approx((((grid - X[i]) ** 2) @ WEIGHTS).min(), rel=1e-9)
+
+
+def test_a_leaf_that_was_not_searched_to_the_end_leaves_a_gap():
+    X = np.round(rows(30, seed=7))
+    words = {"steps": dict.fromkeys(NAMES, 1), "constraints": "2*age + 3*visits - money <= 1.5"}
+    grid = np.array(np.meshgrid(*[np.arange(-6.0, 7)] * 3)).reshape(3, -1).T
+    inside = (by_hand(grid) == 1) & ~cuts().assign(grid)[1] & (grid @ [2, 3, -1] <= 1.5)
+    seen = set()
+    for limit in (1, 2, 3, 5, 20_000):
+        cf = explainer().explain(X, 1, limit=limit, **words)
+        seen |= set(cf.status.tolist())
+        for i in np.flatnonzero(cf.feasible & (cf.status != Status.ALREADY)):
+            least = (((grid[inside] - X[i]) ** 2) @ WEIGHTS).min()
+            assert cf.cost[i] * (1 - cf.gap[i]) <= least * (1 + 1e-6)
+            if cf.status[i] == Status.OPTIMAL:
+                assert cf.cost[i] == pytest.approx(least, rel=1e-9)
+    assert {Status.STOPPED, Status.OPTIMAL} <= seen
 
 
 def test_multipliers_prove_that_no_point_of_the_leaf_is_cheaper():

@@ -62,16 +62,34 @@ def solve(
     pieces_of = [partition.pieces_of(t) for t in range(partition.n_clusters)]
     counts = np.array([len(pieces) for pieces in pieces_of])
     parts, pairs = [], []
-    for at in range(counts.max()):
+    for at in range(counts[targets].max(initial=1)):
         pair = np.flatnonzero(counts[targets] > at)
         pieces = np.array([pieces_of[t][at] for t in targets[pair]], dtype=np.int64)
         locks = None if locked is None else locked[pair]
         parts.append(_solve_pieces(question, rows[pair], pieces, guard_factor, locks))
         pairs.append(pair)
-    answers, pair = Projection.joined(parts), np.concatenate(pairs)
-    # A pair is infeasible only if it is so in all pieces.
-    order = _ranked(question, rows[pair], answers, answers.status == Status.INFEASIBLE, pair)
-    return answers[order[np.flatnonzero(np.diff(pair[order], prepend=-1))]]
+    pair = np.concatenate(pairs)
+    return _best_pieces(question, rows[pair], pair, Projection.joined(parts))
+
+
+def _best_pieces(question: Question, rows: Ints, pair: Ints, answers: Projection) -> Projection:
+    """Return the best answer of each pair of row and target, of which there are several.
+
+    A pair is infeasible only if it is so in all pieces. Where a piece was not searched to the end,
+    the answer in another one is no optimum, and its gap covers what that piece might have.
+    """
+    order = _ranked(question, rows, answers, answers.status == Status.INFEASIBLE, pair)
+    best = order[np.flatnonzero(np.diff(pair[order], prepend=-1))]
+    half = 0.5 * measure(question, rows, answers.points)[1]
+    bound = np.where(answers.answered, half - answers.gap, 0.0)
+    unsure = np.isin(answers.status, (Status.UNRESOLVED, Status.STOPPED))
+    lowest = np.full(len(best), np.inf)
+    np.minimum.at(lowest, pair[unsure], bound[unsure])
+    found = answers[best]
+    open_ = found.answered & np.isfinite(lowest)
+    found.status[open_] = Status.STOPPED
+    found.gap[open_] = np.maximum(found.gap, half[best] - lowest)[open_]
+    return found
 
 
 def _ranked(question: Question, rows: Ints, answers: Projection, last: Mask, group: Ints) -> Ints:
