@@ -19,7 +19,7 @@ from voicecf.app.data import preparing
 from voicecf.app.data.columns import Role
 from voicecf.app.data.preparing import Method
 from voicecf.app.data.reading import ReadingError
-from voicecf.app.project import Choices, Project, Store, StoreError
+from voicecf.app.project import Project, ProjectChoices, Store, StoreError
 from voicecf.app.project.store import IN_MEMORY
 from voicecf.app.row.asking import answer
 from voicecf.app.row.question import Objective, Range, UserRules
@@ -84,8 +84,8 @@ def test_a_session_file_brings_the_segments_themselves(
 
 def test_choices_survive_being_written() -> None:
     allowed = UserRules(("a",), ("b",), (), (Range("c", 1.5, None, 0.1),), (("d", ("x", "y")),), 3)
-    choices = Choices("t.csv", roles={"a": Role.CATEGORY}, rules=allowed, axes=("a", "b"))
-    assert Choices.from_json(choices.to_json()) == choices
+    choices = ProjectChoices("t.csv", roles={"a": Role.CATEGORY}, rules=allowed, axes=("a", "b"))
+    assert ProjectChoices.from_json(choices.to_json()) == choices
 
 
 def session_file(**members: bytes) -> bytes:

@@ -235,3 +235,13 @@ def test_a_cluster_that_coincides_with_an_earlier_one_stays_out_of_reach():
     voice = VoICE.from_centers(centers)
     assert (voice.explain(points, target=9).status == Status.INFEASIBLE).all()
     assert voice.explain(points, target=4).feasible.all()
+
+
+def test_weights_of_very_different_size_do_not_keep_the_search_going_for_ever():
+    centers = np.random.default_rng(11).normal(size=(6, 3)) * 3
+    voice = VoICE.from_centers(centers, weights=[1e9, 1, 1e-9])
+    # The first column all but decides alone: the neighbours along it are among them.
+    order = np.argsort(centers[:, 0])
+    for place, target in enumerate(order):
+        beside = {int(order[p]) for p in (place - 1, place + 1) if 0 <= p < len(order)}
+        assert beside <= set(voice.neighbors(int(target)).tolist())

@@ -162,8 +162,12 @@ class _FacetSearch:
             value, points = self._maximise(self.normals[now], self.offsets[now], 1.0 + FACET)
             exceeded = value > 1.0 + FACET
             touching.append(now[~exceeded & (value >= 1.0 - FACET)])
+            before = int(self.known.sum())
             self._add_facets_towards(points[exceeded])
             again = now[exceeded]
+            if self.known.sum() == before:  # rounding hides the facets that these rays go through
+                touching.append(again)
+                again = again[:0]
             candidates = np.concatenate([again[~self.known[again]], later[~self.known[later]]])
         return np.flatnonzero(self.known), np.concatenate([[], *touching]).astype(np.int64)
 
