@@ -20,7 +20,7 @@ from sklearn.preprocessing import StandardScaler
 
 import voicecf
 from test_plots import clusters_drawn, random_points
-from voicecf import Status, VoICE
+from voicecf import CFCLUST, Status, VoICE
 from voicecf.errors import ModelError, OptionError
 from voicecf.geometry.centroids import Centroids
 from voicecf.geometry.cuts import Cuts
@@ -423,6 +423,31 @@ WRONG = {
 def test_what_is_no_tree_is_refused(what):
     with pytest.raises(ModelError):
         Cuts.of_arrays(WEIGHTS, {**TREE, **WRONG[what]})
+
+
+def test_a_tree_of_too_many_cuts_is_refused_before_anything_is_made_of_it():
+    c = 100_000
+    chain = np.column_stack([-1 - np.arange(c), np.append(np.arange(1, c), -1 - c)])
+    arrays = {
+        "normals": np.ones((c, 1)), "offsets": np.arange(c) + 0.5, "sides": chain,
+        "label_of": np.arange(c + 1) % 2, "centers": np.arange(c + 1.0)[:, None],
+    }  # fmt: skip
+    with pytest.raises(ModelError, match="100,000 cuts is too large"):
+        Cuts.of_arrays(np.ones(1), arrays)
+    few = 50
+    small = {
+        name: array[: few + (name in ("label_of", "centers"))] for name, array in arrays.items()
+    }
+    small["sides"] = small["sides"].copy()
+    small["sides"][-1, 1] = -1 - few
+    assert Cuts.of_arrays(np.ones(1), small).assign(small["centers"])[0].tolist() == [
+        *range(few + 1)
+    ]
+
+
+def test_a_tree_is_no_model_for_pairwise_projections(adapter):
+    with pytest.raises(ModelError, match="needs a model with centroids"):
+        CFCLUST(Tree()).fit(rows(200))
 
 
 def test_doubtful_points_are_those_within_rounding_of_a_cut_on_their_way():

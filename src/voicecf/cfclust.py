@@ -9,6 +9,7 @@ import numpy as np
 from voicecf.counterfactuals import Counterfactuals
 from voicecf.errors import ModelError, OptionError
 from voicecf.geometry.arrays import Array, Ints, Mask
+from voicecf.geometry.centroids import Centroids
 from voicecf.geometry.partition import Piece
 from voicecf.geometry.tolerance import TOLERANCE
 from voicecf.learned.explainer import Explainer
@@ -79,6 +80,8 @@ class CFCLUST(Explainer):
         if not (isinstance(self.epsilon, (int, float)) and 0 <= self.epsilon <= 1):
             raise OptionError(f"epsilon={self.epsilon!r} is not allowed; use a number in [0, 1].")
         learned = learn(X, self._own_model(X), Options())
+        if not isinstance(learned.partition, Centroids):
+            raise ModelError("CFCLUST needs a model with centroids, such as KMeans; use VoICE.")
         if learned.space.mixing is not None:
             raise ModelError(
                 "CFCLUST does not work with a step that mixes columns (PCA, a feature selector); "

@@ -16,6 +16,8 @@ from voicecf.geometry.guard import Guard
 from voicecf.geometry.partition import Partition, Piece
 from voicecf.geometry.tolerance import TOLERANCE
 
+# Most cuts of a tree: points are compared with all of them, and a file could ask for any number.
+MOST_CUTS = 2048
 # The arrays of a tree.
 TREE = ("normals", "offsets", "sides", "label_of", "centers")
 
@@ -120,11 +122,16 @@ class Cuts(Partition):
     def check(self) -> None:
         """Raise ModelError unless the arrays make a tree with a point inside each leaf."""
         c, s, p = len(self.offsets), len(self.weights), len(self.label_of)
+        if c > MOST_CUTS:
+            raise ModelError(
+                f"a tree of {c:,} cuts is too large: at most {MOST_CUTS:,} are allowed."
+            )
         shapes = {"normals": (c, s), "offsets": (c,), "sides": (c, 2), "label_of": (p,)}
         for name, shape in {**shapes, "centers": (p, s)}.items():
             array, kind = getattr(self, name), "i" if name in ("sides", "label_of") else "f"
             if array.shape != shape or array.dtype.kind != kind:
-                raise ModelError(f"{name} of a tree of cuts must have the shape {shape}.")
+                what = "whole numbers" if kind == "i" else "numbers"
+                raise ModelError(f"{name} of a tree of cuts must be {what} of shape {shape}.")
         if sorted(self.sides.ravel().tolist()) != [*range(-p, 0), *range(1, c)]:
             raise ModelError("sides must name each leaf once, and each cut but the first once.")
         if not ((self.sides < 0) | (self.sides > np.arange(c)[:, None])).all():

@@ -63,7 +63,7 @@ def with_alternatives(first: Outcome, most: int) -> Outcome:
 
 @dataclass(order=True)
 class Alternative:
-    """The best answer of a row with some columns locked; branches are sorted by `key`.
+    """The best answer of a row with some columns locked; the heap is sorted by `key`.
 
     Attributes
     ----------
@@ -106,7 +106,7 @@ class Alternatives:
         self.width = width
 
     def of(self, row: int, target: int, most: int) -> list[Alternative]:
-        """Return up to `most` branches whose answers are alternatives, best first."""
+        """Return the best answer and its alternatives, up to `most` in all, best first."""
         alternatives: list[Alternative] = []
         column_sets: list[frozenset[int]] = []
         open_: list[Alternative] = []
