@@ -467,33 +467,53 @@ inline void read_slacks(ActiveSet& a, const Steps& s) {
     }
 }
 
+// Lower b of every row by the slack that the model's rounding is likely to need at an answer; whether any is.
+inline bool keep_off(ActiveSet& a, const Steps& s, double factor) {
+    const double size = std::sqrt(dot(s.placed, s.placed, s.wide)), far = dot(s.x, s.x, s.wide);
+    double step = 0.0;
+    bool lowered = false;
+    for (int j = 0; j < a.m; ++j) step = most(step, -a.base[j]);
+    for (int j = 0; j < a.m; ++j) {
+        Sizes ahead = sizes_ahead(size, far, a.offsets[j], a.base[j]);
+        ahead.step = step;
+        a.b[j] = a.base[j] - room_ahead(a.guards[j], ahead, factor);
+        lowered |= a.b[j] < a.base[j];
+    }
+    return lowered;
+}
+
 // Result of the active-set method for one point.
 struct SafeAnswer {
     Status status;
     double gap;
     Sizes sizes;
+    bool close;
 };
 
-// Solve for a point that Newton gave up, with the slack in every row that the model's rounding needs.
-inline SafeAnswer answer_safely(ActiveSet& a, Steps& s) {
-    SafeAnswer found = {INFEASIBLE, 0.0, {0.0, 0.0, 0.0}};
+// Solve for a point that Newton gave up, with the slack in every row that the model's rounding needs. A region
+// that is empty only because of this slack is unresolved.
+inline SafeAnswer answer_safely(ActiveSet& a, Steps& s, double factor) {
+    SafeAnswer found = {INFEASIBLE, 0.0, {0.0, 0.0, 0.0}, false};
+    Room worst = ENOUGH;
     read_slacks(a, s);
-    for (int turn = 0; turn < PUSHES; ++turn) {
-        found.status = solve_safely(a, s);
-        if (found.status != OPTIMAL) {
-            if (turn > 0) found.status = UNRESOLVED;  // empty only because of the guard
-            return found;
-        }
-        drop_dust(a, s);
-        found.gap = gap_of(a, s);
-        found.sizes = sizes_of(s);
-        bool pushed = false;
-        for (int j = 0; j < a.m; ++j)
-            pushed |= push_row(a.guards[j], found.sizes, a.base[j], a.r[j], a.b[j]);
-        if (pushed || !(found.sizes.size < HUGE_SIZE && std::fabs(found.gap) < INF))
-            found.status = UNRESOLVED;
-        if (!pushed) break;
+    const bool lowered = keep_off(a, s, factor);
+    found.status = solve_safely(a, s);
+    if (lowered && found.status == INFEASIBLE) {
+        for (int j = 0; j < a.m; ++j) a.b[j] = a.base[j];
+        if (solve_safely(a, s) != INFEASIBLE) found.status = UNRESOLVED;
     }
+    if (found.status != OPTIMAL) return found;
+    drop_dust(a, s);
+    found.gap = gap_of(a, s);
+    found.sizes = sizes_of(s);
+    for (int j = 0; j < a.m; ++j) {
+        const Room room = room_of(a.guards[j], found.sizes, a.base[j] - a.b[j] - a.r[j]);
+        if (room > worst) worst = room;
+    }
+    worst = room_of_answer(worst, factor);
+    found.close = worst == CLOSE;
+    const bool sound = found.sizes.size < HUGE_SIZE && std::fabs(found.gap) < INF;
+    if (!sound || worst == TOO_CLOSE) found.status = UNRESOLVED;
     return found;
 }
 

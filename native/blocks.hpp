@@ -89,7 +89,7 @@ inline Doubles room_for(const Guard& g, Doubles size, Doubles step, Doubles squa
 // Set the slacks of all rows, and those asked for: with the room that an answer at the row is likely to
 // need for the model's rounding. Also the most violated row of each point, by how much it is violated, and
 // its product with the point.
-inline void price_lanes(const Cell& cell, int d, Block& k) {
+inline void price_lanes(const Cell& cell, int d, double factor, Block& k) {
     int j = 0;
     for (; j + 4 <= cell.m; j += 4) slacks_of<4>(cell, d, j, k);
     for (; j + 2 <= cell.m; j += 2) slacks_of<2>(cell, d, j, k);
@@ -101,14 +101,16 @@ inline void price_lanes(const Cell& cell, int d, Block& k) {
     for (j = 0; j < cell.m; ++j) {
         const Guard& g = cell.guards[j];
         const double h = cell.offsets[j];
-        const Doubles need = room_for(g, size, step, smaller(far, Doubles::all(4.0 * h * h)));
+        const Doubles base = Doubles::load(k.base + j * LANES), across = Doubles::all(h) - base;
+        const Doubles square = larger(far - across * across + Doubles::all(h * h), zero);  // as in sizes_ahead
+        const Doubles need = Doubles::all(2.0 * factor) * room_for(g, size, step, square);
         const Doubles away = smaller(distance, Doubles::all(2.0 * std::fabs(h))) + Doubles::all(1e-300);
-        const Doubles ahead = smaller(need + need, Doubles::all(g.share) * away);
+        const Doubles ahead = smaller(need, Doubles::all(g.share) * away);
         const Doubles more = larger(ahead - Doubles::all(g.behind), zero);  // as in room_ahead
-        const Doubles base = Doubles::load(k.base + j * LANES), b = base - more, off = zero - b;
+        const Doubles b = base - more, off = zero - b;
         b.store(k.b + j * LANES);
         pick = if_less(lack, off, Doubles::all(double(j)), pick);
-        along = if_less(lack, off, Doubles::all(h) - base, along);
+        along = if_less(lack, off, across, along);
         lack = larger(lack, off);
     }
     lack.store(k.lack);
@@ -243,7 +245,7 @@ inline void weigh_lane(const Cell& cell, int q, Block& k) {
 
 // Judge all rows at the steps: `off` is positive where one is not as it must be. The nearest end of a step
 // is room / pace.
-inline void judge_lanes(const Cell& cell, Block& k) {
+inline void judge_lanes(const Cell& cell, double factor, Block& k) {
     const Doubles zero = Doubles::all(0.0), tight = Doubles::all(TIGHT);
     const Doubles size = Doubles::load(k.size), step = Doubles::load(k.step),
                   square = Doubles::load(k.square), flat = Doubles::all(FLAT) * step;
@@ -253,7 +255,7 @@ inline void judge_lanes(const Cell& cell, Block& k) {
         const Doubles rise = Doubles::load(k.rise + j * LANES), b = Doubles::load(k.b + j * LANES),
                       base = Doubles::load(k.base + j * LANES);
         off = larger(rise - b - tight * (size_of(b) + size_of(rise)), off);
-        const Doubles need = room_for(g, size, step, square);
+        const Doubles need = Doubles::all(factor) * room_for(g, size, step, square);
         const Doubles missing = need - (Doubles::all(g.behind) + base - rise);
         off = larger(if_less(zero, need, missing, zero), off);
         const Doubles nearer = if_less(flat, rise, room * rise - base * pace, zero);
@@ -340,6 +342,7 @@ bool write_lane(const Rows<Real>& rows, const Cell& cell, int q, const Results& 
     if (!left.keeps) return false;
     const double step = k.step[q];
     out.status[to] = OPTIMAL;
+    out.close[to] = w.factor < 1.0;
     out.reach[to] = most(least(left.reach, k.reach[q]), 1.0);
     out.gap[to] = k.gap[q];
     for (int j = 0; j < (out.width ? cell.m : 0); ++j) {
@@ -360,7 +363,7 @@ template <class Real>
 void solve_block(const Rows<Real>& rows, const Cell& cell, const double* const* at, Workspace<Real>& w) {
     Block& k = w.lanes;
     enter_lanes(rows, cell.origin, at, k);
-    price_lanes(cell, rows.d, k);
+    price_lanes(cell, rows.d, w.factor, k);
     step_by_one(cell, k);
     Choice c = w.choice;
     for (int q = 0; q < LANES; ++q) {
@@ -370,7 +373,7 @@ void solve_block(const Rows<Real>& rows, const Cell& cell, const double* const* 
         else
             k.off[q] = 1.0;
     }
-    judge_lanes(cell, k);
+    judge_lanes(cell, w.factor, k);
 }
 
 // Sort problems start to stop by target, keeping their order; where each target starts.

@@ -42,6 +42,7 @@ struct Rules {
 struct Found {
     double *points, *energy, *bound, *reach;
     std::int8_t* status;
+    bool* close;
     Whole *changes, *nodes;
 };
 
@@ -460,29 +461,18 @@ inline double most_energy(const Steps& s) {
     return most(0.5 * sum * (1.0 + 1e-6), 1e-300);
 }
 
-// Lower b of every row by the slack that the model's rounding is likely to need at an answer.
-inline void keep_off(ActiveSet& a, const Steps& s) {
-    const double size = std::sqrt(dot(s.placed, s.placed, s.wide)), far = dot(s.x, s.x, s.wide);
-    double step = 0.0;
-    for (int j = 0; j < a.m; ++j) step = most(step, -a.base[j]);
-    for (int j = 0; j < a.m; ++j) {
-        const Sizes near = {size, step, least(far, 4.0 * a.offsets[j] * a.offsets[j])};
-        a.b[j] = a.base[j] - room_ahead(a.guards[j], near);
-    }
-}
-
-// Compute the residual of all rows at the best answer, and move rows inwards that the model's rounding could
-// cross there; true if the answer is too close to any.
-inline bool push_choice(Search& f) {
+// Compute the residual of all rows at the best answer, and the room that it has for the model's rounding.
+inline Room room_of_choice(Search& f, double factor) {
     for (int i = 0; i < f.s.wide; ++i) f.s.y[i] = f.best_y[i];
     const Sizes z = sizes_of(f.s);
-    bool pushed = false;
+    Room worst = ENOUGH;
     for (int j = 0; j < f.slacks.m; ++j) {
-        f.choice.residual[j] =
-            dot(f.slacks.u + std::size_t(j) * f.slacks.wide, f.best_y, f.s.wide) - f.hard.b[j];
-        pushed |= push_row(f.hard.guards[j], z, f.hard.base[j], f.choice.residual[j], f.hard.b[j]);
+        const double rise = dot(f.slacks.u + std::size_t(j) * f.slacks.wide, f.best_y, f.s.wide);
+        f.choice.residual[j] = rise - f.hard.b[j];
+        const Room room = room_of(f.hard.guards[j], z, f.hard.base[j] - rise);
+        if (room > worst) worst = room;
     }
-    return pushed;
+    return room_of_answer(worst, factor);
 }
 
 // Whether there may be a choice if the rows are as they are, without slack for the model's rounding.
@@ -496,26 +486,21 @@ inline bool allows_some(Search& f, double widest, int few, Whole limit) {
 inline Ended best_choice(Search& f, const Rules& r, int& few) {
     Ended ended = {INFEASIBLE, INF, 0.0, 0};
     Whole nodes = 0;
-    bool proven = true, again = hull_of(f.options, f.root, f.s.low, f.s.high);
+    const bool some = hull_of(f.options, f.root, f.s.low, f.s.high);
+    bool proven = true, again = some;
     few = r.fewest ? 1 : r.changes;
     const double widest = most_energy(f.s);
-    for (int turn = 0; again && turn < PUSHES;) {
-        again = false;
+    while (again) {
         ended = search(f, widest, few, r.limit - nodes);
         nodes += ended.nodes;
-        if (f.found) {
-            again = push_choice(f);
-            if (again) ended.status = UNRESOLVED;
-            turn += again;
-        } else if (few < r.changes) {
-            proven = proven && ended.status == INFEASIBLE;
-            again = nodes < r.limit;
-            ++few;
-            ended.status = UNRESOLVED;
-        } else if (ended.status == INFEASIBLE && (turn > 0 || allows_some(f, widest, few, r.limit - nodes))) {
-            ended.status = UNRESOLVED;  // empty only because of the guard
-        }
+        again = !f.found && few < r.changes && nodes < r.limit;
+        if (f.found || few == r.changes) continue;
+        proven = proven && ended.status == INFEASIBLE;
+        ended.status = UNRESOLVED;
+        ++few;
     }
+    if (ended.status == INFEASIBLE && some && allows_some(f, widest, few, r.limit - nodes))
+        ended.status = UNRESOLVED;  // empty only because of the slack
     if (ended.status == OPTIMAL && !proven) ended.status = STOPPED;
     ended.nodes = nodes;
     return ended;
@@ -523,7 +508,8 @@ inline Ended best_choice(Search& f, const Rules& r, int& few) {
 
 // Set up the problem of one row: its coordinates, slacks and choices.
 template <class Real>
-void read_row(const Rows<Real>& rows, const Rules& r, Whole at, Whole q, const Point& p, Search& f) {
+void read_row(const Rows<Real>& rows, const Rules& r, Whole at, Whole q, const Point& p, double factor,
+              Search& f) {
     for (int i = 0; i < rows.d; ++i) {
         f.s.a[i] = p.at[i];
         f.s.placed[i] = rows.scale[i] * p.at[i];
@@ -539,7 +525,7 @@ void read_row(const Rows<Real>& rows, const Rules& r, Whole at, Whole q, const P
     f.hard.offsets = r.own_count ? f.own_offsets : rows.offsets;
     f.hard.guards = rows.guards;
     read_slacks(f.hard, f.s);
-    keep_off(f.hard, f.s);
+    keep_off(f.hard, f.s, factor);
     read_root(r, at, q, p, rows.scale, f);
 }
 
@@ -584,14 +570,18 @@ void branch_chunk(const Rows<Real>& rows, const Batch& batch, const Rules& r, co
         const Point p = {batch.points + q * rows.d, r.lo + (r.own_lo ? at * rows.d : 0),
                          r.hi + (r.own_hi ? at * rows.d : 0), 0, 0.0, 0.0};
         int few;
-        read_row(rows, r, at, q, p, f);
-        const Ended ended = best_choice(f, r, few);
+        read_row(rows, r, at, q, p, batch.factor, f);
+        Ended ended = best_choice(f, r, few);
+        const bool found = ended.status == OPTIMAL || ended.status == STOPPED;
+        const Room room = found ? room_of_choice(f, batch.factor) : ENOUGH;
+        if (room == TOO_CLOSE) ended.status = UNRESOLVED;
         out.status[q] = ended.status;
+        out.close[q] = room == CLOSE;
         out.nodes[q] = ended.nodes;
         out.changes[q] = few;
         out.energy[q] = ended.energy;
         out.bound[q] = ended.bound;
-        if (ended.status != OPTIMAL && ended.status != STOPPED) continue;
+        if (ended.status == UNRESOLVED || !found) continue;
         hull_of(f.options, f.root, f.s.low, f.s.high);
         out.reach[q] = reach_of_numbers(f);
         write_choice(f, r, p, rows.scale, out.points + q * rows.d);

@@ -89,14 +89,15 @@ struct BatchArrays {
     Batch view;
 
     BatchArrays(Matrix points_, Matrix lo_, Matrix hi_, std::optional<Index> rows_,
-                std::optional<Index> targets_)
+                std::optional<Index> targets_, double factor)
         : points(points_), lo(lo_), hi(hi_), rows(rows_), targets(targets_) {
         one_or_each("lo", lo, points.shape(0), points.shape(1));
         one_or_each("hi", hi, points.shape(0), points.shape(1));
         if (targets) shaped("targets", *targets, {count()});
         view = {points.data(), rows ? rows->data() : nullptr, targets ? targets->data() : nullptr,
                 lo.data(),     hi.data(),                     lo.shape(0) != 1,
-                hi.shape(0) != 1, nullptr,                    nullptr};
+                hi.shape(0) != 1, nullptr,                    nullptr,
+                factor};
     }
 
     // Number of problems.
@@ -126,25 +127,29 @@ struct ResultArrays {
     Array<double, 2> points, multipliers;
     Array<double, 1> gap, reach;
     Array<std::int8_t, 1> status;
+    Array<bool, 1> close;
     std::optional<Array<std::int64_t, 1>> source;
     std::optional<Array<double, 1>> cost;
     std::optional<Array<double, 2>> copies;
     Results view{};
 
     ResultArrays(Array<double, 2> points_, Array<double, 2> multipliers_, Array<double, 1> gap_,
-                 Array<double, 1> reach_, Array<std::int8_t, 1> status_)
-        : points(points_), multipliers(multipliers_), gap(gap_), reach(reach_), status(status_) {
+                 Array<double, 1> reach_, Array<std::int8_t, 1> status_, Array<bool, 1> close_)
+        : points(points_), multipliers(multipliers_), gap(gap_), reach(reach_), status(status_),
+          close(close_) {
         const std::size_t n = points.shape(0);
         shaped("multipliers", multipliers, {n, multipliers.shape(1)});
         shaped("gap", gap, {n});
         shaped("reach", reach, {n});
         shaped("status", status, {n});
+        shaped("close", close, {n});
         view.points = points.data();
         view.multipliers = multipliers.data();
         view.width = std::int64_t(multipliers.shape(1));
         view.gap = gap.data();
         view.reach = reach.data();
         view.status = status.data();
+        view.close = close.data();
     }
 
     // Assign points to their clusters, and measure answers, too.
@@ -404,18 +409,20 @@ struct FoundArrays {
     Array<double, 2> points;
     Array<double, 1> energy, bound, reach;
     Array<std::int8_t, 1> status;
+    Array<bool, 1> close;
     Array<std::int64_t, 1> changes, nodes;
 
     FoundArrays(Array<double, 2> points_, Array<double, 1> energy_, Array<double, 1> bound_,
-                Array<double, 1> reach_, Array<std::int8_t, 1> status_, Array<std::int64_t, 1> changes_,
-                Array<std::int64_t, 1> nodes_)
-        : points(points_), energy(energy_), bound(bound_), reach(reach_), status(status_),
+                Array<double, 1> reach_, Array<std::int8_t, 1> status_, Array<bool, 1> close_,
+                Array<std::int64_t, 1> changes_, Array<std::int64_t, 1> nodes_)
+        : points(points_), energy(energy_), bound(bound_), reach(reach_), status(status_), close(close_),
           changes(changes_), nodes(nodes_) {
         const std::size_t n = points.shape(0);
         shaped("energy", energy, {n});
         shaped("bound", bound, {n});
         shaped("reach", reach, {n});
         shaped("status", status, {n});
+        shaped("close", close, {n});
         shaped("changes", changes, {n});
         shaped("nodes", nodes, {n});
     }
@@ -427,7 +434,7 @@ void branch(const Prepared& rows, const BatchArrays& batch, const RuleArrays& ru
     const Span span = rules.problems(rows.few, batch, start, stop);
     shaped("points of what is found", f.points, shape_of(batch.points));
     const Found out = {f.points.data(), f.energy.data(),  f.bound.data(), f.reach.data(),
-                       f.status.data(), f.changes.data(), f.nodes.data()};
+                       f.status.data(), f.close.data(),   f.changes.data(), f.nodes.data()};
     run(loops().branch, rows.few, batch.view, rules.view, out, span);
 }
 
@@ -526,14 +533,14 @@ struct PairwiseArrays {
 
 void bind_rows(nb::module_& m) {
     nb::class_<BatchArrays>(m, "Batch")
-        .def(nb::init<Matrix, Matrix, Matrix, std::optional<Index>, std::optional<Index>>(), "points"_a,
-             "lo"_a, "hi"_a, "rows"_a = nb::none(), "targets"_a = nb::none())
+        .def(nb::init<Matrix, Matrix, Matrix, std::optional<Index>, std::optional<Index>, double>(),
+             "points"_a, "lo"_a, "hi"_a, "rows"_a = nb::none(), "targets"_a = nb::none(), "factor"_a = 1.0)
         .def("limit", &BatchArrays::limit, "ranks"_a, "counts"_a);
     nb::class_<ResultArrays>(m, "Results")
         .def(nb::init<Array<double, 2>, Array<double, 2>, Array<double, 1>, Array<double, 1>,
-                      Array<std::int8_t, 1>>(),
+                      Array<std::int8_t, 1>, Array<bool, 1>>(),
              "points"_a.noconvert(), "multipliers"_a.noconvert(), "gap"_a.noconvert(),
-             "reach"_a.noconvert(), "status"_a.noconvert())
+             "reach"_a.noconvert(), "status"_a.noconvert(), "close"_a.noconvert())
         .def("tell", &ResultArrays::tell, "source"_a.noconvert(), "cost"_a.noconvert(),
              "copies"_a.noconvert() = nb::none());
     nb::class_<Prepared>(m, "Rows")
@@ -556,8 +563,9 @@ void bind_search(nb::module_& m) {
         .def("limit", &RuleArrays::limit);
     nb::class_<FoundArrays>(m, "Found")
         .def(nb::init<Array<double, 2>, Array<double, 1>, Array<double, 1>, Array<double, 1>,
-                      Array<std::int8_t, 1>, Array<std::int64_t, 1>, Array<std::int64_t, 1>>(),
-             nb::arg().noconvert(), nb::arg().noconvert(), nb::arg().noconvert(),
+                      Array<std::int8_t, 1>, Array<bool, 1>, Array<std::int64_t, 1>,
+                      Array<std::int64_t, 1>>(),
+             nb::arg().noconvert(), nb::arg().noconvert(), nb::arg().noconvert(), nb::arg().noconvert(),
              nb::arg().noconvert(), nb::arg().noconvert(), nb::arg().noconvert(),
              nb::arg().noconvert());
     nb::class_<MeasureArrays>(m, "Measure")

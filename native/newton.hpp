@@ -22,12 +22,33 @@ inline double room_for(const Guard& g, const Sizes& z) {
 // The most slack that a row can give; see COARSE. Infinite for rows that are not the model's, at the origin, too.
 inline double most_room(const Guard& g, double distance) { return g.share * (distance + 1e-300); }
 
-// Slack to ask of a row before its answer is known: twice what an answer of about these sizes needs, less what
-// lies behind the row, and no more than the row can give.
-inline double room_ahead(const Guard& g, const Sizes& z) {
-    const double need = least(2.0 * room_for(g, z), most_room(g, std::sqrt(z.square)));
+// Expected sizes of the answer of a point of size |a| and |x|^2 = far: those if a row alone were tight, whose
+// slack at the point is `base`.
+inline Sizes sizes_ahead(double size, double far, double offset, double base) {
+    const double across = offset - base;
+    return {size, most(-base, 0.0), most(far - across * across + offset * offset, 0.0)};
+}
+
+// Slack to ask of a row before its answer is known: `factor` times twice what an answer of about these sizes
+// needs, less what lies behind the row, and no more than the row can give.
+inline double room_ahead(const Guard& g, const Sizes& z, double factor) {
+    const double need = least(2.0 * factor * room_for(g, z), most_room(g, std::sqrt(z.square)));
     return most(need - g.behind, 0.0);
 }
+
+// Whether an answer has the slack that the model's rounding needs: enough; less, so that rounding could cross the
+// true boundary of a row; or less than needed and no row can give it.
+enum Room { ENOUGH, CLOSE, TOO_CLOSE };
+
+// The same for one row, in which the answer has this slack.
+inline Room room_of(const Guard& g, const Sizes& z, double slack) {
+    const double need = room_for(g, z);
+    if (!(need > 0.0) || g.behind + slack >= need) return ENOUGH;
+    return need <= most_room(g, std::sqrt(z.square)) ? CLOSE : TOO_CLOSE;
+}
+
+// The same for all rows, of which `worst` is the least room. With less than the whole slack, answers are close.
+inline Room room_of_answer(Room worst, double factor) { return factor < 1.0 ? CLOSE : worst; }
 
 // Slack h - u . x of a point in a unit row, with far = |x|^2. A point that is beyond the row by no more than
 // rounding of the row's terms is on the row: its slack is 0, so that it has no need to move.
@@ -398,24 +419,14 @@ inline bool is_sound(const Sizes& z) {
     return z.size < HUGE_SIZE && z.step * z.step <= LONG * LONG * z.square;
 }
 
-// Move a row inwards, by lowering its b, if the answer is so close to the true boundary that the model's
-// rounding could cross it; true if it is so close. The true boundary lies `behind` further out than the
-// row, whose slack at the point is `base`. A row that needs more slack than it can give is not moved, so that
-// its answer remains too close.
-inline bool push_row(const Guard& g, const Sizes& z, double base, double residual, double& b) {
-    const double need = room_for(g, z);
-    const double missing = need - (g.behind + base - b - residual);
-    if (!(need > 0.0 && missing > 0.0)) return false;
-    if (need <= most_room(g, std::sqrt(z.square))) b -= missing + need;
-    return true;
-}
-
-// The same for all rows of the choice; true if the answer is too close to any.
-inline bool push(Choice& c, const Sizes& z) {
-    bool pushed = false;
-    for (int p = 0; p < c.count; ++p)
-        pushed |= push_row(c.guards[p], z, c.base[p], c.residual[p], c.b[p]);
-    return pushed;
+// The room of an answer in the rows of the choice.
+inline Room room_of(const Choice& c, const Sizes& z, double factor) {
+    Room worst = ENOUGH;
+    for (int p = 0; p < c.count; ++p) {
+        const Room room = room_of(c.guards[p], z, c.base[p] - c.b[p] - c.residual[p]);
+        if (room > worst) worst = room;
+    }
+    return room_of_answer(worst, factor);
 }
 
 // Largest multiple of the step that stays in the box.

@@ -42,8 +42,6 @@ constexpr double DUST = 16 * EPS;
 // metric, the answer is not the nearest point of its cell any more (as in geometry/tolerance.py).
 constexpr double COARSE = 0.01;
 constexpr int NEWTON_STEPS = 24;
-// How often an answer is pushed further in before its region is called thinner than rounding.
-constexpr int PUSHES = 6;
 
 namespace VOICECF_SET {
 

@@ -64,16 +64,18 @@ struct Answers {
     Line points, multipliers, gap, reach, cost, copies;
     Wholes source;
     std::vector<std::int8_t> status;
+    std::vector<std::uint8_t> close;
     Results view;
 
     Answers(int n, int d, int width, bool tells)
         : points(n * d), multipliers(std::size_t(n) * width), gap(n), reach(n), cost(n),
-          copies(n * d), source(n), status(n), view{} {
+          copies(n * d), source(n), status(n), close(n), view{} {
         view.points = points.data();
         view.multipliers = multipliers.data();
         view.gap = gap.data();
         view.reach = reach.data();
         view.status = status.data();
+        view.close = reinterpret_cast<bool*>(close.data());
         view.width = width;
         if (!tells) return;
         view.source = source.data();
@@ -205,8 +207,10 @@ void searches(const Kernels& kernels, int m, bool fewest) {
     Line found(n * d), energy(n), bound(n), reach(n);
     Wholes changes(n), nodes(n);
     std::vector<std::int8_t> status(n);
-    const Found out = {found.data(),  energy.data(),  bound.data(), reach.data(),
-                       status.data(), changes.data(), nodes.data()};
+    std::vector<std::uint8_t> close(n);
+    bool* closes = reinterpret_cast<bool*>(close.data());
+    const Found out = {found.data(),  energy.data(), bound.data(),   reach.data(),
+                       status.data(), closes,        changes.data(), nodes.data()};
     kernels.branch(rows.few, batch, rules, out, {0, n});
     print("searches", m, fewest, hash_of(found, energy, bound, reach, changes, nodes), status);
 }

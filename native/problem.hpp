@@ -26,7 +26,8 @@ namespace voicecf {
 
 // Slack that a row needs so that a model's own arithmetic agrees with an answer: `behind` is how far
 // the true boundary lies behind the row, `share` the most slack that it can give, as a share of |z - o|; the rest
-// are shares of 1, |z|, |z - o|^2 and |z - a|.
+// are shares of 1, |z|, |z - o|^2 and |z - a|. Rows are moved inwards once, before a point is solved, by what its
+// answer is expected to need; an answer that turns out to have less is marked as close.
 struct Guard {
     double behind, share, constant, of_size, of_square, of_step;
 };
@@ -71,6 +72,7 @@ struct Batch {
     const double *lo, *hi;
     bool own_lo, own_hi;
     const std::int64_t *ranks, *counts;  // null: all may move
+    double factor = 1.0;                 // of the slack that rows keep; below 1 all answers are close
 
     bool one_box() const { return !own_lo && !own_hi && !ranks; }
 };
@@ -79,6 +81,7 @@ struct Batch {
 struct Results {
     double *points, *multipliers, *gap, *reach;
     std::int8_t* status;
+    bool* close;         // whether the model's rounding may see an answer elsewhere
     std::int64_t width;  // multipliers of an answer
     std::int64_t* source;
     double *cost, *copies;
@@ -151,7 +154,8 @@ struct Workspace {
     int *found, *among;
     const Real* score;  // of the point at hand
     double slop, error;
-    bool boxed, moved;
+    double factor;  // that of the batch
+    bool boxed, moved, close;
     bool some, bounded;       // whether the box is not empty, and whether it has a side at all
     Block lanes;
     Choice choice;

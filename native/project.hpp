@@ -66,8 +66,7 @@ void enter(const Rows<Real>& rows, Point& p, bool bounded, Steps& s) {
 }
 
 // Load row j into the place behind the choice, without adding it. Its b already includes the slack that the
-// model's rounding is likely to need at an answer: for an answer about as large as the point, as far from it
-// as the row, and half way between two centroids.
+// model's rounding is likely to need at an answer.
 template <class Real>
 void load_row(const Rows<Real>& rows, const Point& p, int j, Workspace<Real>& w) {
     Choice& c = w.choice;
@@ -93,8 +92,8 @@ void load_row(const Rows<Real>& rows, const Point& p, int j, Workspace<Real>& w)
         offset = rows.offsets[j];
     }
     c.base[at] = slack_of(offset, c.rows[at], w.s, p.far);
-    const Sizes near = {p.size, most(-c.base[at], 0.0), least(p.far, 4.0 * offset * offset)};
-    c.b[at] = c.base[at] - room_ahead(c.guards[at], near);
+    const Sizes ahead = sizes_ahead(p.size, p.far, offset, c.base[at]);
+    c.b[at] = c.base[at] - room_ahead(c.guards[at], ahead, w.factor);
 }
 
 // Add the loaded row to the choice.
@@ -114,7 +113,7 @@ bool has_room(const Rows<Real>& rows, const Workspace<Real>& w, const Sizes& z) 
     const double* u = c.rows[c.count];
     const double base = c.base[c.count], slack = base - dot(u, w.s.y, rows.wide);
     const Guard& g = c.guards[c.count];
-    if (!(g.behind + slack >= room_for(g, z))) return false;
+    if (!(g.behind + slack >= w.factor * room_for(g, z))) return false;
     return slack >= 0.0 ||
            -slack <= TIGHT * (std::fabs(base) + dot_of_sizes(u, w.s.y, rows.wide));
 }
@@ -142,7 +141,7 @@ int take_violated(const Rows<Real>& rows, const Point& p, Workspace<Real>& w) {
 // many, or -1 if the choice is full.
 template <class Real>
 int take_close(const Rows<Real>& rows, const Point& p, const Sizes& z, Workspace<Real>& w) {
-    const double bar = -(w.error + room_of_all(rows, z));
+    const double bar = -(w.error + w.factor * room_of_all(rows, z));
     const int count = above(w.r, w.peaks, rows.count, Real(bar), w.found);
     int taken = 0;
     for (int q = 0; q < count; ++q) {
@@ -230,12 +229,12 @@ bool one_row(const Rows<Real>& rows, const Point& p, Workspace<Real>& w) {
     if (!(worst > w.error)) return false;
     load_row(rows, p, position(w.r, w.peaks, rows.count, worst), w);
     if (!(c.b[0] < 0.0) || !step_along(c, w.s, z) || !is_sound(z)) return false;
-    double asked = c.b[0];
-    if (push_row(c.guards[0], z, c.base[0], c.residual[0], asked)) return false;
     c.count = 1;
+    if (room_of(c, z, w.factor) != ENOUGH) return false;
+    w.close = false;
     w.moved = true;
     price_all(rows, p, w);
-    return highest_peak(w.peaks, rows.long_) < -(w.error + room_of_all(rows, z));
+    return highest_peak(w.peaks, rows.long_) < -(w.error + w.factor * room_of_all(rows, z));
 }
 
 // Solve for one point by Newton on a choice of rows; UNRESOLVED where that is given up.
@@ -248,15 +247,15 @@ Status solve(const Rows<Real>& rows, const Point& p, Workspace<Real>& w) {
     c.count = c.known = 0;
     start(w.s, w.boxed, w.moved);
     w.boxed |= tried && w.bounded;
-    int pushes = 0;
     for (int round = 0; round < ROUNDS; ++round) {
         price_all(rows, p, w);
         int taken = take_violated(rows, p, w);
         if (taken == 0) {
             const Sizes z = sizes_of(w.s);
             taken = take_close(rows, p, z, w);
-            if (taken == 0 && !push(c, z)) return is_sound(z) ? OPTIMAL : UNRESOLVED;
-            if (taken == 0 && ++pushes == PUSHES) return UNRESOLVED;
+            const Room room = room_of(c, z, w.factor);
+            w.close = room == CLOSE;
+            if (taken == 0) return is_sound(z) && room != TOO_CLOSE ? OPTIMAL : UNRESOLVED;
         }
         if (taken < 0 || !move(w)) return UNRESOLVED;
     }
@@ -320,7 +319,8 @@ Status write_hard(const Rows<Real>& rows, const Point& p, const Results& out, st
                   Workspace<Real>& w) {
     ActiveSet& a = w.hard;
     list_rows(rows, p, w);
-    const SafeAnswer found = answer_safely(a, w.s);
+    const SafeAnswer found = answer_safely(a, w.s, w.factor);
+    w.close = found.close;
     if (found.status == OPTIMAL) {
         const double step = found.sizes.step;
         out.gap[to] = out.source ? found.gap * (step > 0.0 ? 2.0 / (step * step) : 2.0) : found.gap;
@@ -339,6 +339,7 @@ Status write_hard(const Rows<Real>& rows, const Point& p, const Results& out, st
 // Write that a point has no answer.
 inline void write_nothing(const Results& out, std::int64_t to, int d) {
     fill(out.points + to * d, std::numeric_limits<double>::quiet_NaN(), d);
+    out.close[to] = false;
     out.gap[to] = out.reach[to] = std::numeric_limits<double>::quiet_NaN();
     if (out.cost) out.cost[to] = std::numeric_limits<double>::quiet_NaN();
 }
@@ -347,6 +348,7 @@ inline void write_nothing(const Results& out, std::int64_t to, int d) {
 inline void write_already(const Point& p, const Results& out, std::int64_t to, int d) {
     copy_line(p.at, out.points + to * d, d);
     out.status[to] = ALREADY;
+    out.close[to] = false;
     out.gap[to] = out.cost[to] = 0.0;
     out.reach[to] = INF;
 }
@@ -379,6 +381,7 @@ void answer(const Rows<Real>& rows, Point& p, double span, const Results& out, s
         write_nothing(out, to, rows.d);
         return;
     }
+    out.close[to] = w.close;
     copy_line(w.s.z, out.points + to * rows.d, rows.d);
     if (out.source) measure(rows, out, to, w);
 }
@@ -475,6 +478,7 @@ void answer_sorted(const Rows<Real>& rows, const Batch& batch, const Results& ou
 template <class Real>
 void project_chunk(const Rows<Real>& rows, const Batch& batch, const Results& out, std::int64_t start,
                    std::int64_t stop, Workspace<Real>& w) {
+    w.factor = batch.factor;
     if (batch.one_box()) read_box({nullptr, batch.lo, batch.hi, 0, 0.0, 0.0}, w);
     const std::int64_t span = rows.stored.u ? SORTED : BLOCK;
     for (std::int64_t first = start; first < stop && !interrupted(); first += span) {

@@ -78,12 +78,13 @@ class Erring:
     status: Status = Status.OPTIMAL
     calls: list[tuple[list[tuple[int, int]], float]] = field(default_factory=list)
 
-    def __call__(self, question, rows, targets, *, guard_factor: float = 1.0):
+    def __call__(self, question, rows, targets, *, factor: float | None = None):
+        factor = question.first_factor if factor is None else factor
         pairs = list(zip(rows.tolist(), targets.tolist(), strict=True))
-        self.calls.append((pairs, guard_factor))
-        answers = solve(question, rows, targets, guard_factor=guard_factor)
+        self.calls.append((pairs, factor))
+        answers = solve(question, rows, targets, factor=factor)
         for i, pair in enumerate(pairs):
-            if guard_factor < self.until.get(pair, 0.0):
+            if factor < self.until.get(pair, 0.0):
                 answers.points[i] = self.spoilt(question, *pair)
                 answers.status[i] = self.status
         return answers

@@ -104,7 +104,10 @@ def test_what_is_refused_is_named():
         _core.Batch(np.zeros((4, 2)), np.zeros((3, 2)), np.zeros((1, 2)))
     cells = _core.Rows.clusters(np.eye(2), np.ones(2), np.ones(2), 0.0, 1e-15, 1e-16, False)
     batch = _core.Batch(np.zeros((4, 2)), np.zeros((1, 2)), np.ones((1, 2)), targets=np.arange(4))
-    out = np.empty((4, 2)), np.empty((4, 0)), np.empty(4), np.empty(4), np.empty(4, np.int8)
+    out = (
+        np.empty((4, 2)), np.empty((4, 0)), np.empty(4), np.empty(4), np.empty(4, np.int8),
+        np.empty(4, np.bool_),
+    )  # fmt: skip
     with pytest.raises(IndexError, match=r"targets\[2\] is 2, but 0 to 1 is allowed"):
         cells.project(batch, _core.Results(*out), 0, 4)
     with pytest.raises(IndexError, match="stop is 5, but 0 to 4 is allowed"):

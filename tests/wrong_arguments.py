@@ -21,7 +21,7 @@ Arguments = dict[str, Any]
 N, D = 11, 3
 REFUSED = (ValueError, IndexError, TypeError, BufferError)
 WRITTEN = {  # arrays that answers are written to
-    "out", "out_points", "multipliers", "gap", "reach", "status", "source", "cost",
+    "out", "out_points", "multipliers", "gap", "reach", "status", "close", "source", "cost",
     "copies", "labels_out", "doubtful", "floor", "energy", "bound", "changes_out", "nodes_out",
     "closest", "sums", "totals", "around",
 }  # fmt: skip
@@ -42,7 +42,8 @@ def eighths(rng: np.random.Generator, *shape: int) -> np.ndarray:
 def results(rng: np.random.Generator, width: int) -> Arguments:
     return {
         "out_points": np.zeros((N, D)), "multipliers": np.zeros((N, width)), "gap": np.zeros(N),
-        "reach": np.zeros(N), "status": np.zeros(N, np.int8), "start": 0, "stop": N,
+        "reach": np.zeros(N), "status": np.zeros(N, np.int8), "close": np.zeros(N, np.bool_),
+        "start": 0, "stop": N,
     }  # fmt: skip
 
 
@@ -76,7 +77,9 @@ def clusters(a: Arguments) -> _core.Rows:
 
 
 def results_of(a: Arguments) -> _core.Results:
-    return _core.Results(a["out_points"], a["multipliers"], a["gap"], a["reach"], a["status"])
+    return _core.Results(
+        a["out_points"], a["multipliers"], a["gap"], a["reach"], a["status"], a["close"]
+    )
 
 
 def project(a: Arguments) -> None:
@@ -108,8 +111,8 @@ def branch(a: Arguments) -> None:
     rules.limit(a["changes"], a["fewest"], a["nodes"])
     batch = _core.Batch(a["points"], a["lo"], a["hi"], rows=a["rows"])
     found = _core.Found(
-        a["out_points"], a["energy"], a["bound"], a["reach"], a["status"], a["changes_out"],
-        a["nodes_out"],
+        a["out_points"], a["energy"], a["bound"], a["reach"], a["status"], a["close"],
+        a["changes_out"], a["nodes_out"],
     )  # fmt: skip
     listed(a).branch(batch, rules, found, a["start"], a["stop"])
 
@@ -169,7 +172,7 @@ def search_arguments(rng: np.random.Generator) -> Arguments:
         "locked": np.zeros((1, c), np.uint8), "own_rows": np.zeros((N, 1, wide + 1)),
         "changes": 4, "fewest": True, "nodes": 200,
         "out_points": np.zeros((N, wide)), "energy": np.zeros(N), "bound": np.zeros(N),
-        "reach": np.zeros(N), "status": np.zeros(N, np.int8),
+        "reach": np.zeros(N), "status": np.zeros(N, np.int8), "close": np.zeros(N, np.bool_),
         "changes_out": np.zeros(N, np.int64), "nodes_out": np.zeros(N, np.int64),
         "start": 0, "stop": N,
     }  # fmt: skip
@@ -307,8 +310,8 @@ def objects() -> Iterator[tuple[str, Callable[[], Any]]]:
     a = search_arguments(rng)
     bare = _core.Rules(a["columns"], a["listed_options"], a["pitches"])
     found = _core.Found(
-        a["out_points"], a["energy"], a["bound"], a["reach"], a["status"], a["changes_out"],
-        a["nodes_out"],
+        a["out_points"], a["energy"], a["bound"], a["reach"], a["status"], a["close"],
+        a["changes_out"], a["nodes_out"],
     )  # fmt: skip
     without = clusters({**cells, "alphas": None})
     labels, doubtful = np.zeros(N, np.int64), np.zeros(N, np.bool_)

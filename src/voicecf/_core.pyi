@@ -27,6 +27,7 @@ class Batch:
         hi: _Floats,
         rows: _Whole | None = None,
         targets: _Whole | None = None,
+        factor: float = 1.0,
     ) -> None: ...
     def limit(self, ranks: _Whole, counts: _Whole) -> None: ...
 
@@ -38,6 +39,7 @@ class Results:
         gap: _Floats,
         reach: _Floats,
         status: NDArray[np.int8],
+        close: NDArray[np.bool_],
     ) -> None: ...
     def tell(
         self,
@@ -98,6 +100,7 @@ class Found:
         bound: _Floats,
         reach: _Floats,
         status: NDArray[np.int8],
+        close: NDArray[np.bool_],
         changes: _Whole,
         nodes: _Whole,
     ) -> None: ...

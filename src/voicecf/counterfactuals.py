@@ -145,7 +145,8 @@ change still lands in cluster 1.
         stays = (self.status == Status.ALREADY) | (self.status == Status.MISSED)
         question, readable = self.outcome.question, self.status != Status.UNREADABLE
         row, piece = self.row[readable], self.outcome.piece[readable]
-        table = multipliers(question, row, piece, self.cardinality[readable])
+        cardinality, factor = self.cardinality[readable], self.outcome.factor[readable]
+        table = multipliers(question, row, piece, cardinality, factor)
         found = np.full((len(self), table.shape[1]), np.nan)
         found[readable] = table
         return np.where(stays[:, None], 0.0, found)

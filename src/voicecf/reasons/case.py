@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from voicecf.geometry.arrays import Array, Mask
 from voicecf.learned.learned import Learned
 from voicecf.reasons.variant import Variant
 from voicecf.rules.allowed import Allowed
@@ -95,7 +93,7 @@ class Case:
         learned = self._learned(variant)
         question = self._question(self._with_own_values(variant), learned, "cost")
         for piece in learned.partition.pieces_of(self.target).tolist():
-            aim = replace(aim_at(question, 0, piece), agrees=_always, verify_all=False)
+            aim = aim_at(question, 0, piece)
             found = OBJECTIVES["cost"](question.points, np.zeros(1, dtype=np.int64), aim)
             if found.status[0] != Status.INFEASIBLE:
                 return False
@@ -153,8 +151,3 @@ class Case:
                 learned = learned.without_rivals(self.target, variant.ignored_rivals)
             self._learned_of[key] = learned
         return self._learned_of[key]
-
-
-def _always(points: Array) -> Mask:
-    """Accept all points: the model's predict cannot judge a piece that lacks some constraints."""
-    return np.ones(len(points), dtype=np.bool_)

@@ -8,14 +8,13 @@ feasible, and then bisects.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 import voicecf._core as _core
-from voicecf.geometry.arrays import Array, Ints, Mask
+from voicecf.geometry.arrays import Array, Ints
 from voicecf.geometry.region import Region
 from voicecf.parallel import in_parallel
 from voicecf.rules.choices import Choices
@@ -34,12 +33,6 @@ from voicecf.solver.projection import (
 )
 from voicecf.status import Status
 
-# Shares of the rounding guard that are tried if the region is empty with all of it, for models that
-# assign a point alike in any batch. With collapsed weights the guard is far larger than the model's
-# actual rounding errors, and the model's `predict` decides whether the answer is valid. A model
-# that rounds differently in another batch proves nothing by one call.
-GUARD_SHARES = (0.0, 0.01, 0.1)
-
 
 @dataclass(frozen=True)
 class Aim:
@@ -53,13 +46,11 @@ class Aim:
         The constraints, scaled to unit normals.
     order : array of int
         Coordinates that may change, the most important first.
-    agrees : callable
-        Returns a mask of the points that the model assigns to the target.
-    verify_all : bool
-        True if every answer has to be checked with `agrees`, because the model's arithmetic is not
-        known.
+    factor : float
+        Factor on the slack that rounding in the model requires.
     repeatable : bool
-        True if `agrees` says the same of a point in any batch.
+        True if the model's `predict` assigns a point alike in any batch, so that asking it is
+        proof. Where the slack leaves nothing of the region, answers then need none.
     cells : voicecf._core.Rows, optional
         Constraints of all pieces, if the region is one of these pieces and the box.
     piece : int
@@ -69,8 +60,7 @@ class Aim:
     region: Region
     unit: UnitConstraints
     order: Ints
-    agrees: Callable[[Array], Mask]
-    verify_all: bool = False
+    factor: float = 1.0
     repeatable: bool = False
     cells: _core.Rows | None = None
     piece: int = 0
@@ -80,60 +70,48 @@ class Aim:
     ) -> Projection:
         """Project points onto the region, with the slack that rounding in the model requires."""
         projection = self._project(points, rows, prefixes, certify)
-
-        def again(open_: Ints, share: float) -> Projection:
-            with_share = replace(self, unit=self.unit.guarded(share), cells=None)
-            open_prefixes = None if prefixes is None else prefixes.of(open_)
-            return with_share._project(points, rows[open_], open_prefixes, certify)
-
-        self._verify(projection, again)
+        open_ = self._unresolved(projection)
+        if open_.size:
+            bare, open_prefixes = self._without_slack, prefixes and prefixes.of(open_)
+            projection.put(open_, bare._project(points, rows[open_], open_prefixes, certify))
         return projection
+
+    def _unresolved(self, results: Projection) -> Ints:
+        """Return the problems that may have an answer that only the model can judge.
+
+        With collapsed weights the slack is far larger than the model's actual rounding errors.
+        """
+        if not self.repeatable or self.factor == 0.0:
+            return np.empty(0, dtype=np.int64)
+        return np.flatnonzero(results.status == Status.UNRESOLVED)
+
+    @property
+    def _without_slack(self) -> Self:
+        return replace(self, factor=0.0, cells=None)
 
     def _project(
         self, points: Array, rows: Ints, prefixes: Prefixes | None, certify: bool
     ) -> Projection:
-        """Project points onto the region, with the guard as it is.
+        """Project points onto the region, with this factor.
 
         If there are the constraints of all pieces, they are used, so that the result has the same
         bits as in a batch of several targets.
         """
         if self.cells is None:
             return project(
-                points, self.region, rows=rows, unit=self.unit, prefixes=prefixes, certify=certify
-            )
+                points, self.region, rows=rows, unit=self.unit, prefixes=prefixes,
+                factor=self.factor, certify=certify,
+            )  # fmt: skip
         pieces, k = np.full(len(rows), self.piece), len(self.unit.normals) + 1
         box = self.region.lo, self.region.hi
         projection = project_into_cells(
             points, rows, pieces, box, self.cells,
-            prefixes=prefixes, n_clusters=k if certify else 0,
+            prefixes=prefixes, factor=self.factor, n_clusters=k if certify else 0,
         )  # fmt: skip
         if not certify:
             return projection
         multipliers = np.delete(projection.multipliers, self.piece, axis=1)
         return replace(projection, multipliers=multipliers)
-
-    def _verify(self, results: Projection, again: Callable[[Ints, float], Projection]) -> None:
-        """Solve unresolved problems with less of the guard, and check answers, where that is due.
-
-        Parameters
-        ----------
-        results : Projection
-            Changed in place.
-        again : callable
-            ``again(which, share)`` solves some of the problems with a share of the guard.
-        """
-        open_ = np.flatnonzero(results.status == Status.UNRESOLVED)
-        for share in GUARD_SHARES if open_.size and self.repeatable else ():
-            others = again(open_, share)
-            valid = others.answered
-            valid[valid] = self.agrees(others.points[valid])
-            resolved = valid | (others.status == Status.INFEASIBLE)
-            results.put(open_[resolved], others, resolved)
-            open_ = open_[~resolved]
-        if self.verify_all:
-            answered = np.flatnonzero(results.answered)
-            wrong = answered[~self.agrees(results.points[answered])]
-            results.status[wrong], results.points[wrong] = Status.UNRESOLVED, np.nan
 
     def project_prefix(
         self, points: Array, rows: Ints, counts: Ints, *, certify: bool = False
@@ -197,34 +175,30 @@ class ChoiceAim(Aim):
         locked : array of shape (len(rows) or 1, C), optional
             Columns that may not change.
         """
-
-        def again(open_: Ints, share: float) -> Projection:
+        answers = self._choose(points, rows, fewest, locked)
+        open_ = self._unresolved(answers)
+        if open_.size:
             locks = locked if locked is None or len(locked) == 1 else locked[open_]
-            return self._choose(points, rows[open_], self.unit.guarded(share), fewest, locks)
-
-        answers = self._choose(points, rows, self.unit, fewest, locked)
-        self._verify(answers, again)
+            bare = self._without_slack
+            answers.put(open_, bare._choose(points, rows[open_], fewest, locks))
         return answers
 
-    def _choose(
-        self, points: Array, rows: Ints, unit: UnitConstraints, fewest: bool, locked: Any
-    ) -> Projection:
-        """Find the best choices, with the guard as it is in `unit`."""
+    def _choose(self, points: Array, rows: Ints, fewest: bool, locked: Any) -> Projection:
+        """Find the best choices, with this factor."""
         assert self.choices is not None
         best = branch(
-            points, rows, unit, self.choices, limit=self.limit, fewest=fewest, locked=locked
-        )
+            points, rows, self.unit, self.choices,
+            limit=self.limit, fewest=fewest, locked=locked, factor=self.factor,
+        )  # fmt: skip
         if self.splits is not None:
-            self._search_boxes(best, rows, unit, fewest, locked)
+            self._search_boxes(best, rows, fewest, locked)
         gap = np.full(len(rows), np.nan)
         answered = ~np.isnan(best.points).any(axis=1)
         gap[answered] = best.energy[answered] - best.bound[answered]
         none = np.empty((len(rows), 0))
-        return Projection(best.points, none, gap, best.rho, best.status, best.changes)
+        return Projection(best.points, none, gap, best.rho, best.status, best.changes, best.close)
 
-    def _search_boxes(
-        self, best: SearchResult, rows: Ints, unit: UnitConstraints, fewest: bool, locked: Any
-    ) -> None:
+    def _search_boxes(self, best: SearchResult, rows: Ints, fewest: bool, locked: Any) -> None:
         """Replace the best choices by those that satisfy all rules."""
         choices = self.choices
         assert choices is not None
@@ -239,8 +213,8 @@ class ChoiceAim(Aim):
             if lines is not None:
                 own = lines.normals, lines.strict if strict else lines.loose
             return branch(
-                of_nodes.points, np.arange(len(nodes)), unit, of_nodes,
-                limit=self.limit, fewest=fewest, locked=locks, own=own,
+                of_nodes.points, np.arange(len(nodes)), self.unit, of_nodes,
+                limit=self.limit, fewest=fewest, locked=locks, own=own, factor=self.factor,
             )  # fmt: skip
 
         BoxSearch(

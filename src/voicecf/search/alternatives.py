@@ -29,9 +29,11 @@ def with_alternatives(first: Outcome, most: int) -> Outcome:
         raise OptionError('alternatives need objective="cost" or "fewest", not "prefix".')
     learned = question.learned
 
-    def solve_locked(row: int, target: int, locked: Mask, guard_factor: float = 1.0) -> Projection:
+    def solve_locked(
+        row: int, target: int, locked: Mask, factor: float | None = None
+    ) -> Projection:
         rows, targets = np.full(len(locked), row), np.full(len(locked), target)
-        return solve(question, rows, targets, guard_factor=guard_factor, locked=locked)
+        return solve(question, rows, targets, factor=factor, locked=locked)
 
     def ask(row: int, target: int, locked: Mask) -> tuple[Projection, Any, Any]:
         answers, rows = solve_locked(row, target, locked), np.full(len(locked), row)
@@ -53,9 +55,9 @@ def with_alternatives(first: Outcome, most: int) -> Outcome:
     at, locks = np.array(after), np.concatenate([search.mask([part.locked]) for part in parts])
     rows, targets = first.row[at], first.target[at]
 
-    def again(which: Ints, guard_factor: float) -> Projection:
+    def again(which: Ints, factor: float) -> Projection:
         each = ((int(rows[i]), int(targets[i]), locks[[i]]) for i in which)
-        return Projection.joined([solve_locked(*problem, guard_factor) for problem in each])
+        return Projection.joined([solve_locked(*problem, factor) for problem in each])
 
     answers = Projection.joined([part.answer for part in parts])
     return first.followed_by(verified(question, rows, targets, answers, again), at)
@@ -164,9 +166,9 @@ def tradeoff(question: Question, first: Outcome) -> Outcome:
     away = np.flatnonzero(first.status != Status.ALREADY)
     rows, targets = first.row[away], first.target[away]
 
-    def ask(pairs: Ints, changes: int, guard_factor: float = 1.0) -> Projection:
+    def ask(pairs: Ints, changes: int, factor: float | None = None) -> Projection:
         few = question.with_changes(changes)
-        return solve(few, rows[pairs], targets[pairs], guard_factor=guard_factor)
+        return solve(few, rows[pairs], targets[pairs], factor=factor)
 
     def energy(pairs: Ints, answers: Projection) -> Any:
         return measure(question, rows[pairs], answers.points)[1]
@@ -192,11 +194,11 @@ def tradeoff(question: Question, first: Outcome) -> Outcome:
     answers = Projection.joined(parts)[order]
     allowed = np.where(answers.answered, answers.cardinality, width)
 
-    def again(which: Ints, guard_factor: float) -> Projection:
+    def again(which: Ints, factor: float) -> Projection:
         found = Projection.unresolved(len(which), answers.points.shape[1])
         for changes in np.unique(allowed[which]).tolist():
             at = np.flatnonzero(allowed[which] == changes)
-            found.put(at, ask(sorted_pairs[which[at]], changes, guard_factor))
+            found.put(at, ask(sorted_pairs[which[at]], changes, factor))
         found.cardinality[:] = allowed[which]
         return found
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from voicecf.geometry.arrays import Array, Ints
+from voicecf.geometry.arrays import Array, Ints, Mask
 from voicecf.parallel import expect
 from voicecf.search.outcome import Outcome
 from voicecf.search.question import Pairs, Question
@@ -17,9 +17,9 @@ from voicecf.status import Status
 from voicecf.table.frames import taken
 from voicecf.table.rows import Rows, without_values
 
-# Factors on the rounding guard, tried one after the other while the model assigns an answer, in the
-# user's units, to another cluster than its target.
-GUARD_FACTORS = (8.0, 64.0, 512.0, 4096.0)
+# Factors on the slack that rounding requires, tried one after the other while an answer is not
+# confirmed. Less than the whole slack is tried only where asking the model is proof.
+FACTORS = (1 / 64, 1 / 8, 1.0, 8.0, 64.0, 512.0, 4096.0)
 
 
 def answer(question: Question, pairs: Pairs, *, deepen: bool = False) -> Outcome:
@@ -81,8 +81,9 @@ def verified(
 ) -> Outcome:
     """Convert answers to the user's columns, verify them there, and measure them.
 
-    A wrong answer, one that the model assigns to another cluster or that violates a rule, is solved
-    again with a larger rounding guard. What is wrong with the largest guard remains unresolved.
+    An answer that is not confirmed is solved again with another slack: one that the model assigns
+    to another cluster, that violates a rule, or, where asking the model is no proof, that has less
+    slack than rounding may need. What no slack confirms remains unresolved.
 
     Parameters
     ----------
@@ -90,29 +91,57 @@ def verified(
     rows, targets : array of shape (n,)
     answers : Projection
     again : callable, optional
-        ``again(which, guard_factor)`` solves some of the problems again; `solve` if left out.
+        ``again(which, factor)`` solves some of the problems again; `solve` if left out.
     """
-    space, allowed = question.learned.space, question.allowed
-    linear = allowed.constraints or allowed.rules.plausible is not None
-    if space.steps is None and allowed.choices is None and not linear:
-        return measured(question, rows, targets, answers, None)
-    output, points, wrong = _round_trip(question, rows, targets, answers)
-    for factor in GUARD_FACTORS:
+    first, proof = question.first_factor, question.learned.repeatable
+    factor = np.full(len(rows), first)
+    output, points, wrong = _checked(question, rows, targets, answers)
+    for other in FACTORS:
         if wrong.size == 0:
             break
+        if other == first or (other <= 1.0 and not proof):
+            continue
         if again is None:
-            others = solve(question, rows[wrong], targets[wrong], guard_factor=factor)
+            others = solve(question, rows[wrong], targets[wrong], factor=other)
         else:
-            others = again(wrong, factor)
+            others = again(wrong, other)
         answers.put(wrong, others)
-        output, points, wrong = _round_trip(question, rows, targets, answers)
+        factor[wrong] = other
+        output, points, wrong = _checked(question, rows, targets, answers)
     if wrong.size:
         blank = Projection.unresolved(len(wrong), points.shape[1])
         blank.cardinality[:] = answers.cardinality[wrong]
         answers.put(wrong, blank)
         points[wrong] = np.nan
         output = _in_user_columns(question, rows, answers.points)
-    return measured(question, rows, targets, replace(answers, points=points), output)
+    found = measured(question, rows, targets, replace(answers, points=points), output)
+    return replace(found, factor=factor)
+
+
+def _checked(
+    question: Question, rows: Ints, targets: Ints, answers: Projection
+) -> tuple[Rows | None, Array, Ints]:
+    """Return answers in the user's columns, their coordinates, and which are not confirmed.
+
+    Where coordinates are the user's columns, the model is asked only about answers that are close
+    to a border, unless its arithmetic is not known.
+    """
+    allowed, partition = question.allowed, question.learned.partition
+    linear = allowed.constraints or allowed.rules.plausible is not None
+    if question.learned.space.steps is None and allowed.choices is None and not linear:
+        output, points = None, answers.points
+        doubtful = answers.answered & (answers.close | (not partition.trusted))
+        asked = np.flatnonzero(doubtful)
+        wrong = np.zeros(len(rows), dtype=np.bool_)
+        if asked.size:
+            rounded = points[asked].astype(partition.dtype).astype(np.float64)
+            labels = partition.labels(question.learned.seen(rounded), alone=False)
+            wrong[asked] = labels != targets[asked]
+    else:
+        output, points, wrong = _round_trip(question, rows, targets, answers)
+    if not question.learned.repeatable:
+        wrong |= answers.answered & answers.close
+    return output, points, np.flatnonzero(wrong)
 
 
 def _in_user_columns(question: Question, rows: Ints, points: Array) -> Rows | None:
@@ -127,7 +156,7 @@ def _in_user_columns(question: Question, rows: Ints, points: Array) -> Rows | No
 
 def _round_trip(
     question: Question, rows: Ints, targets: Ints, answers: Projection
-) -> tuple[Rows | None, Array, Ints]:
+) -> tuple[Rows | None, Array, Mask]:
     """Convert answers to the user's columns and back to coordinates, and verify the result.
 
     Parameters
@@ -143,8 +172,8 @@ def _round_trip(
         The answers in the user's columns; None if these are the coordinates themselves.
     points : array of shape (n, d)
         Their coordinates; NaN where there is no answer.
-    wrong : array of int
-        Indices of answers outside their target or against a rule.
+    wrong : array of shape (n,)
+        Whether an answer is outside its target or against a rule.
     """
     learned = question.learned
     output = _in_user_columns(question, rows, answers.points)
@@ -157,7 +186,7 @@ def _round_trip(
     wrong = (learned.labels(back, alone=False) != targets) | ~question.holds(rows, targets, back)
     points = np.where(answers.points == own, answers.points, back.points)
     points[missing] = np.nan
-    return output, points, np.flatnonzero(wrong & answers.answered)
+    return output, points, wrong & answers.answered
 
 
 def _on_grids(question: Question, rows: Ints, points: Array) -> Array:
@@ -196,7 +225,8 @@ def outcome_of(
     """Return the outcome of answers whose cost has been computed."""
     found = Outcome(
         question, rows, targets, answers.points, answers.status, cost, answers.cardinality,
-        answers.rho, answers.gap, np.zeros(len(rows), dtype=np.int64), output,
+        answers.rho, answers.gap, np.zeros(len(rows), dtype=np.int64),
+        np.full(len(rows), question.first_factor), output,
     )  # fmt: skip
     return _without_unreadable(found) if question.rows.faults else found
 

@@ -162,7 +162,7 @@ class BoxSearch:
             if answer is None:
                 found.points[p] = np.nan
                 continue
-            for name in ("points", "energy", "rho", "changes"):
+            for name in ("points", "energy", "rho", "close", "changes"):
                 getattr(found, name)[p] = getattr(answer.found, name)[answer.at]
             found.bound[p] = bound
 

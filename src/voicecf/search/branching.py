@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import voicecf._core as _core
-from voicecf.geometry.arrays import Array, Ints, product
+from voicecf.geometry.arrays import Array, Ints, Mask, product
 from voicecf.parallel import in_parallel
 from voicecf.rules.choices import Choices, Freedom
 from voicecf.solver.projection import UnitConstraints, has_answer
@@ -28,6 +28,8 @@ class SearchResult:
         The largest multiple of the move of the numbers, with categories as in the answer, that is
         still an answer.
     status : array of shape (n,)
+    close : array of shape (n,)
+        As in `Projection`.
     changes : array of shape (n,)
         Number of columns that were allowed to change.
     nodes : array of shape (n,)
@@ -39,6 +41,7 @@ class SearchResult:
     bound: Array
     rho: Array
     status: NDArray[np.int8]
+    close: Mask
     changes: Ints
     nodes: Ints
 
@@ -53,6 +56,7 @@ def branch(
     fewest: bool = False,
     locked: NDArray[np.bool_] | None = None,
     own: tuple[Array, Array] | None = None,
+    factor: float = 1.0,
 ) -> SearchResult:
     """Find the best choice for every row; after `limit` nodes, the best one found so far.
 
@@ -73,11 +77,14 @@ def branch(
         Columns that may not change.
     own : pair of arrays of shape (len(rows), e, d) and (len(rows), e), optional
         Further constraints of each problem, ``normals @ z <= offsets``.
+    factor : float
+        Factor on the slack of the guard of `unit`.
     """
     order, n = choices.member, len(rows)
     result = SearchResult(
         np.full((n, points.shape[1]), np.nan), np.full(n, np.inf), np.zeros(n), np.full(n, np.nan),
-        np.empty(n, dtype=np.int8), np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64),
+        np.empty(n, dtype=np.int8), np.empty(n, dtype=np.bool_), np.empty(n, dtype=np.int64),
+        np.empty(n, dtype=np.int64),
     )  # fmt: skip
     locks = np.zeros((1, len(choices.freedom)), dtype=np.uint8) if locked is None else locked
     answers = np.empty((n, points.shape[1]))
@@ -89,10 +96,11 @@ def branch(
     rules.limit(int(choices.changes), bool(fewest), int(limit))
     no_box = np.zeros((1, points.shape[1]))  # not read: the rules contain the box
     reordered = np.ascontiguousarray(points[rows][:, order])
-    batch = _core.Batch(reordered, no_box, no_box, rows=np.asarray(rows, dtype=np.int64))
+    rows = np.asarray(rows, dtype=np.int64)
+    batch = _core.Batch(reordered, no_box, no_box, rows=rows, factor=factor)
     out = _core.Found(
-        answers, result.energy, result.bound, result.rho, result.status, result.changes,
-        result.nodes,
+        answers, result.energy, result.bound, result.rho, result.status, result.close,
+        result.changes, result.nodes,
     )  # fmt: skip
     in_parallel(lambda a, b: constraints.branch(batch, rules, out, a, b), n, chunk=4, rows=True)
     answered = has_answer(result.status)

@@ -14,10 +14,10 @@ import numpy as np
 from voicecf.geometry.arrays import Array
 from voicecf.learned.learned import Learned
 from voicecf.rules.allowed import NO_RULES, Allowed
-from voicecf.search.answering import outcome_of, relative
+from voicecf.search.answering import outcome_of, verified
 from voicecf.search.outcome import Outcome
 from voicecf.search.question import Question, read_target
-from voicecf.search.solving import measure, solve
+from voicecf.search.solving import solve
 from voicecf.solver.projection import assign_and_project
 from voicecf.status import Status
 from voicecf.table.extra import read_with_extra
@@ -63,9 +63,9 @@ def _answer(learned: Learned, values: Array, rows: Rows | None, target: Any) -> 
     allowed = Allowed.of(space, NO_RULES, rows, learned.bounds)
     question = Question(learned, rows, source, allowed)
     answers.cardinality[answers.status == Status.ALREADY] = 0
-    left = np.flatnonzero(answers.status == Status.UNRESOLVED)
+    found = outcome_of(question, np.arange(len(values)), targets, answers, cost)
+    left = np.flatnonzero((answers.status == Status.UNRESOLVED) | answers.close)
     if left.size:
-        answers.put(left, solve(question, left, targets[left]))
-        cost[left], energy = measure(question, left, answers.points[left])
-        answers.gap[left] = relative(answers.gap[left], energy)
-    return outcome_of(question, np.arange(len(values)), targets, answers, cost)
+        solved = solve(question, left, targets[left])
+        found.put(left, verified(question, left, targets[left], solved))
+    return found

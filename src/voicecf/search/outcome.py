@@ -21,7 +21,7 @@ from voicecf.table.space import Space
 
 # Attributes that are arrays with one entry per answer.
 ARRAYS = (
-    "row", "target", "points", "status", "cost", "cardinality", "rho", "gap", "rank",
+    "row", "target", "points", "status", "cost", "cardinality", "rho", "gap", "rank", "factor",
 )  # fmt: skip
 
 
@@ -35,6 +35,8 @@ class Outcome:
     row, target : array of shape (n,)
     points : array of shape (n, d)
     status, cost, cardinality, rho, gap, rank : array of shape (n,)
+    factor : array of shape (n,)
+        Factor on the slack for rounding that each pair was solved with.
     output : Rows or None
         The answers in the user's columns; None if these are the coordinates themselves.
     """
@@ -49,6 +51,7 @@ class Outcome:
     rho: Array
     gap: Array
     rank: Ints
+    factor: Array
     output: Rows | None = None
 
     def __len__(self) -> int:
@@ -60,6 +63,11 @@ class Outcome:
         output = None if self.output is None else self.output.take(which)
         arrays = {name: getattr(self, name)[which] for name in ARRAYS}
         return replace(self, output=output, **arrays)
+
+    def put(self, at: Ints, others: Outcome) -> None:
+        """Overwrite the answers `at` these positions by others; `output` stays as it is."""
+        for name in ARRAYS:
+            getattr(self, name)[at] = getattr(others, name)
 
     def followed_by(self, others: Outcome, after: Ints) -> Outcome:
         """Return these answers, each followed by its alternatives.

@@ -12,7 +12,7 @@ from voicecf.errors import TargetError, likely
 from voicecf.geometry.arrays import Array, Ints, Mask, product
 from voicecf.learned.learned import Learned
 from voicecf.rules.allowed import Allowed
-from voicecf.rules.choices import pinned
+from voicecf.rules.choices import Freedom, pinned
 from voicecf.table.frames import taken
 from voicecf.table.rows import Rows
 
@@ -59,6 +59,18 @@ class Question:
     def metric(self) -> Array:
         """Diagonal metric in which the solver minimises the move: weights + delta."""
         return self.weights + self.learned.delta
+
+    @property
+    def first_factor(self) -> float:
+        """Factor on the slack for rounding to begin with: none if the model can be asked instead.
+
+        Listed values often lie on a border. Among any numbers the answer always does, so that half
+        of the answers without slack would have to be solved again.
+        """
+        choices = self.allowed.choices
+        if choices is None or not self.learned.repeatable:
+            return 1.0
+        return float((choices.freedom[~choices.fixed] == Freedom.ANY).any())
 
     def leaves_bounds(self, rows: Ints) -> Mask:
         """Tell which rows, or answers for them, may lie outside the learned bounds.

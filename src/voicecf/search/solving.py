@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -42,7 +41,12 @@ LARGEST = float(np.finfo(np.float64).max)
 
 
 def solve(
-    question: Question, rows: Ints, targets: Ints, *, guard_factor: float = 1.0, locked: Any = None
+    question: Question,
+    rows: Ints,
+    targets: Ints,
+    *,
+    factor: float | None = None,
+    locked: Any = None,
 ) -> Projection:
     """Find the answers for pairs of row and target: in the best piece of each target.
 
@@ -50,15 +54,16 @@ def solve(
     ----------
     question : Question
     rows, targets : array of int
-    guard_factor : float
-        Factor on the rounding guard. It is larger than 1 for pairs whose first answer the model
-        assigned to another cluster.
+    factor : float, optional
+        Factor on the slack that rounding in the model requires; `Question.first_factor` if left
+        out.
     locked : array of shape (pairs, C), optional
         Columns that may not change; all pairs must then have the same row and target.
     """
     partition = question.learned.partition
+    factor = question.first_factor if factor is None else factor
     if partition.one_each:
-        return _solve_pieces(question, rows, targets, guard_factor, locked)
+        return _solve_pieces(question, rows, targets, factor, locked)
     pieces_of = [partition.pieces_of(t) for t in range(partition.n_clusters)]
     counts = np.array([len(pieces) for pieces in pieces_of])
     parts, pairs = [], []
@@ -66,7 +71,7 @@ def solve(
         pair = np.flatnonzero(counts[targets] > at)
         pieces = np.array([pieces_of[t][at] for t in targets[pair]], dtype=np.int64)
         locks = None if locked is None else locked[pair]
-        parts.append(_solve_pieces(question, rows[pair], pieces, guard_factor, locks))
+        parts.append(_solve_pieces(question, rows[pair], pieces, factor, locks))
         pairs.append(pair)
     pair = np.concatenate(pairs)
     return _best_pieces(question, rows[pair], pair, Projection.joined(parts))
@@ -104,50 +109,45 @@ def _ranked(question: Question, rows: Ints, answers: Projection, last: Mask, gro
 
 
 def _solve_pieces(
-    question: Question, rows: Ints, pieces: Ints, guard_factor: float = 1.0, locked: Any = None
+    question: Question, rows: Ints, pieces: Ints, factor: float, locked: Any = None
 ) -> Projection:
     """Find the answers for pairs of row and piece."""
     if locked is not None:
-        aim = aim_at(question, int(rows[0]), int(pieces[0]), guard_factor)
+        aim = aim_at(question, int(rows[0]), int(pieces[0]), factor)
         assert isinstance(aim, ChoiceAim)
         fewest = question.objective == "fewest"
         return aim.choose(question.points, rows, fewest=fewest, locked=locked)
-    cells = question.learned.cells if _in_plain_cells(question, guard_factor) else None
+    cells = question.learned.cells if question.allowed.is_box else None
     if cells is not None and question.objective == "cost":
-        return _solve_in_cells(question, rows, pieces, cells)
-    return _solve_by_piece(question, rows, pieces, guard_factor)
+        return _solve_in_cells(question, rows, pieces, cells, factor)
+    return _solve_by_piece(question, rows, pieces, factor)
 
 
-def _in_plain_cells(question: Question, guard_factor: float) -> bool:
-    """Return True if the region of an answer is the cell and a box, with the ordinary guard."""
-    return guard_factor == 1.0 and question.allowed.is_box
-
-
-def _solve_in_cells(question: Question, rows: Ints, pieces: Ints, cells: _core.Rows) -> Projection:
+def _solve_in_cells(
+    question: Question, rows: Ints, pieces: Ints, cells: _core.Rows, factor: float
+) -> Projection:
     """Solve the pairs of all pieces at once, then what is unresolved piece by piece."""
     allowed = question.allowed
-    answers = project_into_cells(question.points, rows, pieces, allowed.box, cells)
+    answers = project_into_cells(question.points, rows, pieces, allowed.box, cells, factor=factor)
     answers.cardinality[:] = (~allowed.fixed).sum()
     left = np.flatnonzero(answers.status == Status.UNRESOLVED)
     if left.size:
-        answers.put(left, _solve_by_piece(question, rows[left], pieces[left], 1.0))
+        answers.put(left, _solve_by_piece(question, rows[left], pieces[left], factor))
     return answers
 
 
-def _solve_by_piece(
-    question: Question, rows: Ints, pieces: Ints, guard_factor: float
-) -> Projection:
+def _solve_by_piece(question: Question, rows: Ints, pieces: Ints, factor: float) -> Projection:
     """Solve the pairs of one piece after the other, or of many pieces in parallel."""
     best_answers = OBJECTIVES[question.objective]
     groups = list(_by_aim(question, rows, pieces))
     if len(groups) == 1:
-        aim = aim_at(question, int(rows[0]), groups[0][1], guard_factor)
+        aim = aim_at(question, int(rows[0]), groups[0][1], factor)
         return best_answers(question.points, rows, aim)
     answers = Projection.unresolved(len(rows), question.points.shape[1])
 
     def solve_group(at: int, _: int) -> None:
         which, piece = groups[at]
-        aim = aim_at(question, int(rows[which[0]]), piece, guard_factor)
+        aim = aim_at(question, int(rows[which[0]]), piece, factor)
         answers.put(which, best_answers(question.points, rows[which], aim))
 
     # The rows of a piece are shared out among the cores, unless the pieces themselves are.
@@ -180,7 +180,7 @@ def _in_groups(numbers: Ints) -> Iterator[tuple[Ints, int]]:
         yield which, int(numbers[which[0]])
 
 
-def aim_at(question: Question, row: int, piece: int, guard_factor: float = 1.0) -> Aim:
+def aim_at(question: Question, row: int, piece: int, factor: float = 1.0) -> Aim:
     """Return the region of the answers in a piece, and the coordinates that may change.
 
     It is that of a row, and of all rows of the same size (see `Question.exponents` and
@@ -194,15 +194,15 @@ def aim_at(question: Question, row: int, piece: int, guard_factor: float = 1.0) 
         region = _with_costs(learned, region, allowed.factors, inside)
     if len(allowed.normals) or (allowed.factors != 1.0).any():
         largest = learned.largest * 2.0 ** question.exponents(np.array([row]))
-        region = with_rules(learned, region, allowed, largest, guard_factor)
+        region = with_rules(learned, region, allowed, largest, factor)
         unit = UnitConstraints.of(region, question.metric)
     if allowed.box is not learned.bounds.box:  # the region has the learned box already
         region = region.within(*learned.box(piece, *allowed.box))
-    cells = learned.cells if _in_plain_cells(question, guard_factor) else None
-    aim = _aim(question, piece, allowed, region, unit.guarded(guard_factor), cells)
+    cells = learned.cells if question.allowed.is_box else None
+    aim = replace(_aim(question, piece, allowed, region, unit, cells), factor=factor)
     if not isinstance(aim, ChoiceAim) or allowed.splits is None:
         return aim
-    curves = _curves(question, strict=guard_factor != 1.0)
+    curves = _curves(question, strict=factor > 1.0)
     return replace(aim, splits=allowed.splits, curves=curves, smallest=learned.smallest_change)
 
 
@@ -228,17 +228,16 @@ def _aim(
     cells: _core.Rows | None,
 ) -> Aim:
     """Return an aim with the question's ranking, and the choices if there are any."""
-    learned, partition = question.learned, question.learned.partition
-    agrees = partial(learned.agrees, int(partition.label_of[piece]))
-    judge = agrees, not partition.trusted, learned.repeatable
+    learned = question.learned
     ranked = learned.ranking[~allowed.fixed[learned.ranking]]
     if allowed.choices is not None:
         return ChoiceAim(
-            region, unit, ranked, *judge, choices=allowed.choices, limit=question.limit
-        )
+            region, unit, ranked, repeatable=learned.repeatable,
+            choices=allowed.choices, limit=question.limit,
+        )  # fmt: skip
     places = [learned.space.columns[c].places for c in ranked]
     order = np.concatenate([np.empty(0, dtype=np.int64), *places])
-    return Aim(region, unit, order, *judge, cells, piece)
+    return Aim(region, unit, order, repeatable=learned.repeatable, cells=cells, piece=piece)
 
 
 def _with_costs(learned: Learned, region: Region, factors: Array, inside: bool) -> Region:
@@ -270,12 +269,12 @@ def _with_costs(learned: Learned, region: Region, factors: Array, inside: bool) 
 
 
 def with_rules(
-    learned: Learned, region: Region, allowed: Allowed, largest: Array, guard_factor: float = 1.0
+    learned: Learned, region: Region, allowed: Allowed, largest: Array, factor: float = 1.0
 ) -> Region:
     """Return a region with the constraints of linear rules and of plausible answers added.
 
-    Whole numbers often satisfy such a rule with equality. With the ordinary guard (factor 1) the
-    rule is therefore loosened by rounding errors. Whether an answer satisfies it is then checked in
+    Whole numbers often satisfy such a rule with equality. With a factor up to 1 the rule is
+    therefore loosened by rounding errors. Whether an answer satisfies it is then checked in
     the user's units, and if not, it is solved again with a larger factor: then a rule about numbers
     that are not listed is not loosened and has a guard of its own. Rounding errors are in
     proportion to `largest`, a bound for each coordinate of the rows.
@@ -290,9 +289,9 @@ def with_rules(
         listed = allowed.grids is not None and allowed.grids[c] is not None
         options[column.places] = listed or column.kind == "category"
     exact = ~(normals[:, ~options] != 0.0).any(axis=1)
-    loosened = exact | (guard_factor == 1.0)
+    loosened = exact | (factor <= 1.0)
     offsets = np.where(loosened, offsets + rounding, offsets)
-    if guard_factor != 1.0:
+    if factor > 1.0:
         # A model in single precision is given answers that are rounded to it.
         rounded = space.round_trip_error + 0.5 * np.finfo(space.dtype).eps * largest
         errors = product(sizes, rounded) + rounding
@@ -308,11 +307,13 @@ def with_rules(
     )
 
 
-def multipliers(question: Question, rows: Ints, pieces: Ints, cardinality: Ints) -> Array:
+def multipliers(
+    question: Question, rows: Ints, pieces: Ints, cardinality: Ints, factors: Array
+) -> Array:
     """Return the multipliers of answers in pieces; NaN for pairwise answers.
 
     The columns are those of `Piece.columns`. Multipliers are not stored with the answers, so the
-    pairs are solved once more.
+    pairs are solved once more, with the factors on the slack that they were solved with.
     """
     partition = question.learned.partition
     columns = [partition.piece(p).columns for p in range(partition.n_pieces)]
@@ -320,14 +321,17 @@ def multipliers(question: Question, rows: Ints, pieces: Ints, cardinality: Ints)
     if question.objective == PAIRWISE:
         return np.full_like(table, np.nan)
     prefix = question.objective == "prefix" and question.allowed.choices is None
-    for which, piece in _by_aim(question, rows, pieces):
-        aim = aim_at(question, int(rows[which[0]]), piece)
-        if prefix and len(aim.order):
-            counts = np.where(cardinality[which] > 0, cardinality[which], len(aim.order))
-            result = aim.project_prefix(question.points, rows[which], counts, certify=True)
-        else:
-            result = aim.project(question.points, rows[which], certify=True)
-        table[np.ix_(which, columns[piece])] = result.multipliers[:, : len(columns[piece])]
+    for factor in np.unique(factors).tolist():
+        same = np.flatnonzero(factors == factor)
+        for at, piece in _by_aim(question, rows[same], pieces[same]):
+            which = same[at]
+            aim = aim_at(question, int(rows[which[0]]), piece, factor)
+            if prefix and len(aim.order):
+                counts = np.where(cardinality[which] > 0, cardinality[which], len(aim.order))
+                result = aim.project_prefix(question.points, rows[which], counts, certify=True)
+            else:
+                result = aim.project(question.points, rows[which], certify=True)
+            table[np.ix_(which, columns[piece])] = result.multipliers[:, : len(columns[piece])]
     return table
 
 
@@ -404,7 +408,7 @@ class _Best:
     @classmethod
     def of(cls, question: Question, rows: Ints, pieces: Ints) -> _Best:
         """Solve for one piece for each row."""
-        answers = _solve_pieces(question, rows, pieces)
+        answers = _solve_pieces(question, rows, pieces, question.first_factor)
         _, energy = measure(question, rows, answers.points)
         energy[~answers.answered] = np.inf
         return cls(answers, pieces, energy)

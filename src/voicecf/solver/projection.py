@@ -42,6 +42,9 @@ class Projection:
         A `Status` per point.
     cardinality : array of shape (n,)
         Number of coordinates, or of columns where these are searched, that were allowed to change.
+    close : array of shape (n,)
+        Whether an answer has less slack than rounding in the model may need, so that only the
+        model itself can say whether it is in its target.
 
     Examples
     --------
@@ -57,13 +60,14 @@ class Projection:
     rho: Array
     status: NDArray[np.int8]
     cardinality: Ints
+    close: Mask
 
     @classmethod
     def empty(cls, n: int, d: int, m: int = 0) -> Projection:
         """Return arrays for n results with m multipliers each, which are not filled in yet."""
         return cls(
             np.empty((n, d)), np.zeros((n, m)), np.empty(n), np.empty(n), np.empty(n, np.int8),
-            np.full(n, d),
+            np.full(n, d), np.empty(n, np.bool_),
         )  # fmt: skip
 
     @classmethod
@@ -74,6 +78,7 @@ class Projection:
         return cls(
             points, np.empty((n, 0)), np.full(n, np.nan), np.full(n, np.nan),
             np.full(n, Status.UNRESOLVED, dtype=np.int8), np.zeros(n, dtype=np.int64),
+            np.zeros(n, dtype=np.bool_),
         )  # fmt: skip
 
     @classmethod
@@ -176,10 +181,6 @@ class UnitConstraints:
             guard=guard.per_unit(lengths),
         )
 
-    def guarded(self, factor: float) -> UnitConstraints:
-        """Return the constraints with all rounding errors of the guard multiplied by a factor."""
-        return self if factor == 1.0 else replace(self, guard=self.guard.times(factor))
-
     def with_room(self, more: int) -> UnitConstraints:
         """Return the constraints followed by some that always hold, 0 <= 0."""
         zeros = np.zeros(more)
@@ -228,6 +229,7 @@ def project(
     rows: Ints | None = None,
     unit: UnitConstraints | None = None,
     prefixes: Prefixes | None = None,
+    factor: float = 1.0,
     certify: bool = True,
 ) -> Projection:
     """Find the nearest point of a region for each of a batch of points.
@@ -246,6 +248,8 @@ def project(
         ``UnitConstraints.of(region, metric)``, if it has been computed already.
     prefixes : Prefixes, optional
         The coordinates that may change; all by default.
+    factor : float
+        Factor on the slack of the region's guard.
     certify : bool
         If False, no multipliers are returned: the array has no columns.
 
@@ -271,8 +275,10 @@ def project(
     _check(points, rows, region, d)
     projection = Projection.empty(len(rows), d, m if certify else 0)
     lo, hi = np.atleast_2d(region.lo), np.atleast_2d(region.hi)
-    batch, results = _batch(points, (lo, hi), rows, prefixes), _results(projection)
-    compiled = unit.compiled
+    batch = _core.Batch(points, lo, hi, rows=rows, factor=factor)
+    if prefixes is not None:
+        batch.limit(prefixes.ranks, prefixes.counts)
+    results, compiled = _results(projection), unit.compiled
     in_parallel(
         lambda a, b: compiled.project(batch, results, a, b),
         len(rows),
@@ -293,6 +299,7 @@ def project_into_cells(
     clusters: _core.Rows,
     *,
     prefixes: Prefixes | None = None,
+    factor: float = 1.0,
     n_clusters: int = 0,
 ) -> Projection:
     """Project points onto the cells of clusters, each point onto the cell of its own target.
@@ -310,12 +317,17 @@ def project_into_cells(
         Constraints of all cells, contracted.
     prefixes : Prefixes, optional
         The coordinates that may change; all by default.
+    factor : float
+        Factor on the slack that rounding in the model requires.
     n_clusters : int
         Number of columns of the multipliers: k, one per cluster, or 0 to leave them out.
     """
     projection = Projection.empty(len(rows), points.shape[1], n_clusters)
     lo, hi = map(np.atleast_2d, box)
-    batch, results = _batch(points, (lo, hi), rows, prefixes, targets), _results(projection)
+    batch = _core.Batch(points, lo, hi, rows=rows, targets=targets, factor=factor)
+    if prefixes is not None:
+        batch.limit(prefixes.ranks, prefixes.counts)
+    results = _results(projection)
     in_parallel(
         lambda a, b: clusters.project(batch, results, a, b),
         len(rows),
@@ -360,8 +372,9 @@ def assign_and_project(
     gap, rho, cost, source = np.empty((4, n))
     whole = source.view(np.int64)
     projection = Projection(
-        answers, np.empty((n, 0)), gap, rho, np.empty(n, np.int8), np.full(n, d)
-    )
+        answers, np.empty((n, 0)), gap, rho, np.empty(n, np.int8), np.full(n, d),
+        np.empty(n, np.bool_),
+    )  # fmt: skip
     lo, hi = map(np.atleast_2d, box)
     batch = _core.Batch(values, lo, hi, targets=targets)
     results = _results(projection)
@@ -379,23 +392,9 @@ def _numbers(values: Any, name: str) -> Array:
         raise DataError(f"{name} must be numbers; got {str(values)[:60]!r}.") from None
 
 
-def _batch(
-    points: Array,
-    box: tuple[Array, Array],
-    rows: Ints,
-    prefixes: Prefixes | None,
-    targets: Ints | None = None,
-) -> _core.Batch:
-    """Return points, box and targets in the layout of the compiled core."""
-    batch = _core.Batch(points, *box, rows=rows, targets=targets)
-    if prefixes is not None:
-        batch.limit(prefixes.ranks, prefixes.counts)
-    return batch
-
-
 def _results(p: Projection) -> _core.Results:
     """Return the arrays of a projection for the compiled core to fill in."""
-    return _core.Results(p.points, p.multipliers, p.gap, p.rho, p.status)
+    return _core.Results(p.points, p.multipliers, p.gap, p.rho, p.status, p.close)
 
 
 def _check(points: Array, rows: Ints, region: Region, d: int) -> None:
