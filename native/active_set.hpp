@@ -467,53 +467,41 @@ inline void read_slacks(ActiveSet& a, const Steps& s) {
     }
 }
 
-// Lower b of every row by the slack that the model's rounding is likely to need at an answer; whether any is.
-inline bool keep_off(ActiveSet& a, const Steps& s, double factor) {
-    const double size = std::sqrt(dot(s.placed, s.placed, s.wide)), far = dot(s.x, s.x, s.wide);
-    double step = 0.0;
-    bool lowered = false;
-    for (int j = 0; j < a.m; ++j) step = most(step, -a.base[j]);
-    for (int j = 0; j < a.m; ++j) {
-        Sizes ahead = sizes_ahead(size, far, a.offsets[j], a.base[j]);
-        ahead.step = step;
-        a.b[j] = a.base[j] - room_ahead(a.guards[j], ahead, factor);
-        lowered |= a.b[j] < a.base[j];
-    }
-    return lowered;
-}
-
 // Result of the active-set method for one point.
 struct SafeAnswer {
     Status status;
     double gap;
     Sizes sizes;
-    bool close;
+    Room room;
 };
 
-// Solve for a point that Newton gave up, with the slack in every row that the model's rounding needs. A region
-// that is empty only because of this slack is unresolved.
-inline SafeAnswer answer_safely(ActiveSet& a, Steps& s, double factor) {
-    SafeAnswer found = {INFEASIBLE, 0.0, {0.0, 0.0, 0.0}, false};
-    Room worst = ENOUGH;
-    read_slacks(a, s);
-    const bool lowered = keep_off(a, s, factor);
-    found.status = solve_safely(a, s);
-    if (lowered && found.status == INFEASIBLE) {
-        for (int j = 0; j < a.m; ++j) a.b[j] = a.base[j];
-        if (solve_safely(a, s) != INFEASIBLE) found.status = UNRESOLVED;
-    }
+// Solve with rows as they are.
+inline SafeAnswer answer_as_asked(ActiveSet& a, Steps& s) {
+    SafeAnswer found = {solve_safely(a, s), 0.0, {0.0, 0.0, 0.0}, ENOUGH};
     if (found.status != OPTIMAL) return found;
     drop_dust(a, s);
     found.gap = gap_of(a, s);
     found.sizes = sizes_of(s);
     for (int j = 0; j < a.m; ++j) {
         const Room room = room_of(a.guards[j], found.sizes, a.base[j] - a.b[j] - a.r[j]);
-        if (room > worst) worst = room;
+        if (room > found.room) found.room = room;
     }
-    worst = room_of_answer(worst, factor);
-    found.close = worst == CLOSE;
-    const bool sound = found.sizes.size < HUGE_SIZE && std::fabs(found.gap) < INF;
-    if (!sound || worst == TOO_CLOSE) found.status = UNRESOLVED;
+    if (!(found.sizes.size < HUGE_SIZE && std::fabs(found.gap) < INF)) found.status = UNRESOLVED;
+    return found;
+}
+
+// Solve for a point that Newton gave up: first without slack, which proves an empty region empty, then with what
+// the model's rounding needs at that answer.
+inline SafeAnswer answer_safely(ActiveSet& a, Steps& s, double factor) {
+    read_slacks(a, s);
+    SafeAnswer found = answer_as_asked(a, s);
+    if (found.status == OPTIMAL && found.room == CLOSE && factor > 0.0) {
+        for (int j = 0; j < a.m; ++j) a.b[j] -= room_to_ask(a.guards[j], found.sizes, factor);
+        found = answer_as_asked(a, s);
+        if (found.status != OPTIMAL) found.status = UNRESOLVED;  // empty only because of the slack
+    }
+    found.room = room_of_answer(found.room, factor);
+    if (found.room == TOO_CLOSE) found.status = UNRESOLVED;
     return found;
 }
 

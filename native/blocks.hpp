@@ -101,16 +101,15 @@ inline void price_lanes(const Cell& cell, int d, double factor, Block& k) {
     for (j = 0; j < cell.m; ++j) {
         const Guard& g = cell.guards[j];
         const double h = cell.offsets[j];
-        const Doubles base = Doubles::load(k.base + j * LANES), across = Doubles::all(h) - base;
-        const Doubles square = larger(far - across * across + Doubles::all(h * h), zero);  // as in sizes_ahead
-        const Doubles need = Doubles::all(2.0 * factor) * room_for(g, size, step, square);
+        const Doubles ahead = smaller(far, Doubles::all(4.0 * h * h));
+        const Doubles need = Doubles::all(2.0 * factor) * room_for(g, size, step, ahead);
         const Doubles away = smaller(distance, Doubles::all(2.0 * std::fabs(h))) + Doubles::all(1e-300);
-        const Doubles ahead = smaller(need, Doubles::all(g.share) * away);
-        const Doubles more = larger(ahead - Doubles::all(g.behind), zero);  // as in room_ahead
-        const Doubles b = base - more, off = zero - b;
+        const Doubles asked = smaller(need, Doubles::all(g.share) * away);
+        const Doubles more = larger(asked - Doubles::all(g.behind), zero);  // as in room_to_ask
+        const Doubles base = Doubles::load(k.base + j * LANES), b = base - more, off = zero - b;
         b.store(k.b + j * LANES);
         pick = if_less(lack, off, Doubles::all(double(j)), pick);
-        along = if_less(lack, off, across, along);
+        along = if_less(lack, off, Doubles::all(h) - base, along);
         lack = larger(lack, off);
     }
     lack.store(k.lack);

@@ -81,6 +81,7 @@ struct Ended {
     Status status;
     double energy, bound;
     Whole nodes;
+    Room room;
 };
 
 inline double half_square(const double* y, int wide) { return 0.5 * dot(y, y, wide); }
@@ -358,7 +359,7 @@ inline Ended search(Search& f, double best, int changes, Whole limit) {
     stopped = stopped || f.stack.top > 0 || f.unsure < f.best;
     const Status status =
         f.found ? (stopped ? STOPPED : OPTIMAL) : (stopped ? UNRESOLVED : INFEASIBLE);
-    return {status, f.best, least_bound(f), count};
+    return {status, f.best, least_bound(f), count, ENOUGH};
 }
 
 // Set the options of one column of a row, in steps; whether it may move at all.
@@ -461,10 +462,21 @@ inline double most_energy(const Steps& s) {
     return most(0.5 * sum * (1.0 + 1e-6), 1e-300);
 }
 
+// Lower b of every row by the slack that the model's rounding is likely to need at an answer.
+inline void keep_off(ActiveSet& a, const Steps& s, double factor) {
+    const double size = std::sqrt(dot(s.placed, s.placed, s.wide)), far = dot(s.x, s.x, s.wide);
+    double step = 0.0;
+    for (int j = 0; j < a.m; ++j) step = most(step, -a.base[j]);
+    for (int j = 0; j < a.m; ++j) {
+        const Sizes ahead = {size, step, least(far, 4.0 * a.offsets[j] * a.offsets[j])};
+        a.b[j] = a.base[j] - room_to_ask(a.guards[j], ahead, factor);
+    }
+}
+
 // Compute the residual of all rows at the best answer, and the room that it has for the model's rounding.
-inline Room room_of_choice(Search& f, double factor) {
+inline Room room_of_choice(Search& f, double factor, Sizes& z) {
     for (int i = 0; i < f.s.wide; ++i) f.s.y[i] = f.best_y[i];
-    const Sizes z = sizes_of(f.s);
+    z = sizes_of(f.s);
     Room worst = ENOUGH;
     for (int j = 0; j < f.slacks.m; ++j) {
         const double rise = dot(f.slacks.u + std::size_t(j) * f.slacks.wide, f.best_y, f.s.wide);
@@ -482,26 +494,36 @@ inline bool allows_some(Search& f, double widest, int few, Whole limit) {
 }
 
 // Find the best choice of one row, with as few changed columns as possible if `fewest`, and with the slack
-// that the model's rounding needs. `few` is set to the number of columns that could change.
-inline Ended best_choice(Search& f, const Rules& r, int& few) {
-    Ended ended = {INFEASIBLE, INF, 0.0, 0};
+// that the model's rounding needs: what is expected, then what the answer needs. `few` is set to the number of
+// columns that could change.
+inline Ended best_choice(Search& f, const Rules& r, double factor, int& few) {
+    Ended ended = {INFEASIBLE, INF, 0.0, 0, ENOUGH};
+    Sizes z;
     Whole nodes = 0;
-    const bool some = hull_of(f.options, f.root, f.s.low, f.s.high);
-    bool proven = true, again = some;
+    bool proven = true, asked = factor < 1.0, again = hull_of(f.options, f.root, f.s.low, f.s.high);
     few = r.fewest ? 1 : r.changes;
     const double widest = most_energy(f.s);
     while (again) {
+        again = false;
         ended = search(f, widest, few, r.limit - nodes);
         nodes += ended.nodes;
-        again = !f.found && few < r.changes && nodes < r.limit;
-        if (f.found || few == r.changes) continue;
-        proven = proven && ended.status == INFEASIBLE;
-        ended.status = UNRESOLVED;
-        ++few;
+        if (f.found) {
+            ended.room = room_of_choice(f, factor, z);
+            again = ended.room == CLOSE && !asked;
+            for (int j = 0; again && j < f.slacks.m; ++j)
+                f.hard.b[j] = least(f.hard.b[j], f.hard.base[j] - room_to_ask(f.hard.guards[j], z, factor));
+            asked |= again;
+        } else if (few < r.changes) {
+            proven = proven && ended.status == INFEASIBLE;
+            again = nodes < r.limit;
+            ++few;
+            ended.status = UNRESOLVED;
+        } else if (ended.status == INFEASIBLE && allows_some(f, widest, few, r.limit - nodes)) {
+            ended.status = UNRESOLVED;  // empty only because of the slack
+        }
     }
-    if (ended.status == INFEASIBLE && some && allows_some(f, widest, few, r.limit - nodes))
-        ended.status = UNRESOLVED;  // empty only because of the slack
     if (ended.status == OPTIMAL && !proven) ended.status = STOPPED;
+    if (ended.room == TOO_CLOSE) ended.status = UNRESOLVED;
     ended.nodes = nodes;
     return ended;
 }
@@ -571,17 +593,14 @@ void branch_chunk(const Rows<Real>& rows, const Batch& batch, const Rules& r, co
                          r.hi + (r.own_hi ? at * rows.d : 0), 0, 0.0, 0.0};
         int few;
         read_row(rows, r, at, q, p, batch.factor, f);
-        Ended ended = best_choice(f, r, few);
-        const bool found = ended.status == OPTIMAL || ended.status == STOPPED;
-        const Room room = found ? room_of_choice(f, batch.factor) : ENOUGH;
-        if (room == TOO_CLOSE) ended.status = UNRESOLVED;
+        const Ended ended = best_choice(f, r, batch.factor, few);
         out.status[q] = ended.status;
-        out.close[q] = room == CLOSE;
+        out.close[q] = ended.room == CLOSE;
         out.nodes[q] = ended.nodes;
         out.changes[q] = few;
         out.energy[q] = ended.energy;
         out.bound[q] = ended.bound;
-        if (ended.status == UNRESOLVED || !found) continue;
+        if (ended.status != OPTIMAL && ended.status != STOPPED) continue;
         hull_of(f.options, f.root, f.s.low, f.s.high);
         out.reach[q] = reach_of_numbers(f);
         write_choice(f, r, p, rows.scale, out.points + q * rows.d);

@@ -22,16 +22,10 @@ inline double room_for(const Guard& g, const Sizes& z) {
 // The most slack that a row can give; see COARSE. Infinite for rows that are not the model's, at the origin, too.
 inline double most_room(const Guard& g, double distance) { return g.share * (distance + 1e-300); }
 
-// Expected sizes of the answer of a point of size |a| and |x|^2 = far: those if a row alone were tight, whose
-// slack at the point is `base`.
-inline Sizes sizes_ahead(double size, double far, double offset, double base) {
-    const double across = offset - base;
-    return {size, most(-base, 0.0), most(far - across * across + offset * offset, 0.0)};
-}
-
-// Slack to ask of a row before its answer is known: `factor` times twice what an answer of about these sizes
-// needs, less what lies behind the row, and no more than the row can give.
-inline double room_ahead(const Guard& g, const Sizes& z, double factor) {
+// Slack to ask of a row: `factor` times twice what an answer of these sizes needs, less what lies behind the row,
+// and no more than the row can give. Before the answer is known, it is taken to be about as large as the point, as
+// far from it as the row, and half way between two centroids.
+inline double room_to_ask(const Guard& g, const Sizes& z, double factor) {
     const double need = least(2.0 * factor * room_for(g, z), most_room(g, std::sqrt(z.square)));
     return most(need - g.behind, 0.0);
 }
@@ -427,6 +421,12 @@ inline Room room_of(const Choice& c, const Sizes& z, double factor) {
         if (room > worst) worst = room;
     }
     return room_of_answer(worst, factor);
+}
+
+// Ask the slack of the rows of the choice that an answer of these sizes needs.
+inline void ask_room(Choice& c, const Sizes& z, double factor) {
+    for (int p = 0; p < c.count; ++p)
+        c.b[p] = least(c.b[p], c.base[p] - room_to_ask(c.guards[p], z, factor));
 }
 
 // Largest multiple of the step that stays in the box.

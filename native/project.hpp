@@ -92,8 +92,8 @@ void load_row(const Rows<Real>& rows, const Point& p, int j, Workspace<Real>& w)
         offset = rows.offsets[j];
     }
     c.base[at] = slack_of(offset, c.rows[at], w.s, p.far);
-    const Sizes ahead = sizes_ahead(p.size, p.far, offset, c.base[at]);
-    c.b[at] = c.base[at] - room_ahead(c.guards[at], ahead, w.factor);
+    const Sizes ahead = {p.size, most(-c.base[at], 0.0), least(p.far, 4.0 * offset * offset)};
+    c.b[at] = c.base[at] - room_to_ask(c.guards[at], ahead, w.factor);
 }
 
 // Add the loaded row to the choice.
@@ -247,6 +247,7 @@ Status solve(const Rows<Real>& rows, const Point& p, Workspace<Real>& w) {
     c.count = c.known = 0;
     start(w.s, w.boxed, w.moved);
     w.boxed |= tried && w.bounded;
+    bool asked = w.factor < 1.0;  // whether the slack is known to be that of the answer
     for (int round = 0; round < ROUNDS; ++round) {
         price_all(rows, p, w);
         int taken = take_violated(rows, p, w);
@@ -255,7 +256,12 @@ Status solve(const Rows<Real>& rows, const Point& p, Workspace<Real>& w) {
             taken = take_close(rows, p, z, w);
             const Room room = room_of(c, z, w.factor);
             w.close = room == CLOSE;
-            if (taken == 0) return is_sound(z) && room != TOO_CLOSE ? OPTIMAL : UNRESOLVED;
+            if (taken == 0 && (asked || room != CLOSE))
+                return is_sound(z) && room != TOO_CLOSE ? OPTIMAL : UNRESOLVED;
+            if (taken == 0) {
+                ask_room(c, z, w.factor);
+                asked = true;
+            }
         }
         if (taken < 0 || !move(w)) return UNRESOLVED;
     }
@@ -320,7 +326,7 @@ Status write_hard(const Rows<Real>& rows, const Point& p, const Results& out, st
     ActiveSet& a = w.hard;
     list_rows(rows, p, w);
     const SafeAnswer found = answer_safely(a, w.s, w.factor);
-    w.close = found.close;
+    w.close = found.room == CLOSE;
     if (found.status == OPTIMAL) {
         const double step = found.sizes.step;
         out.gap[to] = out.source ? found.gap * (step > 0.0 ? 2.0 / (step * step) : 2.0) : found.gap;

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,6 +10,7 @@ import pytest
 from voicecf.geometry.arithmetic import Arithmetic
 from voicecf.geometry.cell import Cell
 from voicecf.geometry.guard import Guard
+from voicecf.geometry.region import Region
 from voicecf.solver.projection import UnitConstraints, project
 from voicecf.status import Status
 
@@ -48,13 +49,30 @@ def test_slack_that_a_contraction_gives_anyway_is_not_asked_for_again():
     np.testing.assert_array_equal(guard.slack(3.0, 2.0, 1.0), [0.5, 0.0])
 
 
-def test_a_factor_multiplies_rounding_errors_and_nothing_else():
-    guard = Guard(*np.arange(1.0, 13.0).reshape(6, 2))
-    twice = guard.times(2.0)
-    np.testing.assert_array_equal(twice.behind, guard.behind)
-    np.testing.assert_array_equal(twice.share, guard.share)
-    for field in fields(Guard)[2:]:
-        np.testing.assert_array_equal(getattr(twice, field.name), 2 * getattr(guard, field.name))
+@pytest.mark.parametrize("behind", [0.0, 0.125])
+@pytest.mark.parametrize("factor", [0.0, 0.125, 1.0, 8.0])
+def test_a_factor_multiplies_the_slack_and_less_than_the_whole_leaves_answers_close(factor, behind):
+    none, most = np.zeros(1), np.full(1, np.inf)
+    guard = Guard(none + behind, most, none + 0.25, none, none, none)
+    half = Region([[1.0, 0.0]], [1.0], guard=guard)
+    found = project([[3.0, 5.0]], half, factor=factor)
+    slack = max(2 * factor * 0.25 - behind, 0.0)
+    np.testing.assert_allclose(found.points, [[1.0 - slack, 5.0]], rtol=1e-15)
+    assert found.status.tolist() == [Status.OPTIMAL]
+    assert found.close.tolist() == [factor < 1.0]
+
+
+def test_a_region_thinner_than_its_slack_is_unresolved_and_answered_without_slack():
+    none, most = np.zeros(2), np.full(2, np.inf)
+    guard = Guard(none, most, none + 1e-6, none, none, none)
+    strip = Region([[1.0, 0.0], [-1.0, 0.0]], [1e-7, 0.0], lo=-5.0, hi=9.0, guard=guard)
+    assert project([[3.0, 5.0]], strip).status.tolist() == [Status.UNRESOLVED]
+    found = project([[3.0, 5.0]], strip, factor=0.0)
+    np.testing.assert_allclose(found.points, [[1e-7, 5.0]], atol=1e-15)
+    assert found.status.tolist() == [Status.OPTIMAL]
+    assert found.close.all()
+    empty = Region([[1.0, 0.0], [-1.0, 0.0]], [-1e-3, 0.0], lo=-5.0, hi=9.0, guard=guard)
+    assert project([[3.0, 5.0]], empty).status.tolist() == [Status.INFEASIBLE]
 
 
 def test_scaling_constraints_scales_the_slack_that_they_need():

@@ -62,17 +62,6 @@ class Guard:
         needed = self._needed(size, distance, move)
         return Guard(self.behind, self.share, needed, none, none, none)
 
-    def times(self, factor: float) -> Guard:
-        """Return the guard with all rounding errors multiplied by a factor."""
-        return Guard(
-            self.behind,
-            self.share,
-            factor * self.constant,
-            factor * self.of_size,
-            factor * self.of_square,
-            factor * self.of_move,
-        )
-
     def per_unit(self, lengths: Array) -> Guard:
         """Return the guard of the same constraints, each divided by a length."""
         return Guard(*(part / lengths for part in self.table()))

@@ -77,13 +77,15 @@ class Aim:
         return projection
 
     def _unresolved(self, results: Projection) -> Ints:
-        """Return the problems that may have an answer that only the model can judge.
+        """Return the problems to solve without slack, so that the model judges the answer.
 
-        With collapsed weights the slack is far larger than the model's actual rounding errors.
+        They are those whose answer has too little slack all the same, or that have none. With
+        collapsed weights the slack is far larger than the model's actual rounding errors.
         """
         if not self.repeatable or self.factor == 0.0:
             return np.empty(0, dtype=np.int64)
-        return np.flatnonzero(results.status == Status.UNRESOLVED)
+        unresolved = results.status == Status.UNRESOLVED
+        return np.flatnonzero(unresolved | results.close if self.factor >= 1.0 else unresolved)
 
     @property
     def _without_slack(self) -> Self:

@@ -130,8 +130,9 @@ def _solve_in_cells(
     allowed = question.allowed
     answers = project_into_cells(question.points, rows, pieces, allowed.box, cells, factor=factor)
     answers.cardinality[:] = (~allowed.fixed).sum()
-    left = np.flatnonzero(answers.status == Status.UNRESOLVED)
-    if left.size:
+    close = answers.close & question.learned.repeatable  # the model judges what needs no slack
+    left = np.flatnonzero((answers.status == Status.UNRESOLVED) | close)
+    if left.size and factor > 0.0:
         answers.put(left, _solve_by_piece(question, rows[left], pieces[left], factor))
     return answers
 

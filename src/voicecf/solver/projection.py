@@ -63,10 +63,16 @@ class Projection:
     close: Mask
 
     @classmethod
-    def empty(cls, n: int, d: int, m: int = 0) -> Projection:
-        """Return arrays for n results with m multipliers each, which are not filled in yet."""
+    def empty(cls, n: int, d: int, m: int = 0, block: Array | None = None) -> Projection:
+        """Return arrays for n results with m multipliers each, which are not filled in yet.
+
+        Their numbers lie in one block of memory, of n * (d + 2), whose pages are touched first by
+        the threads that fill them.
+        """
+        block = np.empty(n * (d + 2)) if block is None else block
+        gap, rho = block[n * d :].reshape(2, n)
         return cls(
-            np.empty((n, d)), np.zeros((n, m)), np.empty(n), np.empty(n), np.empty(n, np.int8),
+            block[: n * d].reshape(n, d), np.zeros((n, m)), gap, rho, np.empty(n, np.int8),
             np.full(n, d), np.empty(n, np.bool_),
         )  # fmt: skip
 
@@ -366,15 +372,13 @@ def assign_and_project(
     cost : array of shape (n,)
     """
     n, d = values.shape
-    # Two large arrays instead of eight: the allocator would return many of them to the system and
-    # fetch them again for the next batch, which takes as long as the projections.
-    rows, answers = np.empty((2, n, d)) if copied else (values, np.empty((n, d)))
-    gap, rho, cost, source = np.empty((4, n))
-    whole = source.view(np.int64)
-    projection = Projection(
-        answers, np.empty((n, 0)), gap, rho, np.empty(n, np.int8), np.full(n, d),
-        np.empty(n, np.bool_),
-    )  # fmt: skip
+    # One block of memory: the allocator would return smaller ones to the system and fetch them
+    # again for the next batch, which takes as long as the projections.
+    block = np.empty(n * (d + 4 + d * copied))
+    answers, others = np.split(block, [n * (d + 2)])
+    projection = Projection.empty(n, d, block=answers)
+    cost, source = others[: 2 * n].reshape(2, n)
+    rows, whole = others[2 * n :].reshape(n, d) if copied else values, source.view(np.int64)
     lo, hi = map(np.atleast_2d, box)
     batch = _core.Batch(values, lo, hi, targets=targets)
     results = _results(projection)
