@@ -201,7 +201,6 @@ def space_of_steps(pipeline: Any, names: list[Any], named: bool, dtype: Any) -> 
     # scikit-learn stores column names only if all of them are text.
     all_text = all(isinstance(name, str) for name in names)
     space.steps_take_frame = input_names(pipeline) is not None or (named and not all_text)
-    space.coordinate_names = [wire.label for wire in steps.wires]
     space.round_trip_error = np.zeros(len(steps.wires))
     return space
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,7 @@ from numpy.typing import NDArray
 from sklearn.compose import ColumnTransformer
 from sklearn.impute import KNNImputer, MissingIndicator, SimpleImputer
 from sklearn.impute._iterative import IterativeImputer
-from sklearn.pipeline import FeatureUnion, Pipeline
+from sklearn.pipeline import FeatureUnion
 from sklearn.preprocessing import (
     Binarizer,
     FunctionTransformer,
@@ -34,8 +33,18 @@ from sklearn.preprocessing import (
 from voicecf.errors import ModelError
 from voicecf.geometry.arrays import Array
 from voicecf.geometry.pullback import Mixing
-from voicecf.table.affine import MIXERS, SCALERS, Named, flat, identity, mixing_of, parts_of, passes
-from voicecf.table.branches import Branches, cut, joined, mixes
+from voicecf.table.affine import (
+    MIXERS,
+    SCALERS,
+    Named,
+    Part,
+    flat,
+    identity,
+    mixing_of,
+    parts_of,
+    passes,
+)
+from voicecf.table.branches import Branches, cut, mixes
 from voicecf.table.frames import is_missing, transformed
 from voicecf.table.inverses import inverse_of
 
@@ -61,8 +70,6 @@ class Wire:
     ----------
     source : int
         Position of the user's column that it comes from.
-    label : str
-        Its name, such as ``job=clerk`` for a column of a one-hot code.
     raw : bool
         Whether it holds the user's values, at most with missing ones imputed.
     affine : bool
@@ -72,7 +79,6 @@ class Wire:
     """
 
     source: int
-    label: str
     raw: bool = True
     affine: bool = True
     indicator: bool = False
@@ -142,20 +148,16 @@ class Trace:
     filled: set[int] = field(default_factory=set)
 
     def __post_init__(self) -> None:
-        self.wires = [Wire(i, str(name)) for i, name in enumerate(self.names)]
+        self.wires = [Wire(i) for i in range(len(self.names))]
 
     def through(self, path: str, transformer: Any, inputs: list[int]) -> list[int]:
         """Follow wires through one fitted transformer; return its output wires."""
         if passes(transformer):
             return inputs
-        if isinstance(transformer, Pipeline):
-            for name, step in transformer.steps:
-                inputs = self.through(f"{path}.{name}", step, inputs)
-            return inputs
         if isinstance(transformer, (ColumnTransformer, FeatureUnion)):
             outputs: list[int] = []
-            for name, part, columns in parts_of(path, transformer, len(inputs)):
-                outputs += self.through(name, part, [inputs[i] for i in columns])
+            for part in parts_of(path, transformer, len(inputs)):
+                outputs += self.through_part(part, inputs)
             return outputs
         if isinstance(transformer, ENCODERS):
             return self._through_encoder(path, transformer, inputs)
@@ -166,6 +168,13 @@ class Trace:
         if isinstance(transformer, MissingIndicator):
             return self._through_indicator(path, transformer, inputs)
         return self._through_map(path, transformer, inputs)
+
+    def through_part(self, part: Part, inputs: list[int]) -> list[int]:
+        """Follow the columns of a part through its steps; return its output wires."""
+        wires = [inputs[i] for i in part.columns]
+        for path, step in part.steps:
+            wires = self.through(path, step, wires)
+        return wires
 
     def _through_encoder(self, path: str, encoder: Any, inputs: list[int]) -> list[int]:
         outputs: list[int] = []
@@ -182,8 +191,8 @@ class Trace:
             if not before.indicator:
                 ordered = isinstance(encoder, OrdinalEncoder) and not merged
                 self.codings[before.source] = Coding(tuple(levels), ordered, merged)
-            for label in _labels(encoder, i, before.label):
-                outputs.append(self._new(replace(before, label=label, raw=False, affine=False)))
+            code = replace(before, raw=False, affine=False)
+            outputs += [self._new(code) for _ in range(_code_width(encoder, i))]
         self._link(encoder, inputs, outputs)
         return outputs
 
@@ -194,8 +203,8 @@ class Trace:
             before = self.wires[wire]
             if not before.indicator:
                 self.codings.setdefault(before.source, Coding((), True, binned=True))
-            for label in _bin_labels(binning, i, before.label):
-                outputs.append(self._new(replace(before, label=label, raw=False, affine=False)))
+            code = replace(before, raw=False, affine=False)
+            outputs += [self._new(code) for _ in range(_code_width(binning, i))]
         self._link(binning, inputs, outputs)
         return outputs
 
@@ -217,10 +226,8 @@ class Trace:
     ) -> list[int]:
         """Add wires that tell whether columns have a value; nothing leads back from them."""
         self._check_gaps(path, indicator)
-        marked = [self.wires[inputs[i]] for i in indicator.features_]
-        return [
-            self._new(Wire(w.source, f"{w.label} is missing", False, False, True)) for w in marked
-        ]
+        marked = [self.wires[inputs[i]].source for i in indicator.features_]
+        return [self._new(Wire(s, raw=False, affine=False, indicator=True)) for s in marked]
 
     def _check_gaps(self, path: str, imputer: Any) -> None:
         """Raise if a transformer takes some number or text for a missing value."""
@@ -327,8 +334,8 @@ class Steps:
         >>> from voicecf.table.pipeline import Steps
         >>> X = np.random.default_rng(0).normal(size=(9, 3))
         >>> steps = Steps.of(make_pipeline(StandardScaler(), PCA(2)).fit(X), ["a", "b", "c"])
-        >>> [wire.label for wire in steps.wires], steps.mixing.matrix.shape
-        (['a', 'b', 'c'], (2, 3))
+        >>> [wire.source for wire in steps.wires], steps.mixing.matrix.shape
+        ([0, 1, 2], (2, 3))
         """
         named = list(flat("", steps))
         trace, ends = Trace(names), list(range(len(names)))
@@ -386,44 +393,26 @@ def _through_branches(
 
     Returns the branches, their output wires, and the affine map from there to the end of the steps.
     """
-    path, step = steps[0]
-    front, outlets = cut(path, step, len(inputs))
-    outputs = []
-    for branch in front.branches:
-        wires = [inputs[i] for i in branch.columns]
-        for name, inner in branch.steps:
-            wires = trace.through(name, inner, wires)
-        outputs.append(wires)
-    start = joined(outlets, [len(wires) for wires in outputs])
-    mixing = mixing_of(steps[1:], start, weighted=True)
-    return front, [wire for wires in outputs for wire in wires], mixing
+    outputs: list[int] = []
+
+    def follow(branch: Part) -> int:
+        wires = trace.through_part(branch, inputs)
+        outputs.extend(wires)
+        return len(wires)
+
+    front, start = cut(*steps[0], len(inputs), follow)
+    return front, outputs, mixing_of(steps[1:], start, weighted=True)
 
 
-def _labels(encoder: Any, i: int, name: str) -> list[str]:
-    """Return the labels of the columns that code the i-th input of an encoder."""
-    if isinstance(encoder, TargetEncoder):
-        several = encoder.target_type_ == "multiclass"
-        return [f"{name} ({c})" for c in encoder.classes_] if several else [name]
-    if not isinstance(encoder, OneHotEncoder):
-        return [name]
-    levels = encoder.categories_[i].tolist()
-    groups = getattr(encoder, "infrequent_categories_", None)
-    group = [] if groups is None or groups[i] is None else groups[i].tolist()
-    dropped = None if encoder.drop_idx_ is None else encoder.drop_idx_[i]
-    labels = [
-        f"{name}={level}" for j, level in enumerate(levels) if j != dropped and level not in group
-    ]
-    if group and not (dropped is not None and levels[dropped] in group):
-        labels.append(f"{name}=infrequent")
-    return labels
-
-
-def _bin_labels(binning: Any, i: int, name: str) -> list[str]:
-    """Return the labels of the columns that code the i-th input of a transformer into bins."""
-    if isinstance(binning, Binarizer) or binning.encode == "ordinal":
-        return [name]
-    edges = binning.bin_edges_[i]
-    return [f"{name}={low:g} to {high:g}" for low, high in pairwise(edges)]
+def _code_width(coder: Any, i: int) -> int:
+    """Return the number of columns that code the i-th input of an encoder, or of bins."""
+    if isinstance(coder, OneHotEncoder):
+        return int(coder._n_features_outs[i])
+    if isinstance(coder, TargetEncoder) and coder.target_type_ == "multiclass":
+        return len(coder.classes_)
+    if isinstance(coder, KBinsDiscretizer) and coder.encode != "ordinal":
+        return len(coder.bin_edges_[i]) - 1
+    return 1
 
 
 def _is_empty(imputer: Any) -> list[bool]:

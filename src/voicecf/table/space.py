@@ -55,7 +55,6 @@ class Space:
         The columns of the user's table, in the order that the model was fitted on.
     named : bool
         Whether the data had column names; else they are x0, x1, ...
-    coordinate_names : list of str
     dtype : numpy dtype
         The precision that the model computes with.
     steps_take_frame : bool
@@ -73,7 +72,6 @@ class Space:
         self.sources = sources
         self.named = named
         self.dtype = np.dtype(dtype)
-        self.coordinate_names = [str(source) for source in sources]
         self.steps_take_frame = named
         self.steps: Steps | None = None
         self.mixing: Mixing | None = None
