@@ -13,7 +13,7 @@ from voicecf.output.calling import cluster_name
 from voicecf.output.values import column_types, typed_cells, typed_values, written
 from voicecf.search.outcome import Outcome
 from voicecf.status import Status
-from voicecf.table.frames import emptied, indexed, table, typed
+from voicecf.table.frames import emptied, indexed, objects, table, typed
 
 __all__ = ["changed_rows", "changes", "one_line_each", "summary"]
 
@@ -62,7 +62,7 @@ def changes(outcome: Outcome) -> Any:
     columns = {
         "row": (outcome.row[answer], {int}),
         "target": (outcome.target[answer], {int}),
-        "feature": (_objects(names), kinds),
+        "feature": (objects(names), kinds),
         **typed_cells(outcome, answer, feature),
         "delta": (outcome.deltas[answer, feature], {float}),
     }
@@ -77,10 +77,10 @@ def one_line_each(outcome: Outcome) -> Any:
         columns[name] = (clusters, {int})
         if learned.has_names:
             called = [cluster_name(learned, t) if t >= 0 else None for t in clusters]
-            columns[name] = (_objects(called), {str})
+            columns[name] = (objects(called), {str})
     if outcome.rank.any():
         columns["rank"] = (outcome.rank, {int})
-    columns["status"] = (_objects([Status(s).name.lower() for s in outcome.status]), {str})
+    columns["status"] = (objects([Status(s).name.lower() for s in outcome.status]), {str})
     columns["cost"] = (outcome.cost, {float})
     if (outcome.status == Status.STOPPED).any():
         columns["gap"] = (outcome.gap, {float})
@@ -102,11 +102,3 @@ def _with_ids(native: Any, outcome: Outcome, which: Ints) -> Any:
         return native
     frame = nw.from_native(native, eager_only=True)
     return frame.with_columns(ids).select("id", *frame.columns).to_native()
-
-
-def _objects(values: list[Any]) -> NDArray[Any]:
-    """Return an array of objects; np.array would split tuples into columns."""
-    array = np.empty(len(values), dtype=object)
-    for i, value in enumerate(values):
-        array[i] = value
-    return array

@@ -66,7 +66,7 @@ def flat(path: str, step: Any) -> Iterator[Named]:
 
 
 @dataclass(frozen=True)
-class Part:
+class Branch:
     """Columns that pass through steps of their own, next to those of other parts.
 
     Attributes
@@ -83,7 +83,7 @@ class Part:
     factor: float = 1.0
 
 
-def parts_of(path: str, step: Any, d: int) -> list[Part]:
+def parts_of(path: str, step: Any, d: int) -> list[Branch]:
     """Return the parts of a FeatureUnion or ColumnTransformer."""
     if isinstance(step, FeatureUnion):
         chosen = [(name, part, list(range(d))) for name, part in step.transformer_list]
@@ -91,7 +91,7 @@ def parts_of(path: str, step: Any, d: int) -> list[Part]:
         chosen = [(name, part, positions(step, name)) for name, part, _ in step.transformers_]
     factors = step.transformer_weights or {}
     return [
-        Part(columns, list(flat(f"{path}.{name}", part)), factors.get(name, 1.0))
+        Branch(columns, list(flat(f"{path}.{name}", part)), factors.get(name, 1.0))
         for name, part, columns in chosen
         if columns and not (isinstance(part, str) and part == "drop")
     ]
@@ -149,7 +149,7 @@ def _affine(path: str, step: Any, d: int) -> Affine:
     )
 
 
-def side_by_side(parts: list[Part], d: int) -> Affine:
+def side_by_side(parts: list[Branch], d: int) -> Affine:
     """Return the affine map from d columns to the outputs of parts, all of which are affine."""
     maps = []
     for part in parts:

@@ -18,7 +18,7 @@ from sklearn.impute import MissingIndicator
 from sklearn.pipeline import FeatureUnion
 
 from voicecf.geometry.arrays import Array
-from voicecf.table.affine import MIXERS, Affine, Part, Scale, parts_of, side_by_side
+from voicecf.table.affine import MIXERS, Affine, Branch, Scale, parts_of, side_by_side
 from voicecf.table.frames import as_frame, dense, transformed
 
 
@@ -26,7 +26,7 @@ from voicecf.table.frames import as_frame, dense, transformed
 class Branches:
     """The branches of a step side by side; its `transform` returns the coordinates z."""
 
-    branches: list[Part]
+    branches: list[Branch]
 
     def transform(self, rows: Any) -> Array:
         """Return the outputs of all branches side by side."""
@@ -53,7 +53,7 @@ def mixes(path: str, step: Any, d: int) -> bool:
     )
 
 
-def _shared(parts: list[Part]) -> set[int]:
+def _shared(parts: list[Branch]) -> set[int]:
     """Return the columns that go into several parts; those that only mark missing values apart."""
     counts: Counter[int] = Counter()
     for part in parts:
@@ -62,7 +62,7 @@ def _shared(parts: list[Part]) -> set[int]:
     return {column for column, count in counts.items() if count > 1}
 
 
-def cut(path: str, step: Any, d: int, follow: Callable[[Part], int]) -> tuple[Branches, Affine]:
+def cut(path: str, step: Any, d: int, follow: Callable[[Branch], int]) -> tuple[Branches, Affine]:
     """Cut the parts of a step into branches, and the affine rest behind each.
 
     Parameters
@@ -84,12 +84,12 @@ def cut(path: str, step: Any, d: int, follow: Callable[[Part], int]) -> tuple[Br
     shared = _shared(parts)
     # All parts of a shared column start from one branch, which only scales it.
     joint = sorted({c for part in parts if shared & set(part.columns) for c in part.columns})
-    branches: list[Part] = []
-    rests: list[Part] = []
+    branches: list[Branch] = []
+    rests: list[Branch] = []
     width = 0
     if joint:
         scale = _scale([_within(joint, p) for p in parts if set(p.columns) & set(joint)], joint)
-        branches.append(Part(joint, [(path, scale)]))
+        branches.append(Branch(joint, [(path, scale)]))
         width = follow(branches[0])
     for part in parts:
         if set(part.columns) & set(joint):
@@ -99,19 +99,19 @@ def cut(path: str, step: Any, d: int, follow: Callable[[Part], int]) -> tuple[Br
             continue
         n = len(part.columns)
         end = next((i for i, s in enumerate(part.steps) if mixes(*s, n)), len(part.steps))
-        branches.append(Part(part.columns, part.steps[:end]))
+        branches.append(Branch(part.columns, part.steps[:end]))
         outputs = range(width, width + follow(branches[-1]))
-        rests.append(Part([*outputs], part.steps[end:], part.factor))
+        rests.append(Branch([*outputs], part.steps[end:], part.factor))
         width = outputs.stop
     return Branches(branches), side_by_side(rests, width)
 
 
-def _within(columns: list[int], part: Part) -> Part:
+def _within(columns: list[int], part: Branch) -> Branch:
     """Return a part whose columns are counted among some of all columns."""
     return replace(part, columns=[columns.index(c) for c in part.columns])
 
 
-def _scale(parts: list[Part], columns: list[int]) -> Scale:
+def _scale(parts: list[Branch], columns: list[int]) -> Scale:
     """Return the scale at which a column makes the outputs move by 1 if it moves by 1."""
     lengths = np.linalg.norm(side_by_side(parts, len(columns))[0], axis=0)
     return Scale(1.0 / np.where(lengths > 0, lengths, 1.0))

@@ -7,7 +7,7 @@ is not affine, such as a logarithm.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from enum import IntEnum
 from typing import Any
@@ -26,12 +26,13 @@ from voicecf.table.frames import (
     is_missing,
     is_whole,
     number_array,
+    plain_values,
 )
 from voicecf.table.pipeline import Coding, Steps, Wire, input_names
 from voicecf.table.rows import Rows
 from voicecf.table.sample_row import SampleRow, plain_row
-from voicecf.table.space import Space, source_values
-from voicecf.table.stream import Stream
+from voicecf.table.space import Space
+from voicecf.table.stream import Blocks, Stream
 
 # The level of a declared block for rows that have 0 in all its columns.
 NONE_ON = "(none)"
@@ -78,41 +79,17 @@ def learn_space(
     return _with_categories(space, stream, categories) if categories else space
 
 
-class RowBlocks:
-    """The rows to learn from, read by a space block by block, in as many passes as needed.
+def read_blocks(space: Space, stream: Stream) -> Blocks[Rows]:
+    """Return the rows to learn from, read by a space block by block."""
+    return Blocks(stream, space.read, cached=stream.in_memory)
 
-    The blocks of a table in memory are cached.
-    """
 
-    def __init__(self, space: Space, stream: Stream) -> None:
-        self._space = space
-        self._stream = stream
-        self._cache: list[Rows] = []
-
-    def __iter__(self) -> Iterator[Rows]:
-        """Yield the blocks."""
-        if self._cache:
-            yield from self._cache
-            return
-        cache = []
-        for block in self._stream:
-            rows = self._space.read(block)
-            if self._stream.in_memory:
-                cache.append(rows)
-            yield rows
-        self._cache = cache
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return self._stream.n_rows
-
-    def spans(self) -> Iterator[tuple[int, Rows]]:
-        """Yield the blocks, and the number of rows before each."""
-        before = 0
-        for rows in self:
-            yield before, rows
-            before += len(rows.points)
+def _with_positions(blocks: Iterable[Rows]) -> Iterator[tuple[int, Rows]]:
+    """Yield blocks of rows, and the number of rows before each."""
+    before = 0
+    for rows in blocks:
+        yield before, rows
+        before += len(rows.points)
 
 
 def _space_without_steps(stream: Stream, dtype: Any, order: Any) -> Space:
@@ -125,19 +102,20 @@ def _space_without_steps(stream: Stream, dtype: Any, order: Any) -> Space:
     else:
         space = Space.plain(list(frame.columns) if order is None else list(order), True, dtype)
     learned: list[Column] = []
-    for rows in RowBlocks(space, stream):
+    for rows in read_blocks(space, stream):
         if len(rows.points):
-            of_block = [_of_block(rows, c, column) for c, column in enumerate(space.columns)]
+            of_block = [_of_block(space, rows, c) for c in range(len(space.columns))]
             learned = _joined(learned, of_block)
     space.columns = learned or space.columns
     return space
 
 
-def _of_block(rows: Rows, c: int, column: Column) -> Column:
+def _of_block(space: Space, rows: Rows, c: int) -> Column:
     """Return a column with the range and type that it has in a block of the data."""
+    column = space.columns[c]
     ends = float(rows.points[:, c].min()), float(rows.points[:, c].max())
     # An array has one type for all columns, so its type does not show that one of them is whole.
-    whole = rows.frame is not None and is_whole(rows.frame, column.name)
+    whole = rows.frame is not None and is_whole(space.user_column(rows, column.name))
     return replace(column, observed=ends, whole=whole)
 
 
@@ -189,7 +167,7 @@ def _space_of_steps(pipeline: Any, stream: Stream, dtype: Any) -> Space:
         names = [f"x{i}" for i in range(any_array(first).shape[1])]
     named = frame is not None or fitted_names is not None
     space = space_of_steps(pipeline, names, named, dtype)
-    _learn(space, RowBlocks(space, stream))
+    _learn(space, stream)
     return space
 
 
@@ -243,8 +221,9 @@ def check_trace(space: Space, rows: Rows) -> None:
         )
 
 
-def _learn(space: Space, data: RowBlocks) -> None:
+def _learn(space: Space, stream: Stream) -> None:
     """Learn what fitted attributes do not say: ranges, options, and how maps are inverted."""
+    data = read_blocks(space, stream)
     space.columns, values, counts = _survey(space, data)
     for c, count in counts.items():
         if space.columns[c].binned:
@@ -254,12 +233,12 @@ def _learn(space: Space, data: RowBlocks) -> None:
         if not space.columns[c].binned:
             space.columns[c] = _most_frequent_first(space.columns[c], count)
     _learn_directions(space)
-    _learn_round_trip_error(space, data)
+    _learn_round_trip_error(space, data, stream.n_rows)
     _learn_curves(space, data, values)
 
 
 def _survey(
-    space: Space, data: RowBlocks
+    space: Space, data: Blocks[Rows]
 ) -> tuple[list[Column], dict[int, Array], dict[int, Counter[Any]]]:
     """Return columns with their ranges, and the distinct values of some of them.
 
@@ -270,7 +249,7 @@ def _survey(
     values: dict[int, Array] = {}
     counts: dict[int, Counter[Any]] = {}
     kinds: dict[int, NumberKind] = {}
-    for before, rows in data.spans():
+    for before, rows in _with_positions(data):
         if len(rows.points) == 0:
             raise DataError("X has no rows; bounds and contraction are learned from data.")
         check_trace(space, rows)
@@ -282,7 +261,8 @@ def _survey(
             if _coding(space, column).counted:
                 counts.setdefault(c, Counter()).update(_present(space, rows, column))
             if column.numeric:
-                kind = NumberKind.of(*source_values(space, rows, column))
+                values_of = space.user_column(rows, column.sources[0])
+                kind = NumberKind.of(space.numbers_of(rows, column), is_whole(values_of))
                 kinds[c] = kinds.get(c, kind).joined(kind)
     for c, kind in kinds.items():
         learned[c] = replace(learned[c], whole=kind > NumberKind.WHOLE_FLOATS)
@@ -291,12 +271,7 @@ def _survey(
 
 def _present(space: Space, rows: Rows, column: Column) -> list[Any]:
     """Return the values of a column that are not missing."""
-    source = column.sources[0]
-    if rows.frame is not None:
-        values = rows.frame.get_column(space.frame_name(rows.frame, source)).to_list()
-    else:
-        assert rows.array is not None
-        values = rows.array[:, space.sources.index(source)].tolist()
+    values = plain_values(space.user_column(rows, column.sources[0]))
     return [value for value in values if not is_missing(value)]
 
 
@@ -304,9 +279,7 @@ def _with_typical_numbers(space: Space, c: int, count: Counter[Any]) -> Column:
     """Return a column of bins whose levels are the median of the numbers in each bin."""
     column = space.columns[c]
     numbers = np.array(sorted(count))
-    cells = {column.sources[0]: Cells(np.arange(len(numbers)), numbers)}
-    codes = space._sample_points(len(numbers), cells)[:, column.places]
-    _, bins = np.unique(codes, axis=0, return_inverse=True)
+    _, bins = np.unique(space.mapped({c: numbers})[c], axis=0, return_inverse=True)
     levels = []
     for b in range(int(bins.max()) + 1):
         of_bin = numbers[bins.ravel() == b]
@@ -326,11 +299,9 @@ def _most_frequent_first(column: Column, count: Counter[Any]) -> Column:
 
 def _learn_directions(space: Space) -> None:
     """Learn for each number column whether its map rises or falls."""
-    sides = {c: np.array(o.observed) for c, o in enumerate(space.columns) if o.kind == "number"}
-    ends = space._corners(sides)
-    for c in sides:
-        at = space.columns[c].places[0]
-        space.columns[c] = replace(space.columns[c], rising=bool(ends[1, at] >= ends[0, at]))
+    ends = {c: np.array(o.observed) for c, o in enumerate(space.columns) if o.kind == "number"}
+    for c, (low, high) in space.mapped(ends).items():
+        space.columns[c] = replace(space.columns[c], rising=bool(high[0] >= low[0]))
 
 
 def _described(space: Space, rows: Rows, c: int) -> Column:
@@ -358,7 +329,7 @@ def _distinct_values(
     """Add the distinct values of columns mapped by curves to those of earlier blocks."""
     for c, column in enumerate(columns):
         if column.kind == "number" and not column.affine:
-            values = source_values(space, rows, column)[0]
+            values = space.numbers_of(rows, column)
             earlier = known.get(c, np.empty(0))
             known[c] = np.unique(np.concatenate([earlier, values[~np.isnan(values)]]))
     return known
@@ -378,19 +349,15 @@ def _sample_row(space: Space, rows: Rows) -> Rows:
 
 def _learn_options(space: Space) -> None:
     """Learn the coordinates of every level, for all categories in one call of the steps."""
-    changes, n = {}, 0
+    levels = {}
     for c, column in enumerate(space.columns):
         if column.indicator:
             options = _with_a_gap(space, column.sources[0])[:, column.places]
             space.columns[c] = replace(column, levels=(False, True), options=options)
         elif column.kind == "category":
-            changes[column.sources[0]] = Cells(np.arange(n, n + len(column.levels)), column.levels)
-            n += len(column.levels)
-    points = space._sample_points(n, changes)
-    for c, column in enumerate(space.columns):
-        if column.kind == "category" and not column.indicator:
-            rows = changes[column.sources[0]].rows
-            space.columns[c] = replace(column, options=points[np.ix_(rows, column.places)])
+            levels[c] = column.levels
+    for c, options in space.mapped(levels).items():
+        space.columns[c] = replace(space.columns[c], options=options)
 
 
 def _with_a_gap(space: Space, source: Any) -> Array:
@@ -405,12 +372,12 @@ def _with_a_gap(space: Space, source: Any) -> Array:
         return space._sample_points(2, {source: Cells(at, [np.nan])})
 
 
-def _learn_round_trip_error(space: Space, data: RowBlocks) -> None:
+def _learn_round_trip_error(space: Space, data: Blocks[Rows], n_rows: int) -> None:
     """Learn by how much coordinates change when turned into the user's units and back."""
     affine = [c for c in space.columns if c.kind == "number" and c.affine]
     places = np.array([c.places[0] for c in affine], dtype=np.int64)
-    sampled = np.unique(np.linspace(0, data.n_rows - 1, SAMPLED).astype(np.int64))
-    for before, rows in data.spans():
+    sampled = np.unique(np.linspace(0, n_rows - 1, SAMPLED).astype(np.int64))
+    for before, rows in _with_positions(data):
         in_block = (sampled >= before) & (sampled < before + len(rows.points))
         if in_block.any():
             errors = _round_trip_errors(space, rows, sampled[in_block] - before, affine)[:, places]
@@ -439,7 +406,7 @@ def _number(space: Space, rows: Rows, column: Column) -> Column:
             "change all of them; let each column go through one transformer only, or only through "
             "scalers, PCA and feature selectors."
         )
-    values, _ = source_values(space, rows, column)
+    values = space.numbers_of(rows, column)
     missing = np.isnan(values)
     if missing.any():  # count the values that the imputer fills in
         imputed = space.steps.backward(rows.points)[space.sources.index(column.name)]
@@ -449,7 +416,7 @@ def _number(space: Space, rows: Rows, column: Column) -> Column:
     return replace(column, observed=ends, affine=affine)
 
 
-def _learn_curves(space: Space, data: RowBlocks, values: dict[int, Array]) -> None:
+def _learn_curves(space: Space, data: Blocks[Rows], values: dict[int, Array]) -> None:
     """Learn which curves can be inverted, how precisely, and how far beyond the data.
 
     A curve is inverted at the coordinates of the observed values and halfway between them.
@@ -475,16 +442,8 @@ def _learn_curves(space: Space, data: RowBlocks, values: dict[int, Array]) -> No
 
 
 def _coordinates_of(space: Space, values: dict[int, Array]) -> dict[int, Array]:
-    """Return the coordinates of values of several columns, in one call of the steps."""
-    changes, n = {}, 0
-    for c, of_column in values.items():
-        changes[space.columns[c].sources[0]] = Cells(np.arange(n, n + len(of_column)), of_column)
-        n += len(of_column)
-    points = space._sample_points(n, changes)
-    return {
-        c: points[changes[space.columns[c].sources[0]].rows, space.columns[c].places[0]]
-        for c in values
-    }
+    """Return the coordinate of each value of several number columns."""
+    return {c: coordinates[:, 0] for c, coordinates in space.mapped(values).items()}
 
 
 def _monotone(coordinates: Array) -> bool:
@@ -514,7 +473,7 @@ def _check_alone(space: Space, rows: Rows, c: int, values: Array, coordinates: A
 
     `coordinates` are those of the distinct values of the column, all from copies of one row.
     """
-    of_rows = source_values(space, rows, space.columns[c])[0]
+    of_rows = space.numbers_of(rows, space.columns[c])
     known = np.flatnonzero(~np.isnan(of_rows))
     actual = rows.points[known, space.columns[c].places[0]]
     expected = coordinates[np.searchsorted(values, of_rows[known])]
@@ -596,7 +555,7 @@ def _with_categories(space: Space, stream: Stream, categories: Any) -> Space:
             raise ColumnError(f"{where} has the name of a column; give the block another name.")
         block_of.update(dict.fromkeys(block, name))
         members[name] = [space.columns[c] for c in block]
-    none_on = _check_blocks(RowBlocks(space, stream), space, members)
+    none_on = _check_blocks(read_blocks(space, stream), space, members)
     blocks = {name: _block(space, name, block, name in none_on) for name, block in members.items()}
     columns = [
         blocks[block_of[c]] if c in block_of else column for c, column in enumerate(space.columns)
@@ -605,7 +564,7 @@ def _with_categories(space: Space, stream: Stream, categories: Any) -> Space:
     return space
 
 
-def _check_blocks(data: RowBlocks, space: Space, blocks: dict[Any, list[Column]]) -> set[Any]:
+def _check_blocks(data: Blocks[Rows], space: Space, blocks: dict[Any, list[Column]]) -> set[Any]:
     """Check the values of declared blocks; return the blocks with a row of zeros only."""
     none_on = set()
     for name, members in blocks.items():
@@ -615,9 +574,9 @@ def _check_blocks(data: RowBlocks, space: Space, blocks: dict[Any, list[Column]]
                     f"column {member.name!r} of categories[{name!r}] is a category; a block "
                     "consists of columns of 0 and 1."
                 )
-    for before, rows in data.spans():
+    for before, rows in _with_positions(data):
         for name, members in blocks.items():
-            values = np.column_stack([source_values(space, rows, m)[0] for m in members])
+            values = np.column_stack([space.numbers_of(rows, m) for m in members])
             _check_block(name, tuple(member.sources[0] for member in members), values, before)
             if (values.sum(axis=1) == 0).any():
                 none_on.add(name)

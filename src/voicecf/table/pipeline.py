@@ -36,8 +36,8 @@ from voicecf.geometry.pullback import Mixing
 from voicecf.table.affine import (
     MIXERS,
     SCALERS,
+    Branch,
     Named,
-    Part,
     flat,
     identity,
     mixing_of,
@@ -169,7 +169,7 @@ class Trace:
             return self._through_indicator(path, transformer, inputs)
         return self._through_map(path, transformer, inputs)
 
-    def through_part(self, part: Part, inputs: list[int]) -> list[int]:
+    def through_part(self, part: Branch, inputs: list[int]) -> list[int]:
         """Follow the columns of a part through its steps; return its output wires."""
         wires = [inputs[i] for i in part.columns]
         for path, step in part.steps:
@@ -395,7 +395,7 @@ def _through_branches(
     """
     outputs: list[int] = []
 
-    def follow(branch: Part) -> int:
+    def follow(branch: Branch) -> int:
         wires = trace.through_part(branch, inputs)
         outputs.extend(wires)
         return len(wires)

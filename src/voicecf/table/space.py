@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, Literal
 
 import narwhals.stable.v2 as nw
@@ -27,10 +28,10 @@ from voicecf.table.frames import (
     dense,
     frame_with_cells,
     indexed,
-    is_whole,
     number_array,
     numbers,
-    series_numbers,
+    objects,
+    plain_values,
     table,
     taken,
     typed,
@@ -178,7 +179,7 @@ class Space:
             n, width = values.shape
         else:
             frame = self._pick(frame)
-            values = [numbers(frame, name) for name in frame.columns]
+            values = [numbers(column) for column in frame.iter_columns()]
             n, width = len(frame), len(values)
         self._check_width(width)
         copy = np.empty((n, width), dtype=self.dtype)
@@ -228,8 +229,21 @@ class Space:
         column = self.columns[c]
         if not column.numeric or rows.frame is None:
             return False
-        name = self.frame_name(rows.frame, column.sources[0])
-        return bool(rows.frame.get_column(name).dtype == nw.Boolean)
+        return bool(self.user_column(rows, column.sources[0]).dtype == nw.Boolean)
+
+    def user_column(self, rows: Rows, source: Any) -> Any:
+        """Return the user's values of a source: a narwhals series, or a column of an array."""
+        if rows.frame is not None:
+            return rows.frame.get_column(self.frame_name(rows.frame, source))
+        return (rows.points if rows.array is None else rows.array)[:, self.sources.index(source)]
+
+    def numbers_of(self, rows: Rows, column: Column) -> Array:
+        """Return the user's values of a number column, NaN where missing."""
+        return numbers(self.user_column(rows, column.sources[0]), column.sources[0])
+
+    def user_numbers(self, rows: Rows) -> dict[Any, Array]:
+        """Return the user's values of all number columns, by name."""
+        return {c.name: self.numbers_of(rows, c) for c in self.columns if c.kind == "number"}
 
     def frame_name(self, frame: Any, source: Any) -> Any:
         """Return the name of a source in a frame, by position if the data of fit had no names."""
@@ -282,8 +296,18 @@ class Space:
         values = np.asarray(values, dtype=np.float64)
         if self.steps is None:
             return np.asarray(values.astype(self.dtype), dtype=np.float64)[:, None]
-        changes = {column.sources[0]: Cells(np.arange(len(values)), values)}
-        return np.ascontiguousarray(self._sample_points(len(values), changes)[:, column.places])
+        return self.mapped({c: values})[c]
+
+    def mapped(self, values: Mapping[int, Any]) -> dict[int, Array]:
+        """Return the coordinates, shape (n, width), of values of several columns.
+
+        All go through the steps in one call, each in a copy of a row of the data.
+        """
+        ends = np.cumsum([0, *map(len, values.values())])
+        rows = {c: np.arange(*span) for c, span in zip(values, pairwise(ends), strict=True)}
+        changes = {self.columns[c].sources[0]: Cells(rows[c], values[c]) for c in values}
+        points = self._sample_points(int(ends[-1]), changes)
+        return {c: points[np.ix_(rows[c], self.columns[c].places)] for c in values}
 
     def _sample_points(self, n: int, changes: Mapping[Any, Cells]) -> Array:
         """Return the coordinates of n copies of one row of the data with some cells changed."""
@@ -331,9 +355,7 @@ class Space:
             points = np.repeat(self._template.points, len(z), axis=0)
             points[:, column.places] = z
             return self._numbers(points)[column.sources[0]]
-        levels = np.empty(len(z), dtype=object)
-        levels[:] = [column.levels[i] for i in self.nearest_level(c, z)]
-        return levels
+        return objects([column.levels[i] for i in self.nearest_level(c, z)])
 
     def nearest_level(self, c: int, coordinates: Array) -> Ints:
         """Return positions of the levels whose coordinates are nearest."""
@@ -439,29 +461,17 @@ class Space:
             for c, column in enumerate(self.columns)
             if column.kind == "number"
         }
-        corners = self._corners(sides)
-        for c, ends in sides.items():
-            at, rising = self.columns[c].places[0], self.columns[c].rising
-            ends = np.where(np.isinf(ends), ends if rising else -ends, corners[:, at])
-            low[at], high[at] = ends if rising else ends[::-1]
-        return low, high
-
-    def _corners(self, sides: dict[int, Array]) -> Array:
-        """Return the coordinates of two rows, one of all lower sides and one of all upper ones.
-
-        An infinite side is replaced by an observed value.
-        """
-        ends = {
-            c: np.where(np.isinf(side), self.columns[c].observed[0], side)
-            for c, side in sides.items()
+        finite = {
+            c: np.where(np.isinf(ends), self.columns[c].observed[0], ends)
+            for c, ends in sides.items()
         }
         if self.steps is not None:
-            cells = {self.columns[c].sources[0]: Cells(np.arange(2), v) for c, v in ends.items()}
-            return self._sample_points(2, cells)
-        corners = np.zeros((2, self.n_coordinates))
-        for c, values in ends.items():
-            corners[:, self.columns[c].places[0]] = values
-        return corners
+            finite = {c: z[:, 0] for c, z in self.mapped(finite).items()}
+        for c, ends in sides.items():
+            at, rising = self.columns[c].places[0], self.columns[c].rising
+            ends = np.where(np.isinf(ends), ends if rising else -ends, finite[c])
+            low[at], high[at] = ends if rising else ends[::-1]
+        return low, high
 
     def changed(self, moves: Array, least: Array | float) -> NDArray[np.bool_]:
         """Tell, shape (n, columns), which columns a move changes by more than `least`."""
@@ -469,10 +479,6 @@ class Space:
         if self.is_plain:
             return moved
         return np.column_stack([moved[:, column.places].any(axis=1) for column in self.columns])
-
-    def user_numbers(self, rows: Rows) -> dict[Any, Array]:
-        """Return the number columns of rows in the user's units, by name."""
-        return {c.name: source_values(self, rows, c)[0] for c in self.columns if c.kind == "number"}
 
     def table_values(self, c: int, rows: Rows, which: Ints | None = None) -> NDArray[Any]:
         """Return the values of a column in some rows of the user's table, or in all.
@@ -483,20 +489,11 @@ class Space:
         column = self.columns[c]
         if column.declared:
             return self.levels_at(c, taken(rows.points, which))
-        source = column.sources[0]
-        if rows.frame is None:
-            assert rows.array is not None
-            values = taken(rows.array[:, self.sources.index(source)], which)
-            if not column.numeric:
-                return np.array(values, dtype=object)
-            return np.array(values, np.float32 if values.dtype == np.float32 else np.float64)
-        series = taken(rows.frame.get_column(self.frame_name(rows.frame, source)), which)
-        if column.numeric:
-            single = series.dtype == nw.Float32
-            return series_numbers(series).astype(np.float32 if single else np.float64)
-        levels = np.empty(len(series), dtype=object)
-        levels[:] = series.to_list()
-        return levels
+        values = taken(self.user_column(rows, column.sources[0]), which)
+        if not column.numeric:
+            return objects(plain_values(values))
+        single = values.dtype == (np.float32 if rows.frame is None else nw.Float32)
+        return numbers(values, column.name).astype(np.float32 if single else np.float64)
 
     def levels_at(self, c: int, points: Array) -> NDArray[Any]:
         """Return the levels of a category at points; None at points of NaN."""
@@ -565,16 +562,3 @@ def _level(column: Column, value: Any) -> int:
     raise DataError(
         f"{value!r} is not a level of {column.name!r}; there are {listed(column.levels)}."
     )
-
-
-def source_values(space: Space, rows: Rows, column: Column) -> tuple[Array, bool]:
-    """Return the user's values of a number column, and whether its type is integer or boolean."""
-    if rows.frame is not None:
-        name = space.frame_name(rows.frame, column.sources[0])
-        return numbers(rows.frame, name), is_whole(rows.frame, name)
-    at = space.sources.index(column.sources[0])
-    if rows.array is None:
-        return rows.points[:, at], column.whole
-    values = rows.array[:, at]
-    whole = values.dtype.kind in "iub" or all(isinstance(v, (int, np.integer)) for v in values)
-    return values.astype(np.float64), bool(whole)
