@@ -65,7 +65,7 @@ def _attempts(answers: Outcome) -> Iterator[tuple[Any, Mask]]:
 def _negligible(answers: Outcome) -> Mask:
     """Tell which numbers change by so little that the row's own value may do as well.
 
-    It may not if it is out of bounds, and one change of each answer is always kept.
+    It may not if it is out of bounds, and one change of each answer always stays.
     """
     learned, every = answers.learned, np.arange(len(answers))
     before = np.column_stack([_floats(values) for values in answers.values[0]])

@@ -15,7 +15,7 @@ import numpy as np
 from voicecf.errors import DataError
 from voicecf.geometry.arrays import Ints, Mask
 from voicecf.table.column import Column
-from voicecf.table.frames import Cells, dense, is_missing, numbers, plain_values
+from voicecf.table.frames import Cells, is_missing, numbers, plain_values
 from voicecf.table.rows import Rows
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ def _is_read(space: Space, row: Rows, source: Any) -> bool:
         return False
     row = _with_readable_values(space, row, np.zeros(1, dtype=np.int64), {source})
     try:
-        points = dense(space.steps.forward(space._input_of_steps(row.frame, row.array)))
+        points = space.points_of(row)
     except DataError:
         return False
     return bool(np.isfinite(points).all())
@@ -123,9 +123,8 @@ def _is_read(space: Space, row: Rows, source: Any) -> bool:
 
 def _outside(space: Space, rows: Rows) -> dict[int, str]:
     """Return the rows with a number that the steps map to none, such as the log of -1."""
-    assert space.steps is not None
     with np.errstate(all="ignore"):
-        points = dense(space.steps.forward(space._input_of_steps(rows.frame, rows.array)))
+        points = space.points_of(rows)
     faults: dict[int, str] = {}
     for column in space.columns:
         wrong = np.flatnonzero(~np.isfinite(points[:, column.places]).all(axis=1))
@@ -142,12 +141,14 @@ def _replaced(space: Space, rows: Rows, faults: dict[int, str]) -> Rows:
     return _with_readable_values(space, rows, at) if len(at) else rows
 
 
-def _with_readable_values(space: Space, rows: Rows, at: Ints, kept: Collection[Any] = ()) -> Rows:
+def _with_readable_values(
+    space: Space, rows: Rows, at: Ints, unchanged: Collection[Any] = ()
+) -> Rows:
     """Return rows of which some have the values of a row that can be read, but for some sources."""
     cells = {}
     for column in space.columns:
         for source in column.sources:
-            if source not in kept:
+            if source not in unchanged:
                 value = _readable_value(space, column, source)
                 copies = [value] * len(at)
                 cells[source] = Cells(at, np.array(copies) if column.numeric else copies)
@@ -156,7 +157,8 @@ def _with_readable_values(space: Space, rows: Rows, at: Ints, kept: Collection[A
 
 def _readable_value(space: Space, column: Column, source: Any) -> Any:
     if space.steps is not None:
-        (value,) = plain_values(space.user_column(space._sample_row(), source))
+        assert space.sample is not None
+        (value,) = plain_values(space.user_column(space.sample.rows, source))
         if not is_missing(value):
             return value
         known = [level for level in column.levels if not is_missing(level)]

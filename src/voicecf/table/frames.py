@@ -103,7 +103,7 @@ def _frame_of_series(series: Any, wrapped: Any) -> Any:
 
 
 def table(columns: Mapping[Any, Any], kind: Kind | None = None, schema: Any = None) -> Any:
-    """Build a frame of the given kind; without a kind, of a library that is installed."""
+    """Build a frame of a kind; without one, of a library that is installed."""
     plain = {name: np.ascontiguousarray(values) for name, values in columns.items()}
     backend: Any = kind.backend if kind else installed_backend()
     if schema is not None:
@@ -275,7 +275,7 @@ class Cells:
 def frame_with_cells(frame: Any, changes: Mapping[Any, Cells]) -> Any:
     """Return a narwhals frame with new values in some cells; all other cells keep their bits.
 
-    Types are kept: an integer column becomes one of floats only if a new value is not a whole
+    Types stay: an integer column becomes one of floats only if a new value is not a whole
     number, and a categorical column keeps its categories.
     """
     columns = [
@@ -347,16 +347,16 @@ def _arrow_with_cells(series: Any, rows: Ints, values: NDArray[Any]) -> Any:
     levels = Cells(rows, [None if is_missing(value) else value for value in values]).as_array()
     changed = _any_with_cells(series, rows, levels)
     try:
-        kept = changed.to_native().cast(series.to_native().type)
+        native = changed.to_native().cast(series.to_native().type)
     except Exception:  # the type does not take the new values
         return changed
-    return nw.from_native(kept, series_only=True).alias(series.name)
+    return nw.from_native(native, series_only=True).alias(series.name)
 
 
 def _pandas_with_cells(series: Any, rows: Ints, values: NDArray[Any]) -> Any:
     """Write into a pandas column of the values' own type or of nullable booleans; None for others.
 
-    The type is kept, and so is None in a column of objects, where encoders tell it from NaN. Other
+    The type stays, and so does None in a column of objects, where encoders tell it from NaN. Other
     types have a missing value of their own, which is written if all new values are missing.
     """
     native = series.to_native()

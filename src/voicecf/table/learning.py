@@ -6,6 +6,7 @@ is not affine, such as a logarithm.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -22,15 +23,14 @@ from voicecf.table.frames import (
     Cells,
     any_array,
     as_frame,
-    dense,
     is_missing,
     is_whole,
     number_array,
     plain_values,
 )
-from voicecf.table.pipeline import Coding, Steps, Wire, input_names
+from voicecf.table.pipeline import Steps, input_names
 from voicecf.table.rows import Rows
-from voicecf.table.sample_row import SampleRow, plain_row
+from voicecf.table.sample_row import Sample, SampleRow, plain_row
 from voicecf.table.space import Space
 from voicecf.table.stream import Blocks, Stream
 
@@ -39,8 +39,6 @@ NONE_ON = "(none)"
 # How far beyond the observed range a curve is tried, in multiples of that range. No round numbers,
 # so that none hits the end of the domain exactly, such as 0 for a logarithm.
 BEYOND = 1.0123 * 2.0 ** np.arange(-6.0, 20.0)
-# The coding of a column without levels.
-NUMBER = Coding((), False)
 # Number of rows of the data from which the round-trip error is learned.
 SAMPLED = 20_000
 
@@ -101,34 +99,22 @@ def _space_without_steps(stream: Stream, dtype: Any, order: Any) -> Space:
         space = Space.plain([f"x{i}" for i in range(values.shape[1])], False, dtype)
     else:
         space = Space.plain(list(frame.columns) if order is None else list(order), True, dtype)
-    learned: list[Column] = []
+    ends: dict[int, tuple[float, float]] = {}
+    # An array has one type for all columns, so its type does not show that one of them is whole.
+    whole = dict.fromkeys(range(len(space.columns)), frame is not None)
     for rows in read_blocks(space, stream):
-        if len(rows.points):
-            of_block = [_of_block(space, rows, c) for c in range(len(space.columns))]
-            learned = _joined(learned, of_block)
-    space.columns = learned or space.columns
+        for c in range(len(space.columns)) if len(rows.points) else ():
+            ends[c] = _wider(ends.get(c), rows.points[:, c])
+            whole[c] = whole[c] and is_whole(rows.frame.get_column(space.names[c]))
+    for c, observed in ends.items():
+        space.columns[c] = replace(space.columns[c], observed=observed, whole=whole[c])
     return space
 
 
-def _of_block(space: Space, rows: Rows, c: int) -> Column:
-    """Return a column with the range and type that it has in a block of the data."""
-    column = space.columns[c]
-    ends = float(rows.points[:, c].min()), float(rows.points[:, c].max())
-    # An array has one type for all columns, so its type does not show that one of them is whole.
-    whole = rows.frame is not None and is_whole(space.user_column(rows, column.name))
-    return replace(column, observed=ends, whole=whole)
-
-
-def _joined(columns: list[Column], others: list[Column]) -> list[Column]:
-    """Join what was learned from two parts of the data: ranges, and whether both are whole."""
-    if not columns:
-        return others
-    joined = []
-    for one, other in zip(columns, others, strict=True):
-        low, high = zip(one.observed, other.observed, strict=True)
-        whole = one.whole and other.whole
-        joined.append(replace(one, observed=(min(low), max(high)), whole=whole))
-    return joined
+def _wider(ends: tuple[float, float] | None, values: Array) -> tuple[float, float]:
+    """Return a range widened to hold some values as well; None is an empty range."""
+    low, high = float(values.min()), float(values.max())
+    return (low, high) if ends is None else (min(ends[0], low), max(ends[1], high))
 
 
 class NumberKind(IntEnum):
@@ -140,11 +126,12 @@ class NumberKind(IntEnum):
     INTEGER_TYPE = 2
 
     @classmethod
-    def of(cls, values: Array, integer_type: bool) -> NumberKind:
-        """Return the kind of one block of a column, whose missing values are NaN."""
-        missing = np.isnan(values)
-        if integer_type:
+    def of(cls, space: Space, rows: Rows, column: Column) -> NumberKind:
+        """Return the kind of one block of a column."""
+        if is_whole(space.user_column(rows, column.sources[0])):
             return cls.INTEGER_TYPE
+        values = space.numbers_of(rows, column)
+        missing = np.isnan(values)
         if (values[~missing] != np.rint(values[~missing])).any():
             return cls.FRACTIONS
         some_missing = missing.any() and not missing.all()
@@ -174,28 +161,32 @@ def _space_of_steps(pipeline: Any, stream: Stream, dtype: Any) -> Space:
 def space_of_steps(pipeline: Any, names: list[Any], named: bool, dtype: Any) -> Space:
     """Return what follows from fitted steps alone; `names` are the columns of the user's table."""
     steps = Steps.of(pipeline, names)
-    space = Space(_columns(steps.wires, names), names, named, dtype)
-    space.steps, space.mixing = steps, steps.mixing
-    # scikit-learn stores column names only if all of them are text.
-    all_text = all(isinstance(name, str) for name in names)
-    space.steps_take_frame = input_names(pipeline) is not None or (named and not all_text)
-    space.round_trip_error = np.zeros(len(steps.wires))
-    return space
+    return Space(_columns(steps, names), names, named, dtype, steps)
 
 
-def _columns(wires: list[Wire], names: list[Any]) -> list[Column]:
+def _columns(steps: Steps, names: list[Any]) -> list[Column]:
     """Return the user's columns, and after each the column that tells where it has no value."""
     places: dict[tuple[int, bool], list[int]] = {}
-    for place, wire in enumerate(wires):
+    for place, wire in enumerate(steps.wires):
         places.setdefault((wire.source, wire.indicator), []).append(place)
     columns = []
     for source, indicator in sorted(places):
-        at, name = np.array(places[source, indicator]), names[source]
+        at, name, coding = places[source, indicator], names[source], steps.codings.get(source)
+        options: dict[str, Any] = {"stays_missing": (source, True) in places}
         if indicator:
-            column = Column(f"{name} is missing", (name,), at, "category", indicator=True)
+            name, options = f"{name} is missing", {"kind": "category", "indicator": True}
+        elif coding is not None:
+            options |= {"kind": "category", "levels": coding.levels}
+            options |= {"ordered": coding.ordered, "binned": coding.binned}
+        elif len(at) > 1:
+            raise ModelError(
+                f"column {name!r} goes into several coordinates, and one answer could not change "
+                "all of them; let each column go through one transformer only, or only through "
+                "scalers, PCA and feature selectors."
+            )
         else:
-            column = Column(name, (name,), at, stays_missing=(source, True) in places)
-        columns.append(column)
+            options["affine"] = steps.wires[at[0]].affine
+        columns.append(Column(name, (names[source],), np.array(at), **options))
     return columns
 
 
@@ -245,28 +236,45 @@ def _survey(
     These are the values of columns mapped by curves, and those of bins and merged levels, with
     their frequencies. The first row of the data is stored in the space.
     """
-    learned: list[Column] = []
-    values: dict[int, Array] = {}
-    counts: dict[int, Counter[Any]] = {}
+    assert space.steps is not None
+    ends: dict[int, tuple[float, float]] = {}
     kinds: dict[int, NumberKind] = {}
+    values: dict[int, Array] = {}
+    codings = space.steps.codings.items()
+    # The columns for which frequencies decide which level an answer names.
+    counted = {space.sources[at] for at, coding in codings if coding.merged or coding.binned}
+    counts = {
+        c: Counter[Any]()
+        for c, column in enumerate(space.columns)
+        if column.name in counted and not column.indicator
+    }
     for before, rows in _with_positions(data):
         if len(rows.points) == 0:
             raise DataError("X has no rows; bounds and contraction are learned from data.")
         check_trace(space, rows)
         if before == 0:
-            space._template = _sample_row(space, rows)
-        learned = _joined(learned, [_described(space, rows, c) for c in range(len(space.columns))])
-        values = _distinct_values(space, rows, learned, values)
-        for c, column in enumerate(learned):
-            if _coding(space, column).counted:
-                counts.setdefault(c, Counter()).update(_present(space, rows, column))
+            space.sample = _sample(space, rows)
+        for c, column in enumerate(space.columns):
+            if column.kind == "number":
+                ends[c] = _wider(ends.get(c), _imputed(space, rows, column))
             if column.numeric:
-                values_of = space.user_column(rows, column.sources[0])
-                kind = NumberKind.of(space.numbers_of(rows, column), is_whole(values_of))
+                kind = NumberKind.of(space, rows, column)
                 kinds[c] = kinds.get(c, kind).joined(kind)
-    for c, kind in kinds.items():
-        learned[c] = replace(learned[c], whole=kind > NumberKind.WHOLE_FLOATS)
-    return learned, values, counts
+            if column.curved:
+                numbers = space.numbers_of(rows, column)
+                known = values.get(c, np.empty(0))
+                values[c] = np.unique(np.concatenate([known, numbers[~np.isnan(numbers)]]))
+            if c in counts:
+                counts[c].update(_present(space, rows, column))
+    columns = [
+        replace(
+            column,
+            observed=ends.get(c, column.observed),
+            whole=kinds.get(c, NumberKind.FRACTIONS) > NumberKind.WHOLE_FLOATS,
+        )
+        for c, column in enumerate(space.columns)
+    ]
+    return columns, values, counts
 
 
 def _present(space: Space, rows: Rows, column: Column) -> list[Any]:
@@ -304,39 +312,8 @@ def _learn_directions(space: Space) -> None:
         space.columns[c] = replace(space.columns[c], rising=bool(high[0] >= low[0]))
 
 
-def _described(space: Space, rows: Rows, c: int) -> Column:
-    """Return a column as the steps and a block of the data describe it."""
-    column, coding = space.columns[c], _coding(space, space.columns[c])
-    if column.indicator:
-        return column
-    if coding is NUMBER:
-        return _number(space, rows, column)
-    kind: dict[str, Any] = {"ordered": coding.ordered, "binned": coding.binned}
-    return replace(column, kind="category", levels=coding.levels, **kind)
-
-
-def _coding(space: Space, column: Column) -> Coding:
-    """Return how the levels of a column are coded; NUMBER if it has none."""
-    assert space.steps is not None
-    if column.indicator:
-        return NUMBER
-    return space.steps.codings.get(space.sources.index(column.sources[0]), NUMBER)
-
-
-def _distinct_values(
-    space: Space, rows: Rows, columns: list[Column], known: dict[int, Array]
-) -> dict[int, Array]:
-    """Add the distinct values of columns mapped by curves to those of earlier blocks."""
-    for c, column in enumerate(columns):
-        if column.kind == "number" and not column.affine:
-            values = space.numbers_of(rows, column)
-            earlier = known.get(c, np.empty(0))
-            known[c] = np.unique(np.concatenate([earlier, values[~np.isnan(values)]]))
-    return known
-
-
-def _sample_row(space: Space, rows: Rows) -> Rows:
-    """Return the first row, its frame as plain values, so that it can be saved."""
+def _sample(space: Space, rows: Rows) -> Sample:
+    """Return the first row of the data, its frame as plain values, so that it can be saved."""
     frame = array = None
     needed = [space.sources.index(s) for s in {s for c in space.columns for s in c.sources}]
     if rows.frame is not None:
@@ -344,7 +321,7 @@ def _sample_row(space: Space, rows: Rows) -> Rows:
         frame = SampleRow.of(rows.frame[[0]], {names[i] for i in needed})
     if rows.array is not None:
         array = plain_row(rows.array, needed)
-    return Rows(frame, rows.points[:1].copy(), rows.seen[:1].copy(), array=array)
+    return Sample(frame, array, rows.points[:1].copy(), rows.seen[:1].copy())
 
 
 def _learn_options(space: Space) -> None:
@@ -391,29 +368,19 @@ def _round_trip_errors(space: Space, rows: Rows, which: Ints, affine: list[Colum
     """Return by how much coordinates of some rows change in the user's units and back."""
     values, every = space._numbers(rows.points[which]), np.arange(len(which))
     cells = {c.sources[0]: Cells(every, values[c.sources[0]]) for c in affine}
-    written = space.with_cells(rows, which, cells)
-    assert space.steps is not None
-    again = dense(space.steps.forward(space._input_of_steps(written.frame, written.array)))
+    again = space.points_of(space.with_cells(rows, which, cells))
     return np.asarray(np.abs(again - rows.points[which]))
 
 
-def _number(space: Space, rows: Rows, column: Column) -> Column:
-    """Learn the range of a column of numbers."""
+def _imputed(space: Space, rows: Rows, column: Column) -> Array:
+    """Return the user's values of a column of numbers, as an imputer fills them in."""
     assert space.steps is not None
-    if len(column.places) != 1:
-        raise ModelError(
-            f"column {column.name!r} goes into several coordinates, and one answer could not "
-            "change all of them; let each column go through one transformer only, or only through "
-            "scalers, PCA and feature selectors."
-        )
     values = space.numbers_of(rows, column)
     missing = np.isnan(values)
-    if missing.any():  # count the values that the imputer fills in
-        imputed = space.steps.backward(rows.points)[space.sources.index(column.name)]
-        values = np.where(missing, imputed, values)
-    ends = float(values.min()), float(values.max())
-    affine = space.steps.wires[column.places[0]].affine
-    return replace(column, observed=ends, affine=affine)
+    if missing.any():
+        filled = space.steps.backward(rows.points)[space.sources.index(column.name)]
+        values = np.where(missing, filled, values)
+    return values
 
 
 def _learn_curves(space: Space, data: Blocks[Rows], values: dict[int, Array]) -> None:
@@ -522,16 +489,18 @@ def _longest_accepted(space: Space, c: int, values: Array) -> Array:
 
     Their number is found by bisection, after a try with all of them.
     """
-    coordinates = np.full(len(values), np.nan)
-    accepted, refused = 0, len(values) + 1
-    while refused - accepted > 1:
-        count = refused - 1 if refused > len(values) else (accepted + refused) // 2
+
+    def refused(count: int) -> bool:
         try:
-            coordinates[:count] = space.coordinates(c, values[:count])[:, 0]
-            accepted = count
+            space.coordinates(c, values[:count])
         except DataError:
-            refused = count
-    return coordinates
+            return True
+        return False
+
+    n = len(values)
+    count = bisect_left(range(1, n + 1), True, key=refused) if refused(n) else n
+    accepted = space.coordinates(c, values[:count])[:, 0]
+    return np.concatenate([accepted, np.full(n - count, np.nan)])
 
 
 def _with_categories(space: Space, stream: Stream, categories: Any) -> Space:

@@ -9,7 +9,6 @@ x = A z + c.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -53,6 +52,7 @@ from voicecf.table.inverses import inverse_of
 CURVES = (PowerTransformer, QuantileTransformer)
 ENCODERS = (OneHotEncoder, OrdinalEncoder, TargetEncoder)
 BINS = (KBinsDiscretizer, Binarizer)
+CODERS = (*ENCODERS, *BINS)
 IMPUTERS = (SimpleImputer, KNNImputer, IterativeImputer)
 KNOWN = (
     "StandardScaler, MinMaxScaler, RobustScaler, MaxAbsScaler, PowerTransformer, "
@@ -105,10 +105,15 @@ class Coding:
     merged: bool = False
     binned: bool = False
 
-    @property
-    def counted(self) -> bool:
-        """Whether frequencies in the data decide which level an answer names."""
-        return self.merged or self.binned
+    @classmethod
+    def of(cls, coder: Any, i: int) -> Coding:
+        """Return how a fitted encoder, or a transformer into bins, codes its i-th input."""
+        if isinstance(coder, BINS):
+            return cls((), ordered=True, binned=True)
+        groups = getattr(coder, "infrequent_categories_", None)
+        merged = groups is not None and groups[i] is not None
+        ordered = isinstance(coder, OrdinalEncoder) and not merged
+        return cls(tuple(coder.categories_[i].tolist()), ordered, merged)
 
 
 @dataclass(frozen=True)
@@ -134,8 +139,6 @@ class Trace:
         The steps so far.
     codings : dict
         The coding of each column that is a category, by the column's position.
-    used : set of int
-        Wires that are the input of a step, or a coordinate.
     filled : set of int
         Columns whose missing values are filled in from other columns.
     """
@@ -144,7 +147,6 @@ class Trace:
     wires: list[Wire] = field(default_factory=list)
     links: list[Link] = field(default_factory=list)
     codings: dict[int, Coding] = field(default_factory=dict)
-    used: set[int] = field(default_factory=set)
     filled: set[int] = field(default_factory=set)
 
     def __post_init__(self) -> None:
@@ -159,10 +161,8 @@ class Trace:
             for part in parts_of(path, transformer, len(inputs)):
                 outputs += self.through_part(part, inputs)
             return outputs
-        if isinstance(transformer, ENCODERS):
-            return self._through_encoder(path, transformer, inputs)
-        if isinstance(transformer, BINS):
-            return self._through_bins(transformer, inputs)
+        if isinstance(transformer, CODERS):
+            return self._through_code(path, transformer, inputs)
         if isinstance(transformer, IMPUTERS):
             return self._through_imputer(path, transformer, inputs)
         if isinstance(transformer, MissingIndicator):
@@ -176,47 +176,33 @@ class Trace:
             wires = self.through(path, step, wires)
         return wires
 
-    def _through_encoder(self, path: str, encoder: Any, inputs: list[int]) -> list[int]:
+    def _through_code(self, path: str, coder: Any, inputs: list[int]) -> list[int]:
+        """Follow columns into the codes of their levels, or of bins."""
         outputs: list[int] = []
-        groups = getattr(encoder, "infrequent_categories_", None) or [None] * len(inputs)
         for i, wire in enumerate(inputs):
-            before, levels = self.wires[wire], encoder.categories_[i].tolist()
-            if not (before.raw or before.indicator):
+            before = self.wires[wire]
+            if isinstance(coder, ENCODERS) and not (before.raw or before.indicator):
                 raise ModelError(
                     f"step {path!r} encodes column {self.names[before.source]!r} after another "
                     "step has changed it; encode the column as it is (a SimpleImputer may come "
                     "first)."
                 )
-            merged = groups[i] is not None
             if not before.indicator:
-                ordered = isinstance(encoder, OrdinalEncoder) and not merged
-                self.codings[before.source] = Coding(tuple(levels), ordered, merged)
+                self.codings.setdefault(before.source, Coding.of(coder, i))
             code = replace(before, raw=False, affine=False)
-            outputs += [self._new(code) for _ in range(_code_width(encoder, i))]
-        self._link(encoder, inputs, outputs)
-        return outputs
-
-    def _through_bins(self, binning: Any, inputs: list[int]) -> list[int]:
-        """Follow columns into bins, of which the data will tell a typical number."""
-        outputs: list[int] = []
-        for i, wire in enumerate(inputs):
-            before = self.wires[wire]
-            if not before.indicator:
-                self.codings.setdefault(before.source, Coding((), True, binned=True))
-            code = replace(before, raw=False, affine=False)
-            outputs += [self._new(code) for _ in range(_code_width(binning, i))]
-        self._link(binning, inputs, outputs)
+            outputs += [self._new(code) for _ in range(_code_width(coder, i))]
+        self._link(coder, inputs, outputs)
         return outputs
 
     def _through_imputer(self, path: str, imputer: Any, inputs: list[int]) -> list[int]:
         # A column without any value in the data of fit is dropped by default.
         pairs = zip(inputs, _is_empty(imputer), strict=True)
-        kept = [wire for wire, empty in pairs if imputer.keep_empty_features or not empty]
-        outputs = [self._new(self.wires[wire]) for wire in kept]
-        self._link(imputer, kept, outputs)
+        present = [wire for wire, empty in pairs if imputer.keep_empty_features or not empty]
+        outputs = [self._new(self.wires[wire]) for wire in present]
+        self._link(imputer, present, outputs)
         if not isinstance(imputer, SimpleImputer):
             self._check_gaps(path, imputer)
-            self.filled |= {self.wires[wire].source for wire in kept}
+            self.filled |= {self.wires[wire].source for wire in present}
         if imputer.add_indicator:
             outputs = outputs + self._through_indicator(path, imputer.indicator_, inputs)
         return outputs
@@ -249,7 +235,8 @@ class Trace:
                     "as np.log1p and np.sqrt need none."
                 )
         elif not isinstance(transformer, (*SCALERS, *CURVES)):
-            raise self._unknown(path, transformer)
+            name = type(transformer).__name__
+            raise ModelError(f"step {path!r} ({name}) is not supported; what works: {KNOWN}.")
         outputs = []
         for wire in inputs:
             before = self.wires[wire]
@@ -258,11 +245,6 @@ class Trace:
         self._link(transformer, inputs, outputs)
         return outputs
 
-    def _unknown(self, path: str, transformer: Any) -> ModelError:
-        """Return the error for a transformer that cannot be followed."""
-        name = type(transformer).__name__
-        return ModelError(f"step {path!r} ({name}) is not supported; what works: {KNOWN}.")
-
     def _new(self, wire: Wire) -> int:
         """Add a wire and return its position."""
         self.wires.append(wire)
@@ -270,20 +252,7 @@ class Trace:
 
     def _link(self, transformer: Any, inputs: list[int], outputs: list[int]) -> None:
         """Record a transformer with its wires."""
-        self.use(inputs)
         self.links.append(Link(transformer, tuple(inputs), tuple(outputs)))
-
-    def use(self, wires: Iterable[int]) -> None:
-        """Mark wires as used; raise if one was used before."""
-        for wire in wires:
-            if wire in self.used:
-                raise ModelError(
-                    f"column {self.names[self.wires[wire].source]!r} goes into several "
-                    "coordinates, and one answer could not change all of them; let each column go "
-                    "through one transformer only, or only through scalers, PCA and feature "
-                    "selectors."
-                )
-            self.used.add(wire)
 
 
 @dataclass(frozen=True)
@@ -309,6 +278,9 @@ class Steps:
         The affine map from the coordinates to the model's input; None if they are the same.
     filled : list of int
         Columns whose missing values are filled in from other columns.
+    fitted_on_names : bool
+        Whether the first step was fitted on a frame whose column names scikit-learn stores, which
+        it does only if all of them are text.
     """
 
     before: list[Any]
@@ -320,6 +292,7 @@ class Steps:
     codings: dict[int, Coding]
     mixing: Mixing | None
     filled: list[int]
+    fitted_on_names: bool
 
     @classmethod
     def of(cls, steps: Any, names: list[Any]) -> Steps:
@@ -352,7 +325,6 @@ class Steps:
         elif after:
             front, ends, mixing = _through_branches(trace, named[len(before) :], ends)
             before, after = [*before, front], None
-        trace.use(ends)
         return cls(
             before=before,
             after=after,
@@ -363,6 +335,7 @@ class Steps:
             codings=trace.codings,
             mixing=mixing,
             filled=sorted(trace.filled),
+            fitted_on_names=input_names(steps) is not None,
         )
 
     def forward(self, rows: Any) -> Any:
@@ -425,7 +398,7 @@ def _is_empty(imputer: Any) -> list[bool]:
 
 def _reversed(link: Link, columns: dict[int, Array]) -> dict[int, Array]:
     """Compute the input wires of a link from its output wires; nothing for encoders and bins."""
-    if isinstance(link.transformer, (*ENCODERS, *BINS)):
+    if isinstance(link.transformer, CODERS):
         return {}
     if isinstance(link.transformer, IMPUTERS):
         pairs = zip(link.inputs, link.outputs, strict=True)

@@ -39,6 +39,7 @@ from voicecf.table.frames import (
 )
 from voicecf.table.pipeline import Steps
 from voicecf.table.rows import Rows, side_of, without_values
+from voicecf.table.sample_row import Sample
 
 # Types of less than double precision.
 HALVES = (np.float16, np.float32)
@@ -58,26 +59,32 @@ class Space:
         Whether the data had column names; else they are x0, x1, ...
     dtype : numpy dtype
         The precision that the model computes with.
-    steps_take_frame : bool
-        Whether the steps before the model are given frames; else arrays.
     mixing : Mixing or None
         The affine map from the coordinates to the model's input; None if they are the same.
     round_trip_error : array of shape (d,)
         By how much a coordinate may change when it is turned into the user's units and back.
     steps : Steps or None
         The fitted steps before the model.
+    sample : Sample or None
+        A row of the data that the steps were fitted on; None before `fit` has read it.
     """
 
-    def __init__(self, columns: list[Column], sources: list[Any], named: bool, dtype: Any) -> None:
+    def __init__(
+        self, columns: list[Column], sources: list[Any], named: bool, dtype: Any,
+        steps: Steps | None = None,
+    ) -> None:  # fmt: skip
         self.use(columns)
         self.sources = sources
         self.named = named
         self.dtype = np.dtype(dtype)
-        self.steps_take_frame = named
-        self.steps: Steps | None = None
-        self.mixing: Mixing | None = None
-        self.round_trip_error = np.zeros(len(sources))
-        self._template: Rows | None = None
+        self.steps = steps
+        self._steps_take_frame = steps is not None and (
+            steps.fitted_on_names
+            or (named and not all(isinstance(source, str) for source in sources))
+        )
+        self.mixing: Mixing | None = None if steps is None else steps.mixing
+        self.round_trip_error = np.zeros(len(sources if steps is None else steps.wires))
+        self.sample: Sample | None = None
 
     def use(self, columns: list[Column]) -> None:
         """Replace the columns."""
@@ -110,12 +117,12 @@ class Space:
         """Read a table; raise if a column is missing, not a number, or has missing values.
 
         With ``errors="status"`` rows that cannot be read are listed in `Rows.faults` instead.
-        Rows that can be read but not explained raise or are listed only if `errors` is given.
+        Rows that can be read but not explained raise or are listed only if `errors` is not None.
         """
         try:
             rows = self._read(X)
         except DataError as error:
-            if errors != "status" and self.steps is None:
+            if errors != "status" and self.sample is None:  # a bare model, or within `fit`
                 raise
             rows = with_faults(self, self._unread(X), error)
             if errors == "status":
@@ -148,10 +155,10 @@ class Space:
     def _as_precise_as_fit(self, frame: Any, array: Any) -> tuple[Any, Any]:
         """Widen single precision to double where the steps were fitted on double precision.
 
-        Steps keep the precision that they are given, and would round what the model is not
+        Steps keep the precision of their input, and would round what the model is not
         fitted to see rounded.
         """
-        if self._template is None:
+        if self.sample is None:
             return frame, array
         if frame is None:
             narrow = array.dtype in HALVES and not self.single >= set(self.sources)
@@ -163,15 +170,15 @@ class Space:
     @property
     def single(self) -> set[Any]:
         """The sources that had single precision in the data that the steps were fitted on."""
-        assert self._template is not None
-        stored, array = self._template.frame, self._template.array
-        if stored is not None:
-            return {cell.name for cell in stored.cells if cell.type == "Float32"}
+        assert self.sample is not None
+        row, array = self.sample.frame, self.sample.array
+        if row is not None:
+            return {cell.name for cell in row.cells if cell.type == "Float32"}
         return set(self.sources) if array is not None and array.dtype in HALVES else set()
 
     def _read(self, X: Any) -> Rows:
         if self.steps is not None:
-            return self._read_through_steps(X)
+            return self._transformed(self._unread(X))
         frame = as_frame(X)
         values: Any
         if frame is None:
@@ -192,37 +199,33 @@ class Space:
             array = np.array(values) if values.dtype.kind in "iu" else copy
         return Rows(frame, points, points, Kind.of(frame), array=array)
 
-    def _read_through_steps(self, X: Any) -> Rows:
-        """Read a table, and transform it by the fitted steps."""
-        rows = self._unread(X)
-        return self._transformed(rows.frame, rows.array, rows.kind)
-
-    def _transformed(self, frame: Any, array: NDArray[Any] | None, kind: Kind | None) -> Rows:
+    def _transformed(self, rows: Rows) -> Rows:
         """Return rows with their coordinates and the model's input, computed by the steps."""
         assert self.steps is not None
-        if (len(array) if frame is None else len(frame)) == 0:  # type: ignore[arg-type]
+        if len(rows) == 0:
             points = np.empty((0, self.n_coordinates))
             width = self.n_coordinates if self.mixing is None else len(self.mixing.shift)
-            return Rows(frame, points, np.empty((0, width)), kind, array)
-        rows = self._input_of_steps(frame, array)
-        output = self.steps.forward(rows)
+            return replace(rows, points=points, seen=np.empty((0, width)))
+        table = self._input_of_steps(rows)
+        output = self.steps.forward(table)
         points = dense(output)
         self._check_finite(points)
-        seen = points
-        if self.mixing is not None:
-            seen = dense(self.steps.onward(output, rows))
+        seen = points if self.mixing is None else dense(self.steps.onward(output, table))
         if self.dtype != np.float64:
             # KMeans cannot assign rows of another precision than that of its centroids.
             seen = seen.astype(self.dtype).astype(np.float64)
-        return Rows(frame, points, seen, kind, array)
+        return replace(rows, points=points, seen=seen)
 
-    def _input_of_steps(self, frame: Any, array: NDArray[Any] | None) -> Any:
+    def points_of(self, rows: Rows) -> Array:
+        """Return the coordinates of rows by the steps, infinite or NaN where these have none."""
+        assert self.steps is not None
+        return dense(self.steps.forward(self._input_of_steps(rows)))
+
+    def _input_of_steps(self, rows: Rows) -> Any:
         """Return rows as the steps expect them: a frame or an array."""
-        if frame is not None:
-            return frame.to_native() if self.steps_take_frame else frame.to_numpy()
-        if not self.steps_take_frame:
-            return array
-        return table(dict(zip(self.sources, typed(array), strict=True)))
+        if rows.frame is not None:
+            return rows.frame.to_native() if self._steps_take_frame else rows.frame.to_numpy()
+        return self.table(rows.array) if self._steps_take_frame else rows.array
 
     def is_boolean(self, c: int, rows: Rows) -> bool:
         """Tell whether a number column has booleans in the user's table."""
@@ -311,18 +314,12 @@ class Space:
 
     def _sample_points(self, n: int, changes: Mapping[Any, Cells]) -> Array:
         """Return the coordinates of n copies of one row of the data with some cells changed."""
-        assert self.steps is not None
+        assert self.sample is not None
         if n == 0:
             return np.empty((0, self.n_coordinates))
         with np.errstate(all="ignore"):
-            rows = self.with_cells(self._sample_row(), np.zeros(n, dtype=np.int64), changes)
-            return dense(self.steps.forward(self._input_of_steps(rows.frame, rows.array)))
-
-    def _sample_row(self) -> Rows:
-        """Return the row of the data that was stored in fit, with its frame."""
-        assert self._template is not None
-        stored = self._template.frame
-        return self._template if stored is None else replace(self._template, frame=stored.frame)
+            rows = self.with_cells(self.sample.rows, np.zeros(n, dtype=np.int64), changes)
+            return self.points_of(rows)
 
     def with_cells(self, rows: Rows, which: Ints, changes: Mapping[Any, Cells]) -> Rows:
         """Return the rows `which` with some cells changed, in the user's columns.
@@ -351,8 +348,8 @@ class Space:
         if column.kind == "number":
             if self.steps is None:
                 return z[:, 0]
-            assert self._template is not None
-            points = np.repeat(self._template.points, len(z), axis=0)
+            assert self.sample is not None
+            points = np.repeat(self.sample.points, len(z), axis=0)
             points[:, column.places] = z
             return self._numbers(points)[column.sources[0]]
         return objects([column.levels[i] for i in self.nearest_level(c, z)])
@@ -377,7 +374,7 @@ class Space:
         """Return answers in the user's columns.
 
         A column whose coordinates are bit for bit those of its row keeps its value, and so do all
-        columns of an answer of NaN. Types are kept where they can hold the answer.
+        columns of an answer of NaN. Types stay where they can hold the answer.
 
         Parameters
         ----------
@@ -445,7 +442,7 @@ class Space:
         """Compute the coordinates of rows that `write` returned."""
         if self.steps is None:
             return self._read(rows.array if rows.frame is None else rows.frame)
-        return self._transformed(rows.frame, rows.array, rows.kind)
+        return self._transformed(rows)
 
     def box(self, lo: Array, hi: Array) -> tuple[Array, Array]:
         """Turn bounds of columns, in the user's units, into a box of coordinates.
@@ -511,9 +508,9 @@ class Space:
         high = np.where(high > hi, np.nextafter(high, np.array(-np.inf, self.dtype)), high)
         return low.astype(np.float64), high.astype(np.float64)
 
-    def table(self, points: NDArray[Any], kind: Kind | None = None, which: Any = None) -> Any:
-        """Return points as a frame of the sources, with the entries `which` of the kind's index."""
-        columns = {name: points[:, i] for i, name in enumerate(self.sources)}
+    def table(self, values: Any, kind: Kind | None = None, which: Any = None) -> Any:
+        """Return an array as a frame of the sources, indexed by `which` of the kind's index."""
+        columns = dict(zip(self.sources, typed(values), strict=True))
         return indexed(table(columns, kind), kind, which)
 
 
