@@ -162,10 +162,6 @@ class Members:
     def _values(self, target: int) -> Array:
         return self.extremes[self.starts[target] : self.starts[target + 1]]
 
-    def __getstate__(self) -> dict[str, object]:
-        # Cached properties are left out; they are computed again when needed.
-        return {name: getattr(self, name) for name in self.__dataclass_fields__}
-
 
 class Sorted:
     """Values that come in pieces, sorted, in little memory.

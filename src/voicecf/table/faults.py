@@ -63,7 +63,7 @@ def with_faults(space: Space, rows: Rows, error: DataError | None) -> Rows:
     if not faults:
         raise error
     read = space.read_again(_replaced(space, readable, outside))
-    return replace(read, faults=faults, original=rows)
+    return replace(read, faults=faults, original=rows.take(np.arange(len(rows))))  # a copy
 
 
 def _dependent(space: Space, rows: Rows) -> dict[int, str]:

@@ -249,8 +249,6 @@ def _survey(
         if column.name in counted and not column.indicator
     }
     for before, rows in _with_positions(data):
-        if len(rows.points) == 0:
-            raise DataError("X has no rows; bounds and contraction are learned from data.")
         check_trace(space, rows)
         if before == 0:
             space.sample = _sample(space, rows)

@@ -119,12 +119,13 @@ class Space:
         With ``errors="status"`` rows that cannot be read are listed in `Rows.faults` instead.
         Rows that can be read but not explained raise or are listed only if `errors` is not None.
         """
+        unread = self._unread(X)
         try:
-            rows = self._read(X)
+            rows = self.read_again(unread)
         except DataError as error:
             if errors != "status" and self.sample is None:  # a bare model, or within `fit`
                 raise
-            rows = with_faults(self, self._unread(X), error)
+            rows = with_faults(self, unread, error)
             if errors == "status":
                 return rows
             raise self._unreadable(rows) from error
@@ -146,7 +147,8 @@ class Space:
         frame, array = as_frame(X), None
         if frame is None:
             # A copy, as of a frame: answers must not change if the user changes the array later.
-            array = np.array(any_array(X) if self.steps is not None else number_array(X))
+            # Without steps, `_copied` makes one.
+            array = number_array(X) if self.steps is None else np.array(any_array(X))
             self._check_width(array.shape[1])
         else:
             frame = self._pick(frame)
@@ -176,28 +178,24 @@ class Space:
             return {cell.name for cell in row.cells if cell.type == "Float32"}
         return set(self.sources) if array is not None and array.dtype in HALVES else set()
 
-    def _read(self, X: Any) -> Rows:
-        if self.steps is not None:
-            return self._transformed(self._unread(X))
-        frame = as_frame(X)
-        values: Any
-        if frame is None:
-            values = number_array(X)
-            n, width = values.shape
-        else:
-            frame = self._pick(frame)
-            values = [numbers(column) for column in frame.iter_columns()]
-            n, width = len(frame), len(values)
-        self._check_width(width)
-        copy = np.empty((n, width), dtype=self.dtype)
+    def read_again(self, rows: Rows) -> Rows:
+        """Return rows with their coordinates and the model's input, such as those of `write`."""
+        return self._copied(rows) if self.steps is None else self._transformed(rows)
+
+    def _copied(self, rows: Rows) -> Rows:
+        """Return rows with their coordinates, which are the user's values."""
+        values: Any = rows.array
+        if rows.frame is not None:
+            values = [numbers(column) for column in rows.frame.iter_columns()]
+        copy = np.empty((len(rows), len(self.sources)), dtype=self.dtype)
         finite: list[bool] = in_parallel(lambda a, b: _copy(values, copy, a, b), len(copy))
         if not all(finite):
             self._check_finite(copy)
         points = copy if self.dtype == np.float64 else copy.astype(np.float64)
         array = None
-        if frame is None:
+        if rows.frame is None:
             array = np.array(values) if values.dtype.kind in "iu" else copy
-        return Rows(frame, points, points, Kind.of(frame), array=array)
+        return Rows(rows.frame, points, points, rows.kind, array)
 
     def _transformed(self, rows: Rows) -> Rows:
         """Return rows with their coordinates and the model's input, computed by the steps."""
@@ -437,12 +435,6 @@ class Space:
             }
         values = [column.levels[i] for i in levels]
         return {column.sources[0]: Cells(at, np.array(values) if column.binned else values)}
-
-    def read_again(self, rows: Rows) -> Rows:
-        """Compute the coordinates of rows that `write` returned."""
-        if self.steps is None:
-            return self._read(rows.array if rows.frame is None else rows.frame)
-        return self._transformed(rows)
 
     def box(self, lo: Array, hi: Array) -> tuple[Array, Array]:
         """Turn bounds of columns, in the user's units, into a box of coordinates.
