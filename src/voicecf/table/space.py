@@ -27,7 +27,6 @@ from voicecf.table.frames import (
     as_frame,
     dense,
     frame_with_cells,
-    indexed,
     number_array,
     numbers,
     objects,
@@ -500,10 +499,9 @@ class Space:
         high = np.where(high > hi, np.nextafter(high, np.array(-np.inf, self.dtype)), high)
         return low.astype(np.float64), high.astype(np.float64)
 
-    def table(self, values: Any, kind: Kind | None = None, which: Any = None) -> Any:
-        """Return an array as a frame of the sources, indexed by `which` of the kind's index."""
-        columns = dict(zip(self.sources, typed(values), strict=True))
-        return indexed(table(columns, kind), kind, which)
+    def table(self, values: Any) -> Any:
+        """Return an array as a frame of the sources."""
+        return table(dict(zip(self.sources, typed(values), strict=True)))
 
 
 def _copy(values: Any, copy: NDArray[Any], start: int, stop: int) -> bool:
