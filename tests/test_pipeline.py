@@ -452,6 +452,16 @@ def test_gaps_without_an_imputer_are_named():
         voice.explain(gap, errors="raise")
 
 
+def test_a_fitted_pipeline_names_what_it_cannot_transform_in_the_data_of_fit():
+    gap = IRIS.copy()
+    gap.iloc[3, 2] = np.nan
+    with pytest.raises(DataError, match=r"first: row 3\), columns 'petal'"):
+        VoICE(make_pipeline(StandardScaler(), kmeans()).fit(IRIS)).fit(gap)
+    strict, frame = jobs(OneHotEncoder())
+    with pytest.raises(DataError, match="astronaut"):
+        VoICE(strict.fit(frame)).fit(frame.assign(job="astronaut"))
+
+
 # Kinds of frames.
 
 

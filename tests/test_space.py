@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from voicecf.errors import ColumnError, DataError
-from voicecf.table.frames import Cells, Kind, as_frame, frame_with_cells
+from voicecf.table.frames import Cells, as_frame, frame_with_cells
 from voicecf.table.learning import learn_space
 from voicecf.table.space import Space
 
@@ -33,8 +33,9 @@ def test_a_frame_is_read_and_given_back_in_its_own_kind(kind):
     space = learn_space(None, frame)
     assert as_frame(frame) is not None
     assert space.names == ["age", "income"]
-    np.testing.assert_array_equal(space.read(frame).points, VALUES)
-    back = space.table(VALUES, Kind.of(as_frame(frame)), np.arange(len(VALUES)))
+    rows = space.read(frame)
+    np.testing.assert_array_equal(rows.points, VALUES)
+    back = space.write(VALUES, rows, np.arange(len(VALUES))).native
     assert type(back) is type(frame)
     assert columns_of(back) == COLUMNS
 
@@ -152,10 +153,10 @@ def test_names_need_not_be_text():
     frame = pd.DataFrame(VALUES, columns=[10, 20])
     space = learn_space(None, frame)
     assert space.names == [10, 20]
-    np.testing.assert_array_equal(space.read(frame[[20, 10]]).points, VALUES)
-    assert space.table(
-        VALUES, Kind.of(as_frame(frame)), np.arange(len(VALUES))
-    ).columns.tolist() == [10, 20]
+    rows = space.read(frame[[20, 10]])
+    np.testing.assert_array_equal(rows.points, VALUES)
+    assert rows.native.columns.tolist() == [10, 20]
+    assert space.table(VALUES).columns.tolist() == [10, 20]
 
 
 def test_the_model_decides_the_precision():
@@ -176,9 +177,7 @@ def test_an_array_is_no_frame():
 
 def test_a_table_does_not_hand_out_the_points_themselves():
     points = VALUES.copy()
-    table = learn_space(None, pd.DataFrame(COLUMNS)).table(
-        points, Kind.of(as_frame(pd.DataFrame(COLUMNS))), np.arange(len(points))
-    )
+    table = learn_space(None, pd.DataFrame(COLUMNS)).table(points)
     table.loc[0, "age"] = -1.0
     np.testing.assert_array_equal(points, VALUES)
 

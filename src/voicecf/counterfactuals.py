@@ -115,11 +115,8 @@ change still lands in cluster 1.
         """All rows that were explained, unchanged: an array for a bare model, else as they came."""
         space, rows = self.outcome.space, self.outcome.rows
         if rows.original is not None:
-            rows = rows.original
-            return rows.array if rows.frame is None else rows.frame.to_native()
-        if space.steps is None:
-            return rows.points.astype(space.dtype, copy=False)
-        return rows.array if rows.frame is None else rows.frame.to_native()
+            return rows.original.native
+        return rows.points.astype(space.dtype, copy=False) if space.steps is None else rows.native
 
     @property
     def feasible(self) -> Mask:

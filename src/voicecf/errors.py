@@ -1,4 +1,4 @@
-"""Errors about the user's input. A message says what was given, what is allowed, what to do."""
+"""Errors about the user's input. A message says what was passed, what is allowed, what to do."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def known_column(name: Any, names: list[Any], where: str) -> int:
     raise ColumnError(f"unknown column {name!r} in {where}; {likely(name, names)}")
 
 
-def likely(given: Any, known: Iterable[Any], most: int = 8) -> str:
+def likely(name: Any, known: Iterable[Any], most: int = 8) -> str:
     """Suggest the known name that is closest; list the known names if none is close.
 
     Capitals, blanks and hyphens do not matter.
@@ -86,8 +86,8 @@ def likely(given: Any, known: Iterable[Any], most: int = 8) -> str:
     ("did you mean 'bank_marketing'?", "choose from 'iris', 'wine'.")
     """
     known = list(known)
-    spelt = {_spelt(name): str(name) for name in reversed(known)}
-    wish = _spelt(given) if isinstance(given, str) else ""
+    spelt = {_spelt(one): str(one) for one in reversed(known)}
+    wish = _spelt(name) if isinstance(name, str) else ""
     close = get_close_matches(wish, list(spelt), 1, cutoff=0.6)
     return f"did you mean {spelt[close[0]]!r}?" if close else f"choose from {listed(known, most)}."
 

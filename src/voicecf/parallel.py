@@ -17,8 +17,10 @@ from typing import Any, Self, TypeVar
 import voicecf._core as _core
 from voicecf.errors import OptionError
 
-# Least number of chunks that `even_chunk` divides a long batch into; a power of two.
+# Least number of chunks that `even_chunk` divides a long batch into, a power of two, and the
+# largest size of a chunk.
 PIECES = 8
+LARGEST_CHUNK = 8192
 # Seconds before a bar appears by itself, and between two looks at how far the threads are.
 PATIENCE = 2.0
 PAUSE = 0.1
@@ -194,12 +196,12 @@ def counted(items: Sequence[Item]) -> Iterator[Item]:
         progress.draw()
 
 
-def even_chunk(n: int, least: int = 256, most: int = 8192) -> int:
+def even_chunk(n: int, least: int = 256) -> int:
     """Return a chunk size that divides n problems evenly over the cores.
 
     Chunks are small enough that a run of hard problems does not keep one core busy alone.
     """
-    return min(max(-(-n // PIECES), least), most)
+    return min(max(-(-n // PIECES), least), LARGEST_CHUNK)
 
 
 def in_parallel(

@@ -13,6 +13,7 @@ from voicecf.geometry.arrays import Array, Ints
 from voicecf.geometry.centroids import Centroids
 from voicecf.geometry.partition import Piece
 from voicecf.geometry.region import Region
+from voicecf.learned import Learned
 from voicecf.learned.explainer import Explainer
 from voicecf.learned.fitting import NO_NAMES, Options, learn, learn_from_partition
 from voicecf.learned.members import MOST_COORDINATES
@@ -109,6 +110,9 @@ class VoICE(Explainer):
     >>> bool((voice.predict(cf.points) == 2).all())
     True
     """
+
+    # What `fit` had learned when equal weights were last warned of: one warning for each fit.
+    _ranking_warned_of: Learned | None = None
 
     def __init__(
         self,
@@ -421,9 +425,9 @@ class VoICE(Explainer):
     def _warn_of_equal_weights(self) -> None:
         """Warn, once, that a ranking by weight is the order of the columns."""
         learned = self.learned_
-        if not learned.ranks_equally or RankingWarning in learned.warned:
+        if not learned.ranks_equally or self._ranking_warned_of is learned:
             return
-        learned.warned.add(RankingWarning)
+        self._ranking_warned_of = learned
         warn(
             "all weights are equal, so they rank no column before another: columns are taken in "
             "the table's order. Give a score for each column, the highest for the first to change, "

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from numbers import Real
 from typing import Any, Literal
 from warnings import warn
@@ -28,16 +29,19 @@ from voicecf.learned.learned import Learned
 from voicecf.learned.members import Members
 from voicecf.rules.allowed import DefaultBounds
 from voicecf.rules.sides import read_sides
-from voicecf.table.learning import RowBlocks, learn_space
+from voicecf.table.learning import learn_space, read_blocks
 from voicecf.table.model import split_pipeline
 from voicecf.table.rows import Rows
 from voicecf.table.space import Space
-from voicecf.table.stream import Stream
+from voicecf.table.stream import Blocks, Stream
 
 # Smallest contraction that is learned from data.
 LEAST_ALPHA = 0.01
 # Targets that are no names of clusters.
 NO_NAMES = ("nearest", "each")
+
+# The rows to learn from, and the cluster of each.
+Labelled = Blocks[tuple[Rows, Ints]]
 
 
 @dataclass(frozen=True)
@@ -110,9 +114,9 @@ def learn(X: Any, model: Any, options: Options) -> Learned:
     partition = partition_of(last)
     names = getattr(last, "feature_names_in_", None)
     space = learn_space(steps, stream, partition.dtype, categories=options.categories, order=names)
-    data = RowBlocks(space, stream)
+    data = read_blocks(space, stream)
     learned = _without_data(model, partition, space, options)
-    labelled = Labelled(learned, data, stream.in_memory)
+    labelled = Blocks(data, partial(_labelled, learned), cached=stream.in_memory)
     low, high, middle = _checked_range(learned, labelled)
     _warn_of_rounding(partition)
     learned = replace(learned, spread=high - low)
@@ -122,38 +126,18 @@ def learn(X: Any, model: Any, options: Options) -> Learned:
     learned = replace(learned, bounds=_around_data(learned, data))
     learned = replace(learned, alpha=_contraction(learned, labelled, options))
     near = learned.origins[[partition.pieces_of(t)[0] for t in range(partition.n_clusters)]]
-    return replace(learned, members=Members.of(near, labelled.points))
+    return replace(
+        learned,
+        members=Members.of(near, lambda: ((rows.points, labels) for rows, labels in labelled)),
+    )
 
 
-class Labelled:
-    """The rows to learn from and their clusters, block by block, in as many passes as needed.
-
-    The clusters of a table in memory are cached.
-    """
-
-    def __init__(self, learned: Learned, data: RowBlocks, in_memory: bool) -> None:
-        self.data = data
-        self._learned, self._in_memory = learned, in_memory
-        self._cache: list[Ints] = []
-
-    def __iter__(self) -> Iterator[tuple[Rows, Ints]]:
-        """Yield rows and labels, or raise if the model was fitted on other columns."""
-        expected = self._learned.partition.n_inputs
-        for block, rows in enumerate(self.data):
-            if block < len(self._cache):
-                yield rows, self._cache[block]
-                continue
-            width = rows.seen.shape[1]
-            if width != expected:
-                raise DataError(f"X has {width} columns; the model was fitted on {expected}.")
-            labels = self._learned.labels(rows)
-            if self._in_memory:
-                self._cache.append(labels)
-            yield rows, labels
-
-    def points(self) -> Iterator[tuple[Array, Ints]]:
-        """Yield coordinates and labels."""
-        return ((rows.points, labels) for rows, labels in self)
+def _labelled(learned: Learned, rows: Rows) -> tuple[Rows, Ints]:
+    """Return rows and their clusters, or raise if the model was fitted on other columns."""
+    width, expected = rows.seen.shape[1], learned.partition.n_inputs
+    if width != expected:
+        raise DataError(f"X has {width} columns; the model was fitted on {expected}.")
+    return rows, learned.labels(rows)
 
 
 def learn_from_partition(
@@ -196,9 +180,10 @@ def _weights(mixing: Mixing, partition: Partition) -> Array:
 
 def _checked_range(learned: Learned, labelled: Labelled) -> tuple[Array, Array, Array]:
     """Check all rows; return the minimum, maximum and mean of each coordinate."""
-    partition, n_rows = learned.partition, labelled.data.n_rows
-    low, high, n_other, total = np.inf, -np.inf, 0, 0.0
+    partition = learned.partition
+    low, high, n_other, n_rows, total = np.inf, -np.inf, 0, 0, 0.0
     for rows, labels in labelled:
+        n_rows += len(labels)
         pieces, doubtful = partition.assign(rows.seen)
         n_other += int(((labels != partition.label_of[pieces]) & ~doubtful).sum())
         low = np.minimum(low, rows.points.min(axis=0))
@@ -238,7 +223,7 @@ def _default_bounds(space: Space, bounds: Any) -> DefaultBounds:
     return DefaultBounds(lo, hi, space.inward(*space.box(lo, hi)))
 
 
-def _around_data(learned: Learned, data: RowBlocks) -> DefaultBounds:
+def _around_data(learned: Learned, data: Blocks[Rows]) -> DefaultBounds:
     """Return the bounds with a box that contains all data on its border, despite rounding."""
     bounds, space = learned.bounds, learned.space
     if space.is_plain:

@@ -95,7 +95,11 @@ class Learned:
     @property
     def has_names(self) -> bool:
         """Whether the user has named some of the clusters."""
-        return any(name != f"cluster {t}" for t, name in enumerate(self.names))
+        return any(map(self.has_name, range(len(self.names))))
+
+    def has_name(self, cluster: int) -> bool:
+        """Tell whether the user has named a cluster."""
+        return self.names[cluster] != f"cluster {cluster}"
 
     @property
     def metric(self) -> Array:
@@ -246,11 +250,6 @@ class Learned:
         if not plain or self.contract_bounds:
             return None
         return self.partition.table(self.contractions, self.delta)
-
-    @cached_property
-    def warned(self) -> set[type[Warning]]:
-        """Warnings that have been given, each of which is given once."""
-        return set()
 
     @cached_property
     def agreed_values(self) -> dict[int, Array]:

@@ -14,7 +14,7 @@ from voicecf.geometry.tolerance import LARGEST_SPREAD, LEAST_SPREAD, TOLERANCE
 # Most numbers in the axes of all clusters, k * d * d (16 MiB), and most coordinates. Beyond them
 # nothing is learned: principal directions would take longer than the rest of `fit`.
 LARGEST_TABLE, MOST_COORDINATES = 1 << 21, 256
-# Of a cluster's extremeness values, those at these many equal shares are kept, and as many again,
+# Of a cluster's extremeness values, those at these many equal shares are stored, and as many again,
 # ever denser, towards the most extreme member. Shares such as 0.95 and 0.99 are among them.
 SHARES, TAIL = 400, 112
 # Number of values that `Sorted` stores in one array.
@@ -25,8 +25,8 @@ LEAST_DEVIATION = 1e-10
 # Least variance along an axis, relative to the overall variance of its columns. Rounding errors
 # hide what is smaller, such as that of the sum of the codes of a category, which never varies.
 LEAST_VARIANCE = 1e-12
-# Points within this share of a deviation of the mean are not told apart, so that members may all be
-# equal.
+# Points within this share of a deviation of the mean count as equally far from it, so that members
+# may all be equal.
 ALIKE = 1e-3
 
 # The points of some rows, and their clusters.
@@ -162,10 +162,6 @@ class Members:
     def _values(self, target: int) -> Array:
         return self.extremes[self.starts[target] : self.starts[target + 1]]
 
-    def __getstate__(self) -> dict[str, object]:
-        # Cached properties are left out; they are computed again when needed.
-        return {name: getattr(self, name) for name in self.__dataclass_fields__}
-
 
 class Sorted:
     """Values that come in pieces, sorted, in little memory.
@@ -221,7 +217,7 @@ class Sorted:
 
 
 def ranks(n: int) -> Ints:
-    """Return the positions, among n sorted values, of those that are kept; the last always is.
+    """Return the positions, among n sorted values, of those that are stored; the last always is.
 
     Examples
     --------

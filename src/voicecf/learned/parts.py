@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections import defaultdict
 from typing import Any
 
 import numpy as np
@@ -17,8 +16,7 @@ from voicecf.saving.sound import check_counts, need
 from voicecf.table.column import Column
 from voicecf.table.learning import check_trace, space_of_steps
 from voicecf.table.model import split_pipeline
-from voicecf.table.rows import Rows
-from voicecf.table.sample_row import SampleCell, SampleRow
+from voicecf.table.sample_row import Sample, SampleCell, SampleRow
 from voicecf.table.space import Space
 
 # Shapes of arrays, a letter for each length: k clusters, p pieces, d coordinates, c columns, n
@@ -45,9 +43,9 @@ def parts_of(learned: Learned) -> dict[str, Any]:
     if members is not None:
         arrays |= {name: getattr(members, name) for name in OF_MEMBERS}
     sample = None
-    if space._template is not None:
-        sample = _sample_parts(space._template)
-        arrays |= {"points": space._template.points, "seen": space._template.seen}
+    if space.sample is not None:
+        sample = _sample_parts(space.sample)
+        arrays |= {"points": space.sample.points, "seen": space.sample.seen}
     columns = _table_of(space.columns)
     del columns["places"]
     return {
@@ -83,7 +81,7 @@ def learned_of(parts: dict[str, Any]) -> Learned:
     _check_options(options, k)
     space.round_trip_error = arrays["round_trip_error"]
     if space.steps is not None:
-        space._template = _sample(parts["sample"], arrays, len(space.sources))
+        space.sample = _sample(parts["sample"], arrays, len(space.sources))
     bounds = DefaultBounds(arrays["lo"], arrays["hi"], (arrays["low"], arrays["high"]))
     fields = {name: arrays[name] for name in OF_LEARNED}
     learned = Learned(model, partition, space, bounds=bounds, members=members, **fields, **options)
@@ -117,13 +115,13 @@ def _unpacked(array: Any) -> list[Any]:
     return [tuple(value) if isinstance(value, list) else value for value in array.tolist()]
 
 
-def _sample_parts(rows: Rows) -> dict[str, Any]:
-    row = rows.frame
+def _sample_parts(sample: Sample) -> dict[str, Any]:
+    row = sample.frame
     cells = None if row is None else _table_of(row.cells)
-    return {"cells": cells, "library": None if row is None else row.library, "array": rows.array}
+    return {"cells": cells, "library": None if row is None else row.library, "array": sample.array}
 
 
-def _sample(parts: dict[str, Any], arrays: dict[str, Any], n: int) -> Rows:
+def _sample(parts: dict[str, Any], arrays: dict[str, Any], n: int) -> Sample:
     """Return the row of the data that a space stores."""
     cells, array = parts["cells"], parts["array"]
     need((cells is None) != (array is None), "sample row")
@@ -131,7 +129,7 @@ def _sample(parts: dict[str, Any], arrays: dict[str, Any], n: int) -> Rows:
     row = None
     if cells is not None:
         row = SampleRow([SampleCell(**cell) for cell in _records(cells)], parts["library"])
-    return Rows(row, arrays["points"], arrays["seen"], array=array)
+    return Sample(row, array, arrays["points"], arrays["seen"])
 
 
 def _partition_parts(partition: Partition) -> dict[str, Any]:
@@ -154,21 +152,18 @@ def _space(steps: Any, partition: Partition, parts: dict[str, Any]) -> Space:
     sources, named = parts["sources"], parts["named"]
     if steps is None:
         space = Space.plain(sources, named, partition.dtype)
-        wires = [(place, False) for place in range(len(sources))]
     else:
         space = space_of_steps(steps, sources, named, partition.dtype)
-        assert space.steps is not None
-        wires = [(wire.source, wire.indicator) for wire in space.steps.wires]
-    columns, places_of = [], defaultdict(list)
-    for place, (source, indicator) in enumerate(wires):
-        places_of[sources[source], indicator].append(place)
+    # Only declared blocks have several sources: what is read here are the columns before these.
+    places_of = {(column.sources[0], column.indicator): column.places for column in space.columns}
+    columns = []
     for fields in _records(parts["columns"]):
         own = {(source, fields["indicator"]) for source in fields["sources"]}
-        places = np.sort([place for key in own for place in places_of[key]])
+        places = np.sort([place for key in own for place in places_of.get(key, ())])
         columns.append(Column(places=places, **fields))
         _check_column(columns[-1])
     places = np.concatenate([column.places for column in columns])
-    need(np.array_equal(np.sort(places), np.arange(len(wires))), "columns")
+    need(np.array_equal(np.sort(places), np.arange(space.n_coordinates)), "columns")
     space.use(columns)
     return space
 
@@ -225,7 +220,7 @@ def _try_one_row(learned: Learned) -> None:
         if space.steps is None:
             learned.partition.labels(learned.origins)
             return
-        row = space._sample_row()
-        rows = space._transformed(row.frame, row.array, None)
+        assert space.sample is not None
+        rows = space.read_again(space.sample.rows)
         check_trace(space, rows)
         learned.labels(rows)

@@ -28,7 +28,7 @@ def cluster_names(learned: Learned, clusters: Sequence[int], last: str = "and") 
     >>> cluster_names(voice.learned_, [0, 2]), cluster_names(voice.learned_, [1, 2])
     ('loyal and cluster 2', 'clusters 1 and 2')
     """
-    if len(clusters) > 1 and not any(_has_name(learned, t) for t in clusters):
+    if len(clusters) > 1 and not any(learned.has_name(t) for t in clusters):
         return f"clusters {joined([str(t) for t in clusters], last)}"
     return joined([cluster_name(learned, t) for t in clusters], last)
 
@@ -47,7 +47,7 @@ def move(learned: Learned, source: int, target: int, verb: str = "moves") -> str
     end = cluster_name(learned, target)
     if source == target:
         return f"{verb} deeper into {end}"
-    if not (_has_name(learned, source) or _has_name(learned, target)):
+    if not (learned.has_name(source) or learned.has_name(target)):
         end = str(target)
     return f"{verb} from {cluster_name(learned, source)} to {end}"
 
@@ -70,7 +70,3 @@ def row_name(rows: Rows, row: int) -> str:
         return f"row {row}"
     (own,) = ids.to_list()
     return f"row {legible(', '.join(map(str, own)) if isinstance(own, tuple) else own)}"
-
-
-def _has_name(learned: Learned, cluster: int) -> bool:
-    return learned.names[cluster] != f"cluster {cluster}"

@@ -27,7 +27,7 @@ def rounded(answers: Outcome) -> Outcome:
     space, n = answers.space, len(answers)
     if n == 0:
         return answers
-    values = np.column_stack([_floats(after) for after in answers.values[1]])
+    values = _numbers(answers.values[1])
     touched = answers.changes.copy()
     points = answers.points.astype(np.float64)
     rows = np.flatnonzero(answers.feasible & (answers.status != Status.ALREADY))
@@ -65,10 +65,10 @@ def _attempts(answers: Outcome) -> Iterator[tuple[Any, Mask]]:
 def _negligible(answers: Outcome) -> Mask:
     """Tell which numbers change by so little that the row's own value may do as well.
 
-    It may not if it is out of bounds, and one change of each answer is always kept.
+    It may not if it is out of bounds, and one change of each answer always stays.
     """
     learned, every = answers.learned, np.arange(len(answers))
-    before = np.column_stack([_floats(values) for values in answers.values[0]])
+    before = _numbers(answers.values[0])
     small = ~answers.space.changed(answers.moves, NEGLIGIBLE * learned.spread)
     small &= _inside(answers, every, before) == before  # False for a category, or if missing
     small[~(answers.changes & ~small).any(axis=1)] = False
@@ -81,7 +81,7 @@ def _candidates(answers: Outcome) -> Iterator[Any]:
     For each number of digits the values are rounded to the nearest, then away from the row: a
     slightly larger change lies deeper in the target's cell.
     """
-    before, after = (np.column_stack([_floats(v) for v in side]) for side in answers.values)
+    before, after = map(_numbers, answers.values)
     size = np.where(np.isnan(before), np.abs(after), np.abs(after - before))
     with np.errstate(divide="ignore", invalid="ignore"):
         first = np.nan_to_num(np.floor(np.log10(size)), neginf=0.0).astype(np.int64) - BELOW
@@ -165,6 +165,9 @@ def _coordinates(answers: Outcome, rows: Ints, read: Array, touched: Mask) -> Ar
     return points
 
 
-def _floats(values: NDArray[Any]) -> Array:
-    """Return numbers as doubles, and NaN for the levels of a category."""
-    return np.full(len(values), np.nan) if values.dtype == object else values.astype(np.float64)
+def _numbers(columns: list[NDArray[Any]]) -> Array:
+    """Return the values of columns as doubles, shape (n, columns); NaN for levels."""
+    return np.column_stack([
+        np.full(len(values), np.nan) if values.dtype == object else values.astype(np.float64)
+        for values in columns
+    ])  # fmt: skip

@@ -18,6 +18,7 @@ from voicecf.output.tables import changed_rows
 from voicecf.output.values import typed_values
 from voicecf.search.outcome import Outcome
 from voicecf.status import Status
+from voicecf.table.frames import is_missing
 
 __all__ = ["JSON_SCHEMA", "as_json"]
 
@@ -241,21 +242,13 @@ def _value(value: Any) -> Any:
     """Return a value of a column as a JSON value."""
     if isinstance(value, np.generic):
         value = value.item()
-    if isinstance(value, (str, bool)) or value is None:
-        return value
-    if _is_missing(value):
+    if is_missing(value):
         return None
+    if isinstance(value, (str, bool)):
+        return value
     if isinstance(value, Integral):
         return int(value)
     if isinstance(value, Real):
         number = float(value)
         return number if math.isfinite(number) else f"{'-' * (number < 0)}Infinity"
     return value.isoformat() if hasattr(value, "isoformat") else str(value)
-
-
-def _is_missing(value: Any) -> bool:
-    """Tell whether a value is NaN, NaT or pandas.NA (whose comparison with itself has no truth)."""
-    try:
-        return bool(value != value)
-    except (TypeError, ValueError):
-        return True

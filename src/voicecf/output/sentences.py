@@ -72,14 +72,14 @@ def short_title(outcome: Outcome, i: int) -> str:
 
 def cost_in_words(outcome: Outcome) -> str:
     """Say what the cost measures, and which region the answers are the cheapest of."""
-    question = outcome.question
+    objective = outcome.question.objective
     columns = "columns" if outcome.space.steps is None else "scaled columns"
-    factors = ", times the given costs" * bool((question.allowed.factors != 1.0).any())
+    factors = ", times the given costs" * bool((outcome.allowed.factors != 1.0).any())
     cost = f"cost: weighted mean squared change, in units of the model's {columns}{factors}"
-    if question.objective not in BEST:
+    if objective not in BEST:
         return cost
-    best = BEST[question.objective]
-    alpha = question.learned.contractions[outcome.target[outcome.feasible]]
+    best = BEST[objective]
+    alpha = outcome.learned.contractions[outcome.target[outcome.feasible]]
     where = "the target"
     if not (alpha == 1.0).all():
         ends = dict.fromkeys([figure(alpha.min()), figure(alpha.max())])

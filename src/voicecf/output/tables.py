@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from voicecf.geometry.arrays import Ints
 from voicecf.output.calling import cluster_name
-from voicecf.output.values import column_types, typed_cells, typed_values, written
+from voicecf.output.values import column_types, typed_cells, typed_table, typed_values
 from voicecf.search.outcome import Outcome
 from voicecf.status import Status
-from voicecf.table.frames import emptied, indexed, table, typed
+from voicecf.table.frames import emptied, indexed, objects, table
 
 __all__ = ["changed_rows", "changes", "one_line_each", "summary"]
 
@@ -32,11 +32,10 @@ def changed_rows(outcome: Outcome) -> Any:
     if output is None:
         doubles = outcome.points.astype(np.float64, copy=False)
         output = space.write(doubles, rows, outcome.row)
-    frame = None if output.frame is None else output.frame.clone()  # the user's, to be changed
-    if frame is None:
-        assert output.array is not None
-        columns = dict(zip(space.sources, typed(output.array), strict=True))
-        frame = nw.from_native(table(columns), eager_only=True)
+    if output.frame is None:
+        frame = nw.from_native(space.table(output.array), eager_only=True)
+    else:
+        frame = output.frame.clone()  # the user's, to be changed
     names = [space.frame_name(frame, s) for column in space.columns for s in column.sources]
     frame = emptied(frame, names, outcome.missing)
     if rows.extra is not None:
@@ -62,11 +61,11 @@ def changes(outcome: Outcome) -> Any:
     columns = {
         "row": (outcome.row[answer], {int}),
         "target": (outcome.target[answer], {int}),
-        "feature": (_objects(names), kinds),
+        "feature": (objects(names), kinds),
         **typed_cells(outcome, answer, feature),
         "delta": (outcome.deltas[answer, feature], {float}),
     }
-    return _with_ids(written(columns, outcome.rows.kind), outcome, outcome.row[answer])
+    return _with_ids(typed_table(columns, outcome.rows.kind), outcome, outcome.row[answer])
 
 
 def one_line_each(outcome: Outcome) -> Any:
@@ -77,10 +76,10 @@ def one_line_each(outcome: Outcome) -> Any:
         columns[name] = (clusters, {int})
         if learned.has_names:
             called = [cluster_name(learned, t) if t >= 0 else None for t in clusters]
-            columns[name] = (_objects(called), {str})
+            columns[name] = (objects(called), {str})
     if outcome.rank.any():
         columns["rank"] = (outcome.rank, {int})
-    columns["status"] = (_objects([Status(s).name.lower() for s in outcome.status]), {str})
+    columns["status"] = (objects([Status(s).name.lower() for s in outcome.status]), {str})
     columns["cost"] = (outcome.cost, {float})
     if (outcome.status == Status.STOPPED).any():
         columns["gap"] = (outcome.gap, {float})
@@ -90,7 +89,7 @@ def one_line_each(outcome: Outcome) -> Any:
         for side, values in zip(("from", "to"), typed_values(outcome, c), strict=True):
             values[~outcome.changes[:, c]] = None
             columns[f"{outcome.space.names[c]}: {side}"] = (values, kinds)
-    found = _with_ids(written(columns, rows.kind), outcome, outcome.row)
+    found = _with_ids(typed_table(columns, rows.kind), outcome, outcome.row)
     frame = nw.from_native(found, eager_only=True)
     return frame.drop("row").to_native() if "id" in frame.columns else found
 
@@ -102,11 +101,3 @@ def _with_ids(native: Any, outcome: Outcome, which: Ints) -> Any:
         return native
     frame = nw.from_native(native, eager_only=True)
     return frame.with_columns(ids).select("id", *frame.columns).to_native()
-
-
-def _objects(values: list[Any]) -> NDArray[Any]:
-    """Return an array of objects; np.array would split tuples into columns."""
-    array = np.empty(len(values), dtype=object)
-    for i, value in enumerate(values):
-        array[i] = value
-    return array

@@ -70,8 +70,8 @@ def typed_cells(outcome: Outcome, answer: Ints, feature: Ints) -> dict[str, Any]
     return {"from": (sides[0], types), "to": (sides[1], types)}
 
 
-def written(columns: Mapping[str, tuple[NDArray[Any], set[type]]], kind: Kind | None) -> Any:
-    """Return a table of columns, each given as its values and the types that it may hold."""
+def typed_table(columns: Mapping[str, tuple[NDArray[Any], set[type]]], kind: Kind | None) -> Any:
+    """Return a table of columns, each as its values and the types that it may hold."""
     backend: Any = kind.backend if kind else installed_backend()
     series = [_series(name, values, types, backend) for name, (values, types) in columns.items()]
     return series[0].to_frame().with_columns(*series[1:]).to_native()

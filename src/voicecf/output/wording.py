@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from voicecf.table.frames import is_missing
+
 # Magnitudes between which a number is written without an exponent.
 SMALL, LARGE = 1e-6, 1e16
 # Short forms of large numbers.
@@ -131,7 +133,7 @@ def legible(name: Any, longest: int | None = None) -> str:
 
 def level(value: Any) -> str:
     """Return a level of a category as text."""
-    return "missing" if value is None or value != value else legible(value)
+    return "missing" if is_missing(value) else legible(value)
 
 
 def shortened(text: str, longest: int) -> str:

@@ -16,7 +16,7 @@ from voicecf.geometry.region import Region
 from voicecf.geometry.tolerance import TOLERANCE
 from voicecf.output.calling import cluster_name
 from voicecf.output.digits import BELOW, decimal, is_continuous
-from voicecf.output.values import typed_cells, written
+from voicecf.output.values import typed_cells, typed_table
 from voicecf.reasons.case import Case
 from voicecf.rules.multiples import Multiples
 from voicecf.rules.splits import values_of
@@ -116,7 +116,7 @@ class _Answer:
             },
             **{name: (np.array(values, dtype=object), {str}) for name, values in texts.items()},
         }
-        return written(columns, outcome.rows.kind)
+        return typed_table(columns, outcome.rows.kind)
 
     def _line(self, c: int) -> tuple[End, End, str]:
         if self.space.columns[c].kind == "category":

@@ -25,7 +25,7 @@ class OutputError(VoiceError):
 class Paths:
     """All files that a run reads and writes.
 
-    Files are told apart by their real paths and by their inodes: a link, a hard link, ``..`` and
+    Files are compared by their real paths and by their inodes: a link, a hard link, ``..`` and
     another spelling of a name on a system that ignores case are the file that they lead to.
 
     Attributes

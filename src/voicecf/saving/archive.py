@@ -50,7 +50,7 @@ def _plain(value: Any) -> Any:
     """Return a copy without random generators, and with arrays in place of pandas columns."""
     kind: Any = type(value)
     if isinstance(value, (np.random.RandomState, np.random.Generator)):
-        return None  # fitting has used it up; a seed is a number, which is kept
+        return None  # fitting has used it up; a seed is a number, which is saved
     if nw.dependencies.is_pandas_index(value) or nw.dependencies.is_into_series(value):
         return np.asarray(value)  # as whoever reads them does
     if kind in (list, tuple):

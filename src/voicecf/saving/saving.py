@@ -147,7 +147,7 @@ def load(path: Any, *, expected: type[T] = object) -> T:  # type: ignore[assignm
     name = os.fsdecode(path)
     with open(name, "rb") as file:
         try:
-            written_under, root = _read(file)
+            saved_with, root = _read(file)
         except ImportError:  # there is no library of frames: the message names them
             raise
         except SavingError as error:
@@ -161,9 +161,9 @@ def load(path: Any, *, expected: type[T] = object) -> T:  # type: ignore[assignm
         raise SavingError(
             f"{name!r} holds a {type(root).__name__}, no {expected.__name__}; use voicecf.load."
         )
-    if written_under != sklearn.__version__:
+    if saved_with != sklearn.__version__:
         warn(
-            f"{name!r} was saved under scikit-learn {written_under:.20}; this is "
+            f"{name!r} was saved under scikit-learn {saved_with:.20}; this is "
             f"{sklearn.__version__}. Its models may answer differently: compare a few, or fit and "
             "save again.",
             VersionWarning,
@@ -183,7 +183,7 @@ def load_explainer(path: Any) -> Any:
 
 
 def _read(file: IO[bytes]) -> tuple[str, Any]:
-    """Return the version of scikit-learn that a file was written under, and the object in it."""
+    """Return the version of scikit-learn that a file was saved with, and the object in it."""
     head, members = _unpacked(file.read(MOST_BYTES + 1))
     root = loaded(members)
     check_estimators(root)

@@ -13,7 +13,7 @@ from typing import Any
 def write_whole(path: Path, content: Any) -> None:
     """Write bytes to a file that is replaced in one step, once all of them are on the disk.
 
-    Until then the file at `path` stays as it was. Links are followed, and permissions are kept.
+    Until then the file at `path` stays as it was. Links are followed, and permissions stay.
     """
     target = Path(os.path.realpath(path))
     half = target.with_name(f"{target.name}.{token_hex(4)}.half")

@@ -30,7 +30,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from voicecf.errors import DataError, ModelError
 from voicecf.geometry.named import installed_backend
-from voicecf.table.affine import chosen_columns
+from voicecf.table.affine import positions
 from voicecf.table.frames import Kind, as_frame, table
 from voicecf.table.stream import Stream
 
@@ -198,13 +198,11 @@ def _fit_columns(columns: ColumnTransformer, stream: Stream, path: str) -> None:
     probe = clone(columns).set_params(transformers=_blank(columns.transformers))
     probe.remainder = "passthrough" if _is_estimator(columns.remainder) else columns.remainder
     probe.fit(first)
-    names = list(getattr(probe, "feature_names_in_", range(first.shape[1])))
     learned = {}
-    for name, _, chosen in probe.transformers_:
-        part = deepcopy(own.get(name, columns.remainder))
-        if _is_estimator(part) and len(chosen_columns(chosen, names)):
-            picked = stream.through(partial(_picked, chosen_columns(chosen, names)))
-            _learn(part, picked, f"{path}.{name}")
+    for name, _, _ in probe.transformers_:
+        part, chosen = deepcopy(own.get(name, columns.remainder)), positions(probe, name)
+        if _is_estimator(part) and chosen:
+            _learn(part, stream.through(partial(_picked, chosen)), f"{path}.{name}")
             learned[name] = part
     _assemble(columns, learned, first)
 

@@ -65,37 +65,41 @@ def flat(path: str, step: Any) -> Iterator[Named]:
         yield path, step
 
 
-def parts_of(path: str, step: Any, d: int) -> list[tuple[str, Any, list[int]]]:
-    """Return the parts of a FeatureUnion or ColumnTransformer, each with the columns it takes."""
+@dataclass(frozen=True)
+class Branch:
+    """Columns that pass through steps of their own, next to those of other parts.
+
+    Attributes
+    ----------
+    columns : list of int
+        Positions of the columns.
+    steps : list of (path, transformer)
+    factor : float
+        Weight of the part, which multiplies its output.
+    """
+
+    columns: list[int]
+    steps: list[Named]
+    factor: float = 1.0
+
+
+def parts_of(path: str, step: Any, d: int) -> list[Branch]:
+    """Return the parts of a FeatureUnion or ColumnTransformer."""
     if isinstance(step, FeatureUnion):
         chosen = [(name, part, list(range(d))) for name, part in step.transformer_list]
     else:
-        names = list(getattr(step, "feature_names_in_", range(d)))
-        chosen = [(n, part, chosen_columns(c, names)) for n, part, c in step.transformers_]
+        chosen = [(name, part, positions(step, name)) for name, part, _ in step.transformers_]
+    factors = step.transformer_weights or {}
     return [
-        (f"{path}.{name}", part, columns)
+        Branch(columns, list(flat(f"{path}.{name}", part)), factors.get(name, 1.0))
         for name, part, columns in chosen
         if columns and not (isinstance(part, str) and part == "drop")
     ]
 
 
-def chosen_columns(chosen: Any, names: list[Any]) -> list[int]:
-    """Return the positions of the columns that a transformer of a ColumnTransformer is for.
-
-    `chosen` is what scikit-learn allows: one name or position, a list, a slice, or a mask.
-    """
-    if isinstance(chosen, slice):
-        start, stop = chosen.start, chosen.stop
-        if isinstance(start, str) or isinstance(stop, str):  # by name, the last one included
-            start = None if start is None else names.index(start)
-            stop = None if stop is None else names.index(stop) + 1
-        return list(range(len(names)))[slice(start, stop, chosen.step)]
-    if isinstance(chosen, (str, int, np.integer)):
-        chosen = [chosen]
-    entries = list(chosen)
-    if entries and all(isinstance(c, (bool, np.bool_)) for c in entries):
-        return np.flatnonzero(entries).tolist()
-    return [names.index(c) if isinstance(c, str) else int(c) % len(names) for c in entries]
+def positions(step: ColumnTransformer, name: str) -> list[int]:
+    """Return the positions of the columns that a part of a fitted ColumnTransformer is for."""
+    return [int(at) for at in step._transformer_to_input_indices[name]]
 
 
 def mixing_of(steps: list[Named], start: Affine, weighted: bool = False) -> Mixing:
@@ -137,7 +141,7 @@ def _affine(path: str, step: Any, d: int) -> Affine:
     if passes(step):
         return identity(d)
     if isinstance(step, (FeatureUnion, ColumnTransformer)):
-        return _side_by_side(path, step, d)
+        return side_by_side(parts_of(path, step, d), d)
     raise ModelError(
         f"step {path!r} ({type(step).__name__}) follows a step that mixes columns, or its columns "
         "go into other transformers, too, and it is not affine; only scalers, PCA, TruncatedSVD "
@@ -145,16 +149,14 @@ def _affine(path: str, step: Any, d: int) -> Affine:
     )
 
 
-def _side_by_side(path: str, step: Any, d: int) -> Affine:
-    """Return the affine map of a FeatureUnion or ColumnTransformer, all parts of which are."""
+def side_by_side(parts: list[Branch], d: int) -> Affine:
+    """Return the affine map from d columns to the outputs of parts, all of which are affine."""
     maps = []
-    for name, part, columns in parts_of(path, step, d):
-        maps.append(composed(list(flat(name, part)), (np.eye(d)[columns], np.zeros(len(columns)))))
-    factors = getattr(step, "transformer_weights", None) or {}
-    names = [name.rpartition(".")[2] for name, _, _ in parts_of(path, step, d)]
-    scaled = [factors.get(name, 1.0) for name in names]
-    matrix = np.concatenate([w * a for w, (a, _) in zip(scaled, maps, strict=True)])
-    return matrix, np.concatenate([w * c for w, (_, c) in zip(scaled, maps, strict=True)])
+    for part in parts:
+        start = np.eye(d)[part.columns], np.zeros(len(part.columns))
+        matrix, shift = composed(part.steps, start)
+        maps.append((part.factor * matrix, part.factor * shift))
+    return np.concatenate([a for a, _ in maps]), np.concatenate([c for _, c in maps])
 
 
 def _scaling(scaler: Any, d: int) -> tuple[Array, Array]:

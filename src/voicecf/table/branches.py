@@ -8,6 +8,7 @@ what comes before are the branches, and the rest must be affine.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,44 +18,8 @@ from sklearn.impute import MissingIndicator
 from sklearn.pipeline import FeatureUnion
 
 from voicecf.geometry.arrays import Array
-from voicecf.table.affine import MIXERS, Affine, Named, Scale, composed, flat, parts_of
+from voicecf.table.affine import MIXERS, Affine, Branch, Scale, parts_of, side_by_side
 from voicecf.table.frames import as_frame, dense, transformed
-
-
-@dataclass(frozen=True)
-class Branch:
-    """Columns that pass through steps each by itself.
-
-    Attributes
-    ----------
-    columns : list of int
-        Positions of the columns.
-    steps : list of (path, transformer)
-    """
-
-    columns: list[int]
-    steps: list[Named]
-
-
-@dataclass(frozen=True)
-class Outlet:
-    """The affine rest of a part, which follows a branch.
-
-    Attributes
-    ----------
-    branch : int
-        Position of the branch.
-    columns : list of int or None
-        Which outputs of the branch it takes; None for all of them.
-    steps : list of (path, transformer)
-    factor : float
-        Weight of the part, which multiplies its output.
-    """
-
-    branch: int
-    columns: list[int] | None
-    steps: list[Named]
-    factor: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -82,68 +47,71 @@ def mixes(path: str, step: Any, d: int) -> bool:
         return True
     if not isinstance(step, (FeatureUnion, ColumnTransformer)):
         return False
-    if step.transformer_weights or _shared(path, step, d):
-        return True
-    return any(
-        mixes(name, inner, len(columns))
-        for where, part, columns in parts_of(path, step, d)
-        for name, inner in flat(where, part)
+    parts = parts_of(path, step, d)
+    return bool(step.transformer_weights or _shared(parts)) or any(
+        mixes(name, inner, len(part.columns)) for part in parts for name, inner in part.steps
     )
 
 
-def _shared(path: str, step: Any, d: int) -> set[int]:
+def _shared(parts: list[Branch]) -> set[int]:
     """Return the columns that go into several parts; those that only mark missing values apart."""
     counts: Counter[int] = Counter()
-    for _, part, columns in parts_of(path, step, d):
-        if not isinstance(part, MissingIndicator):
-            counts.update(columns)
+    for part in parts:
+        if [isinstance(step, MissingIndicator) for _, step in part.steps] != [True]:
+            counts.update(part.columns)
     return {column for column, count in counts.items() if count > 1}
 
 
-def cut(path: str, step: Any, d: int) -> tuple[Branches, list[Outlet]]:
-    """Cut the parts of a step into branches, and the affine outlets behind them."""
-    shared, factors = _shared(path, step, d), step.transformer_weights or {}
+def cut(path: str, step: Any, d: int, follow: Callable[[Branch], int]) -> tuple[Branches, Affine]:
+    """Cut the parts of a step into branches, and the affine rest behind each.
+
+    Parameters
+    ----------
+    path : str
+    step : FeatureUnion or ColumnTransformer
+    d : int
+        Number of columns.
+    follow : callable
+        Traces a branch, and returns the number of its outputs.
+
+    Returns
+    -------
+    branches : Branches
+    affine : Affine
+        The map from the outputs of all branches to that of the step.
+    """
     parts = parts_of(path, step, d)
+    shared = _shared(parts)
     # All parts of a shared column start from one branch, which only scales it.
-    joint = sorted({c for _, _, columns in parts if shared & set(columns) for c in columns})
-    branches = [Branch(joint, [])] if joint else []
-    outlets: list[Outlet] = []
-    for name, part, columns in parts:
-        steps, factor = list(flat(name, part)), factors.get(name.rpartition(".")[2], 1.0)
-        if set(columns) & set(joint):
-            outlets.append(Outlet(0, [joint.index(c) for c in columns], steps, factor))
-            continue
-        first = (i for i, (inner, t) in enumerate(steps) if mixes(inner, t, len(columns)))
-        end = next(first, len(steps))
-        branches.append(Branch(columns, steps[:end]))
-        outlets.append(Outlet(len(branches) - 1, None, steps[end:], factor))
+    joint = sorted({c for part in parts if shared & set(part.columns) for c in part.columns})
+    branches: list[Branch] = []
+    rests: list[Branch] = []
+    width = 0
     if joint:
-        scale = _scale([outlet for outlet in outlets if outlet.branch == 0], len(joint))
-        branches[0] = Branch(joint, [(path, scale)])
-        outlets = [_after(scale, o) if o.branch == 0 else o for o in outlets]
-    return Branches(branches), outlets
+        scale = _scale([_within(joint, p) for p in parts if set(p.columns) & set(joint)], joint)
+        branches.append(Branch(joint, [(path, scale)]))
+        width = follow(branches[0])
+    for part in parts:
+        if set(part.columns) & set(joint):
+            rest = _within(joint, part)
+            undo = Scale(1.0 / scale.scale_[rest.columns])
+            rests.append(replace(rest, steps=[("", undo), *rest.steps]))
+            continue
+        n = len(part.columns)
+        end = next((i for i, s in enumerate(part.steps) if mixes(*s, n)), len(part.steps))
+        branches.append(Branch(part.columns, part.steps[:end]))
+        outputs = range(width, width + follow(branches[-1]))
+        rests.append(Branch([*outputs], part.steps[end:], part.factor))
+        width = outputs.stop
+    return Branches(branches), side_by_side(rests, width)
 
 
-def _scale(outlets: list[Outlet], width: int) -> Scale:
+def _within(columns: list[int], part: Branch) -> Branch:
+    """Return a part whose columns are counted among some of all columns."""
+    return replace(part, columns=[columns.index(c) for c in part.columns])
+
+
+def _scale(parts: list[Branch], columns: list[int]) -> Scale:
     """Return the scale at which a column makes the outputs move by 1 if it moves by 1."""
-    lengths = np.linalg.norm(joined(outlets, [width])[0], axis=0)
+    lengths = np.linalg.norm(side_by_side(parts, len(columns))[0], axis=0)
     return Scale(1.0 / np.where(lengths > 0, lengths, 1.0))
-
-
-def _after(scale: Scale, outlet: Outlet) -> Outlet:
-    """Return an outlet that takes scaled columns, and first undoes the scale."""
-    undo = Scale(1.0 / scale.scale_[outlet.columns])
-    return replace(outlet, steps=[("", undo), *outlet.steps])
-
-
-def joined(outlets: list[Outlet], widths: list[int]) -> Affine:
-    """Return the affine map of outlets side by side; `widths` are those of the branches."""
-    starts = np.concatenate([[0], np.cumsum(widths)]).astype(int)
-    every = np.eye(int(starts[-1]))
-    maps = []
-    for outlet in outlets:
-        taken = range(widths[outlet.branch]) if outlet.columns is None else outlet.columns
-        rows = every[[starts[outlet.branch] + c for c in taken]]
-        a, c = composed(outlet.steps, (rows, np.zeros(len(rows))))
-        maps.append((outlet.factor * a, outlet.factor * c))
-    return np.concatenate([a for a, _ in maps]), np.concatenate([c for _, c in maps])

@@ -57,22 +57,22 @@ def read_with_extra(
     errors : "status" or "raise"
         What becomes of rows that cannot be read; see `Space.read`.
     """
-    given = as_frame(X)
-    if given is None:
+    frame = as_frame(X)
+    if frame is None:
         if id is not None:
             raise ColumnError(f"id={id!r} names a column, and X is an array; pass a frame.")
         return space.read(X, errors)
-    names, known = list(given.columns), given
+    names, known = list(frame.columns), frame
     if id is not None:
         _check_id(space, id, names)
-        known = given if space.named else given.drop(id)
+        known = frame if space.named else frame.drop(id)
     rows = space.read(known, errors)
     read = list(rows.frame.columns)
     if read == names and id is None:
         return rows
     # Copies: answers must not change if the user changes the frame later.
     unknown = [at for at, name in enumerate(names) if name not in read or name == id]
-    copies = given[:, unknown].iter_columns() if unknown else ()
+    copies = frame[:, unknown].iter_columns() if unknown else ()
     columns = {series.name: series for series in copies}
     return replace(rows, extra=Extra(columns, names, id))
 

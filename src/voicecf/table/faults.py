@@ -15,7 +15,7 @@ import numpy as np
 from voicecf.errors import DataError
 from voicecf.geometry.arrays import Ints, Mask
 from voicecf.table.column import Column
-from voicecf.table.frames import Cells, as_numbers, dense, is_missing, numbers
+from voicecf.table.frames import Cells, is_missing, numbers, plain_values
 from voicecf.table.rows import Rows
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def with_faults(space: Space, rows: Rows, error: DataError | None) -> Rows:
     if not faults:
         raise error
     read = space.read_again(_replaced(space, readable, outside))
-    return replace(read, faults=faults, original=rows)
+    return replace(read, faults=faults, original=rows.take(np.arange(len(rows))))  # a copy
 
 
 def _dependent(space: Space, rows: Rows) -> dict[int, str]:
@@ -71,7 +71,9 @@ def _dependent(space: Space, rows: Rows) -> dict[int, str]:
     faults: dict[int, str] = {}
     for i in [] if space.steps is None else space.steps.filled:
         source = space.sources[i]
-        for row in np.flatnonzero([is_missing(value) for value in _values(space, rows, source)]):
+        for row in np.flatnonzero(
+            [is_missing(value) for value in plain_values(space.user_column(rows, source))]
+        ):
             faults.setdefault(int(row), DEPENDENT.format(name=source))
     return faults
 
@@ -83,7 +85,7 @@ def _wrong_values(space: Space, rows: Rows) -> dict[int, str]:
         for source in [] if column.indicator else column.sources:
             for wrong, why in _suspects(space, rows, column, source):
                 at = np.flatnonzero(wrong)
-                values = _values(space, rows.take(at), source) if len(at) else []
+                values = plain_values(space.user_column(rows.take(at), source)) if len(at) else []
                 if values and not _is_read(space, rows.take(at[:1]), source):
                     for row, value in zip(at.tolist(), values, strict=True):
                         faults.setdefault(row, why.format(name=source, value=value))
@@ -93,12 +95,12 @@ def _wrong_values(space: Space, rows: Rows) -> dict[int, str]:
 def _suspects(space: Space, rows: Rows, column: Column, source: Any) -> Iterator[tuple[Mask, str]]:
     """Yield masks of the values that may be at fault, one for each cause, and the cause."""
     if column.numeric or column.declared:
-        values = _numbers(space, rows, source)
+        values = numbers(space.user_column(rows, source), source)
         yield np.isnan(values), MISSING
         yield values == np.inf, INFINITE
         yield values == -np.inf, INFINITE
         return
-    listed = _values(space, rows, source)
+    listed = plain_values(space.user_column(rows, source))
     missing = np.array([is_missing(value) for value in listed], dtype=np.bool_)
     # An encoder may know one kind of missing value, such as NaN, and not another, such as None.
     for kind in {type(value) for value in np.asarray(listed, dtype=object)[missing]}:
@@ -107,29 +109,13 @@ def _suspects(space: Space, rows: Rows, column: Column, source: Any) -> Iterator
     yield ~missing & np.array([value not in known for value in listed], dtype=np.bool_), UNKNOWN
 
 
-def _values(space: Space, rows: Rows, source: Any) -> list[Any]:
-    """Return the user's values of a source."""
-    if rows.frame is not None:
-        return rows.frame.get_column(space.frame_name(rows.frame, source)).to_list()  # type: ignore[no-any-return]
-    assert rows.array is not None
-    return rows.array[:, space.sources.index(source)].tolist()  # type: ignore[no-any-return]
-
-
-def _numbers(space: Space, rows: Rows, source: Any) -> Any:
-    """Return the user's numbers of a source, NaN where missing; raise if it holds text."""
-    if rows.frame is not None:
-        return numbers(rows.frame, space.frame_name(rows.frame, source))
-    assert rows.array is not None
-    return as_numbers(rows.array[:, space.sources.index(source)], f"column {source!r}")
-
-
 def _is_read(space: Space, row: Rows, source: Any) -> bool:
     """Tell whether the steps read the value of a source, if all others of its row are fine."""
     if space.steps is None:
         return False
     row = _with_readable_values(space, row, np.zeros(1, dtype=np.int64), {source})
     try:
-        points = dense(space.steps.forward(space._input_of_steps(row.frame, row.array)))
+        points = space.points_of(row)
     except DataError:
         return False
     return bool(np.isfinite(points).all())
@@ -137,14 +123,13 @@ def _is_read(space: Space, row: Rows, source: Any) -> bool:
 
 def _outside(space: Space, rows: Rows) -> dict[int, str]:
     """Return the rows with a number that the steps map to none, such as the log of -1."""
-    assert space.steps is not None
     with np.errstate(all="ignore"):
-        points = dense(space.steps.forward(space._input_of_steps(rows.frame, rows.array)))
+        points = space.points_of(rows)
     faults: dict[int, str] = {}
     for column in space.columns:
         wrong = np.flatnonzero(~np.isfinite(points[:, column.places]).all(axis=1))
         if len(wrong):
-            values = _numbers(space, rows, column.sources[0])
+            values = space.numbers_of(rows, column)
             for row in wrong.tolist():
                 faults.setdefault(row, OUTSIDE.format(name=column.name, value=values[row]))
     return faults
@@ -156,12 +141,14 @@ def _replaced(space: Space, rows: Rows, faults: dict[int, str]) -> Rows:
     return _with_readable_values(space, rows, at) if len(at) else rows
 
 
-def _with_readable_values(space: Space, rows: Rows, at: Ints, kept: Collection[Any] = ()) -> Rows:
+def _with_readable_values(
+    space: Space, rows: Rows, at: Ints, unchanged: Collection[Any] = ()
+) -> Rows:
     """Return rows of which some have the values of a row that can be read, but for some sources."""
     cells = {}
     for column in space.columns:
         for source in column.sources:
-            if source not in kept:
+            if source not in unchanged:
                 value = _readable_value(space, column, source)
                 copies = [value] * len(at)
                 cells[source] = Cells(at, np.array(copies) if column.numeric else copies)
@@ -170,7 +157,8 @@ def _with_readable_values(space: Space, rows: Rows, at: Ints, kept: Collection[A
 
 def _readable_value(space: Space, column: Column, source: Any) -> Any:
     if space.steps is not None:
-        value = _values(space, space._sample_row(), source)[0]
+        assert space.sample is not None
+        (value,) = plain_values(space.user_column(space.sample.rows, source))
         if not is_missing(value):
             return value
         known = [level for level in column.levels if not is_missing(level)]

@@ -103,7 +103,7 @@ def _frame_of_series(series: Any, wrapped: Any) -> Any:
 
 
 def table(columns: Mapping[Any, Any], kind: Kind | None = None, schema: Any = None) -> Any:
-    """Build a frame of the given kind; without a kind, of a library that is installed."""
+    """Build a frame of a kind; without one, of a library that is installed."""
     plain = {name: np.ascontiguousarray(values) for name, values in columns.items()}
     backend: Any = kind.backend if kind else installed_backend()
     if schema is not None:
@@ -215,13 +215,24 @@ def is_missing(value: Any) -> bool:
     return not isinstance(same, (bool, np.bool_)) or not same
 
 
-def numbers(frame: Any, name: Any) -> Array:
-    """Return a column of a frame as floats, NaN where missing; raise if it is not numeric."""
-    return series_numbers(frame.get_column(name))
+def objects(values: Sequence[Any]) -> NDArray[Any]:
+    """Return values as an array of objects; np.array would convert some, and split tuples."""
+    return np.fromiter(values, dtype=object, count=len(values))
 
 
-def series_numbers(series: Any) -> Array:
-    """Return a column as floats, NaN where missing; raise if it is not numeric."""
+def plain_values(column: Any) -> list[Any]:
+    """Return the values of a column, a narwhals series or an array."""
+    return list(column.tolist() if isinstance(column, np.ndarray) else column.to_list())
+
+
+def numbers(column: Any, name: Any = None) -> Array:
+    """Return a column as floats, NaN where missing; raise if it is not numeric.
+
+    It is a narwhals series, or an array, which errors call `name`.
+    """
+    if isinstance(column, np.ndarray):
+        return as_numbers(column, f"column {name!r}")
+    series = column
     if series.dtype.is_float():
         return np.asarray(series.to_numpy(), dtype=np.float64)
     if series.null_count() == len(series):  # the type is unknown if all values are missing
@@ -234,10 +245,11 @@ def series_numbers(series: Any) -> Array:
     return np.asarray(series.cast(nw.Float64).to_numpy(), dtype=np.float64)
 
 
-def is_whole(frame: Any, name: Any) -> bool:
-    """Tell whether a column has an integer or boolean type."""
-    dtype = frame.get_column(name).dtype
-    return bool(dtype.is_integer() or dtype == nw.Boolean)
+def is_whole(column: Any) -> bool:
+    """Tell whether a column, a series or an array, has integers or booleans by its type."""
+    if isinstance(column, np.ndarray):
+        return column.dtype.kind in "iub" or all(isinstance(v, (int, np.integer)) for v in column)
+    return bool(column.dtype.is_integer() or column.dtype == nw.Boolean)
 
 
 @dataclass(frozen=True)
@@ -257,17 +269,13 @@ class Cells:
 
     def as_array(self) -> NDArray[Any]:
         """Return the values as an array; levels as objects, so that numpy converts none."""
-        if isinstance(self.values, np.ndarray):
-            return self.values
-        objects = np.empty(len(self.values), dtype=object)
-        objects[:] = self.values
-        return objects
+        return self.values if isinstance(self.values, np.ndarray) else objects(self.values)
 
 
 def frame_with_cells(frame: Any, changes: Mapping[Any, Cells]) -> Any:
     """Return a narwhals frame with new values in some cells; all other cells keep their bits.
 
-    Types are kept: an integer column becomes one of floats only if a new value is not a whole
+    Types stay: an integer column becomes one of floats only if a new value is not a whole
     number, and a categorical column keeps its categories.
     """
     columns = [
@@ -339,16 +347,16 @@ def _arrow_with_cells(series: Any, rows: Ints, values: NDArray[Any]) -> Any:
     levels = Cells(rows, [None if is_missing(value) else value for value in values]).as_array()
     changed = _any_with_cells(series, rows, levels)
     try:
-        kept = changed.to_native().cast(series.to_native().type)
+        native = changed.to_native().cast(series.to_native().type)
     except Exception:  # the type does not take the new values
         return changed
-    return nw.from_native(kept, series_only=True).alias(series.name)
+    return nw.from_native(native, series_only=True).alias(series.name)
 
 
 def _pandas_with_cells(series: Any, rows: Ints, values: NDArray[Any]) -> Any:
     """Write into a pandas column of the values' own type or of nullable booleans; None for others.
 
-    The type is kept, and so is None in a column of objects, where encoders tell it from NaN. Other
+    The type stays, and so does None in a column of objects, where encoders tell it from NaN. Other
     types have a missing value of their own, which is written if all new values are missing.
     """
     native = series.to_native()
@@ -408,7 +416,7 @@ def emptied(frame: Any, names: Sequence[Any], missing: NDArray[np.bool_]) -> Any
     rows, names = np.flatnonzero(missing), list(dict.fromkeys(names))
     if not len(rows):
         return frame
-    whole = [name for name in names if is_whole(frame, name)]
+    whole = [name for name in names if is_whole(frame.get_column(name))]
     frame = frame.with_columns(nw.maybe_convert_dtypes(frame.get_column(name)) for name in whole)
     return frame_with_cells(frame, {name: Cells(rows, [None] * len(rows)) for name in names})
 

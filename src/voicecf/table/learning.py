@@ -6,8 +6,9 @@ is not affine, such as a logarithm.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from enum import IntEnum
 from typing import Any
@@ -22,24 +23,22 @@ from voicecf.table.frames import (
     Cells,
     any_array,
     as_frame,
-    dense,
     is_missing,
     is_whole,
     number_array,
+    plain_values,
 )
-from voicecf.table.pipeline import Coding, Steps, Wire, input_names
+from voicecf.table.pipeline import Steps, input_names
 from voicecf.table.rows import Rows
-from voicecf.table.sample_row import SampleRow, plain_row
-from voicecf.table.space import Space, source_values
-from voicecf.table.stream import Stream
+from voicecf.table.sample_row import Sample, SampleRow, plain_row
+from voicecf.table.space import Space
+from voicecf.table.stream import Blocks, Stream
 
 # The level of a declared block for rows that have 0 in all its columns.
 NONE_ON = "(none)"
 # How far beyond the observed range a curve is tried, in multiples of that range. No round numbers,
 # so that none hits the end of the domain exactly, such as 0 for a logarithm.
 BEYOND = 1.0123 * 2.0 ** np.arange(-6.0, 20.0)
-# The coding of a column without levels.
-NUMBER = Coding((), False)
 # Number of rows of the data from which the round-trip error is learned.
 SAMPLED = 20_000
 
@@ -78,41 +77,17 @@ def learn_space(
     return _with_categories(space, stream, categories) if categories else space
 
 
-class RowBlocks:
-    """The rows to learn from, read by a space block by block, in as many passes as needed.
+def read_blocks(space: Space, stream: Stream) -> Blocks[Rows]:
+    """Return the rows to learn from, read by a space block by block."""
+    return Blocks(stream, space.read, cached=stream.in_memory)
 
-    The blocks of a table in memory are cached.
-    """
 
-    def __init__(self, space: Space, stream: Stream) -> None:
-        self._space = space
-        self._stream = stream
-        self._cache: list[Rows] = []
-
-    def __iter__(self) -> Iterator[Rows]:
-        """Yield the blocks."""
-        if self._cache:
-            yield from self._cache
-            return
-        cache = []
-        for block in self._stream:
-            rows = self._space.read(block)
-            if self._stream.in_memory:
-                cache.append(rows)
-            yield rows
-        self._cache = cache
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return self._stream.n_rows
-
-    def spans(self) -> Iterator[tuple[int, Rows]]:
-        """Yield the blocks, and the number of rows before each."""
-        before = 0
-        for rows in self:
-            yield before, rows
-            before += len(rows.points)
+def _with_positions(blocks: Iterable[Rows]) -> Iterator[tuple[int, Rows]]:
+    """Yield blocks of rows, and the number of rows before each."""
+    before = 0
+    for rows in blocks:
+        yield before, rows
+        before += len(rows.points)
 
 
 def _space_without_steps(stream: Stream, dtype: Any, order: Any) -> Space:
@@ -124,33 +99,22 @@ def _space_without_steps(stream: Stream, dtype: Any, order: Any) -> Space:
         space = Space.plain([f"x{i}" for i in range(values.shape[1])], False, dtype)
     else:
         space = Space.plain(list(frame.columns) if order is None else list(order), True, dtype)
-    learned: list[Column] = []
-    for rows in RowBlocks(space, stream):
-        if len(rows.points):
-            of_block = [_of_block(rows, c, column) for c, column in enumerate(space.columns)]
-            learned = _joined(learned, of_block)
-    space.columns = learned or space.columns
+    ends: dict[int, tuple[float, float]] = {}
+    # An array has one type for all columns, so its type does not show that one of them is whole.
+    whole = dict.fromkeys(range(len(space.columns)), frame is not None)
+    for rows in read_blocks(space, stream):
+        for c in range(len(space.columns)) if len(rows.points) else ():
+            ends[c] = _wider(ends.get(c), rows.points[:, c])
+            whole[c] = whole[c] and is_whole(rows.frame.get_column(space.names[c]))
+    for c, observed in ends.items():
+        space.columns[c] = replace(space.columns[c], observed=observed, whole=whole[c])
     return space
 
 
-def _of_block(rows: Rows, c: int, column: Column) -> Column:
-    """Return a column with the range and type that it has in a block of the data."""
-    ends = float(rows.points[:, c].min()), float(rows.points[:, c].max())
-    # An array has one type for all columns, so its type does not show that one of them is whole.
-    whole = rows.frame is not None and is_whole(rows.frame, column.name)
-    return replace(column, observed=ends, whole=whole)
-
-
-def _joined(columns: list[Column], others: list[Column]) -> list[Column]:
-    """Join what was learned from two parts of the data: ranges, and whether both are whole."""
-    if not columns:
-        return others
-    joined = []
-    for one, other in zip(columns, others, strict=True):
-        low, high = zip(one.observed, other.observed, strict=True)
-        whole = one.whole and other.whole
-        joined.append(replace(one, observed=(min(low), max(high)), whole=whole))
-    return joined
+def _wider(ends: tuple[float, float] | None, values: Array) -> tuple[float, float]:
+    """Return a range widened to hold some values as well; None is an empty range."""
+    low, high = float(values.min()), float(values.max())
+    return (low, high) if ends is None else (min(ends[0], low), max(ends[1], high))
 
 
 class NumberKind(IntEnum):
@@ -162,11 +126,12 @@ class NumberKind(IntEnum):
     INTEGER_TYPE = 2
 
     @classmethod
-    def of(cls, values: Array, integer_type: bool) -> NumberKind:
-        """Return the kind of one block of a column, whose missing values are NaN."""
-        missing = np.isnan(values)
-        if integer_type:
+    def of(cls, space: Space, rows: Rows, column: Column) -> NumberKind:
+        """Return the kind of one block of a column."""
+        if is_whole(space.user_column(rows, column.sources[0])):
             return cls.INTEGER_TYPE
+        values = space.numbers_of(rows, column)
+        missing = np.isnan(values)
         if (values[~missing] != np.rint(values[~missing])).any():
             return cls.FRACTIONS
         some_missing = missing.any() and not missing.all()
@@ -189,36 +154,39 @@ def _space_of_steps(pipeline: Any, stream: Stream, dtype: Any) -> Space:
         names = [f"x{i}" for i in range(any_array(first).shape[1])]
     named = frame is not None or fitted_names is not None
     space = space_of_steps(pipeline, names, named, dtype)
-    _learn(space, RowBlocks(space, stream))
+    _learn(space, stream)
     return space
 
 
 def space_of_steps(pipeline: Any, names: list[Any], named: bool, dtype: Any) -> Space:
     """Return what follows from fitted steps alone; `names` are the columns of the user's table."""
     steps = Steps.of(pipeline, names)
-    space = Space(_columns(steps.wires, names), names, named, dtype)
-    space.steps, space.mixing = steps, steps.mixing
-    # scikit-learn stores column names only if all of them are text.
-    all_text = all(isinstance(name, str) for name in names)
-    space.steps_take_frame = input_names(pipeline) is not None or (named and not all_text)
-    space.coordinate_names = [wire.label for wire in steps.wires]
-    space.round_trip_error = np.zeros(len(steps.wires))
-    return space
+    return Space(_columns(steps, names), names, named, dtype, steps)
 
 
-def _columns(wires: list[Wire], names: list[Any]) -> list[Column]:
+def _columns(steps: Steps, names: list[Any]) -> list[Column]:
     """Return the user's columns, and after each the column that tells where it has no value."""
     places: dict[tuple[int, bool], list[int]] = {}
-    for place, wire in enumerate(wires):
+    for place, wire in enumerate(steps.wires):
         places.setdefault((wire.source, wire.indicator), []).append(place)
     columns = []
     for source, indicator in sorted(places):
-        at, name = np.array(places[source, indicator]), names[source]
+        at, name, coding = places[source, indicator], names[source], steps.codings.get(source)
+        options: dict[str, Any] = {"stays_missing": (source, True) in places}
         if indicator:
-            column = Column(f"{name} is missing", (name,), at, "category", indicator=True)
+            name, options = f"{name} is missing", {"kind": "category", "indicator": True}
+        elif coding is not None:
+            options |= {"kind": "category", "levels": coding.levels}
+            options |= {"ordered": coding.ordered, "binned": coding.binned}
+        elif len(at) > 1:
+            raise ModelError(
+                f"column {name!r} goes into several coordinates, and one answer could not change "
+                "all of them; let each column go through one transformer only, or only through "
+                "scalers, PCA and feature selectors."
+            )
         else:
-            column = Column(name, (name,), at, stays_missing=(source, True) in places)
-        columns.append(column)
+            options["affine"] = steps.wires[at[0]].affine
+        columns.append(Column(name, (names[source],), np.array(at), **options))
     return columns
 
 
@@ -244,8 +212,9 @@ def check_trace(space: Space, rows: Rows) -> None:
         )
 
 
-def _learn(space: Space, data: RowBlocks) -> None:
+def _learn(space: Space, stream: Stream) -> None:
     """Learn what fitted attributes do not say: ranges, options, and how maps are inverted."""
+    data = read_blocks(space, stream)
     space.columns, values, counts = _survey(space, data)
     for c, count in counts.items():
         if space.columns[c].binned:
@@ -255,49 +224,60 @@ def _learn(space: Space, data: RowBlocks) -> None:
         if not space.columns[c].binned:
             space.columns[c] = _most_frequent_first(space.columns[c], count)
     _learn_directions(space)
-    _learn_round_trip_error(space, data)
+    _learn_round_trip_error(space, data, stream.n_rows)
     _learn_curves(space, data, values)
 
 
 def _survey(
-    space: Space, data: RowBlocks
+    space: Space, data: Blocks[Rows]
 ) -> tuple[list[Column], dict[int, Array], dict[int, Counter[Any]]]:
     """Return columns with their ranges, and the distinct values of some of them.
 
     These are the values of columns mapped by curves, and those of bins and merged levels, with
     their frequencies. The first row of the data is stored in the space.
     """
-    learned: list[Column] = []
-    values: dict[int, Array] = {}
-    counts: dict[int, Counter[Any]] = {}
+    assert space.steps is not None
+    ends: dict[int, tuple[float, float]] = {}
     kinds: dict[int, NumberKind] = {}
-    for before, rows in data.spans():
-        if len(rows.points) == 0:
-            raise DataError("X has no rows; bounds and contraction are learned from data.")
+    values: dict[int, Array] = {}
+    codings = space.steps.codings.items()
+    # The columns for which frequencies decide which level an answer names.
+    counted = {space.sources[at] for at, coding in codings if coding.merged or coding.binned}
+    counts = {
+        c: Counter[Any]()
+        for c, column in enumerate(space.columns)
+        if column.name in counted and not column.indicator
+    }
+    for before, rows in _with_positions(data):
         check_trace(space, rows)
         if before == 0:
-            space._template = _sample_row(space, rows)
-        learned = _joined(learned, [_described(space, rows, c) for c in range(len(space.columns))])
-        values = _distinct_values(space, rows, learned, values)
-        for c, column in enumerate(learned):
-            if _coding(space, column).counted:
-                counts.setdefault(c, Counter()).update(_present(space, rows, column))
+            space.sample = _sample(space, rows)
+        for c, column in enumerate(space.columns):
+            if column.kind == "number":
+                ends[c] = _wider(ends.get(c), _imputed(space, rows, column))
             if column.numeric:
-                kind = NumberKind.of(*source_values(space, rows, column))
+                kind = NumberKind.of(space, rows, column)
                 kinds[c] = kinds.get(c, kind).joined(kind)
-    for c, kind in kinds.items():
-        learned[c] = replace(learned[c], whole=kind > NumberKind.WHOLE_FLOATS)
-    return learned, values, counts
+            if column.curved:
+                numbers = space.numbers_of(rows, column)
+                known = values.get(c, np.empty(0))
+                values[c] = np.unique(np.concatenate([known, numbers[~np.isnan(numbers)]]))
+            if c in counts:
+                counts[c].update(_present(space, rows, column))
+    columns = [
+        replace(
+            column,
+            observed=ends.get(c, column.observed),
+            whole=kinds.get(c, NumberKind.FRACTIONS) > NumberKind.WHOLE_FLOATS,
+        )
+        for c, column in enumerate(space.columns)
+    ]
+    return columns, values, counts
 
 
 def _present(space: Space, rows: Rows, column: Column) -> list[Any]:
     """Return the values of a column that are not missing."""
-    source = column.sources[0]
-    if rows.frame is not None:
-        values = rows.frame.get_column(space.frame_name(rows.frame, source)).to_list()
-    else:
-        assert rows.array is not None
-        values = rows.array[:, space.sources.index(source)].tolist()
+    values = plain_values(space.user_column(rows, column.sources[0]))
     return [value for value in values if not is_missing(value)]
 
 
@@ -305,9 +285,7 @@ def _with_typical_numbers(space: Space, c: int, count: Counter[Any]) -> Column:
     """Return a column of bins whose levels are the median of the numbers in each bin."""
     column = space.columns[c]
     numbers = np.array(sorted(count))
-    cells = {column.sources[0]: Cells(np.arange(len(numbers)), numbers)}
-    codes = space._sample_points(len(numbers), cells)[:, column.places]
-    _, bins = np.unique(codes, axis=0, return_inverse=True)
+    _, bins = np.unique(space.mapped({c: numbers})[c], axis=0, return_inverse=True)
     levels = []
     for b in range(int(bins.max()) + 1):
         of_bin = numbers[bins.ravel() == b]
@@ -327,46 +305,13 @@ def _most_frequent_first(column: Column, count: Counter[Any]) -> Column:
 
 def _learn_directions(space: Space) -> None:
     """Learn for each number column whether its map rises or falls."""
-    sides = {c: np.array(o.observed) for c, o in enumerate(space.columns) if o.kind == "number"}
-    ends = space._corners(sides)
-    for c in sides:
-        at = space.columns[c].places[0]
-        space.columns[c] = replace(space.columns[c], rising=bool(ends[1, at] >= ends[0, at]))
+    ends = {c: np.array(o.observed) for c, o in enumerate(space.columns) if o.kind == "number"}
+    for c, (low, high) in space.mapped(ends).items():
+        space.columns[c] = replace(space.columns[c], rising=bool(high[0] >= low[0]))
 
 
-def _described(space: Space, rows: Rows, c: int) -> Column:
-    """Return a column as the steps and a block of the data describe it."""
-    column, coding = space.columns[c], _coding(space, space.columns[c])
-    if column.indicator:
-        return column
-    if coding is NUMBER:
-        return _number(space, rows, column)
-    kind: dict[str, Any] = {"ordered": coding.ordered, "binned": coding.binned}
-    return replace(column, kind="category", levels=coding.levels, **kind)
-
-
-def _coding(space: Space, column: Column) -> Coding:
-    """Return how the levels of a column are coded; NUMBER if it has none."""
-    assert space.steps is not None
-    if column.indicator:
-        return NUMBER
-    return space.steps.codings.get(space.sources.index(column.sources[0]), NUMBER)
-
-
-def _distinct_values(
-    space: Space, rows: Rows, columns: list[Column], known: dict[int, Array]
-) -> dict[int, Array]:
-    """Add the distinct values of columns mapped by curves to those of earlier blocks."""
-    for c, column in enumerate(columns):
-        if column.kind == "number" and not column.affine:
-            values = source_values(space, rows, column)[0]
-            earlier = known.get(c, np.empty(0))
-            known[c] = np.unique(np.concatenate([earlier, values[~np.isnan(values)]]))
-    return known
-
-
-def _sample_row(space: Space, rows: Rows) -> Rows:
-    """Return the first row, its frame as plain values, so that it can be saved."""
+def _sample(space: Space, rows: Rows) -> Sample:
+    """Return the first row of the data, its frame as plain values, so that it can be saved."""
     frame = array = None
     needed = [space.sources.index(s) for s in {s for c in space.columns for s in c.sources}]
     if rows.frame is not None:
@@ -374,24 +319,20 @@ def _sample_row(space: Space, rows: Rows) -> Rows:
         frame = SampleRow.of(rows.frame[[0]], {names[i] for i in needed})
     if rows.array is not None:
         array = plain_row(rows.array, needed)
-    return Rows(frame, rows.points[:1].copy(), rows.seen[:1].copy(), array=array)
+    return Sample(frame, array, rows.points[:1].copy(), rows.seen[:1].copy())
 
 
 def _learn_options(space: Space) -> None:
     """Learn the coordinates of every level, for all categories in one call of the steps."""
-    changes, n = {}, 0
+    levels = {}
     for c, column in enumerate(space.columns):
         if column.indicator:
             options = _with_a_gap(space, column.sources[0])[:, column.places]
             space.columns[c] = replace(column, levels=(False, True), options=options)
         elif column.kind == "category":
-            changes[column.sources[0]] = Cells(np.arange(n, n + len(column.levels)), column.levels)
-            n += len(column.levels)
-    points = space._sample_points(n, changes)
-    for c, column in enumerate(space.columns):
-        if column.kind == "category" and not column.indicator:
-            rows = changes[column.sources[0]].rows
-            space.columns[c] = replace(column, options=points[np.ix_(rows, column.places)])
+            levels[c] = column.levels
+    for c, options in space.mapped(levels).items():
+        space.columns[c] = replace(space.columns[c], options=options)
 
 
 def _with_a_gap(space: Space, source: Any) -> Array:
@@ -406,12 +347,12 @@ def _with_a_gap(space: Space, source: Any) -> Array:
         return space._sample_points(2, {source: Cells(at, [np.nan])})
 
 
-def _learn_round_trip_error(space: Space, data: RowBlocks) -> None:
+def _learn_round_trip_error(space: Space, data: Blocks[Rows], n_rows: int) -> None:
     """Learn by how much coordinates change when turned into the user's units and back."""
     affine = [c for c in space.columns if c.kind == "number" and c.affine]
     places = np.array([c.places[0] for c in affine], dtype=np.int64)
-    sampled = np.unique(np.linspace(0, data.n_rows - 1, SAMPLED).astype(np.int64))
-    for before, rows in data.spans():
+    sampled = np.unique(np.linspace(0, n_rows - 1, SAMPLED).astype(np.int64))
+    for before, rows in _with_positions(data):
         in_block = (sampled >= before) & (sampled < before + len(rows.points))
         if in_block.any():
             errors = _round_trip_errors(space, rows, sampled[in_block] - before, affine)[:, places]
@@ -425,32 +366,22 @@ def _round_trip_errors(space: Space, rows: Rows, which: Ints, affine: list[Colum
     """Return by how much coordinates of some rows change in the user's units and back."""
     values, every = space._numbers(rows.points[which]), np.arange(len(which))
     cells = {c.sources[0]: Cells(every, values[c.sources[0]]) for c in affine}
-    written = space.with_cells(rows, which, cells)
-    assert space.steps is not None
-    again = dense(space.steps.forward(space._input_of_steps(written.frame, written.array)))
+    again = space.points_of(space.with_cells(rows, which, cells))
     return np.asarray(np.abs(again - rows.points[which]))
 
 
-def _number(space: Space, rows: Rows, column: Column) -> Column:
-    """Learn the range of a column of numbers."""
+def _imputed(space: Space, rows: Rows, column: Column) -> Array:
+    """Return the user's values of a column of numbers, as an imputer fills them in."""
     assert space.steps is not None
-    if len(column.places) != 1:
-        raise ModelError(
-            f"column {column.name!r} goes into several coordinates, and one answer could not "
-            "change all of them; let each column go through one transformer only, or only through "
-            "scalers, PCA and feature selectors."
-        )
-    values, _ = source_values(space, rows, column)
+    values = space.numbers_of(rows, column)
     missing = np.isnan(values)
-    if missing.any():  # count the values that the imputer fills in
-        imputed = space.steps.backward(rows.points)[space.sources.index(column.name)]
-        values = np.where(missing, imputed, values)
-    ends = float(values.min()), float(values.max())
-    affine = space.steps.wires[column.places[0]].affine
-    return replace(column, observed=ends, affine=affine)
+    if missing.any():
+        filled = space.steps.backward(rows.points)[space.sources.index(column.name)]
+        values = np.where(missing, filled, values)
+    return values
 
 
-def _learn_curves(space: Space, data: RowBlocks, values: dict[int, Array]) -> None:
+def _learn_curves(space: Space, data: Blocks[Rows], values: dict[int, Array]) -> None:
     """Learn which curves can be inverted, how precisely, and how far beyond the data.
 
     A curve is inverted at the coordinates of the observed values and halfway between them.
@@ -476,16 +407,8 @@ def _learn_curves(space: Space, data: RowBlocks, values: dict[int, Array]) -> No
 
 
 def _coordinates_of(space: Space, values: dict[int, Array]) -> dict[int, Array]:
-    """Return the coordinates of values of several columns, in one call of the steps."""
-    changes, n = {}, 0
-    for c, of_column in values.items():
-        changes[space.columns[c].sources[0]] = Cells(np.arange(n, n + len(of_column)), of_column)
-        n += len(of_column)
-    points = space._sample_points(n, changes)
-    return {
-        c: points[changes[space.columns[c].sources[0]].rows, space.columns[c].places[0]]
-        for c in values
-    }
+    """Return the coordinate of each value of several number columns."""
+    return {c: coordinates[:, 0] for c, coordinates in space.mapped(values).items()}
 
 
 def _monotone(coordinates: Array) -> bool:
@@ -515,7 +438,7 @@ def _check_alone(space: Space, rows: Rows, c: int, values: Array, coordinates: A
 
     `coordinates` are those of the distinct values of the column, all from copies of one row.
     """
-    of_rows = source_values(space, rows, space.columns[c])[0]
+    of_rows = space.numbers_of(rows, space.columns[c])
     known = np.flatnonzero(~np.isnan(of_rows))
     actual = rows.points[known, space.columns[c].places[0]]
     expected = coordinates[np.searchsorted(values, of_rows[known])]
@@ -564,16 +487,18 @@ def _longest_accepted(space: Space, c: int, values: Array) -> Array:
 
     Their number is found by bisection, after a try with all of them.
     """
-    coordinates = np.full(len(values), np.nan)
-    accepted, refused = 0, len(values) + 1
-    while refused - accepted > 1:
-        count = refused - 1 if refused > len(values) else (accepted + refused) // 2
+
+    def refused(count: int) -> bool:
         try:
-            coordinates[:count] = space.coordinates(c, values[:count])[:, 0]
-            accepted = count
+            space.coordinates(c, values[:count])
         except DataError:
-            refused = count
-    return coordinates
+            return True
+        return False
+
+    n = len(values)
+    count = bisect_left(range(1, n + 1), True, key=refused) if refused(n) else n
+    accepted = space.coordinates(c, values[:count])[:, 0]
+    return np.concatenate([accepted, np.full(n - count, np.nan)])
 
 
 def _with_categories(space: Space, stream: Stream, categories: Any) -> Space:
@@ -597,7 +522,7 @@ def _with_categories(space: Space, stream: Stream, categories: Any) -> Space:
             raise ColumnError(f"{where} has the name of a column; give the block another name.")
         block_of.update(dict.fromkeys(block, name))
         members[name] = [space.columns[c] for c in block]
-    none_on = _check_blocks(RowBlocks(space, stream), space, members)
+    none_on = _check_blocks(read_blocks(space, stream), space, members)
     blocks = {name: _block(space, name, block, name in none_on) for name, block in members.items()}
     columns = [
         blocks[block_of[c]] if c in block_of else column for c, column in enumerate(space.columns)
@@ -606,7 +531,7 @@ def _with_categories(space: Space, stream: Stream, categories: Any) -> Space:
     return space
 
 
-def _check_blocks(data: RowBlocks, space: Space, blocks: dict[Any, list[Column]]) -> set[Any]:
+def _check_blocks(data: Blocks[Rows], space: Space, blocks: dict[Any, list[Column]]) -> set[Any]:
     """Check the values of declared blocks; return the blocks with a row of zeros only."""
     none_on = set()
     for name, members in blocks.items():
@@ -616,9 +541,9 @@ def _check_blocks(data: RowBlocks, space: Space, blocks: dict[Any, list[Column]]
                     f"column {member.name!r} of categories[{name!r}] is a category; a block "
                     "consists of columns of 0 and 1."
                 )
-    for before, rows in data.spans():
+    for before, rows in _with_positions(data):
         for name, members in blocks.items():
-            values = np.column_stack([source_values(space, rows, m)[0] for m in members])
+            values = np.column_stack([space.numbers_of(rows, m) for m in members])
             _check_block(name, tuple(member.sources[0] for member in members), values, before)
             if (values.sum(axis=1) == 0).any():
                 none_on.add(name)

@@ -9,9 +9,7 @@ x = A z + c.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -19,7 +17,7 @@ from numpy.typing import NDArray
 from sklearn.compose import ColumnTransformer
 from sklearn.impute import KNNImputer, MissingIndicator, SimpleImputer
 from sklearn.impute._iterative import IterativeImputer
-from sklearn.pipeline import FeatureUnion, Pipeline
+from sklearn.pipeline import FeatureUnion
 from sklearn.preprocessing import (
     Binarizer,
     FunctionTransformer,
@@ -34,8 +32,18 @@ from sklearn.preprocessing import (
 from voicecf.errors import ModelError
 from voicecf.geometry.arrays import Array
 from voicecf.geometry.pullback import Mixing
-from voicecf.table.affine import MIXERS, SCALERS, Named, flat, identity, mixing_of, parts_of, passes
-from voicecf.table.branches import Branches, cut, joined, mixes
+from voicecf.table.affine import (
+    MIXERS,
+    SCALERS,
+    Branch,
+    Named,
+    flat,
+    identity,
+    mixing_of,
+    parts_of,
+    passes,
+)
+from voicecf.table.branches import Branches, cut, mixes
 from voicecf.table.frames import is_missing, transformed
 from voicecf.table.inverses import inverse_of
 
@@ -44,6 +52,7 @@ from voicecf.table.inverses import inverse_of
 CURVES = (PowerTransformer, QuantileTransformer)
 ENCODERS = (OneHotEncoder, OrdinalEncoder, TargetEncoder)
 BINS = (KBinsDiscretizer, Binarizer)
+CODERS = (*ENCODERS, *BINS)
 IMPUTERS = (SimpleImputer, KNNImputer, IterativeImputer)
 KNOWN = (
     "StandardScaler, MinMaxScaler, RobustScaler, MaxAbsScaler, PowerTransformer, "
@@ -61,8 +70,6 @@ class Wire:
     ----------
     source : int
         Position of the user's column that it comes from.
-    label : str
-        Its name, such as ``job=clerk`` for a column of a one-hot code.
     raw : bool
         Whether it holds the user's values, at most with missing ones imputed.
     affine : bool
@@ -72,7 +79,6 @@ class Wire:
     """
 
     source: int
-    label: str
     raw: bool = True
     affine: bool = True
     indicator: bool = False
@@ -99,10 +105,15 @@ class Coding:
     merged: bool = False
     binned: bool = False
 
-    @property
-    def counted(self) -> bool:
-        """Whether frequencies in the data decide which level an answer names."""
-        return self.merged or self.binned
+    @classmethod
+    def of(cls, coder: Any, i: int) -> Coding:
+        """Return how a fitted encoder, or a transformer into bins, codes its i-th input."""
+        if isinstance(coder, BINS):
+            return cls((), ordered=True, binned=True)
+        groups = getattr(coder, "infrequent_categories_", None)
+        merged = groups is not None and groups[i] is not None
+        ordered = isinstance(coder, OrdinalEncoder) and not merged
+        return cls(tuple(coder.categories_[i].tolist()), ordered, merged)
 
 
 @dataclass(frozen=True)
@@ -128,8 +139,6 @@ class Trace:
         The steps so far.
     codings : dict
         The coding of each column that is a category, by the column's position.
-    used : set of int
-        Wires that are the input of a step, or a coordinate.
     filled : set of int
         Columns whose missing values are filled in from other columns.
     """
@@ -138,76 +147,62 @@ class Trace:
     wires: list[Wire] = field(default_factory=list)
     links: list[Link] = field(default_factory=list)
     codings: dict[int, Coding] = field(default_factory=dict)
-    used: set[int] = field(default_factory=set)
     filled: set[int] = field(default_factory=set)
 
     def __post_init__(self) -> None:
-        self.wires = [Wire(i, str(name)) for i, name in enumerate(self.names)]
+        self.wires = [Wire(i) for i in range(len(self.names))]
 
     def through(self, path: str, transformer: Any, inputs: list[int]) -> list[int]:
         """Follow wires through one fitted transformer; return its output wires."""
         if passes(transformer):
             return inputs
-        if isinstance(transformer, Pipeline):
-            for name, step in transformer.steps:
-                inputs = self.through(f"{path}.{name}", step, inputs)
-            return inputs
         if isinstance(transformer, (ColumnTransformer, FeatureUnion)):
             outputs: list[int] = []
-            for name, part, columns in parts_of(path, transformer, len(inputs)):
-                outputs += self.through(name, part, [inputs[i] for i in columns])
+            for part in parts_of(path, transformer, len(inputs)):
+                outputs += self.through_part(part, inputs)
             return outputs
-        if isinstance(transformer, ENCODERS):
-            return self._through_encoder(path, transformer, inputs)
-        if isinstance(transformer, BINS):
-            return self._through_bins(transformer, inputs)
+        if isinstance(transformer, CODERS):
+            return self._through_code(path, transformer, inputs)
         if isinstance(transformer, IMPUTERS):
             return self._through_imputer(path, transformer, inputs)
         if isinstance(transformer, MissingIndicator):
             return self._through_indicator(path, transformer, inputs)
         return self._through_map(path, transformer, inputs)
 
-    def _through_encoder(self, path: str, encoder: Any, inputs: list[int]) -> list[int]:
+    def through_part(self, part: Branch, inputs: list[int]) -> list[int]:
+        """Follow the columns of a part through its steps; return its output wires."""
+        wires = [inputs[i] for i in part.columns]
+        for path, step in part.steps:
+            wires = self.through(path, step, wires)
+        return wires
+
+    def _through_code(self, path: str, coder: Any, inputs: list[int]) -> list[int]:
+        """Follow columns into the codes of their levels, or of bins."""
         outputs: list[int] = []
-        groups = getattr(encoder, "infrequent_categories_", None) or [None] * len(inputs)
         for i, wire in enumerate(inputs):
-            before, levels = self.wires[wire], encoder.categories_[i].tolist()
-            if not (before.raw or before.indicator):
+            before = self.wires[wire]
+            if isinstance(coder, ENCODERS) and not (before.raw or before.indicator):
                 raise ModelError(
                     f"step {path!r} encodes column {self.names[before.source]!r} after another "
                     "step has changed it; encode the column as it is (a SimpleImputer may come "
                     "first)."
                 )
-            merged = groups[i] is not None
             if not before.indicator:
-                ordered = isinstance(encoder, OrdinalEncoder) and not merged
-                self.codings[before.source] = Coding(tuple(levels), ordered, merged)
-            for label in _labels(encoder, i, before.label):
-                outputs.append(self._new(replace(before, label=label, raw=False, affine=False)))
-        self._link(encoder, inputs, outputs)
-        return outputs
-
-    def _through_bins(self, binning: Any, inputs: list[int]) -> list[int]:
-        """Follow columns into bins, of which the data will tell a typical number."""
-        outputs: list[int] = []
-        for i, wire in enumerate(inputs):
-            before = self.wires[wire]
-            if not before.indicator:
-                self.codings.setdefault(before.source, Coding((), True, binned=True))
-            for label in _bin_labels(binning, i, before.label):
-                outputs.append(self._new(replace(before, label=label, raw=False, affine=False)))
-        self._link(binning, inputs, outputs)
+                self.codings.setdefault(before.source, Coding.of(coder, i))
+            code = replace(before, raw=False, affine=False)
+            outputs += [self._new(code) for _ in range(_code_width(coder, i))]
+        self._link(coder, inputs, outputs)
         return outputs
 
     def _through_imputer(self, path: str, imputer: Any, inputs: list[int]) -> list[int]:
         # A column without any value in the data of fit is dropped by default.
         pairs = zip(inputs, _is_empty(imputer), strict=True)
-        kept = [wire for wire, empty in pairs if imputer.keep_empty_features or not empty]
-        outputs = [self._new(self.wires[wire]) for wire in kept]
-        self._link(imputer, kept, outputs)
+        present = [wire for wire, empty in pairs if imputer.keep_empty_features or not empty]
+        outputs = [self._new(self.wires[wire]) for wire in present]
+        self._link(imputer, present, outputs)
         if not isinstance(imputer, SimpleImputer):
             self._check_gaps(path, imputer)
-            self.filled |= {self.wires[wire].source for wire in kept}
+            self.filled |= {self.wires[wire].source for wire in present}
         if imputer.add_indicator:
             outputs = outputs + self._through_indicator(path, imputer.indicator_, inputs)
         return outputs
@@ -217,10 +212,8 @@ class Trace:
     ) -> list[int]:
         """Add wires that tell whether columns have a value; nothing leads back from them."""
         self._check_gaps(path, indicator)
-        marked = [self.wires[inputs[i]] for i in indicator.features_]
-        return [
-            self._new(Wire(w.source, f"{w.label} is missing", False, False, True)) for w in marked
-        ]
+        marked = [self.wires[inputs[i]].source for i in indicator.features_]
+        return [self._new(Wire(s, raw=False, affine=False, indicator=True)) for s in marked]
 
     def _check_gaps(self, path: str, imputer: Any) -> None:
         """Raise if a transformer takes some number or text for a missing value."""
@@ -242,7 +235,8 @@ class Trace:
                     "as np.log1p and np.sqrt need none."
                 )
         elif not isinstance(transformer, (*SCALERS, *CURVES)):
-            raise self._unknown(path, transformer)
+            name = type(transformer).__name__
+            raise ModelError(f"step {path!r} ({name}) is not supported; what works: {KNOWN}.")
         outputs = []
         for wire in inputs:
             before = self.wires[wire]
@@ -251,11 +245,6 @@ class Trace:
         self._link(transformer, inputs, outputs)
         return outputs
 
-    def _unknown(self, path: str, transformer: Any) -> ModelError:
-        """Return the error for a transformer that cannot be followed."""
-        name = type(transformer).__name__
-        return ModelError(f"step {path!r} ({name}) is not supported; what works: {KNOWN}.")
-
     def _new(self, wire: Wire) -> int:
         """Add a wire and return its position."""
         self.wires.append(wire)
@@ -263,20 +252,7 @@ class Trace:
 
     def _link(self, transformer: Any, inputs: list[int], outputs: list[int]) -> None:
         """Record a transformer with its wires."""
-        self.use(inputs)
         self.links.append(Link(transformer, tuple(inputs), tuple(outputs)))
-
-    def use(self, wires: Iterable[int]) -> None:
-        """Mark wires as used; raise if one was used before."""
-        for wire in wires:
-            if wire in self.used:
-                raise ModelError(
-                    f"column {self.names[self.wires[wire].source]!r} goes into several "
-                    "coordinates, and one answer could not change all of them; let each column go "
-                    "through one transformer only, or only through scalers, PCA and feature "
-                    "selectors."
-                )
-            self.used.add(wire)
 
 
 @dataclass(frozen=True)
@@ -302,6 +278,9 @@ class Steps:
         The affine map from the coordinates to the model's input; None if they are the same.
     filled : list of int
         Columns whose missing values are filled in from other columns.
+    fitted_on_names : bool
+        Whether the first step was fitted on a frame whose column names scikit-learn stores, which
+        it does only if all of them are text.
     """
 
     before: list[Any]
@@ -313,6 +292,7 @@ class Steps:
     codings: dict[int, Coding]
     mixing: Mixing | None
     filled: list[int]
+    fitted_on_names: bool
 
     @classmethod
     def of(cls, steps: Any, names: list[Any]) -> Steps:
@@ -327,8 +307,8 @@ class Steps:
         >>> from voicecf.table.pipeline import Steps
         >>> X = np.random.default_rng(0).normal(size=(9, 3))
         >>> steps = Steps.of(make_pipeline(StandardScaler(), PCA(2)).fit(X), ["a", "b", "c"])
-        >>> [wire.label for wire in steps.wires], steps.mixing.matrix.shape
-        (['a', 'b', 'c'], (2, 3))
+        >>> [wire.source for wire in steps.wires], steps.mixing.matrix.shape
+        ([0, 1, 2], (2, 3))
         """
         named = list(flat("", steps))
         trace, ends = Trace(names), list(range(len(names)))
@@ -345,7 +325,6 @@ class Steps:
         elif after:
             front, ends, mixing = _through_branches(trace, named[len(before) :], ends)
             before, after = [*before, front], None
-        trace.use(ends)
         return cls(
             before=before,
             after=after,
@@ -356,6 +335,7 @@ class Steps:
             codings=trace.codings,
             mixing=mixing,
             filled=sorted(trace.filled),
+            fitted_on_names=input_names(steps) is not None,
         )
 
     def forward(self, rows: Any) -> Any:
@@ -386,44 +366,26 @@ def _through_branches(
 
     Returns the branches, their output wires, and the affine map from there to the end of the steps.
     """
-    path, step = steps[0]
-    front, outlets = cut(path, step, len(inputs))
-    outputs = []
-    for branch in front.branches:
-        wires = [inputs[i] for i in branch.columns]
-        for name, inner in branch.steps:
-            wires = trace.through(name, inner, wires)
-        outputs.append(wires)
-    start = joined(outlets, [len(wires) for wires in outputs])
-    mixing = mixing_of(steps[1:], start, weighted=True)
-    return front, [wire for wires in outputs for wire in wires], mixing
+    outputs: list[int] = []
+
+    def follow(branch: Branch) -> int:
+        wires = trace.through_part(branch, inputs)
+        outputs.extend(wires)
+        return len(wires)
+
+    front, start = cut(*steps[0], len(inputs), follow)
+    return front, outputs, mixing_of(steps[1:], start, weighted=True)
 
 
-def _labels(encoder: Any, i: int, name: str) -> list[str]:
-    """Return the labels of the columns that code the i-th input of an encoder."""
-    if isinstance(encoder, TargetEncoder):
-        several = encoder.target_type_ == "multiclass"
-        return [f"{name} ({c})" for c in encoder.classes_] if several else [name]
-    if not isinstance(encoder, OneHotEncoder):
-        return [name]
-    levels = encoder.categories_[i].tolist()
-    groups = getattr(encoder, "infrequent_categories_", None)
-    group = [] if groups is None or groups[i] is None else groups[i].tolist()
-    dropped = None if encoder.drop_idx_ is None else encoder.drop_idx_[i]
-    labels = [
-        f"{name}={level}" for j, level in enumerate(levels) if j != dropped and level not in group
-    ]
-    if group and not (dropped is not None and levels[dropped] in group):
-        labels.append(f"{name}=infrequent")
-    return labels
-
-
-def _bin_labels(binning: Any, i: int, name: str) -> list[str]:
-    """Return the labels of the columns that code the i-th input of a transformer into bins."""
-    if isinstance(binning, Binarizer) or binning.encode == "ordinal":
-        return [name]
-    edges = binning.bin_edges_[i]
-    return [f"{name}={low:g} to {high:g}" for low, high in pairwise(edges)]
+def _code_width(coder: Any, i: int) -> int:
+    """Return the number of columns that code the i-th input of an encoder, or of bins."""
+    if isinstance(coder, OneHotEncoder):
+        return int(coder._n_features_outs[i])
+    if isinstance(coder, TargetEncoder) and coder.target_type_ == "multiclass":
+        return len(coder.classes_)
+    if isinstance(coder, KBinsDiscretizer) and coder.encode != "ordinal":
+        return len(coder.bin_edges_[i]) - 1
+    return 1
 
 
 def _is_empty(imputer: Any) -> list[bool]:
@@ -436,7 +398,7 @@ def _is_empty(imputer: Any) -> list[bool]:
 
 def _reversed(link: Link, columns: dict[int, Array]) -> dict[int, Array]:
     """Compute the input wires of a link from its output wires; nothing for encoders and bins."""
-    if isinstance(link.transformer, (*ENCODERS, *BINS)):
+    if isinstance(link.transformer, CODERS):
         return {}
     if isinstance(link.transformer, IMPUTERS):
         pairs = zip(link.inputs, link.outputs, strict=True)

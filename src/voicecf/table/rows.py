@@ -62,6 +62,11 @@ class Rows:
             return len(self.frame)
         return len(self.points if self.array is None else self.array)
 
+    @property
+    def native(self) -> Any:
+        """The user's values: a frame of the user's library, or an array."""
+        return self.array if self.frame is None else self.frame.to_native()
+
     def ids(self, which: Sequence[int] | Ints) -> Any:
         """Return the ids of some rows as a narwhals series "id"; None if rows have only positions.
 

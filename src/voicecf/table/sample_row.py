@@ -13,6 +13,9 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from voicecf.geometry.arrays import Array
+from voicecf.table.rows import Rows
+
 LIBRARIES = ("pandas", "polars", "pyarrow")
 # Types that can be saved to a file.
 PLAIN = (bool, int, float, str, bytes, date, datetime, time, timedelta, Decimal, np.datetime64,
@@ -139,6 +142,34 @@ class SampleRow:
         library = self.library if self.library in installed else installed[0]
         columns = {cell.name: cell.series(library) for cell in self.cells}
         return nw.from_dict(columns)  # with a backend it would convert some types
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """A row of the data that a pipeline was fitted on.
+
+    Attributes
+    ----------
+    frame : SampleRow or None
+        The user's values; None if the data came as an array.
+    array : array of shape (1, n) or None
+        The user's values, if the data came as an array.
+    points : array of shape (1, d)
+        Coordinates.
+    seen : array of shape (1, p)
+        The input of the model.
+    """
+
+    frame: SampleRow | None
+    array: NDArray[Any] | None
+    points: Array
+    seen: Array
+
+    @property
+    def rows(self) -> Rows:
+        """The row, in a frame if the data came in one."""
+        frame = None if self.frame is None else self.frame.frame
+        return Rows(frame, self.points, self.seen, array=self.array)
 
 
 def plain_row(array: NDArray[Any], needed: list[int]) -> NDArray[Any]:

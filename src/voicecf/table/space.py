@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, Literal
 
 import narwhals.stable.v2 as nw
@@ -26,11 +27,10 @@ from voicecf.table.frames import (
     as_frame,
     dense,
     frame_with_cells,
-    indexed,
-    is_whole,
     number_array,
     numbers,
-    series_numbers,
+    objects,
+    plain_values,
     table,
     taken,
     typed,
@@ -38,6 +38,7 @@ from voicecf.table.frames import (
 )
 from voicecf.table.pipeline import Steps
 from voicecf.table.rows import Rows, side_of, without_values
+from voicecf.table.sample_row import Sample
 
 # Types of less than double precision.
 HALVES = (np.float16, np.float32)
@@ -55,30 +56,34 @@ class Space:
         The columns of the user's table, in the order that the model was fitted on.
     named : bool
         Whether the data had column names; else they are x0, x1, ...
-    coordinate_names : list of str
     dtype : numpy dtype
         The precision that the model computes with.
-    steps_take_frame : bool
-        Whether the steps before the model are given frames; else arrays.
     mixing : Mixing or None
         The affine map from the coordinates to the model's input; None if they are the same.
     round_trip_error : array of shape (d,)
         By how much a coordinate may change when it is turned into the user's units and back.
     steps : Steps or None
         The fitted steps before the model.
+    sample : Sample or None
+        A row of the data that the steps were fitted on; None before `fit` has read it.
     """
 
-    def __init__(self, columns: list[Column], sources: list[Any], named: bool, dtype: Any) -> None:
+    def __init__(
+        self, columns: list[Column], sources: list[Any], named: bool, dtype: Any,
+        steps: Steps | None = None,
+    ) -> None:  # fmt: skip
         self.use(columns)
         self.sources = sources
         self.named = named
         self.dtype = np.dtype(dtype)
-        self.coordinate_names = [str(source) for source in sources]
-        self.steps_take_frame = named
-        self.steps: Steps | None = None
-        self.mixing: Mixing | None = None
-        self.round_trip_error = np.zeros(len(sources))
-        self._template: Rows | None = None
+        self.steps = steps
+        self._steps_take_frame = steps is not None and (
+            steps.fitted_on_names
+            or (named and not all(isinstance(source, str) for source in sources))
+        )
+        self.mixing: Mixing | None = None if steps is None else steps.mixing
+        self.round_trip_error = np.zeros(len(sources if steps is None else steps.wires))
+        self.sample: Sample | None = None
 
     def use(self, columns: list[Column]) -> None:
         """Replace the columns."""
@@ -111,14 +116,15 @@ class Space:
         """Read a table; raise if a column is missing, not a number, or has missing values.
 
         With ``errors="status"`` rows that cannot be read are listed in `Rows.faults` instead.
-        Rows that can be read but not explained raise or are listed only if `errors` is given.
+        Rows that can be read but not explained raise or are listed only if `errors` is not None.
         """
+        unread = self._unread(X)
         try:
-            rows = self._read(X)
+            rows = self.read_again(unread)
         except DataError as error:
-            if errors != "status" and self.steps is None:
+            if errors != "status" and self.sample is None:  # a bare model, or within `fit`
                 raise
-            rows = with_faults(self, self._unread(X), error)
+            rows = with_faults(self, unread, error)
             if errors == "status":
                 return rows
             raise self._unreadable(rows) from error
@@ -140,7 +146,8 @@ class Space:
         frame, array = as_frame(X), None
         if frame is None:
             # A copy, as of a frame: answers must not change if the user changes the array later.
-            array = np.array(any_array(X) if self.steps is not None else number_array(X))
+            # Without steps, `_copied` makes one.
+            array = number_array(X) if self.steps is None else np.array(any_array(X))
             self._check_width(array.shape[1])
         else:
             frame = self._pick(frame)
@@ -149,10 +156,10 @@ class Space:
     def _as_precise_as_fit(self, frame: Any, array: Any) -> tuple[Any, Any]:
         """Widen single precision to double where the steps were fitted on double precision.
 
-        Steps keep the precision that they are given, and would round what the model is not
+        Steps keep the precision of their input, and would round what the model is not
         fitted to see rounded.
         """
-        if self._template is None:
+        if self.sample is None:
             return frame, array
         if frame is None:
             narrow = array.dtype in HALVES and not self.single >= set(self.sources)
@@ -164,74 +171,79 @@ class Space:
     @property
     def single(self) -> set[Any]:
         """The sources that had single precision in the data that the steps were fitted on."""
-        assert self._template is not None
-        stored, array = self._template.frame, self._template.array
-        if stored is not None:
-            return {cell.name for cell in stored.cells if cell.type == "Float32"}
+        assert self.sample is not None
+        row, array = self.sample.frame, self.sample.array
+        if row is not None:
+            return {cell.name for cell in row.cells if cell.type == "Float32"}
         return set(self.sources) if array is not None and array.dtype in HALVES else set()
 
-    def _read(self, X: Any) -> Rows:
-        if self.steps is not None:
-            return self._read_through_steps(X)
-        frame = as_frame(X)
-        values: Any
-        if frame is None:
-            values = number_array(X)
-            n, width = values.shape
-        else:
-            frame = self._pick(frame)
-            values = [numbers(frame, name) for name in frame.columns]
-            n, width = len(frame), len(values)
-        self._check_width(width)
-        copy = np.empty((n, width), dtype=self.dtype)
+    def read_again(self, rows: Rows) -> Rows:
+        """Return rows with their coordinates and the model's input, such as those of `write`."""
+        return self._copied(rows) if self.steps is None else self._transformed(rows)
+
+    def _copied(self, rows: Rows) -> Rows:
+        """Return rows with their coordinates, which are the user's values."""
+        values: Any = rows.array
+        if rows.frame is not None:
+            values = [numbers(column) for column in rows.frame.iter_columns()]
+        copy = np.empty((len(rows), len(self.sources)), dtype=self.dtype)
         finite: list[bool] = in_parallel(lambda a, b: _copy(values, copy, a, b), len(copy))
         if not all(finite):
             self._check_finite(copy)
         points = copy if self.dtype == np.float64 else copy.astype(np.float64)
         array = None
-        if frame is None:
+        if rows.frame is None:
             array = np.array(values) if values.dtype.kind in "iu" else copy
-        return Rows(frame, points, points, Kind.of(frame), array=array)
+        return Rows(rows.frame, points, points, rows.kind, array)
 
-    def _read_through_steps(self, X: Any) -> Rows:
-        """Read a table, and transform it by the fitted steps."""
-        rows = self._unread(X)
-        return self._transformed(rows.frame, rows.array, rows.kind)
-
-    def _transformed(self, frame: Any, array: NDArray[Any] | None, kind: Kind | None) -> Rows:
+    def _transformed(self, rows: Rows) -> Rows:
         """Return rows with their coordinates and the model's input, computed by the steps."""
         assert self.steps is not None
-        if (len(array) if frame is None else len(frame)) == 0:  # type: ignore[arg-type]
+        if len(rows) == 0:
             points = np.empty((0, self.n_coordinates))
             width = self.n_coordinates if self.mixing is None else len(self.mixing.shift)
-            return Rows(frame, points, np.empty((0, width)), kind, array)
-        rows = self._input_of_steps(frame, array)
-        output = self.steps.forward(rows)
+            return replace(rows, points=points, seen=np.empty((0, width)))
+        table = self._input_of_steps(rows)
+        output = self.steps.forward(table)
         points = dense(output)
         self._check_finite(points)
-        seen = points
-        if self.mixing is not None:
-            seen = dense(self.steps.onward(output, rows))
+        seen = points if self.mixing is None else dense(self.steps.onward(output, table))
         if self.dtype != np.float64:
             # KMeans cannot assign rows of another precision than that of its centroids.
             seen = seen.astype(self.dtype).astype(np.float64)
-        return Rows(frame, points, seen, kind, array)
+        return replace(rows, points=points, seen=seen)
 
-    def _input_of_steps(self, frame: Any, array: NDArray[Any] | None) -> Any:
+    def points_of(self, rows: Rows) -> Array:
+        """Return the coordinates of rows by the steps, infinite or NaN where these have none."""
+        assert self.steps is not None
+        return dense(self.steps.forward(self._input_of_steps(rows)))
+
+    def _input_of_steps(self, rows: Rows) -> Any:
         """Return rows as the steps expect them: a frame or an array."""
-        if frame is not None:
-            return frame.to_native() if self.steps_take_frame else frame.to_numpy()
-        if not self.steps_take_frame:
-            return array
-        return table(dict(zip(self.sources, typed(array), strict=True)))
+        if rows.frame is not None:
+            return rows.frame.to_native() if self._steps_take_frame else rows.frame.to_numpy()
+        return self.table(rows.array) if self._steps_take_frame else rows.array
 
     def is_boolean(self, c: int, rows: Rows) -> bool:
         """Tell whether a number column has booleans in the user's table."""
         column = self.columns[c]
         if not column.numeric or rows.frame is None:
             return False
-        name = self.frame_name(rows.frame, column.sources[0])
-        return bool(rows.frame.get_column(name).dtype == nw.Boolean)
+        return bool(self.user_column(rows, column.sources[0]).dtype == nw.Boolean)
+
+    def user_column(self, rows: Rows, source: Any) -> Any:
+        """Return the user's values of a source: a narwhals series, or a column of an array."""
+        if rows.frame is not None:
+            return rows.frame.get_column(self.frame_name(rows.frame, source))
+        return (rows.points if rows.array is None else rows.array)[:, self.sources.index(source)]
+
+    def numbers_of(self, rows: Rows, column: Column) -> Array:
+        """Return the user's values of a number column, NaN where missing."""
+        return numbers(self.user_column(rows, column.sources[0]), column.sources[0])
+
+    def user_numbers(self, rows: Rows) -> dict[Any, Array]:
+        """Return the user's values of all number columns, by name."""
+        return {c.name: self.numbers_of(rows, c) for c in self.columns if c.kind == "number"}
 
     def frame_name(self, frame: Any, source: Any) -> Any:
         """Return the name of a source in a frame, by position if the data of fit had no names."""
@@ -284,23 +296,27 @@ class Space:
         values = np.asarray(values, dtype=np.float64)
         if self.steps is None:
             return np.asarray(values.astype(self.dtype), dtype=np.float64)[:, None]
-        changes = {column.sources[0]: Cells(np.arange(len(values)), values)}
-        return np.ascontiguousarray(self._sample_points(len(values), changes)[:, column.places])
+        return self.mapped({c: values})[c]
+
+    def mapped(self, values: Mapping[int, Any]) -> dict[int, Array]:
+        """Return the coordinates, shape (n, width), of values of several columns.
+
+        All go through the steps in one call, each in a copy of a row of the data.
+        """
+        ends = np.cumsum([0, *map(len, values.values())])
+        rows = {c: np.arange(*span) for c, span in zip(values, pairwise(ends), strict=True)}
+        changes = {self.columns[c].sources[0]: Cells(rows[c], values[c]) for c in values}
+        points = self._sample_points(int(ends[-1]), changes)
+        return {c: points[np.ix_(rows[c], self.columns[c].places)] for c in values}
 
     def _sample_points(self, n: int, changes: Mapping[Any, Cells]) -> Array:
         """Return the coordinates of n copies of one row of the data with some cells changed."""
-        assert self.steps is not None
+        assert self.sample is not None
         if n == 0:
             return np.empty((0, self.n_coordinates))
         with np.errstate(all="ignore"):
-            rows = self.with_cells(self._sample_row(), np.zeros(n, dtype=np.int64), changes)
-            return dense(self.steps.forward(self._input_of_steps(rows.frame, rows.array)))
-
-    def _sample_row(self) -> Rows:
-        """Return the row of the data that was stored in fit, with its frame."""
-        assert self._template is not None
-        stored = self._template.frame
-        return self._template if stored is None else replace(self._template, frame=stored.frame)
+            rows = self.with_cells(self.sample.rows, np.zeros(n, dtype=np.int64), changes)
+            return self.points_of(rows)
 
     def with_cells(self, rows: Rows, which: Ints, changes: Mapping[Any, Cells]) -> Rows:
         """Return the rows `which` with some cells changed, in the user's columns.
@@ -329,13 +345,11 @@ class Space:
         if column.kind == "number":
             if self.steps is None:
                 return z[:, 0]
-            assert self._template is not None
-            points = np.repeat(self._template.points, len(z), axis=0)
+            assert self.sample is not None
+            points = np.repeat(self.sample.points, len(z), axis=0)
             points[:, column.places] = z
             return self._numbers(points)[column.sources[0]]
-        levels = np.empty(len(z), dtype=object)
-        levels[:] = [column.levels[i] for i in self.nearest_level(c, z)]
-        return levels
+        return objects([column.levels[i] for i in self.nearest_level(c, z)])
 
     def nearest_level(self, c: int, coordinates: Array) -> Ints:
         """Return positions of the levels whose coordinates are nearest."""
@@ -357,7 +371,7 @@ class Space:
         """Return answers in the user's columns.
 
         A column whose coordinates are bit for bit those of its row keeps its value, and so do all
-        columns of an answer of NaN. Types are kept where they can hold the answer.
+        columns of an answer of NaN. Types stay where they can hold the answer.
 
         Parameters
         ----------
@@ -421,12 +435,6 @@ class Space:
         values = [column.levels[i] for i in levels]
         return {column.sources[0]: Cells(at, np.array(values) if column.binned else values)}
 
-    def read_again(self, rows: Rows) -> Rows:
-        """Compute the coordinates of rows that `write` returned."""
-        if self.steps is None:
-            return self._read(rows.array if rows.frame is None else rows.frame)
-        return self._transformed(rows.frame, rows.array, rows.kind)
-
     def box(self, lo: Array, hi: Array) -> tuple[Array, Array]:
         """Turn bounds of columns, in the user's units, into a box of coordinates.
 
@@ -441,29 +449,17 @@ class Space:
             for c, column in enumerate(self.columns)
             if column.kind == "number"
         }
-        corners = self._corners(sides)
-        for c, ends in sides.items():
-            at, rising = self.columns[c].places[0], self.columns[c].rising
-            ends = np.where(np.isinf(ends), ends if rising else -ends, corners[:, at])
-            low[at], high[at] = ends if rising else ends[::-1]
-        return low, high
-
-    def _corners(self, sides: dict[int, Array]) -> Array:
-        """Return the coordinates of two rows, one of all lower sides and one of all upper ones.
-
-        An infinite side is replaced by an observed value.
-        """
-        ends = {
-            c: np.where(np.isinf(side), self.columns[c].observed[0], side)
-            for c, side in sides.items()
+        finite = {
+            c: np.where(np.isinf(ends), self.columns[c].observed[0], ends)
+            for c, ends in sides.items()
         }
         if self.steps is not None:
-            cells = {self.columns[c].sources[0]: Cells(np.arange(2), v) for c, v in ends.items()}
-            return self._sample_points(2, cells)
-        corners = np.zeros((2, self.n_coordinates))
-        for c, values in ends.items():
-            corners[:, self.columns[c].places[0]] = values
-        return corners
+            finite = {c: z[:, 0] for c, z in self.mapped(finite).items()}
+        for c, ends in sides.items():
+            at, rising = self.columns[c].places[0], self.columns[c].rising
+            ends = np.where(np.isinf(ends), ends if rising else -ends, finite[c])
+            low[at], high[at] = ends if rising else ends[::-1]
+        return low, high
 
     def changed(self, moves: Array, least: Array | float) -> NDArray[np.bool_]:
         """Tell, shape (n, columns), which columns a move changes by more than `least`."""
@@ -471,10 +467,6 @@ class Space:
         if self.is_plain:
             return moved
         return np.column_stack([moved[:, column.places].any(axis=1) for column in self.columns])
-
-    def user_numbers(self, rows: Rows) -> dict[Any, Array]:
-        """Return the number columns of rows in the user's units, by name."""
-        return {c.name: source_values(self, rows, c)[0] for c in self.columns if c.kind == "number"}
 
     def table_values(self, c: int, rows: Rows, which: Ints | None = None) -> NDArray[Any]:
         """Return the values of a column in some rows of the user's table, or in all.
@@ -485,20 +477,11 @@ class Space:
         column = self.columns[c]
         if column.declared:
             return self.levels_at(c, taken(rows.points, which))
-        source = column.sources[0]
-        if rows.frame is None:
-            assert rows.array is not None
-            values = taken(rows.array[:, self.sources.index(source)], which)
-            if not column.numeric:
-                return np.array(values, dtype=object)
-            return np.array(values, np.float32 if values.dtype == np.float32 else np.float64)
-        series = taken(rows.frame.get_column(self.frame_name(rows.frame, source)), which)
-        if column.numeric:
-            single = series.dtype == nw.Float32
-            return series_numbers(series).astype(np.float32 if single else np.float64)
-        levels = np.empty(len(series), dtype=object)
-        levels[:] = series.to_list()
-        return levels
+        values = taken(self.user_column(rows, column.sources[0]), which)
+        if not column.numeric:
+            return objects(plain_values(values))
+        single = values.dtype == (np.float32 if rows.frame is None else nw.Float32)
+        return numbers(values, column.name).astype(np.float32 if single else np.float64)
 
     def levels_at(self, c: int, points: Array) -> NDArray[Any]:
         """Return the levels of a category at points; None at points of NaN."""
@@ -516,10 +499,9 @@ class Space:
         high = np.where(high > hi, np.nextafter(high, np.array(-np.inf, self.dtype)), high)
         return low.astype(np.float64), high.astype(np.float64)
 
-    def table(self, points: NDArray[Any], kind: Kind | None = None, which: Any = None) -> Any:
-        """Return points as a frame of the sources, with the entries `which` of the kind's index."""
-        columns = {name: points[:, i] for i, name in enumerate(self.sources)}
-        return indexed(table(columns, kind), kind, which)
+    def table(self, values: Any) -> Any:
+        """Return an array as a frame of the sources."""
+        return table(dict(zip(self.sources, typed(values), strict=True)))
 
 
 def _copy(values: Any, copy: NDArray[Any], start: int, stop: int) -> bool:
@@ -567,16 +549,3 @@ def _level(column: Column, value: Any) -> int:
     raise DataError(
         f"{value!r} is not a level of {column.name!r}; there are {listed(column.levels)}."
     )
-
-
-def source_values(space: Space, rows: Rows, column: Column) -> tuple[Array, bool]:
-    """Return the user's values of a number column, and whether its type is integer or boolean."""
-    if rows.frame is not None:
-        name = space.frame_name(rows.frame, column.sources[0])
-        return numbers(rows.frame, name), is_whole(rows.frame, name)
-    at = space.sources.index(column.sources[0])
-    if rows.array is None:
-        return rows.points[:, at], column.whole
-    values = rows.array[:, at]
-    whole = values.dtype.kind in "iub" or all(isinstance(v, (int, np.integer)) for v in values)
-    return values.astype(np.float64), bool(whole)

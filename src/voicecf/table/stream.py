@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -17,6 +17,7 @@ from voicecf.table.frames import any_array, as_frame
 BLOCK = 262_144
 
 Progress = Callable[[int, int], Any]
+Made = TypeVar("Made")
 
 
 @dataclass
@@ -118,6 +119,36 @@ class Stream:
             for start in range(0, max(len(whole), int(self.in_memory)), BLOCK):
                 block = whole if len(whole) <= BLOCK else whole[start : start + BLOCK]
                 yield block if isinstance(block, np.ndarray) else block.to_native()
+
+
+class Blocks(Generic[Made]):
+    """What a function makes of each block of a source, in as many passes as needed.
+
+    Parameters
+    ----------
+    source : iterable
+        Begins a pass whenever it is iterated over.
+    make : callable
+    cached : bool
+        Whether results are stored in the first pass that is made to its end.
+    """
+
+    def __init__(self, source: Iterable[Any], make: Callable[[Any], Made], *, cached: bool) -> None:
+        self._source, self._make, self._cached = source, make, cached
+        self._results: list[Made] = []
+
+    def __iter__(self) -> Iterator[Made]:
+        """Yield the results of a pass."""
+        if self._results:
+            yield from self._results
+            return
+        results = []
+        for block in self._source:
+            result = self._make(block)
+            if self._cached:
+                results.append(result)
+            yield result
+        self._results = results
 
 
 def transformed(steps: Iterable[Callable[[Any], Any]], block: Any) -> Any:
