@@ -389,7 +389,7 @@ class Work:
         whys: dict[int, str | int] = {**chunk.wrong}
         self._stop_at(whys, table, chunk)
         if self.request.drop_gaps:
-            whys = {**unusable(chunk.table, *answering.columns()), **whys}
+            whys = {**unusable(chunk.table, answering.columns()), **whys}
         while True:
             rows, numbers = chunk.without(whys)
             answers = answering.explained(rows)
