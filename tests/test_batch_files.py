@@ -196,14 +196,15 @@ RUN = """
 import sys
 import voicecf
 from voicecf.files import explain_files
-from voicecf.files.kept import KeptParts
+from voicecf.files.parts import KeptParts
 
-def add(self, part, whole=KeptParts.add):
-    kept = whole(self, part)
-    print("part", flush=True)
+def put(self, number, part, whole=KeptParts.put):
+    kept = whole(self, number, part)
+    sys.stdout.write("part\\n")
+    sys.stdout.flush()
     return kept
 
-KeptParts.add = add
+KeptParts.put = put
 explain_files(voicecf.load(sys.argv[1]), sys.argv[2], sys.argv[3], part_rows=256)
 """
 
@@ -236,15 +237,15 @@ def test_a_killed_process_is_gone_on_with_to_the_same_bytes(voice, tmp_path, par
 
 def cut_off(voice, given: Path, output: Path, parts: int, **options) -> None:
     """Run until so many parts are on the disk."""
-    from voicecf.files.kept import KeptParts
+    from voicecf.files.parts import KeptParts
 
-    def add(self, part, whole=KeptParts.add):
-        if self.count == parts:
+    def put(self, number, part, whole=KeptParts.put):
+        if number >= parts:
             raise Killed
-        return whole(self, part)
+        return whole(self, number, part)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(KeptParts, "add", add)
+        patch.setattr(KeptParts, "put", put)
         with pytest.raises(Killed):
             explain_files(voice, given, output, **{"part_rows": PART, **options})
 
@@ -306,13 +307,13 @@ def test_another_version_is_refused(voice, given, tmp_path, monkeypatch):
 
 
 def test_an_input_that_changes_while_it_is_read_is_told(voice, given, tmp_path, monkeypatch):
-    from voicecf.files.kept import KeptParts
+    from voicecf.files.parts import KeptParts
 
-    def add(self, part, whole=KeptParts.add):
+    def put(self, number, part, whole=KeptParts.put):
         os.utime(given, (1, 1))
-        return whole(self, part)
+        return whole(self, number, part)
 
-    monkeypatch.setattr(KeptParts, "add", add)
+    monkeypatch.setattr(KeptParts, "put", put)
     with pytest.raises(DataError, match="was changed while it was being read"):
         explain_files(voice, given, tmp_path / "out.parquet", part_rows=PART)
     assert not (tmp_path / "out.parquet").exists()
@@ -367,7 +368,7 @@ def test_a_full_disk_is_a_sentence_and_a_later_run_goes_on(
     voice, given, tmp_path, output, monkeypatch
 ):
     explain_files(voice, given, tmp_path / f"whole-{output}", part_rows=PART)
-    from voicecf.files.kept import KeptPart
+    from voicecf.files.parts import KeptPart
 
     def full(self, path, whole=KeptPart.write):
         whole(self, path)

@@ -5,11 +5,9 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
-from functools import partial
-from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Literal
 
@@ -17,7 +15,6 @@ import pyarrow as pa
 from tqdm.auto import tqdm
 
 from voicecf.errors import DataError, SavingError, known_option, listed
-from voicecf.files.ahead import ahead, in_order
 from voicecf.files.badrows import BadRowError, listing, unusable
 from voicecf.files.entry import Answering
 from voicecf.files.folder import (
@@ -32,7 +29,7 @@ from voicecf.files.folder import (
     remove,
     room_for,
 )
-from voicecf.files.kept import KeptPart, KeptParts
+from voicecf.files.parts import KeptPart, KeptParts, ResumableJob, Walk
 from voicecf.files.request import Request, differences, plain_question, same
 from voicecf.files.source import Look, Source, open_source
 from voicecf.files.table import Chunk, Table
@@ -42,6 +39,7 @@ from voicecf.learned.explainer import Explainer
 from voicecf.saving import digest, load_explainer, save
 from voicecf.saving.apart import Paths
 from voicecf.saving.whole import sync_folder, write_whole
+from voicecf.status import Status
 
 __all__ = ["Work", "explain_files"]
 
@@ -336,53 +334,36 @@ class Work:
 
     def _answered(self, voice: Explainer, table: Table) -> Tally:
         """Write all parts: those that an earlier run kept, and those that are still to be made."""
-        question = self.request.question
-        answering = Answering.of(voice, table.schema, question)
-        size = self.request.part_rows or _part_rows(voice, question)
-        kept = KeptParts(self.folder, -(-table.n_rows // size))
+        answering = Answering.of(voice, table.schema, self.request.question)
+        size = self.request.part_rows or _part_rows(voice, self.request.question)
+        kept = KeptParts(self.folder / "parts")
+        kept.folder.mkdir(exist_ok=True)
         self.went_on = min(size * kept.count, table.n_rows)
-        earlier = self._earlier(kept, answering, table, size)
-        made = self._made(answering, table, size)
+        chunks = Walk(lambda number: table.parts(size, number * size))
+
+        def answer(rows: range) -> KeptPart:
+            number = rows.start // size
+            part = kept.read(number)
+            return part or kept.put(number, self._part(answering, table, chunks[number]))
+
+        job = ResumableJob(range(table.n_rows), size, answer, AT_ONCE)
         tally = Tally(bad=len(table.rejected))
         hidden = None if self.progress else True  # None: hidden unless there is a terminal
         with (
             room_for(self.folder, lambda: f"it goes on at row {size * kept.count:,}"),
-            closing(made),
-            closing(ahead(map(kept.add, made), 1)) as coming,
+            closing(iter(job)) as parts,
             listing(self.folder / "bad.csv", table.rejected) as list_bad,
-            tqdm(total=table.n_rows, unit=" rows", disable=hidden) as bar,
+            tqdm(total=job.total, unit=" rows", disable=hidden) as bar,
         ):
             result = self._writer(answering)
-            for part in chain(earlier, coming):
+            for part in parts:
                 self._check_bad(part)
                 result.write(part.batch)
                 list_bad(part.bad)
                 tally = tally.plus(part.tally)
-                bar.update(part.tally.rows + part.tally.bad)
+                bar.update(job.done - bar.n)
             result.close()
         return tally
-
-    def _earlier(
-        self, kept: KeptParts, answering: Answering, table: Table, size: int
-    ) -> Iterator[KeptPart]:
-        """Read the parts that an earlier run kept; one that is damaged is answered again."""
-        for number in range(kept.count):
-            part = kept.read(number)
-            if part is None:
-                (chunk,) = islice(table.parts(size, number * size), 1)
-                part = kept.put(self._part(answering, table, chunk), number)
-            yield part
-
-    def _made(
-        self, answering: Answering, table: Table, size: int
-    ) -> Generator[KeptPart, None, None]:
-        """Answer the rows that no kept part has."""
-        answer = partial(self._part, answering, table)
-        with (
-            closing(ahead(table.parts(size, self.went_on), 2)) as chunks,
-            closing(in_order(answer, chunks, AT_ONCE)) as parts,
-        ):
-            yield from parts
 
     def _part(self, answering: Answering, table: Table, chunk: Chunk) -> KeptPart:
         """Answer a part, but for bad rows."""
@@ -390,19 +371,16 @@ class Work:
         self._stop_at(whys, table, chunk)
         if self.request.drop_gaps:
             whys = {**unusable(chunk.table, answering.columns()), **whys}
-        while True:
-            rows, numbers = chunk.without(whys)
-            answers = answering.explained(rows)
-            faults = {
-                int(numbers[i] - chunk.first): w for i, w in answers.outcome.rows.faults.items()
-            }
-            if not faults:
-                break
+        rows, numbers = chunk.without(whys)
+        answers = answering.explained(rows)
+        faults = {int(numbers[i] - chunk.first): w for i, w in answers.outcome.rows.faults.items()}
+        if faults:
             self._stop_at(faults, table, chunk)
+            answers = answers[answers.status != Status.UNREADABLE]
             whys |= faults
         bad = [table.bad_row(chunk.first + i, whys[i]) for i in sorted(whys)]
         tally = Tally()
-        tally.add(answers, len(numbers), len(bad))
+        tally.add(answers, chunk.table.num_rows - len(bad), len(bad))
         return KeptPart(answering.batch(answers, rows, numbers), tally, bad)
 
     def _stop_at(self, whys: Mapping[int, str | int], table: Table, chunk: Chunk) -> None:

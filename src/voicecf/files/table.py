@@ -109,7 +109,8 @@ class Table:
         """Open a Parquet file with columns c0, c1, ... for the user's."""
         head = _opened(path)
         stored = head.schema_arrow
-        schema = pa.schema([(name, stored.field(i).type) for i, name in enumerate(known.names)])
+        columns = [stored.field(i).with_name(name) for i, name in enumerate(known.names)]
+        schema = pa.schema([_without_decimal(column).with_nullable(True) for column in columns])
         counts = [head.metadata.num_rows]
         return cls(
             [path], schema, counts, place_of, stored.names, known.whys, known.notes, known.rejected,

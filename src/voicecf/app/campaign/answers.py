@@ -21,9 +21,10 @@ from voicecf.app.campaign.effort import options
 from voicecf.app.campaign.plan import Campaign, CampaignCounts
 from voicecf.app.data.preparing import Prepared, with_durations
 from voicecf.app.segments.segments import Segments
+from voicecf.files.parts import ResumableJob
 
-# Rows that are answered between two signs of progress, at first and then.
-FIRST, PART = 1_000, 10_000
+# Rows that are answered between two signs of progress.
+PART = 2_000
 
 
 class Result(IntEnum):
@@ -45,8 +46,8 @@ MOVING = (Result.MOVES, Result.STOPPED)
 NOT_ANSWERED = (Result.NOT_ASKED, Result.LEFT_OUT, Result.WAITING)
 
 
-class CampaignJob:
-    """Answers that are being found.
+class CampaignJob(ResumableJob[pd.DataFrame]):
+    """Answers that are being found: a part has a line for each row and target.
 
     Parameters
     ----------
@@ -71,24 +72,25 @@ class CampaignJob:
         self._options = options(campaign, segments)
         self._asked = _asked(segments, campaign)
         self._parts: list[pd.DataFrame] = []
-        self.done = 0
+        done = 0
         if begun is not None:
             some = begun[~begun["result"].isin(NOT_ANSWERED)]
             at = np.searchsorted(prepared.rows, some["row"].to_numpy())
             self._parts.append(some.assign(row=at)[["row", "from", "to", "result", *_after(some)]])
-            self.done = len(np.unique(at))
+            done = len(np.unique(at))
+        super().__init__(range(done, len(self._asked)), PART, self._answer)
 
-    @property
-    def total(self) -> int:
-        """How many rows are asked about."""
-        return len(self._asked)
-
-    def advance(self) -> None:
-        """Answer the next part."""
-        size = PART if self.done else FIRST
-        some = self._asked[self.done : self.done + size]
-        self._parts.append(_answered(self.segments, self.campaign, self._options, some))
-        self.done += len(some)
+    def _answer(self, some: range) -> pd.DataFrame:
+        """Answer some of the rows that are asked about; numbers are as short as they can be."""
+        prepared, rows = self.segments.prepared, self._asked[some.start : some.stop]
+        voice = self.segments.firmly(self.campaign.margin)
+        found = voice.explain(prepared.frame.iloc[rows], progress=False, **self._options).rounded()
+        after = _coded(prepared, found.to_frame())
+        made = _without(rows[found.row], found.source, Result.MOVES)
+        made["to"], made["result"] = found.target.astype(np.int16), found.status.astype(np.int8)
+        made = pd.concat([made, after.add_prefix("after ").reset_index(drop=True)], axis=1)
+        self._parts.append(made)
+        return made
 
     def table(self) -> pd.DataFrame:
         """Return all rows with what is known of them, by row and target."""
@@ -121,19 +123,6 @@ def _asked(segments: Segments, campaign: Campaign) -> NDArray[np.int64]:
     if not campaign.sources:
         return np.arange(len(segments.labels))
     return np.flatnonzero(np.isin(segments.labels, campaign.sources))
-
-
-def _answered(
-    segments: Segments, campaign: Campaign, options: dict[str, Any], rows: NDArray[np.int64]
-) -> pd.DataFrame:
-    """Answer some rows; numbers are as short as they can be."""
-    prepared = segments.prepared
-    voice = segments.firmly(campaign.margin)
-    found = voice.explain(prepared.frame.iloc[rows], progress=False, **options).rounded()
-    after = _coded(prepared, found.to_frame())
-    made = _without(rows[found.row], found.source, Result.MOVES)
-    made["to"], made["result"] = found.target.astype(np.int16), found.status.astype(np.int8)
-    return pd.concat([made, after.add_prefix("after ").reset_index(drop=True)], axis=1)
 
 
 def _without(rows: Any, source: Any, result: Result) -> pd.DataFrame:
