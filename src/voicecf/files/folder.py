@@ -7,6 +7,7 @@ import hashlib
 import json
 import os
 import shutil
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -54,8 +55,12 @@ def locked(output: Path) -> Iterator[None]:
     """Keep all other processes from an output; a process that dies lets go of it."""
     path = lock_of(output)
     while True:
-        with _said_in_words(path):
+        try:
             lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+        except FileNotFoundError:
+            raise OutputError(f"there is no folder {path.parent}; create it first.") from None
+        except PermissionError:
+            raise OutputError(f"{path.parent} cannot be written to; give another output.") from None
         try:
             if not _alone(lock):
                 raise BusyError(
@@ -76,15 +81,14 @@ def locked(output: Path) -> Iterator[None]:
 def _alone(lock: int) -> bool:
     """Lock a file, or tell that somebody else has."""
     try:
-        import fcntl
-    except ImportError:  # Windows
-        import msvcrt
+        if sys.platform == "win32":
+            import msvcrt
 
-        attempt: Any = lambda: msvcrt.locking(lock, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]  # noqa: E731
-    else:
-        attempt = lambda: fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # noqa: E731
-    try:
-        attempt()
+            msvcrt.locking(lock, msvcrt.LK_NBLCK, 1)
+        else:
+            import fcntl
+
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
         return False
     return True
@@ -95,17 +99,6 @@ def _is(opened: int, path: Path) -> bool:
         return os.path.samestat(os.fstat(opened), path.stat())
     except FileNotFoundError:
         return False
-
-
-@contextmanager
-def _said_in_words(path: Path) -> Iterator[None]:
-    """Turn what the system says of a file that cannot be written into a sentence."""
-    try:
-        yield
-    except FileNotFoundError:
-        raise OutputError(f"there is no folder {path.parent}; create it first.") from None
-    except PermissionError:
-        raise OutputError(f"{path.parent} cannot be written to; give another output.") from None
 
 
 @contextmanager

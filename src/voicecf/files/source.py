@@ -190,7 +190,7 @@ class Source:
     def _staged(self, folder: Path, progress: bool) -> Table:
         path = folder / "input.parquet"
         staged = Staged.saved(folder) or self._stage(folder, path, progress)
-        return Table.staged(path, staged, self._places(folder, staged))
+        return Table.of([path], staged, self._places(folder, staged))
 
     def _stage(self, folder: Path, path: Path, progress: bool) -> Staged:
         database = self.files[0] if self.kind == "database" else None

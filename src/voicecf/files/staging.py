@@ -64,7 +64,10 @@ class Reading:
 
 @dataclass(frozen=True)
 class Staged:
-    """A table in one Parquet file, with columns c0, c1, ..., and what is known about it.
+    """What is known about a table besides its values.
+
+    A table that is no Parquet file is brought into one, with columns c0, c1, ... and, if it was
+    CSV, `fault`.
 
     Attributes
     ----------
@@ -75,7 +78,8 @@ class Staged:
     rejected : list of BadRow
         Lines that are no rows.
     whys : list of str
-        For each column, what is wrong with a value that is not of its kind.
+        For each column, what is wrong with a value that is not of its kind; empty if there are no
+        such values.
     encoding : str or None
         Of CSV files, if it was found out.
     empty : list of str
@@ -85,9 +89,9 @@ class Staged:
     """
 
     names: list[str]
-    notes: list[str]
-    rejected: list[BadRow]
-    whys: list[str]
+    notes: list[str] = field(default_factory=list)
+    rejected: list[BadRow] = field(default_factory=list)
+    whys: list[str] = field(default_factory=list)
     encoding: str | None = None
     empty: list[str] = field(default_factory=list)
     words: list[str] = field(default_factory=list)
@@ -169,7 +173,7 @@ def stage_query(connection: Any, sql: str, output: Path) -> Staged:
     names = [name for name, *_ in connection.execute(f"describe select * from ({sql})").fetchall()]
     columns = ", ".join(f"c{i}" for i in range(len(names)))
     _copy(connection, f"select * from ({sql}) as t({columns})", output)
-    return Staged(names, [], [], [])
+    return Staged(names)
 
 
 def rows_of(csv: CsvText, reading: Reading) -> str:
