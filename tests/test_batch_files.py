@@ -301,7 +301,7 @@ def test_another_explainer_is_refused(voice, given, tmp_path):
 def test_another_version_is_refused(voice, given, tmp_path, monkeypatch):
     output = tmp_path / "out.parquet"
     cut_off(voice, given, output, 2)
-    monkeypatch.setattr("voicecf.files.request.version", lambda name: "99.0")
+    monkeypatch.setattr("voicecf.files.run.version", lambda name: "99.0")
     with pytest.raises(OutputError, match=r'voicecf was ".*", is now "99.0"'):
         explain_files(voice, given, output, part_rows=PART)
 

@@ -14,8 +14,6 @@ import pyarrow.compute as pc
 
 from voicecf.errors import DataError
 
-__all__ = ["BadRow", "BadRowError", "RowPlace", "listing", "unusable"]
-
 MISSING = "{name} has no value (--missing fill fills it in, --missing drop leaves the row out)"
 INFINITE = "{name} is not a finite number"
 

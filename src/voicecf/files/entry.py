@@ -20,8 +20,6 @@ from voicecf.rules.rules import Rules
 from voicecf.status import Status
 from voicecf.table.column import Column
 
-__all__ = ["Answering", "explain_batches", "rules_of"]
-
 # Columns of every answer, after the user's own; in a table their names begin with `PREFIX`.
 OWN = {
     "row": pa.int64(),

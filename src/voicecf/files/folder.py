@@ -16,8 +16,6 @@ from typing import Any
 from voicecf.errors import listed
 from voicecf.saving.apart import OutputError
 
-__all__ = ["BusyError", "DamagedError", "FullError", "OutputError", "locked"]
-
 # What parts are made from, once it is there.
 CHECKED = ("explainer.voicecf", "input.json", "input.parquet")
 # What a work folder holds, up to the first point of a name.
@@ -145,6 +143,39 @@ def damage_of(folder: Path, manifest: dict[str, Any]) -> str:
         return "manifest.json lacks checksums"
     changed = [name for name in now if now[name] != before.get(name)]
     return f"{listed(changed)} changed or is missing" if changed else ""
+
+
+def same(earlier: dict[str, Any], manifest: dict[str, Any]) -> bool:
+    """Return True if an earlier manifest has all that this one has."""
+    return all(earlier.get(key) == value for key, value in manifest.items())
+
+
+def differences(earlier: dict[str, Any], manifest: dict[str, Any]) -> str:
+    """Describe in what two manifests differ."""
+    found = []
+    for key, now in manifest.items():
+        before = earlier.get(key)
+        if before == now:
+            continue
+        if key == "input":
+            found.append("the input is another one, or was changed")
+        elif isinstance(before, dict) and isinstance(now, dict):
+            found += _changed_words(before, now)
+        else:
+            found.append(f"{key} was {before}, is now {now}")
+    return "; ".join(found)
+
+
+def _changed_words(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
+    words = [word for word in {**before, **now} if before.get(word) != now.get(word)]
+    return [
+        f"{word} was {_short(before.get(word))}, is now {_short(now.get(word))}" for word in words
+    ]
+
+
+def _short(value: Any) -> str:
+    text = "not given" if value is None else json.dumps(value)
+    return text if len(text) <= 60 else text[:57] + "..."
 
 
 def any_part(folder: Path) -> bool:

@@ -19,8 +19,6 @@ import pyarrow as pa
 from voicecf.files.badrows import BadRow
 from voicecf.files.tally import Tally
 
-__all__ = ["KeptPart", "KeptParts", "ResumableJob", "Walk", "in_order"]
-
 # Key of the schema's metadata under which counts and bad rows of a part stand.
 FACTS = b"voicecf"
 # Bytes before a part, which begin with its checksum; so many that Arrow's buffers stay aligned.

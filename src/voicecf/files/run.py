@@ -7,42 +7,45 @@ import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Literal
 
+import duckdb
+import numpy as np
 import pyarrow as pa
+import sklearn
 from tqdm.auto import tqdm
 
 from voicecf.errors import DataError, SavingError, known_option, listed
 from voicecf.files.badrows import BadRowError, listing, unusable
-from voicecf.files.entry import Answering
+from voicecf.files.entry import Answering, rules_of
 from voicecf.files.folder import (
     DamagedError,
-    OutputError,
     any_part,
     checksums,
     damage_of,
+    differences,
     lock_of,
     locked,
     read_json,
     remove,
     room_for,
+    same,
 )
 from voicecf.files.parts import KeptPart, KeptParts, ResumableJob, Walk
-from voicecf.files.request import Request, differences, plain_question, same
 from voicecf.files.source import Look, Source, open_source
 from voicecf.files.table import Chunk, Table
 from voicecf.files.tally import Tally
 from voicecf.files.writing import Writer, flush
 from voicecf.learned.explainer import Explainer
 from voicecf.saving import digest, load_explainer, save
-from voicecf.saving.apart import Paths
+from voicecf.saving.apart import OutputError, Paths
 from voicecf.saving.whole import sync_folder, write_whole
 from voicecf.status import Status
 
-__all__ = ["Work", "explain_files"]
-
+FORMAT, VERSION = "voicecf/explain", 1
 # Rows of the input that make a part: where answers are projections, and where they are searches.
 PART, SEARCHED = 1 << 17, 1 << 13
 # Parts that are answered at once, since not all of that is done by several threads by itself.
@@ -121,9 +124,54 @@ def explain_files(
     """
     known_option(bad_rows, ("stop", "skip"), "bad_rows")
     source = given if isinstance(given, Source) else open_source(given)
-    options = {"question": plain_question(question), "model": digest(voice)}
+    options = {"question": _plain_question(question), "model": digest(voice)}
     request = Request(source, Path(output), options, question, bad_rows, part_rows)
     return Work(request, overwrite, restart, progress).done(lambda table: voice)
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is to be done.
+
+    Attributes
+    ----------
+    source : Source
+    output : Path
+    options : dict
+        All that the answers depend on besides the input, in types of JSON.
+    question : dict
+        As of `explain`.
+    bad_rows : "stop" or "skip"
+    part_rows : int or None
+    drop_gaps : bool
+        Whether rows with missing values are left out even if other bad rows are fatal.
+    """
+
+    source: Source
+    output: Path
+    options: dict[str, Any]
+    question: dict[str, Any]
+    bad_rows: str = "stop"
+    part_rows: int | None = None
+    drop_gaps: bool = False
+
+    def manifest(self, look: Look) -> dict[str, Any]:
+        """Return what has to be the same for a run to go on, with an input as it is now."""
+        versions = {
+            "voicecf": version("voicecf"),
+            "pyarrow": pa.__version__,
+            "duckdb": duckdb.__version__,
+            "numpy": np.__version__,
+            "scikit-learn": sklearn.__version__,
+        }
+        return {
+            "format": FORMAT,
+            "version": VERSION,
+            "made with": versions,
+            "input": look.prints,
+            "reading": {"sql": self.source.sql, **asdict(self.source.reading)},
+            "options": {**self.options, "part_rows": self.part_rows},
+        }
 
 
 @dataclass
@@ -443,6 +491,13 @@ class Work:
         if left is None or same(left, manifest):
             with suppress(OutputError):
                 remove(self.folder)
+
+
+def _plain_question(question: dict[str, Any]) -> dict[str, Any]:
+    """Return a question in types of JSON."""
+    rules = rules_of(question)
+    rest = {w: value for w, value in question.items() if w not in {"rules", *rules.to_dict()}}
+    return json.loads(json.dumps({**rest, "rules": rules.to_dict()}, default=str))  # type: ignore[no-any-return]
 
 
 def _part_rows(voice: Explainer, question: dict[str, Any]) -> int:

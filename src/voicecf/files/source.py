@@ -30,8 +30,6 @@ from voicecf.files.text import CsvText, listed_files
 from voicecf.files.workbook import write_sheet
 from voicecf.files.writing import flush
 
-__all__ = ["Source", "open_source"]
-
 # Kinds of files by the ends of their names.
 ENDINGS = {
     "csv": (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz"),

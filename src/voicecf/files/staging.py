@@ -17,14 +17,11 @@ import duckdb
 from voicecf.errors import DataError, known_column
 from voicecf.files.badrows import BadRow, RowPlace
 from voicecf.files.folder import read_json
-from voicecf.files.kinds import Deciding, TextKind
+from voicecf.files.kinds import Deciding
+from voicecf.files.notations import Notation
 from voicecf.files.parts import Walk
 from voicecf.files.text import CsvText, quoted
 from voicecf.saving.whole import write_whole
-
-__all__ = [
-    "HEAD", "Reading", "Staged", "connected", "opened_files", "rows_of", "stage_csv", "stage_query",
-]  # fmt: skip
 
 # Rows at the beginning of CSV files by which the kinds of columns are decided. If a later row
 # contradicts, they are decided by all rows.
@@ -213,11 +210,11 @@ def stage_csv(connection: Any, csv: CsvText, reading: Reading, output: Path) -> 
         [kind.why(name) for name, kind in zip(csv.names, kinds, strict=True)],
         csv.encodings[0] if len(set(csv.encodings)) == 1 else None,
         [csv.names[i] for i in deciding.empty],
-        [kind.notation.word for kind in kinds],
+        [kind.word for kind in kinds],
     )
 
 
-def _stage(connection: Any, rows: str, kinds: list[TextKind], output: Path) -> bool:
+def _stage(connection: Any, rows: str, kinds: list[Notation], output: Path) -> bool:
     """Write the rows with columns of some kinds; tell whether there are values of other kinds."""
     read = [i for i, kind in enumerate(kinds) if not kind.is_text]
     values = [f"c{i}" if kind.is_text else f"n{i} as c{i}" for i, kind in enumerate(kinds)]

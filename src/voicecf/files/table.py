@@ -13,10 +13,8 @@ import pyarrow.parquet as pq
 
 from voicecf.errors import ColumnError, DataError, listed
 from voicecf.files.badrows import BadRow, BadRowError, RowPlace
-from voicecf.files.kinds import PLACE
+from voicecf.files.notations import PLACE
 from voicecf.files.staging import Staged
-
-__all__ = ["Chunk", "Table"]
 
 # Rows that are read at once.
 READ = 1 << 16

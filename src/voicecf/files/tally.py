@@ -10,8 +10,6 @@ import numpy as np
 from voicecf.counterfactuals import Counterfactuals
 from voicecf.status import Status
 
-__all__ = ["Tally"]
-
 # Costs are counted in bins, each this much wider than the one before: so a median is known to half
 # a per cent, however many rows there are, and two tallies can be added.
 WIDTH = 0.01
