@@ -12,10 +12,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Literal
 
-import duckdb
-import numpy as np
 import pyarrow as pa
-import sklearn
 from tqdm.auto import tqdm
 
 from voicecf.errors import DataError, SavingError, known_option, listed
@@ -46,6 +43,7 @@ from voicecf.saving.whole import sync_folder, write_whole
 from voicecf.status import Status
 
 FORMAT, VERSION = "voicecf/explain", 1
+MADE_WITH = ("voicecf", "pyarrow", "duckdb", "numpy", "scikit-learn")
 # Rows of the input that make a part: where answers are projections, and where they are searches.
 PART, SEARCHED = 1 << 17, 1 << 13
 # Parts that are answered at once, since not all of that is done by several threads by itself.
@@ -157,17 +155,10 @@ class Request:
 
     def manifest(self, look: Look) -> dict[str, Any]:
         """Return what has to be the same for a run to go on, with an input as it is now."""
-        versions = {
-            "voicecf": version("voicecf"),
-            "pyarrow": pa.__version__,
-            "duckdb": duckdb.__version__,
-            "numpy": np.__version__,
-            "scikit-learn": sklearn.__version__,
-        }
         return {
             "format": FORMAT,
             "version": VERSION,
-            "made with": versions,
+            "made with": {name: version(name) for name in MADE_WITH},
             "input": look.prints,
             "reading": {"sql": self.source.sql, **asdict(self.source.reading)},
             "options": {**self.options, "part_rows": self.part_rows},
@@ -215,6 +206,7 @@ class Work:
         self.folder = _beside(output, ".partial")
         self.manifest_path = _beside(output, ".manifest.json")
         self.bad = _beside(output, ".bad.csv")
+        self.size = 0  # rows that make a part, once that is known
         self._check_paths(self.request.source.named())
 
     def _check_paths(self, inputs: list[Path]) -> None:
@@ -246,7 +238,7 @@ class Work:
             finished = self._finished(manifest)
             self._check_model()
             if finished is None:
-                with self._tidied():
+                with self._tidied(), room_for(self.folder.parent, self._goes_on):
                     finished = self._made_anew(make, manifest, look)
             self._hand_over(manifest)
             self._save_model(make)
@@ -257,8 +249,7 @@ class Work:
     ) -> dict[str, Any]:
         """Read, answer and write; return what is put down about it."""
         self._prepare(manifest)
-        with room_for(self.folder, _from_the_start):
-            table = self.request.source.table(self.folder, self.progress)
+        table = self.request.source.table(self.folder, self.progress)
         if table.rejected and self.request.bad_rows == "stop":
             raise BadRowError(table.rejected[0])
         self._check_types(table)
@@ -283,6 +274,11 @@ class Work:
             elif name is not None and self.folder in Path(os.fsdecode(name)).parents:
                 raise DamagedError(self.folder, str(error)) from None
             raise
+
+    def _goes_on(self) -> str:
+        """Tell what the next run will do."""
+        rows = self.size * KeptParts(self.folder / "parts").count
+        return f"it goes on at row {rows:,}" if rows else "it starts again"
 
     def _check_model(self) -> None:
         """Refuse to replace a file by the explainer, before anything takes long."""
@@ -351,8 +347,7 @@ class Work:
             raise problem
         if problem is not None or self.restart:
             remove(self.folder)  # without parts, nothing is lost but the fit
-        with room_for(self.request.output.parent, _from_the_start):
-            self.folder.mkdir(exist_ok=True)
+        self.folder.mkdir(exist_ok=True)
 
     def _cannot_go_on(self, manifest: dict[str, Any]) -> OutputError | None:
         """Return why work in the folder is of no use for this question."""
@@ -372,18 +367,16 @@ class Work:
         """Return the explainer that an earlier run kept, or a new one, which is kept."""
         kept = self.folder / "explainer.voicecf"
         if not (self.folder / "manifest.json").exists():
-            voice = make()
-            with room_for(self.folder, _from_the_start):
-                save(voice, kept)
-                found = {**manifest, "checksums": checksums(self.folder)}
-                write_whole(self.folder / "manifest.json", _json(found))
+            save(make(), kept)
+            found = {**manifest, "checksums": checksums(self.folder)}
+            write_whole(self.folder / "manifest.json", _json(found))
         # What was kept is read even if it was just written: both runs have the very same.
         return load_explainer(kept)  # type: ignore[no-any-return]
 
     def _answered(self, voice: Explainer, table: Table) -> Tally:
         """Write all parts: those that an earlier run kept, and those that are still to be made."""
         answering = Answering.of(voice, table.schema, self.request.question)
-        size = self.request.part_rows or _part_rows(voice, self.request.question)
+        size = self.size = self.request.part_rows or _part_rows(voice, self.request.question)
         kept = KeptParts(self.folder / "parts")
         kept.folder.mkdir(exist_ok=True)
         self.went_on = min(size * kept.count, table.n_rows)
@@ -398,7 +391,6 @@ class Work:
         tally = Tally(bad=len(table.rejected))
         hidden = None if self.progress else True  # None: hidden unless there is a terminal
         with (
-            room_for(self.folder, lambda: f"it goes on at row {size * kept.count:,}"),
             closing(iter(job)) as parts,
             listing(self.folder / "bad.csv", table.rejected) as list_bad,
             tqdm(total=job.total, unit=" rows", disable=hidden) as bar,
@@ -427,8 +419,7 @@ class Work:
             answers = answers[answers.status != Status.UNREADABLE]
             whys |= faults
         bad = [table.bad_row(chunk.first + i, whys[i]) for i in sorted(whys)]
-        tally = Tally()
-        tally.add(answers, chunk.table.num_rows - len(bad), len(bad))
+        tally = Tally.of(answers, chunk.table.num_rows - len(bad), len(bad))
         return KeptPart(answering.batch(answers, rows, numbers), tally, bad)
 
     def _stop_at(self, whys: Mapping[int, str | int], table: Table, chunk: Chunk) -> None:
@@ -455,13 +446,12 @@ class Work:
 
     def _finish(self, manifest: dict[str, Any], tally: Tally) -> dict[str, Any]:
         """Put down that the result is complete."""
-        with room_for(self.folder, lambda: "it goes on at the end"):
-            if tally.bad:
-                flush(self.folder / "bad.csv")
-            else:
-                (self.folder / "bad.csv").unlink()
-            finished = {**manifest, "summary": tally.to_dict()}
-            write_whole(self.folder / "finished.json", _json(finished))
+        if tally.bad:
+            flush(self.folder / "bad.csv")
+        else:
+            (self.folder / "bad.csv").unlink()
+        finished = {**manifest, "summary": asdict(tally)}
+        write_whole(self.folder / "finished.json", _json(finished))
         return finished
 
     def _hand_over(self, manifest: dict[str, Any]) -> None:
@@ -523,10 +513,6 @@ def _digest_of(path: Path) -> str | None:
     with suppress(SavingError):
         return digest(load_explainer(path))
     return None
-
-
-def _from_the_start() -> str:
-    return "it starts again"
 
 
 def _json(content: Any) -> bytes:
