@@ -169,16 +169,14 @@ class KeptParts:
         return next(i for i in numbers() if not self._path(i).exists())
 
     def read(self, number: int) -> KeptPart | None:
-        """Return a part; None if it is not there, or damaged."""
-        path = self._path(number)
-        return KeptPart.from_file(path) if path.exists() else None
+        """Return a part; None if it is damaged."""
+        return KeptPart.from_file(self._path(number))
 
-    def put(self, number: int, part: KeptPart) -> KeptPart:
-        """Keep a part, whole or not at all, and return it."""
-        half = self.folder / f"half-{number}"
+    def put(self, number: int, part: KeptPart) -> None:
+        """Keep a part, whole or not at all."""
+        half = self.folder / "half"
         part.write(half)
         half.replace(self._path(number))
-        return part
 
 
 def _seal(content: pa.Buffer) -> bytes:

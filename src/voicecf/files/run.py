@@ -379,13 +379,14 @@ class Work:
         size = self.size = self.request.part_rows or _part_rows(voice, self.request.question)
         kept = KeptParts(self.folder / "parts")
         kept.folder.mkdir(exist_ok=True)
-        self.went_on = min(size * kept.count, table.n_rows)
+        earlier = kept.count
+        self.went_on = min(size * earlier, table.n_rows)
         chunks = Walk(lambda number: table.parts(size, number * size))
 
         def answer(rows: range) -> KeptPart:
             number = rows.start // size
-            part = kept.read(number)
-            return part or kept.put(number, self._part(answering, table, chunks[number]))
+            part = kept.read(number) if number < earlier else None
+            return part or self._part(answering, table, chunks[number])
 
         job = ResumableJob(range(table.n_rows), size, answer, AT_ONCE)
         tally = Tally(bad=len(table.rejected))
@@ -396,8 +397,10 @@ class Work:
             tqdm(total=job.total, unit=" rows", disable=hidden) as bar,
         ):
             result = self._writer(answering)
-            for part in parts:
+            for number, part in enumerate(parts):
                 self._check_bad(part)
+                if number >= earlier:
+                    kept.put(number, part)
                 result.write(part.batch)
                 list_bad(part.bad)
                 tally = tally.plus(part.tally)

@@ -167,10 +167,16 @@ def _sentence(error: Exception) -> str:
 
 def stage_query(connection: Any, sql: str, output: Path) -> Staged:
     """Write the rows of a query."""
-    names = [name for name, *_ in connection.execute(f"describe select * from ({sql})").fetchall()]
-    columns = ", ".join(f"c{i}" for i in range(len(names)))
-    _copy(connection, f"select * from ({sql}) as t({columns})", output)
-    return Staged(names)
+    described = connection.execute(f"describe select * from ({sql})").fetchall()
+    columns = [f"c{i}" for i in range(len(described))]
+    # DuckDB rounds to the nearest float, Arrow does not.
+    values = [
+        f"cast({c} as double) as {c}" if str(kind).startswith("DECIMAL") else c
+        for c, (_, kind, *_) in zip(columns, described, strict=True)
+    ]
+    rows = f"({sql}) as t({', '.join(columns)})"
+    _copy(connection, f"select {', '.join(values)} from {rows}", output)
+    return Staged([name for name, *_ in described])
 
 
 def rows_of(csv: CsvText, reading: Reading) -> str:
