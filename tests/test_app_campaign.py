@@ -131,7 +131,6 @@ def test_rows_that_are_there_already_do_not_count_as_moving() -> None:
 def test_part_by_part_is_as_at_once_and_every_answer_lands(monkeypatch: pytest.MonkeyPatch) -> None:
     now = project(people(600))
     whole = runs.answers(now, answered(now, target=2))
-    monkeypatch.setattr(answering, "FIRST", 7)
     monkeypatch.setattr(answering, "PART", 101)
     parts = runs.answers(now, answered(now, target=2))
     pd.testing.assert_frame_equal(whole, parts)
@@ -291,8 +290,7 @@ def test_prices_in_proportion_need_no_new_answers_and_others_do() -> None:
 def test_a_run_that_is_stopped_loses_nothing_and_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
     now = project(people(300))
     whole = runs.answers(now, answered(now, each=True))
-    monkeypatch.setattr(answering, "FIRST", 40)
-    monkeypatch.setattr(answering, "PART", 90)
+    monkeypatch.setattr(answering, "PART", 65)
     with closing(runs.going(now, runs.new_run(now, runs.present(now)))) as parts:
         for done, _ in parts:
             if done >= 130:

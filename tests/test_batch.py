@@ -210,6 +210,8 @@ def test_an_empty_batch_has_the_schema_and_no_stream_no_batch(floats):
     assert found.num_rows == 0
     assert found.schema.names[-10:] == OWN
     assert list(explain_batches(voice, [])) == []
+    (found,) = explain_batches(voice, empty, bounds={"c0": ("-1", "+1")}, objective="fewest")
+    assert found.num_rows == 0
 
 
 def test_a_batch_with_other_columns_is_refused(floats):

@@ -196,14 +196,13 @@ RUN = """
 import sys
 import voicecf
 from voicecf.files import explain_files
-from voicecf.files.kept import KeptParts
+from voicecf.files.parts import KeptParts
 
-def add(self, part, whole=KeptParts.add):
-    kept = whole(self, part)
+def put(self, number, part, whole=KeptParts.put):
+    whole(self, number, part)
     print("part", flush=True)
-    return kept
 
-KeptParts.add = add
+KeptParts.put = put
 explain_files(voicecf.load(sys.argv[1]), sys.argv[2], sys.argv[3], part_rows=256)
 """
 
@@ -236,15 +235,15 @@ def test_a_killed_process_is_gone_on_with_to_the_same_bytes(voice, tmp_path, par
 
 def cut_off(voice, given: Path, output: Path, parts: int, **options) -> None:
     """Run until so many parts are on the disk."""
-    from voicecf.files.kept import KeptParts
+    from voicecf.files.parts import KeptParts
 
-    def add(self, part, whole=KeptParts.add):
-        if self.count == parts:
+    def put(self, number, part, whole=KeptParts.put):
+        if number >= parts:
             raise Killed
-        return whole(self, part)
+        return whole(self, number, part)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(KeptParts, "add", add)
+        patch.setattr(KeptParts, "put", put)
         with pytest.raises(Killed):
             explain_files(voice, given, output, **{"part_rows": PART, **options})
 
@@ -300,19 +299,19 @@ def test_another_explainer_is_refused(voice, given, tmp_path):
 def test_another_version_is_refused(voice, given, tmp_path, monkeypatch):
     output = tmp_path / "out.parquet"
     cut_off(voice, given, output, 2)
-    monkeypatch.setattr("voicecf.files.request.version", lambda name: "99.0")
+    monkeypatch.setattr("voicecf.files.run.version", lambda name: "99.0")
     with pytest.raises(OutputError, match=r'voicecf was ".*", is now "99.0"'):
         explain_files(voice, given, output, part_rows=PART)
 
 
 def test_an_input_that_changes_while_it_is_read_is_told(voice, given, tmp_path, monkeypatch):
-    from voicecf.files.kept import KeptParts
+    from voicecf.files.parts import KeptParts
 
-    def add(self, part, whole=KeptParts.add):
+    def put(self, number, part, whole=KeptParts.put):
         os.utime(given, (1, 1))
-        return whole(self, part)
+        return whole(self, number, part)
 
-    monkeypatch.setattr(KeptParts, "add", add)
+    monkeypatch.setattr(KeptParts, "put", put)
     with pytest.raises(DataError, match="was changed while it was being read"):
         explain_files(voice, given, tmp_path / "out.parquet", part_rows=PART)
     assert not (tmp_path / "out.parquet").exists()
@@ -367,7 +366,7 @@ def test_a_full_disk_is_a_sentence_and_a_later_run_goes_on(
     voice, given, tmp_path, output, monkeypatch
 ):
     explain_files(voice, given, tmp_path / f"whole-{output}", part_rows=PART)
-    from voicecf.files.kept import KeptPart
+    from voicecf.files.parts import KeptPart
 
     def full(self, path, whole=KeptPart.write):
         whole(self, path)
@@ -518,6 +517,16 @@ def test_bad_rows_stop_with_their_place(voice, tmp_path):
     with pytest.raises(BadRowError, match=r"in.parquet, row 700: b has no value"):
         explain_files(voice, tmp_path / "in.parquet", tmp_path / "out.parquet", part_rows=PART)
     assert not (tmp_path / "out.parquet").exists()
+
+
+def test_a_run_that_is_refused_at_its_first_part_leaves_nothing(voice, tmp_path):
+    table = numbers()
+    values = table["b"].to_numpy().copy()
+    values[3] = np.nan
+    pq.write_table(table.set_column(1, "b", pa.array(values)), tmp_path / "in.parquet")
+    with pytest.raises(BadRowError, match="row 3"):
+        explain_files(voice, tmp_path / "in.parquet", tmp_path / "out.parquet", part_rows=PART)
+    assert [path.name for path in tmp_path.iterdir()] == ["in.parquet"]
 
 
 def test_after_a_bad_row_the_same_run_may_go_on_without_it(voice, tmp_path):

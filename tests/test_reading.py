@@ -428,3 +428,10 @@ def test_every_column_may_be_written_in_its_own_way(tmp_path, seed):
     writer.writerows(zip(*(texts for _, texts in made), strict=True))
     found = columns(tmp_path / "in.csv", text.getvalue())
     assert list(found.values()) == [values for values, _ in made], text.getvalue()[:500]
+
+
+def test_decimals_of_a_query_are_the_nearest_floats():
+    sql = "select (range / 100)::decimal(12, 2) as money, range / 100 as nearest from range(100000)"
+    found = pa.concat_tables(open_source(sql=sql).table())
+    assert found["money"].type == pa.float64()
+    assert found["money"].equals(found["nearest"])

@@ -22,7 +22,7 @@ except ImportError:
 
 from voicecf.errors import DataError
 from voicecf.files import Answering, explain_batches
-from voicecf.files.ahead import ahead
+from voicecf.files.parts import in_order
 from voicecf.learned.explainer import Explainer
 from voicecf.parallel import Running
 from voicecf.solver.passes import Accumulator, MassRows, merged
@@ -176,7 +176,8 @@ def fit(
     [0.999, 0.001]
     """
     # The next partition is computed while one is looked at.
-    stream = Stream.of(lambda: ahead((p.compute() for p in frame.partitions), 1), progress)
+    read = lambda: in_order(lambda part: part.compute(), frame.partitions, 1)  # noqa: E731
+    stream = Stream.of(read, progress)
     client = _client()
     if client is not None:
         stream = replace(stream, place=lambda steps: OnCluster.of(frame, steps, client))

@@ -322,7 +322,7 @@ class Job:
 
     def request(self) -> Any:
         """Return the request that the run answers, and by which a later run recognises it."""
-        from voicecf.files.request import Request
+        from voicecf.files.run import Request
 
         question = self._question()
         options = {**self.options, "rules": Rules.from_dict(self.rules).to_dict()}

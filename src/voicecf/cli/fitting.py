@@ -182,9 +182,9 @@ class Selected:
     def _gaps(self, table: pa.Table) -> dict[int, str]:
         """Return the rows that lack a value, unless it is filled in, or have an infinite one."""
         if self.missing != "fill":
-            return unusable(table, self.columns.numbers, self.columns.categories)
+            return unusable(table, self.columns.every)
         filled = pa.table({n: pc.fill_null(table[n], 0) for n in self.columns.numbers})
-        return unusable(filled, self.columns.numbers, ())
+        return unusable(filled, self.columns.numbers)
 
 
 def fitted(voice: VoICE, rows: Selected, progress: bool = False) -> VoICE:

@@ -14,8 +14,6 @@ import pyarrow.compute as pc
 
 from voicecf.errors import DataError
 
-__all__ = ["BadRow", "BadRowError", "RowPlace", "listing", "unusable"]
-
 MISSING = "{name} has no value (--missing fill fills it in, --missing drop leaves the row out)"
 INFINITE = "{name} is not a finite number"
 
@@ -61,28 +59,18 @@ class BadRowError(DataError):
         )
 
 
-def unusable(table: Any, numbers: Iterable[str], texts: Iterable[str]) -> dict[int, str]:
-    """Return the rows of a pyarrow table with a missing or infinite value, and why.
+def unusable(table: Any, names: Sequence[str]) -> dict[int, str]:
+    """Return the rows of a pyarrow table with a missing or infinite value in some columns, and why.
 
-    Parameters
-    ----------
-    table : pyarrow.Table
-    numbers, texts : iterable of str
-        Columns to look at.
+    What is missing is told before what is infinite.
     """
     found: dict[int, str] = {}
-
-    def add(mask: Any, why: str) -> None:
+    numbers = [name for name in names if str(table[name].type) in ("float", "double", "halffloat")]
+    gaps = [(MISSING, name, table[name].is_null(nan_is_null=True)) for name in names]
+    infinite = [(INFINITE, n, pc.fill_null(pc.is_inf(table[n]), False)) for n in numbers]
+    for why, name, mask in (*gaps, *infinite):
         for row in np.flatnonzero(np.asarray(mask)).tolist():
-            found.setdefault(row, why)
-
-    for name in (*numbers, *texts):
-        # NaN is a missing number, but has no meaning for text.
-        add(table[name].is_null(nan_is_null=True), MISSING.format(name=name))
-    for name in numbers:
-        if str(table[name].type) in ("float", "double", "halffloat"):
-            infinite = pc.fill_null(pc.is_inf(table[name]), False)
-            add(infinite, INFINITE.format(name=name))
+            found.setdefault(row, why.format(name=name))
     return found
 
 

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from voicecf.counterfactuals import Counterfactuals
@@ -20,9 +19,6 @@ from voicecf.rules.columns import column_of
 from voicecf.rules.rules import Rules
 from voicecf.status import Status
 from voicecf.table.column import Column
-from voicecf.table.space import Space
-
-__all__ = ["Answering", "explain_batches", "rules_of"]
 
 # Columns of every answer, after the user's own; in a table their names begin with `PREFIX`.
 OWN = {
@@ -138,16 +134,18 @@ class Answering:
     ) -> Answering:
         """Check a question against the columns of a stream, and work out what goes out."""
         _check_target(question.get("target", "nearest"), voice.learned_.names)
-        space, names = voice.space_, incoming.names
-        _check_names(names)
-        if not space.named:
-            space._check_width(len(names))
-        rules = rules_of(question)
-        rules.check(space)
-        fields = [_out_field(space, rules, names, field) for field in incoming]
-        own = OWN | (RANK if question.get("alternatives") else {})
-        own |= dict.fromkeys(CLUSTERS, pa.string()) if voice.learned_.has_names else {}
-        fields += [pa.field(PREFIX + name, kind) for name, kind in own.items()]
+        _check_names(incoming.names)
+        voice.explain(incoming.empty_table(), **question)  # refuses unknown columns and rules
+        steps = rules_of(question).steps
+        stays = {column_of(voice.space_, name, "steps"): step for name, step in steps.items()}
+        fields = []
+        for field, (place, column) in zip(incoming, _columns(voice, incoming), strict=True):
+            kind = field.type
+            if column is not None and column.numeric:
+                whole = column.whole and float(stays.get(place, 1) or 0.5).is_integer()
+                kind = _number_type(voice, column, whole, kind)
+            fields.append(pa.field(field.name, kind))
+        fields += [pa.field(PREFIX + name, kind) for name, kind in _own(voice, question).items()]
         return cls(voice, question, incoming, pa.schema(fields))
 
     def table(self, batch: pa.RecordBatch | pa.Table) -> pa.Table:
@@ -169,65 +167,31 @@ class Answering:
         self, answers: Counterfactuals, table: pa.Table, rows: NDArray[np.int64]
     ) -> pa.RecordBatch:
         """Write answers as one batch; `rows` number those of the table."""
-        known = self._known(answers)
-        lost = None if answers.feasible.all() else ~answers.feasible
-        columns = []
-        for place, field in enumerate(self.incoming):
-            kind = self.schema.field(place).type
-            values = known.get(self._source(place))
-            if values is None:
-                values = _one(table.column(place)).take(pa.array(answers.row))
-            else:
-                values = _typed(values, kind, lost, field.name)
-            columns.append(values)
-        own = list(OWN | (RANK if self.question.get("alternatives") else {}))
-        columns += [_own_column(answers, name, lost, rows) for name in own]
+        changed = answers.to_frame()
+        columns = [
+            _cast(_one(changed.column(name)), self.schema.field(name).type, name)
+            for name in table.column_names
+        ]
+        columns += [_own_column(answers, name, rows) for name in _own(self.voice, self.question)]
         return pa.RecordBatch.from_arrays(columns, schema=self.schema)
 
-    def columns(self) -> tuple[list[str], list[str]]:
-        """Return the names of the columns that the explainer reads: of numbers, and of text."""
-        space = self.voice.space_
-        names = dict(zip(space.sources, self.incoming.names, strict=False))
-        numbers: list[str] = []
-        texts: list[str] = []
-        for column in space.columns:
-            chosen = numbers if column.numeric or column.declared else texts
-            chosen += [str(s) if space.named else names[s] for s in column.sources]
-        return numbers, texts
+    def columns(self) -> list[str]:
+        """Return the names of the columns that the explainer reads."""
+        pairs = zip(self.incoming.names, _columns(self.voice, self.incoming), strict=True)
+        return [name for name, (_, column) in pairs if column is not None]
 
-    def _source(self, place: int) -> Any:
-        """Return the explainer's name for a column of the stream."""
-        space = self.voice.space_
-        return self.incoming.names[place] if space.named else space.sources[place]
 
-    def _known(self, answers: Counterfactuals) -> dict[Any, Any]:
-        """Return the changed values of the explainer's columns, by name."""
-        space = answers.outcome.space
-        if not space.is_plain:
-            # Columns that the model does not know are taken as they came in, not from here.
-            table = answers.to_frame()
-            known = dict(zip(_fed(space, table.column_names), table.columns, strict=True))
-            return {name: column for name, column in known.items() if name in space.sources}
-        columns = np.ascontiguousarray(answers.points.T)
-        known = dict(zip(space.sources, columns, strict=True))
-        for column in space.columns:
-            if column.whole:
-                known[column.name] = self._kept(answers, column, known[column.name])
-        return known
+def _columns(voice: Explainer, incoming: pa.Schema) -> list[tuple[int, Column | None]]:
+    """Return the explainer's column that each column of a stream belongs to, with its position."""
+    space = voice.space_
+    known = {s: (at, column) for at, column in enumerate(space.columns) for s in column.sources}
+    return [known.get(s, (-1, None)) for s in (incoming.names if space.named else space.sources)]
 
-    def _kept(self, answers: Counterfactuals, column: Column, values: NDArray[Any]) -> Any:
-        """Return whole numbers, those that did not change bit for bit, however large."""
-        name = column.name if answers.outcome.space.named else self._position(column)
-        own = _one(answers.outcome.rows.frame.to_native()[name]).take(pa.array(answers.row))
-        before = answers.outcome.rows.points[answers.row, column.places[0]]
-        if not (pa.types.is_integer(own.type) or pa.types.is_boolean(own.type)):
-            return values
-        news = pa.array(np.where(np.isnan(values), 0.0, values)).cast(pa.float64())
-        moved = pa.array(values != before)
-        return pc.if_else(moved, _cast(news, own.type, name), own)
 
-    def _position(self, column: Column) -> str:
-        return str(self.incoming.names[self.voice.space_.sources.index(column.name)])
+def _own(voice: Explainer, question: dict[str, Any]) -> dict[str, Any]:
+    """Return voicecf's own columns, and their types."""
+    own = OWN | (RANK if question.get("alternatives") else {})
+    return own | (dict.fromkeys(CLUSTERS, pa.string()) if voice.learned_.has_names else {})
 
 
 def _check_target(target: Any, names: tuple[str, ...]) -> None:
@@ -261,24 +225,11 @@ def rules_of(question: dict[str, Any]) -> Rules:
     return Rules.from_dict({word: value for word, value in question.items() if word in words})
 
 
-def _fed(space: Space, names: list[str]) -> list[Any]:
-    """Return the sources that columns of a table are."""
-    return names if space.named else list(space.sources[: len(names)])
-
-
-def _out_field(space: Space, rules: Rules, names: list[str], field: pa.Field) -> pa.Field:
-    """Return the type in which a column comes out; it can always be null."""
-    source = field.name if space.named else space.sources[names.index(field.name)]
-    column = next((c for c in space.columns if source in c.sources), None)
-    kind = field.type
-    if column is not None and column.numeric:
-        kind = _number_type(space, rules, column, kind)
-    return pa.field(field.name, kind)
-
-
-def _number_type(space: Space, rules: Rules, column: Column, kind: Any) -> Any:
+def _number_type(voice: Explainer, column: Column, whole: bool, kind: Any) -> Any:
+    """Return the type in which numbers come out; `whole` if they stay whole numbers."""
+    space = voice.space_
     if pa.types.is_integer(kind) or pa.types.is_boolean(kind):
-        return kind if column.whole and _stays_whole(space, rules, column) else pa.float64()
+        return kind if whole else pa.float64()
     if not pa.types.is_floating(kind):
         return kind
     # Fewer digits than the model reads could leave the target again.
@@ -287,28 +238,11 @@ def _number_type(space: Space, rules: Rules, column: Column, kind: Any) -> Any:
     return kind if column.sources[0] in space.single else pa.float64()
 
 
-def _stays_whole(space: Space, rules: Rules, column: Column) -> bool:
-    for name, step in rules.steps.items():
-        if space.columns[column_of(space, name, "steps")] is column:
-            return step is not None and float(step).is_integer()
-    return True
-
-
 def _one(column: Any) -> Any:
     """Return a column as one array."""
     if not isinstance(column, pa.ChunkedArray):
         return column
     return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
-
-
-def _typed(values: Any, kind: Any, lost: Any, name: str) -> Any:
-    """Return values as an array of a type, null where there is no answer."""
-    if isinstance(values, np.ndarray):
-        return _cast(pa.array(values, mask=lost), kind, name)
-    values = _one(values)
-    if lost is not None:
-        values = pc.if_else(pa.array(lost), pa.scalar(None, values.type), values)
-    return _cast(values, kind, name)
 
 
 def _cast(values: Any, kind: Any, name: str) -> Any:
@@ -323,7 +257,7 @@ def _cast(values: Any, kind: Any, name: str) -> Any:
         ) from None
 
 
-def _own_column(answers: Counterfactuals, name: str, lost: Any, rows: NDArray[np.int64]) -> Any:
+def _own_column(answers: Counterfactuals, name: str, rows: NDArray[np.int64]) -> Any:
     """Return one of voicecf's own columns."""
     learned = answers.outcome.learned
     if name in CLUSTERS and learned.has_names:
@@ -334,7 +268,5 @@ def _own_column(answers: Counterfactuals, name: str, lost: Any, rows: NDArray[np
     if name == "status":
         codes = pa.array(answers.status.astype(np.int8))
         return pa.DictionaryArray.from_arrays(codes, STATUSES).cast(pa.string())
-    values = getattr(answers, name)
-    if name not in BLANK:
-        return pa.array(values).cast((OWN | RANK)[name])
-    return pa.array(values, mask=lost).cast(OWN[name])
+    lost = ~answers.feasible if name in BLANK else None
+    return pa.array(getattr(answers, name), mask=lost).cast((OWN | RANK)[name])

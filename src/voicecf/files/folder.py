@@ -7,6 +7,7 @@ import hashlib
 import json
 import os
 import shutil
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -14,8 +15,6 @@ from typing import Any
 
 from voicecf.errors import listed
 from voicecf.saving.apart import OutputError
-
-__all__ = ["BusyError", "DamagedError", "FullError", "OutputError", "locked"]
 
 # What parts are made from, once it is there.
 CHECKED = ("explainer.voicecf", "input.json", "input.parquet")
@@ -54,8 +53,12 @@ def locked(output: Path) -> Iterator[None]:
     """Keep all other processes from an output; a process that dies lets go of it."""
     path = lock_of(output)
     while True:
-        with _said_in_words(path):
+        try:
             lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+        except FileNotFoundError:
+            raise OutputError(f"there is no folder {path.parent}; create it first.") from None
+        except PermissionError:
+            raise OutputError(f"{path.parent} cannot be written to; give another output.") from None
         try:
             if not _alone(lock):
                 raise BusyError(
@@ -76,15 +79,14 @@ def locked(output: Path) -> Iterator[None]:
 def _alone(lock: int) -> bool:
     """Lock a file, or tell that somebody else has."""
     try:
-        import fcntl
-    except ImportError:  # Windows
-        import msvcrt
+        if sys.platform == "win32":
+            import msvcrt
 
-        attempt: Any = lambda: msvcrt.locking(lock, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]  # noqa: E731
-    else:
-        attempt = lambda: fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # noqa: E731
-    try:
-        attempt()
+            msvcrt.locking(lock, msvcrt.LK_NBLCK, 1)
+        else:
+            import fcntl
+
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
         return False
     return True
@@ -95,17 +97,6 @@ def _is(opened: int, path: Path) -> bool:
         return os.path.samestat(os.fstat(opened), path.stat())
     except FileNotFoundError:
         return False
-
-
-@contextmanager
-def _said_in_words(path: Path) -> Iterator[None]:
-    """Turn what the system says of a file that cannot be written into a sentence."""
-    try:
-        yield
-    except FileNotFoundError:
-        raise OutputError(f"there is no folder {path.parent}; create it first.") from None
-    except PermissionError:
-        raise OutputError(f"{path.parent} cannot be written to; give another output.") from None
 
 
 @contextmanager
@@ -152,6 +143,39 @@ def damage_of(folder: Path, manifest: dict[str, Any]) -> str:
         return "manifest.json lacks checksums"
     changed = [name for name in now if now[name] != before.get(name)]
     return f"{listed(changed)} changed or is missing" if changed else ""
+
+
+def same(earlier: dict[str, Any], manifest: dict[str, Any]) -> bool:
+    """Return True if an earlier manifest has all that this one has."""
+    return all(earlier.get(key) == value for key, value in manifest.items())
+
+
+def differences(earlier: dict[str, Any], manifest: dict[str, Any]) -> str:
+    """Describe in what two manifests differ."""
+    found = []
+    for key, now in manifest.items():
+        before = earlier.get(key)
+        if before == now:
+            continue
+        if key == "input":
+            found.append("the input is another one, or was changed")
+        elif isinstance(before, dict) and isinstance(now, dict):
+            found += _changed_words(before, now)
+        else:
+            found.append(f"{key} was {before}, is now {now}")
+    return "; ".join(found)
+
+
+def _changed_words(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
+    words = [word for word in {**before, **now} if before.get(word) != now.get(word)]
+    return [
+        f"{word} was {_short(before.get(word))}, is now {_short(now.get(word))}" for word in words
+    ]
+
+
+def _short(value: Any) -> str:
+    text = "not given" if value is None else json.dumps(value)
+    return text if len(text) <= 60 else text[:57] + "..."
 
 
 def any_part(folder: Path) -> bool:

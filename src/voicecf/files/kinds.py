@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from voicecf.files.notations import (
@@ -18,19 +18,14 @@ from voicecf.files.notations import (
     POINT,
     TEXT,
     Notation,
+    is_gap,
     notation_of,
     number_notations,
 )
 from voicecf.files.text import quoted
 
-__all__ = ["MOSTLY", "PLACE", "Deciding", "Fitting", "TextKind", "is_gap", "names_codes"]
-
-# What stands for no value in a column of numbers or dates: nothing, or one of these.
-GAP = r"\s*(#?N/A|n/a|NA|NaN|nan|NULL|null|None|-|\?)?\s*"
-# Share of such values that makes a column one of numbers or dates with bad rows, rather than text.
+# Share of numbers or dates from which on a column holds those, with bad rows, rather than text.
 MOSTLY = 0.95
-# Where a value goes in a sentence.
-PLACE = "\0"
 # Digits that are no number: codes such as 00713, phone numbers, and keys too long for 64 bits.
 CODE = r"[+-]?0[\dxX][^.,]*|[+-]?\d{19,}|\+\d{7,}"
 CODE_NAME = re.compile(
@@ -50,42 +45,6 @@ WORTH = 0.5
 def names_codes(name: str) -> bool:
     """Return True if a column of this name holds codes, such as ``zip`` or ``PhoneNumber``."""
     return bool(CODE_NAME.search(re.sub(r"(?<=[a-z])(?=[A-Z])|\s+", "_", name)))
-
-
-@dataclass(frozen=True)
-class TextKind:
-    """What a text column holds: how it is written, and whether all values fit the narrow type."""
-
-    notation: Notation = TEXT
-    narrow: bool = False
-
-    @property
-    def is_text(self) -> bool:
-        """True if the texts stay what they are."""
-        return self.notation == TEXT
-
-    def value(self, c: str) -> str:
-        """Return SQL of the values in a column; null where there is none."""
-        return f"try_cast({self.notation.plain_text(c)} as {self.notation.types[self.narrow]})"
-
-    def is_wrong(self, c: str, value: str) -> str:
-        """Return SQL that tells values that are neither of this kind nor gaps."""
-        tests = [f"{value} is null and {c} is not null and not {is_gap(c)}"]
-        tests.append(f"{value} is not null and not {self.notation.fits(c)}")
-        if self.narrow:  # DuckDB rounds 1.5 to a whole number, and a time to a day
-            wide = f"try_cast({self.notation.plain_text(c)} as {self.notation.types[0]})"
-            tests.append(f"{wide} != {value}")
-        return " or ".join(f"({test})" for test in tests)
-
-    def why(self, name: str) -> str:
-        """Say what is wrong with a value of another kind, which goes in the place of `PLACE`."""
-        whole = "whole " if self.narrow and self.notation.is_number else ""
-        return f"{name} is {PLACE}, which is no {whole}{self.notation.noun}"
-
-
-def is_gap(c: str) -> str:
-    """Return SQL that tells whether a value of a column of numbers or dates stands for none."""
-    return f"regexp_full_match({c}, {quoted(GAP)})"
 
 
 @dataclass(frozen=True)
@@ -133,7 +92,7 @@ class Deciding:
         self.comma_first = decimal == "," or (decimal == "auto" and delimiter == ";")
         self.decimals = ("", ".", ",") if decimal == "auto" else ("", decimal)
 
-    def kinds(self, rows: str) -> tuple[list[TextKind], bool]:
+    def kinds(self, rows: str) -> tuple[list[Notation], bool]:
         """Decide by some rows, given as SQL; tell also whether every column has a value there."""
         plain = self._counts(rows, range(len(self.names)), [POINT])
         self.empty = [i for i, counts in plain.items() if not counts[POINT].values]
@@ -142,16 +101,14 @@ class Deciding:
         kinds = [self._kind(i, evidence) for i in plain]
         return kinds, all(self.stated[i] is not None for i in self.empty)
 
-    def _kind(self, i: int, evidence: Evidence) -> TextKind:
+    def _kind(self, i: int, evidence: Evidence) -> Notation:
         """Choose one of the notations that fit a column."""
         found, stated = self.found[i], self.stated[i]
         if not found:
-            return TextKind(POINT, ANY_NUMBER[stated]) if stated in ANY_NUMBER else TextKind()
+            return replace(POINT, narrow=ANY_NUMBER[stated]) if stated in ANY_NUMBER else TEXT
         notation = evidence.chosen(found)
-        if notation == TEXT:
-            return TextKind()
-        narrow = found[notation].narrow == found[notation].fits
-        return TextKind(notation, ANY_NUMBER.get(stated or "", narrow))
+        narrow = found[notation].narrow == found[notation].fits and not notation.is_text
+        return replace(notation, narrow=ANY_NUMBER.get(stated or "", narrow))
 
     def _fitting(self, rows: str, plain: dict[int, Fitting]) -> dict[int, Fitting]:
         """Return the notations that fit each column."""
@@ -235,8 +192,7 @@ class Deciding:
             return {i: {} for i in columns}
         tests = []
         for notation in notations:
-            value = f"try_cast({notation.plain_text('v')} as {notation.types[0]})"
-            fits = f"({notation.fits('v')} and {value} is not null)"
+            fits = f"({notation.fits('v')} and {notation.value('v')} is not null)"
             tests.append(f"count_if({fits}), count_if({fits} and {notation.is_narrow('v')})")
         some = f"(select {', '.join(f'c{i}' for i in columns)} from {rows})"
         found = self.connection.execute(

@@ -9,21 +9,10 @@ from dataclasses import dataclass
 from voicecf.errors import OptionError
 from voicecf.files.text import quoted
 
-__all__ = [
-    "CURRENCY",
-    "DATES",
-    "DAY_FIRST",
-    "DECIMAL_COMMA",
-    "DOLLARS",
-    "MONTH_FIRST",
-    "PER_CENT",
-    "POINT",
-    "TEXT",
-    "Notation",
-    "notation_of",
-    "number_notations",
-]
-
+# What stands for no value in a column of numbers or dates: nothing, or one of these.
+GAP = r"\s*(#?N/A|n/a|NA|NaN|nan|NULL|null|None|-|\?)?\s*"
+# Where a value goes in a sentence.
+PLACE = "\0"
 # Spaces and apostrophes as they stand between thousands.
 SPACES, APOSTROPHES = " \u00a0\u202f", "'\u2019"
 MINUS = "\u2212"
@@ -53,9 +42,14 @@ SIGNS = {
 }
 
 
+def is_gap(c: str) -> str:
+    """Return SQL that tells whether a value of a column of numbers or dates stands for none."""
+    return f"regexp_full_match({c}, {quoted(GAP)})"
+
+
 @dataclass(frozen=True)
 class Notation:
-    """How values are written.
+    """How the values of a text column are written.
 
     Attributes
     ----------
@@ -72,6 +66,8 @@ class Notation:
     decimal : "", "." or ","
     unit : str
         "%", or the sign of a currency.
+    narrow : bool
+        Whether all values of a column fit the narrow type.
     """
 
     word: str
@@ -81,6 +77,12 @@ class Notation:
     noun: str = "number"
     decimal: str = ""
     unit: str = ""
+    narrow: bool = False
+
+    @property
+    def is_text(self) -> bool:
+        """True if the texts stay what they are."""
+        return self.word == "text"
 
     @property
     def is_number(self) -> bool:
@@ -92,9 +94,9 @@ class Notation:
         """True of dates, with a time of day or without."""
         return self.types[0] == "timestamp"
 
-    def plain_text(self, c: str) -> str:
-        """Return SQL of the plain values that a text column holds."""
-        return self.plain.format(c=c)
+    def value(self, c: str, kind: str = "") -> str:
+        """Return SQL of the values in a column, in their type or another; null where none is."""
+        return f"try_cast({self.plain.format(c=c)} as {kind or self.types[self.narrow]})"
 
     def fits(self, c: str) -> str:
         """Return SQL that tells whether a text is written like this."""
@@ -106,8 +108,20 @@ class Notation:
         """Return SQL that tells whether a text fits the narrow type: whole, or without a time."""
         if self.is_date:
             return f"not contains({c}, ':')"
-        plain = self.plain_text(c)
-        return f"cast(try_cast({plain} as bigint) as varchar) = {plain}"
+        return f"cast({self.value(c, 'bigint')} as varchar) = {self.plain.format(c=c)}"
+
+    def is_wrong(self, c: str, value: str) -> str:
+        """Return SQL that tells values that are neither of this kind nor gaps."""
+        tests = [f"{value} is null and {c} is not null and not {is_gap(c)}"]
+        tests.append(f"{value} is not null and not {self.fits(c)}")
+        if self.narrow:  # DuckDB rounds 1.5 to a whole number, and a time to a day
+            tests.append(f"{self.value(c, self.types[0])} != {value}")
+        return " or ".join(f"({test})" for test in tests)
+
+    def why(self, name: str) -> str:
+        """Say what is wrong with a value of another kind, which goes in the place of `PLACE`."""
+        whole = "whole " if self.narrow and self.is_number else ""
+        return f"{name} is {PLACE}, which is no {whole}{self.noun}"
 
 
 TEXT = Notation("text", types=("varchar", "varchar"), noun="text")

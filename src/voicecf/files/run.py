@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass
-from functools import partial
-from itertools import chain, islice
+from dataclasses import asdict, dataclass
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Literal
 
@@ -17,34 +16,34 @@ import pyarrow as pa
 from tqdm.auto import tqdm
 
 from voicecf.errors import DataError, SavingError, known_option, listed
-from voicecf.files.ahead import ahead, in_order
 from voicecf.files.badrows import BadRowError, listing, unusable
-from voicecf.files.entry import Answering
+from voicecf.files.entry import Answering, rules_of
 from voicecf.files.folder import (
     DamagedError,
-    OutputError,
     any_part,
     checksums,
     damage_of,
+    differences,
     lock_of,
     locked,
     read_json,
     remove,
     room_for,
+    same,
 )
-from voicecf.files.kept import KeptPart, KeptParts
-from voicecf.files.request import Request, differences, plain_question, same
+from voicecf.files.parts import KeptPart, KeptParts, ResumableJob, Walk
 from voicecf.files.source import Look, Source, open_source
 from voicecf.files.table import Chunk, Table
 from voicecf.files.tally import Tally
 from voicecf.files.writing import Writer, flush
 from voicecf.learned.explainer import Explainer
 from voicecf.saving import digest, load_explainer, save
-from voicecf.saving.apart import Paths
+from voicecf.saving.apart import OutputError, Paths
 from voicecf.saving.whole import sync_folder, write_whole
+from voicecf.status import Status
 
-__all__ = ["Work", "explain_files"]
-
+FORMAT, VERSION = "voicecf/explain", 1
+MADE_WITH = ("voicecf", "pyarrow", "duckdb", "numpy", "scikit-learn")
 # Rows of the input that make a part: where answers are projections, and where they are searches.
 PART, SEARCHED = 1 << 17, 1 << 13
 # Parts that are answered at once, since not all of that is done by several threads by itself.
@@ -123,9 +122,47 @@ def explain_files(
     """
     known_option(bad_rows, ("stop", "skip"), "bad_rows")
     source = given if isinstance(given, Source) else open_source(given)
-    options = {"question": plain_question(question), "model": digest(voice)}
+    options = {"question": _plain_question(question), "model": digest(voice)}
     request = Request(source, Path(output), options, question, bad_rows, part_rows)
     return Work(request, overwrite, restart, progress).done(lambda table: voice)
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is to be done.
+
+    Attributes
+    ----------
+    source : Source
+    output : Path
+    options : dict
+        All that the answers depend on besides the input, in types of JSON.
+    question : dict
+        As of `explain`.
+    bad_rows : "stop" or "skip"
+    part_rows : int or None
+    drop_gaps : bool
+        Whether rows with missing values are left out even if other bad rows are fatal.
+    """
+
+    source: Source
+    output: Path
+    options: dict[str, Any]
+    question: dict[str, Any]
+    bad_rows: str = "stop"
+    part_rows: int | None = None
+    drop_gaps: bool = False
+
+    def manifest(self, look: Look) -> dict[str, Any]:
+        """Return what has to be the same for a run to go on, with an input as it is now."""
+        return {
+            "format": FORMAT,
+            "version": VERSION,
+            "made with": {name: version(name) for name in MADE_WITH},
+            "input": look.prints,
+            "reading": {"sql": self.source.sql, **asdict(self.source.reading)},
+            "options": {**self.options, "part_rows": self.part_rows},
+        }
 
 
 @dataclass
@@ -169,6 +206,7 @@ class Work:
         self.folder = _beside(output, ".partial")
         self.manifest_path = _beside(output, ".manifest.json")
         self.bad = _beside(output, ".bad.csv")
+        self.size = 0  # rows that make a part, once that is known
         self._check_paths(self.request.source.named())
 
     def _check_paths(self, inputs: list[Path]) -> None:
@@ -200,7 +238,7 @@ class Work:
             finished = self._finished(manifest)
             self._check_model()
             if finished is None:
-                with self._tidied():
+                with self._tidied(), room_for(self.folder.parent, self._goes_on):
                     finished = self._made_anew(make, manifest, look)
             self._hand_over(manifest)
             self._save_model(make)
@@ -211,8 +249,7 @@ class Work:
     ) -> dict[str, Any]:
         """Read, answer and write; return what is put down about it."""
         self._prepare(manifest)
-        with room_for(self.folder, _from_the_start):
-            table = self.request.source.table(self.folder, self.progress)
+        table = self.request.source.table(self.folder, self.progress)
         if table.rejected and self.request.bad_rows == "stop":
             raise BadRowError(table.rejected[0])
         self._check_types(table)
@@ -237,6 +274,11 @@ class Work:
             elif name is not None and self.folder in Path(os.fsdecode(name)).parents:
                 raise DamagedError(self.folder, str(error)) from None
             raise
+
+    def _goes_on(self) -> str:
+        """Tell what the next run will do."""
+        rows = self.size * KeptParts(self.folder / "parts").count
+        return f"it goes on at row {rows:,}" if rows else "it starts again"
 
     def _check_model(self) -> None:
         """Refuse to replace a file by the explainer, before anything takes long."""
@@ -305,8 +347,7 @@ class Work:
             raise problem
         if problem is not None or self.restart:
             remove(self.folder)  # without parts, nothing is lost but the fit
-        with room_for(self.request.output.parent, _from_the_start):
-            self.folder.mkdir(exist_ok=True)
+        self.folder.mkdir(exist_ok=True)
 
     def _cannot_go_on(self, manifest: dict[str, Any]) -> OutputError | None:
         """Return why work in the folder is of no use for this question."""
@@ -326,83 +367,62 @@ class Work:
         """Return the explainer that an earlier run kept, or a new one, which is kept."""
         kept = self.folder / "explainer.voicecf"
         if not (self.folder / "manifest.json").exists():
-            voice = make()
-            with room_for(self.folder, _from_the_start):
-                save(voice, kept)
-                found = {**manifest, "checksums": checksums(self.folder)}
-                write_whole(self.folder / "manifest.json", _json(found))
+            save(make(), kept)
+            found = {**manifest, "checksums": checksums(self.folder)}
+            write_whole(self.folder / "manifest.json", _json(found))
         # What was kept is read even if it was just written: both runs have the very same.
         return load_explainer(kept)  # type: ignore[no-any-return]
 
     def _answered(self, voice: Explainer, table: Table) -> Tally:
         """Write all parts: those that an earlier run kept, and those that are still to be made."""
-        question = self.request.question
-        answering = Answering.of(voice, table.schema, question)
-        size = self.request.part_rows or _part_rows(voice, question)
-        kept = KeptParts(self.folder, -(-table.n_rows // size))
-        self.went_on = min(size * kept.count, table.n_rows)
-        earlier = self._earlier(kept, answering, table, size)
-        made = self._made(answering, table, size)
+        answering = Answering.of(voice, table.schema, self.request.question)
+        size = self.size = self.request.part_rows or _part_rows(voice, self.request.question)
+        kept = KeptParts(self.folder / "parts")
+        kept.folder.mkdir(exist_ok=True)
+        earlier = kept.count
+        self.went_on = min(size * earlier, table.n_rows)
+        chunks = Walk(lambda number: table.parts(size, number * size))
+
+        def answer(rows: range) -> KeptPart:
+            number = rows.start // size
+            part = kept.read(number) if number < earlier else None
+            return part or self._part(answering, table, chunks[number])
+
+        job = ResumableJob(range(table.n_rows), size, answer, AT_ONCE)
         tally = Tally(bad=len(table.rejected))
         hidden = None if self.progress else True  # None: hidden unless there is a terminal
         with (
-            room_for(self.folder, lambda: f"it goes on at row {size * kept.count:,}"),
-            closing(made),
-            closing(ahead(map(kept.add, made), 1)) as coming,
+            closing(iter(job)) as parts,
             listing(self.folder / "bad.csv", table.rejected) as list_bad,
-            tqdm(total=table.n_rows, unit=" rows", disable=hidden) as bar,
+            tqdm(total=job.total, unit=" rows", disable=hidden) as bar,
         ):
             result = self._writer(answering)
-            for part in chain(earlier, coming):
+            for number, part in enumerate(parts):
                 self._check_bad(part)
+                if number >= earlier:
+                    kept.put(number, part)
                 result.write(part.batch)
                 list_bad(part.bad)
                 tally = tally.plus(part.tally)
-                bar.update(part.tally.rows + part.tally.bad)
+                bar.update(job.done - bar.n)
             result.close()
         return tally
-
-    def _earlier(
-        self, kept: KeptParts, answering: Answering, table: Table, size: int
-    ) -> Iterator[KeptPart]:
-        """Read the parts that an earlier run kept; one that is damaged is answered again."""
-        for number in range(kept.count):
-            part = kept.read(number)
-            if part is None:
-                (chunk,) = islice(table.parts(size, number * size), 1)
-                part = kept.put(self._part(answering, table, chunk), number)
-            yield part
-
-    def _made(
-        self, answering: Answering, table: Table, size: int
-    ) -> Generator[KeptPart, None, None]:
-        """Answer the rows that no kept part has."""
-        answer = partial(self._part, answering, table)
-        with (
-            closing(ahead(table.parts(size, self.went_on), 2)) as chunks,
-            closing(in_order(answer, chunks, AT_ONCE)) as parts,
-        ):
-            yield from parts
 
     def _part(self, answering: Answering, table: Table, chunk: Chunk) -> KeptPart:
         """Answer a part, but for bad rows."""
         whys: dict[int, str | int] = {**chunk.wrong}
         self._stop_at(whys, table, chunk)
         if self.request.drop_gaps:
-            whys = {**unusable(chunk.table, *answering.columns()), **whys}
-        while True:
-            rows, numbers = chunk.without(whys)
-            answers = answering.explained(rows)
-            faults = {
-                int(numbers[i] - chunk.first): w for i, w in answers.outcome.rows.faults.items()
-            }
-            if not faults:
-                break
+            whys = {**unusable(chunk.table, answering.columns()), **whys}
+        rows, numbers = chunk.without(whys)
+        answers = answering.explained(rows)
+        faults = {int(numbers[i] - chunk.first): w for i, w in answers.outcome.rows.faults.items()}
+        if faults:
             self._stop_at(faults, table, chunk)
+            answers = answers[answers.status != Status.UNREADABLE]
             whys |= faults
         bad = [table.bad_row(chunk.first + i, whys[i]) for i in sorted(whys)]
-        tally = Tally()
-        tally.add(answers, len(numbers), len(bad))
+        tally = Tally.of(answers, chunk.table.num_rows - len(bad), len(bad))
         return KeptPart(answering.batch(answers, rows, numbers), tally, bad)
 
     def _stop_at(self, whys: Mapping[int, str | int], table: Table, chunk: Chunk) -> None:
@@ -429,13 +449,12 @@ class Work:
 
     def _finish(self, manifest: dict[str, Any], tally: Tally) -> dict[str, Any]:
         """Put down that the result is complete."""
-        with room_for(self.folder, lambda: "it goes on at the end"):
-            if tally.bad:
-                flush(self.folder / "bad.csv")
-            else:
-                (self.folder / "bad.csv").unlink()
-            finished = {**manifest, "summary": tally.to_dict()}
-            write_whole(self.folder / "finished.json", _json(finished))
+        if tally.bad:
+            flush(self.folder / "bad.csv")
+        else:
+            (self.folder / "bad.csv").unlink()
+        finished = {**manifest, "summary": asdict(tally)}
+        write_whole(self.folder / "finished.json", _json(finished))
         return finished
 
     def _hand_over(self, manifest: dict[str, Any]) -> None:
@@ -467,6 +486,13 @@ class Work:
                 remove(self.folder)
 
 
+def _plain_question(question: dict[str, Any]) -> dict[str, Any]:
+    """Return a question in types of JSON."""
+    rules = rules_of(question)
+    rest = {w: value for w, value in question.items() if w not in {"rules", *rules.to_dict()}}
+    return json.loads(json.dumps({**rest, "rules": rules.to_dict()}, default=str))  # type: ignore[no-any-return]
+
+
 def _part_rows(voice: Explainer, question: dict[str, Any]) -> int:
     """Return how many rows make a part: so many that one takes seconds, not minutes."""
     space = voice.space_
@@ -490,10 +516,6 @@ def _digest_of(path: Path) -> str | None:
     with suppress(SavingError):
         return digest(load_explainer(path))
     return None
-
-
-def _from_the_start() -> str:
-    return "it starts again"
 
 
 def _json(content: Any) -> bytes:

@@ -30,8 +30,6 @@ from voicecf.files.text import CsvText, listed_files
 from voicecf.files.workbook import write_sheet
 from voicecf.files.writing import flush
 
-__all__ = ["Source", "open_source"]
-
 # Kinds of files by the ends of their names.
 ENDINGS = {
     "csv": (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz"),
@@ -190,7 +188,7 @@ class Source:
     def _staged(self, folder: Path, progress: bool) -> Table:
         path = folder / "input.parquet"
         staged = Staged.saved(folder) or self._stage(folder, path, progress)
-        return Table.staged(path, staged, self._places(folder, staged))
+        return Table.of([path], staged, self._places(folder, staged))
 
     def _stage(self, folder: Path, path: Path, progress: bool) -> Staged:
         database = self.files[0] if self.kind == "database" else None

@@ -4,35 +4,29 @@ from __future__ import annotations
 
 import errno
 import json
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
+from itertools import islice
 from pathlib import Path
-from threading import Event, Lock, Thread
 from typing import Any
 
 import duckdb
-from tqdm.auto import tqdm
 
 from voicecf.errors import DataError, known_column
 from voicecf.files.badrows import BadRow, RowPlace
 from voicecf.files.folder import read_json
-from voicecf.files.kinds import Deciding, TextKind
+from voicecf.files.kinds import Deciding
+from voicecf.files.notations import Notation
+from voicecf.files.parts import Walk
 from voicecf.files.text import CsvText, quoted
 from voicecf.saving.whole import write_whole
-
-__all__ = [
-    "HEAD", "Reading", "Staged", "connected", "opened_files", "rows_of", "stage_csv", "stage_query",
-]  # fmt: skip
 
 # Rows at the beginning of CSV files by which the kinds of columns are decided. If a later row
 # contradicts, they are decided by all rows.
 HEAD = 1 << 16
-# Seconds between two looks at how far a query is.
-PAUSE = 0.2
 COPY = "(format parquet, compression snappy, row_group_size 131072)"
-# Numbers of these types are read as floats, since scikit-learn has no such types.
-AS_FLOAT = ("DECIMAL", "HUGEINT", "UHUGEINT")
 
 
 @dataclass(frozen=True)
@@ -67,7 +61,10 @@ class Reading:
 
 @dataclass(frozen=True)
 class Staged:
-    """A table in one Parquet file, with columns c0, c1, ..., and what is known about it.
+    """What is known about a table besides its values.
+
+    A table that is no Parquet file is brought into one, with columns c0, c1, ... and, if it was
+    CSV, `fault`.
 
     Attributes
     ----------
@@ -78,7 +75,8 @@ class Staged:
     rejected : list of BadRow
         Lines that are no rows.
     whys : list of str
-        For each column, what is wrong with a value that is not of its kind.
+        For each column, what is wrong with a value that is not of its kind; empty if there are no
+        such values.
     encoding : str or None
         Of CSV files, if it was found out.
     empty : list of str
@@ -88,9 +86,9 @@ class Staged:
     """
 
     names: list[str]
-    notes: list[str]
-    rejected: list[BadRow]
-    whys: list[str]
+    notes: list[str] = field(default_factory=list)
+    rejected: list[BadRow] = field(default_factory=list)
+    whys: list[str] = field(default_factory=list)
     encoding: str | None = None
     empty: list[str] = field(default_factory=list)
     words: list[str] = field(default_factory=list)
@@ -112,7 +110,7 @@ class Staged:
 def connected(folder: Path, database: Path | None = None, progress: bool = False) -> Iterator[Any]:
     """Connect to DuckDB: in memory, spilling to a folder, with a database of the user's open.
 
-    With `progress`, a bar shows on a terminal how far the current query is.
+    With `progress`, DuckDB draws on a terminal how far a query is that takes seconds.
     """
     config: dict[str, Any] = {
         "memory_limit": "2GB",
@@ -122,12 +120,11 @@ def connected(folder: Path, database: Path | None = None, progress: bool = False
     }
     connection = duckdb.connect(config=config)
     try:
-        connection.execute("set enable_progress_bar_print = false")
+        connection.execute(f"set enable_progress_bar = {progress and sys.stdout.isatty()}")
         if database is not None:
             connection.execute(f"attach {quoted(database)} as given (read_only)")
             connection.execute("use given")
-        with _watched(connection, progress):
-            yield connection
+        yield connection
     except RuntimeError as error:  # what DuckDB makes of Ctrl-C
         if "interrupted" in str(error):
             raise KeyboardInterrupt from None
@@ -157,28 +154,6 @@ def opened_files(connection: Any) -> Iterator[list[Path]]:
         found.append(Path(message.partition('"path":"')[2].rpartition('","op":')[0]))
 
 
-@contextmanager
-def _watched(connection: Any, shown: bool) -> Iterator[None]:
-    """Draw how far queries are, in per cent."""
-    connection.execute(f"set enable_progress_bar = {shown}")
-    hidden = None if shown else True  # None: hidden unless there is a terminal
-    with tqdm(total=100, desc="reading", unit="%", leave=False, disable=hidden) as bar:
-        ended = Event()
-
-        def watch() -> None:
-            while not bar.disable and not ended.wait(PAUSE):
-                bar.n = max(round(connection.query_progress()), 0)
-                bar.refresh()
-
-        thread = Thread(target=watch)
-        thread.start()
-        try:
-            yield
-        finally:
-            ended.set()
-            thread.join()
-
-
 def _sentence(error: Exception) -> str:
     if "invalid state" in str(error):
         return (
@@ -192,16 +167,16 @@ def _sentence(error: Exception) -> str:
 
 def stage_query(connection: Any, sql: str, output: Path) -> Staged:
     """Write the rows of a query."""
-    rows = f"({sql})"
-    described = connection.execute(f"describe select * from {rows}").fetchall()
-    columns = [f"#{i}" for i in range(1, len(described) + 1)]
-    values = []
-    for i, (_, kind, *_) in enumerate(described):
-        kind = str(kind)
-        wanted = "double" if kind.startswith(AS_FLOAT) else "varchar" if "ENUM" in kind else ""
-        values.append(f"{f'cast({columns[i]} as {wanted})' if wanted else columns[i]} as c{i}")
+    described = connection.execute(f"describe select * from ({sql})").fetchall()
+    columns = [f"c{i}" for i in range(len(described))]
+    # DuckDB rounds to the nearest float, Arrow does not.
+    values = [
+        f"cast({c} as double) as {c}" if str(kind).startswith("DECIMAL") else c
+        for c, (_, kind, *_) in zip(columns, described, strict=True)
+    ]
+    rows = f"({sql}) as t({', '.join(columns)})"
     _copy(connection, f"select {', '.join(values)} from {rows}", output)
-    return Staged([name for name, *_ in described], [], [], [])
+    return Staged([name for name, *_ in described])
 
 
 def rows_of(csv: CsvText, reading: Reading) -> str:
@@ -241,11 +216,11 @@ def stage_csv(connection: Any, csv: CsvText, reading: Reading, output: Path) -> 
         [kind.why(name) for name, kind in zip(csv.names, kinds, strict=True)],
         csv.encodings[0] if len(set(csv.encodings)) == 1 else None,
         [csv.names[i] for i in deciding.empty],
-        [kind.notation.word for kind in kinds],
+        [kind.word for kind in kinds],
     )
 
 
-def _stage(connection: Any, rows: str, kinds: list[TextKind], output: Path) -> bool:
+def _stage(connection: Any, rows: str, kinds: list[Notation], output: Path) -> bool:
     """Write the rows with columns of some kinds; tell whether there are values of other kinds."""
     read = [i for i, kind in enumerate(kinds) if not kind.is_text]
     values = [f"c{i}" if kind.is_text else f"n{i} as c{i}" for i, kind in enumerate(kinds)]
@@ -279,16 +254,4 @@ def _rejects(connection: Any) -> list[tuple[str, int, str, str]]:
 def lines_of(csv: Callable[[], CsvText], rejected: list[BadRow]) -> Callable[[int], RowPlace]:
     """Return a function that tells the line of a row; quick if it is asked for rows in order."""
     left_out = {(bad.file, bad.place) for bad in rejected}
-    walk: Iterator[RowPlace] = iter(())
-    at, here, lock = -1, RowPlace("", ""), Lock()
-
-    def line_of(row: int) -> RowPlace:
-        nonlocal walk, at, here
-        with lock:
-            if row < at or at < 0:
-                walk, at = csv().places(left_out), -1
-            while at < row:
-                here, at = next(walk), at + 1
-            return here
-
-    return line_of
+    return Walk(lambda row: islice(csv().places(left_out), row, None)).__getitem__

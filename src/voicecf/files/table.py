@@ -13,10 +13,8 @@ import pyarrow.parquet as pq
 
 from voicecf.errors import ColumnError, DataError, listed
 from voicecf.files.badrows import BadRow, BadRowError, RowPlace
-from voicecf.files.kinds import PLACE
+from voicecf.files.notations import PLACE
 from voicecf.files.staging import Staged
-
-__all__ = ["Chunk", "Table"]
 
 # Rows that are read at once.
 READ = 1 << 16
@@ -51,9 +49,9 @@ class Chunk:
         return table, self.first + np.flatnonzero(kept)
 
 
-@dataclass(frozen=True)
-class Table:
-    """Rows in Parquet files, all with the columns of the first one.
+@dataclass(frozen=True, kw_only=True)
+class Table(Staged):
+    """Rows in Parquet files, all with the columns of the first one, and what is known about them.
 
     Attributes
     ----------
@@ -66,19 +64,6 @@ class Table:
         Tells file and line of a row.
     stored : list of str
         The names that the columns have in the files.
-    whys : list of str
-        For each column, what is wrong with a value that does not fit its kind; empty if the files
-        have no such values.
-    notes : list of str
-        What was understood beyond what the input says.
-    rejected : list of BadRow
-        Lines of the input that are no rows.
-    empty : list of str
-        Columns of CSV files without any value.
-    words : list of str
-        What the columns of CSV files were read as; see `Reading.kinds`.
-    encoding : str or None
-        Of CSV files, if it is the same in all.
     """
 
     files: list[Path]
@@ -86,34 +71,26 @@ class Table:
     counts: list[int]
     place_of: Callable[[int], RowPlace]
     stored: list[str]
-    whys: list[str] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-    rejected: list[BadRow] = field(default_factory=list)
-    empty: list[str] = field(default_factory=list)
-    words: list[str] = field(default_factory=list)
-    encoding: str | None = None
 
     @classmethod
-    def of(cls, files: list[Path]) -> Table:
-        """Open the user's own Parquet files."""
+    def of(
+        cls,
+        files: list[Path],
+        known: Staged | None = None,
+        place_of: Callable[[int], RowPlace] | None = None,
+    ) -> Table:
+        """Open the user's own Parquet files, or one that was made of another input."""
         heads = [_opened(file) for file in files]
-        schema = heads[0].schema_arrow.remove_metadata()
+        stored = heads[0].schema_arrow.remove_metadata()
         for file, head in zip(files, heads, strict=True):
-            _check_columns(head.schema_arrow.remove_metadata(), schema, file, files[0])
+            _check_columns(head.schema_arrow.remove_metadata(), stored, file, files[0])
+        known = known or Staged(stored.names)
+        kinds = [_without_decimal(kind) for kind in stored.types]
+        schema = pa.schema(zip(known.names, kinds, strict=False))
         counts = [head.metadata.num_rows for head in heads]
-        schema = pa.schema([_without_decimal(column) for column in schema])
-        return cls(files, schema, counts, lambda row: _row_of(files, counts, row), schema.names)
-
-    @classmethod
-    def staged(cls, path: Path, known: Staged, place_of: Callable[[int], RowPlace]) -> Table:
-        """Open a Parquet file with columns c0, c1, ... for the user's."""
-        head = _opened(path)
-        stored = head.schema_arrow
-        schema = pa.schema([(name, stored.field(i).type) for i, name in enumerate(known.names)])
-        counts = [head.metadata.num_rows]
         return cls(
-            [path], schema, counts, place_of, stored.names, known.whys, known.notes, known.rejected,
-            known.empty, known.words, known.encoding,
+            **vars(known), files=files, schema=schema, counts=counts, stored=stored.names,
+            place_of=place_of or (lambda row: _row_of(files, counts, row)),
         )  # fmt: skip
 
     @property
@@ -220,9 +197,9 @@ def _row_of(files: list[Path], counts: list[int], row: int) -> RowPlace:
     return RowPlace(files[at].name, f"row {row - (ends[at] - counts[at])}")
 
 
-def _without_decimal(column: pa.Field) -> pa.Field:
-    """Return a column as it is handed on: numbers that scikit-learn has no type for as floats."""
-    return column.with_type(pa.float64()) if pa.types.is_decimal(column.type) else column
+def _without_decimal(kind: Any) -> Any:
+    """Return the type in which a column is handed on: floats for what scikit-learn has not."""
+    return pa.float64() if pa.types.is_decimal(kind) else kind
 
 
 def _opened(file: Path) -> pq.ParquetFile:

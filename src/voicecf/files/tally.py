@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from voicecf.counterfactuals import Counterfactuals
 from voicecf.status import Status
-
-__all__ = ["Tally"]
 
 # Costs are counted in bins, each this much wider than the one before: so a median is known to half
 # a per cent, however many rows there are, and two tallies can be added.
@@ -42,41 +40,32 @@ class Tally:
     changed: dict[str, int] = field(default_factory=dict)
     share: dict[str, float] = field(default_factory=dict)
 
-    def add(self, answers: Counterfactuals, rows: int, bad: int) -> None:
+    @classmethod
+    def of(cls, answers: Counterfactuals, rows: int, bad: int) -> Tally:
         """Count answers to some rows, beside which others were bad."""
-        self.rows += rows
-        self.bad += bad
-        codes, counts = np.unique(answers.status, return_counts=True)
-        for code, count in zip(codes.tolist(), counts.tolist(), strict=True):
-            _count(self.outcomes, Status(code).name.lower(), count)
-        moved = answers.feasible & (answers.status != Status.ALREADY)
-        self._add_costs(answers.cost[moved])
-        self._add_columns(answers, moved)
+        outcome, moved = answers.outcome, answers.feasible & (answers.status != Status.ALREADY)
+        costs = answers.cost[moved & (answers.cost > 0)]
+        chosen = slice(None) if moved.all() else moved
+        moves, changed = outcome.moves[chosen], outcome.changes[chosen].sum(axis=0)
+        price = np.einsum("ij,ij->j", moves, moves) * outcome.weights
+        columns = outcome.space.columns
+        return cls(
+            rows,
+            bad,
+            {Status(code).name.lower(): n for code, n in _counted(answers.status)},
+            {str(at): n for at, n in _counted(np.rint(np.log(costs) / WIDTH).astype(np.int64))},
+            {str(c.name): int(n) for c, n in zip(columns, changed, strict=True)},
+            {str(c.name): float(price[c.places].sum()) for c in columns},
+        )
 
     def plus(self, more: Tally) -> Tally:
         """Return both together."""
         both = Tally(self.rows + more.rows, self.bad + more.bad)
         for name in ("outcomes", "costs", "changed", "share"):
             counts = getattr(both, name)
-            for part in (self, more):
-                for key, count in getattr(part, name).items():
-                    _count(counts, key, count)
+            for key, count in (*getattr(self, name).items(), *getattr(more, name).items()):
+                counts[key] = counts.get(key, 0) + count
         return both
-
-    def _add_costs(self, costs: Any) -> None:
-        bins = np.rint(np.log(costs[costs > 0]) / WIDTH).astype(np.int64)
-        first = bins.min(initial=0)
-        for at, count in enumerate(np.bincount(bins - first).tolist(), start=int(first)):
-            if count:
-                _count(self.costs, str(at), count)
-
-    def _add_columns(self, answers: Counterfactuals, moved: Any) -> None:
-        outcome, chosen = answers.outcome, slice(None) if moved.all() else moved
-        moves, changed = outcome.moves[chosen], outcome.changes[chosen].sum(axis=0)
-        price = np.einsum("ij,ij->j", moves, moves) * outcome.weights
-        for column, count in zip(outcome.space.columns, changed.tolist(), strict=True):
-            _count(self.changed, str(column.name), count)
-            _count(self.share, str(column.name), float(price[column.places].sum()))
 
     @property
     def answers(self) -> int:
@@ -97,10 +86,6 @@ class Tally:
             if 2 * seen >= total:
                 return float(np.exp(int(at) * WIDTH))
         return None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return it as JSON has it."""
-        return asdict(self)
 
     def text(self) -> str:
         """Say it in a few lines."""
@@ -135,5 +120,7 @@ class Tally:
         return lines
 
 
-def _count(counts: dict[str, Any], name: str, more: Any) -> None:
-    counts[name] = counts.get(name, 0) + more
+def _counted(values: Any) -> list[tuple[int, int]]:
+    """Return the distinct values, and how often each is there."""
+    distinct, counts = np.unique(values, return_counts=True)
+    return list(zip(distinct.tolist(), counts.tolist(), strict=True))

@@ -18,8 +18,6 @@ from typing import Any
 from voicecf.errors import ColumnError, DataError, OptionError, listed
 from voicecf.files.badrows import BadRow, RowPlace
 
-__all__ = ["CsvText", "Dialect", "listed_files", "quoted"]
-
 DELIMITERS = ",;\t|"
 NEWLINES = ("\r\n", "\n", "\r")
 # Most lines above a header that are taken for a title, and lines below a table for its foot.

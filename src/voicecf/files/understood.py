@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from glob import escape
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
-from voicecf.files.kinds import MOSTLY, Deciding, Fitting, TextKind, is_gap
-from voicecf.files.notations import POINT, TEXT, notation_of
+from voicecf.files.kinds import MOSTLY, Deciding, Fitting
+from voicecf.files.notations import POINT, TEXT, Notation, is_gap, notation_of
 from voicecf.files.source import Source
 from voicecf.files.staging import HEAD, connected, rows_of
 from voicecf.files.table import Table
 from voicecf.files.text import quoted
-
-__all__ = ["Understood", "understood"]
 
 # Texts that are shown of a column, and rows that they are looked for in.
 SHOWN, LOOKED_AT = 3, 500
@@ -97,34 +95,35 @@ def _column(
     connection: Any, i: int, table: Table, tried: Fitting, unread: int, marked: bool
 ) -> Understood:
     """Look at one column of the first rows; `marked` if numbers such as -999 are there."""
-    column, notation = table.schema.field(i), notation_of(table.words[i])
-    kind = TextKind(notation, pa.types.is_integer(column.type) or pa.types.is_date(column.type))
+    column = table.schema.field(i)
+    narrow = pa.types.is_integer(column.type) or pa.types.is_date(column.type)
+    kind = replace(notation_of(table.words[i]), narrow=narrow)
     others, rows = _others(connection, f"c{i}", kind, tried)
     # Texts that tell the other readings apart say more than those that do not.
     told = sorted(rows, key=lambda row: len(set(row[1:])) == 1)
     shown = list(dict.fromkeys(row[:2] for row in told))[:SHOWN]
     doubtful: tuple[tuple[str, int], ...] = ()
-    if notation.is_number and marked:
+    if kind.is_number and marked:
         doubtful = _odd_numbers(connection, f"c{i}", kind)
     if unread or (kind.is_text and NUMBERS <= tried[POINT].share < 1):
         doubtful += _odd_words(connection, f"c{i}", kind)
     return Understood(
-        column.name, notation.word, tuple(text for text, _ in shown),
+        column.name, kind.word, tuple(text for text, _ in shown),
         tuple(value or "" for _, value in shown), others, doubtful, unread,
     )  # fmt: skip
 
 
 def _others(
-    connection: Any, c: str, kind: TextKind, tried: Fitting
+    connection: Any, c: str, kind: Notation, tried: Fitting
 ) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
     """Return the kinds that fit a column as well and make other values of its texts.
 
     Returned as well: the first texts, with the values that they become by each of these kinds.
     """
     enough = NUMBERS if kind.is_text else MOSTLY
-    fitting = [w for w, counts in tried.items() if counts.share >= enough and w != kind.notation]
+    fitting = [w for w, counts in tried.items() if counts.share >= enough and w.word != kind.word]
     values = [f"cast({kind.value(c)} as varchar)"]
-    values += [f"cast({TextKind(w, kind.narrow).value(c)} as varchar)" for w in fitting]
+    values += [f"cast({replace(w, narrow=kind.narrow).value(c)} as varchar)" for w in fitting]
     rows = connection.execute(
         f"select {c}, {', '.join(values)} from (select {c} from head limit {LOOKED_AT}) "
         f"where not {is_gap(c)}"
@@ -140,7 +139,7 @@ def _others(
     return (*words, *text), [tuple(row[at] for at in kept) for row in rows]
 
 
-def _odd_numbers(connection: Any, c: str, kind: TextKind) -> tuple[tuple[str, int], ...]:
+def _odd_numbers(connection: Any, c: str, kind: Notation) -> tuple[tuple[str, int], ...]:
     """Return numbers such as -999, there several times: the only negative, or far from others."""
     marks = connection.execute(
         f"select trim({c}) as v, count(*), any_value({kind.value(c)}) from head "
@@ -162,7 +161,7 @@ def _odd_numbers(connection: Any, c: str, kind: TextKind) -> tuple[tuple[str, in
     return tuple(found)
 
 
-def _odd_words(connection: Any, c: str, kind: TextKind) -> tuple[tuple[str, int], ...]:
+def _odd_words(connection: Any, c: str, kind: Notation) -> tuple[tuple[str, int], ...]:
     """Return words that stand among numbers, if they are few and there several times."""
     number = f"try_cast(trim({c}) as double)" if kind.is_text else kind.value(c)
     words = connection.execute(

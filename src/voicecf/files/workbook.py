@@ -9,8 +9,6 @@ from typing import Any
 
 from voicecf.errors import DataError, OptionError, likely
 
-__all__ = ["sheet_names", "write_sheet"]
-
 # What an Excel file that needs a password holds, whatever its name says.
 LOCKED = "EncryptedPackage".encode("utf-16-le")
 

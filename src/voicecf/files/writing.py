@@ -12,8 +12,6 @@ import pyarrow.parquet as pq
 
 from voicecf.files.entry import PREFIX
 
-__all__ = ["Writer", "flush"]
-
 
 class Writer:
     """Writes parts of one schema, one after the other.

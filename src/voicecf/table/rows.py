@@ -117,4 +117,4 @@ def side_of(side: Array, which: Ints, c: int) -> Any:
     """
     if side.ndim == 1:
         return side[c]
-    return side[which if len(side) > 1 else 0, c]
+    return side[0 if len(side) == 1 else which, c]

@@ -21,9 +21,10 @@ from voicecf.app.campaign.effort import options
 from voicecf.app.campaign.plan import Campaign, CampaignCounts
 from voicecf.app.data.preparing import Prepared, with_durations
 from voicecf.app.segments.segments import Segments
+from voicecf.files.parts import ResumableJob
 
-# Rows that are answered between two signs of progress, at first and then.
-FIRST, PART = 1_000, 10_000
+# Rows that are answered between two signs of progress.
+PART = 2_000
 
 
 class Result(IntEnum):
@@ -45,8 +46,8 @@ MOVING = (Result.MOVES, Result.STOPPED)
 NOT_ANSWERED = (Result.NOT_ASKED, Result.LEFT_OUT, Result.WAITING)
 
 
-class CampaignJob:
-    """Answers that are being found.
+class CampaignJob(ResumableJob[pd.DataFrame]):
+    """Answers that are being found: a part has a line for each row and target.
 
     Parameters
     ----------
@@ -71,49 +72,63 @@ class CampaignJob:
         self._options = options(campaign, segments)
         self._asked = _asked(segments, campaign)
         self._parts: list[pd.DataFrame] = []
-        self.done = 0
+        done = 0
         if begun is not None:
             some = begun[~begun["result"].isin(NOT_ANSWERED)]
-            at = np.searchsorted(prepared.rows, some["row"].to_numpy())
-            self._parts.append(some.assign(row=at)[["row", "from", "to", "result", *_after(some)]])
-            self.done = len(np.unique(at))
+            after = [name for name in some if name.startswith("after ")]
+            self._parts.append(some[["row", "from", "to", "result", *after]])
+            done = some["row"].nunique()
+        super().__init__(range(done, len(self._asked)), PART, self._answer)
 
-    @property
-    def total(self) -> int:
-        """How many rows are asked about."""
-        return len(self._asked)
-
-    def advance(self) -> None:
-        """Answer the next part."""
-        size = PART if self.done else FIRST
-        some = self._asked[self.done : self.done + size]
-        self._parts.append(_answered(self.segments, self.campaign, self._options, some))
-        self.done += len(some)
+    def _answer(self, some: range) -> pd.DataFrame:
+        """Answer some of the rows that are asked about; numbers are as short as they can be."""
+        prepared, rows = self.segments.prepared, self._asked[some.start : some.stop]
+        voice = self.segments.firmly(self.campaign.margin)
+        found = voice.explain(prepared.frame.iloc[rows], progress=False, **self._options).rounded()
+        after = _coded(prepared, found.to_frame())
+        made = _without(prepared.rows[rows[found.row]], found.source, Result.MOVES)
+        made["to"], made["result"] = found.target.astype(np.int16), found.status.astype(np.int8)
+        made = pd.concat([made, after.add_prefix("after ").reset_index(drop=True)], axis=1)
+        self._parts.append(made)
+        return made
 
     def table(self) -> pd.DataFrame:
         """Return all rows with what is known of them, by row and target."""
         prepared, labels = self.segments.prepared, self.segments.labels
         waiting = self._asked[self.done :]
         others = np.flatnonzero(~_holds(self._asked, len(prepared.frame)))
+        left_out = np.flatnonzero(~_holds(prepared.rows, len(self.frame)))
         parts = [
             *self._parts,
-            _without(waiting, labels[waiting], Result.WAITING),
-            _without(others, labels[others], Result.NOT_ASKED),
+            _without(prepared.rows[waiting], labels[waiting], Result.WAITING),
+            _without(prepared.rows[others], labels[others], Result.NOT_ASKED),
+            _without(left_out, -1, Result.LEFT_OUT),
         ]
         found = pd.concat([part for part in parts if len(part)], ignore_index=True)
         found = found.sort_values(["row", "to"], kind="stable", ignore_index=True)
-        before = _coded(prepared, prepared.frame).iloc[found["row"].to_numpy()]
+        before = self._before(left_out).loc[found["row"]].reset_index(drop=True)
+        for name, values in before.items():
+            found[f"before {name}"] = values
+            after = found.get(f"after {name}", pd.Series(np.nan, found.index))
+            found[f"after {name}"] = after.astype(values.dtype)
+        return found
+
+    def _before(self, left_out: NDArray[np.int64]) -> pd.DataFrame:
+        """Return the values of all rows of the visitor's table, in the columns in use."""
+        prepared, lost = self.segments.prepared, self.frame.iloc[left_out]
+        coded = _coded(prepared, prepared.frame).set_axis(prepared.rows)
+        if not len(lost):
+            return coded
+        values: dict[str, Any] = {}
         for name in prepared.names:
-            found[f"before {name}"] = before[name].to_numpy()
             if name in prepared.categories:
-                kind = before[name].dtype
-                found[f"before {name}"] = pd.Categorical(before[name], dtype=kind)
-                after = found.get(f"after {name}", pd.Series([None] * len(found)))
-                found[f"after {name}"] = pd.Categorical(after, dtype=kind)
-            elif f"after {name}" not in found:
-                found[f"after {name}"] = np.nan
-        found["row"] = prepared.rows[found["row"].to_numpy()]
-        return _with_left_out(found, prepared, self.frame)
+                values[name] = pd.Categorical(_levelled(lost[name]), dtype=coded[name].dtype)
+            else:
+                numbers = pd.to_numeric(lost[name], errors="coerce").to_numpy(
+                    float, na_value=np.nan
+                )
+                values[name] = np.where(np.isfinite(numbers), numbers, np.nan)
+        return pd.concat([coded, pd.DataFrame(values, left_out)])
 
 
 def _asked(segments: Segments, campaign: Campaign) -> NDArray[np.int64]:
@@ -123,28 +138,11 @@ def _asked(segments: Segments, campaign: Campaign) -> NDArray[np.int64]:
     return np.flatnonzero(np.isin(segments.labels, campaign.sources))
 
 
-def _answered(
-    segments: Segments, campaign: Campaign, options: dict[str, Any], rows: NDArray[np.int64]
-) -> pd.DataFrame:
-    """Answer some rows; numbers are as short as they can be."""
-    prepared = segments.prepared
-    voice = segments.firmly(campaign.margin)
-    found = voice.explain(prepared.frame.iloc[rows], progress=False, **options).rounded()
-    after = _coded(prepared, found.to_frame())
-    made = _without(rows[found.row], found.source, Result.MOVES)
-    made["to"], made["result"] = found.target.astype(np.int16), found.status.astype(np.int8)
-    return pd.concat([made, after.add_prefix("after ").reset_index(drop=True)], axis=1)
-
-
 def _without(rows: Any, source: Any, result: Result) -> pd.DataFrame:
     return pd.DataFrame({
         "row": np.asarray(rows, dtype=np.int64), "from": np.asarray(source, dtype=np.int16),
         "to": np.int16(-1), "result": np.int8(result),
     })  # fmt: skip
-
-
-def _after(table: pd.DataFrame) -> list[str]:
-    return [name for name in table if name.startswith("after ")]
 
 
 def _coded(prepared: Prepared, frame: pd.DataFrame) -> pd.DataFrame:
@@ -157,26 +155,6 @@ def _coded(prepared: Prepared, frame: pd.DataFrame) -> pd.DataFrame:
         else:
             made[name] = values.to_numpy(dtype=np.float64, na_value=np.nan)
     return pd.DataFrame(made)
-
-
-def _with_left_out(found: pd.DataFrame, prepared: Prepared, frame: pd.DataFrame) -> pd.DataFrame:
-    """Add the rows that are left out of the segments, with the values that they have."""
-    rows = np.flatnonzero(~_holds(prepared.rows, len(frame)))
-    if not len(rows):
-        return found
-    lost = _without(rows, -1, Result.LEFT_OUT)
-    for name in prepared.names:
-        values = frame[name].iloc[rows]
-        if name in prepared.categories:
-            kind = found[f"before {name}"].dtype
-            lost[f"before {name}"] = pd.Categorical(_levelled(values), dtype=kind)
-            lost[f"after {name}"] = pd.Categorical([None] * len(rows), dtype=kind)
-        else:
-            numbers = pd.to_numeric(values, errors="coerce").to_numpy(np.float64, na_value=np.nan)
-            lost[f"before {name}"] = np.where(np.isfinite(numbers), numbers, np.nan)
-            lost[f"after {name}"] = np.nan
-    every = pd.concat([found, lost[list(found)]], ignore_index=True)
-    return every.sort_values("row", kind="stable", ignore_index=True)
 
 
 def _levelled(values: pd.Series) -> list[Any]:

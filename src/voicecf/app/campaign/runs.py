@@ -76,8 +76,7 @@ def going(project: Project, run: Run) -> Generator[tuple[int, int], None, None]:
     work = CampaignJob(project.segments, run.campaign, project.table.frame, begun)
     try:
         yield work.done, work.total
-        while work.done < work.total:
-            work.advance()
+        for _ in work:
             yield work.done, work.total
     finally:
         if work.done:
