@@ -476,14 +476,15 @@ struct SafeAnswer {
 };
 
 // Solve with rows as they are.
-inline SafeAnswer answer_as_asked(ActiveSet& a, Steps& s) {
+inline SafeAnswer answer_as_asked(ActiveSet& a, Steps& s, double factor) {
     SafeAnswer found = {solve_safely(a, s), 0.0, {0.0, 0.0, 0.0}, ENOUGH};
     if (found.status != OPTIMAL) return found;
     drop_dust(a, s);
     found.gap = gap_of(a, s);
     found.sizes = sizes_of(s);
     for (int j = 0; j < a.m; ++j) {
-        const Room room = room_of(a.guards[j], found.sizes, a.base[j] - a.b[j] - a.r[j]);
+        const double slack = a.base[j] - a.b[j] - a.r[j];
+        const Room room = room_of(a.guards[j], found.sizes, slack, factor);
         if (room > found.room) found.room = room;
     }
     if (!(found.sizes.size < HUGE_SIZE && std::fabs(found.gap) < INF)) found.status = UNRESOLVED;
@@ -494,13 +495,12 @@ inline SafeAnswer answer_as_asked(ActiveSet& a, Steps& s) {
 // the model's rounding needs at that answer.
 inline SafeAnswer answer_safely(ActiveSet& a, Steps& s, double factor) {
     read_slacks(a, s);
-    SafeAnswer found = answer_as_asked(a, s);
-    if (found.status == OPTIMAL && found.room == CLOSE && factor > 0.0) {
+    SafeAnswer found = answer_as_asked(a, s, factor);
+    if (found.status == OPTIMAL && found.room == CLOSE) {
         for (int j = 0; j < a.m; ++j) a.b[j] -= room_to_ask(a.guards[j], found.sizes, factor);
-        found = answer_as_asked(a, s);
+        found = answer_as_asked(a, s, factor);
         if (found.status != OPTIMAL) found.status = UNRESOLVED;  // empty only because of the slack
     }
-    found.room = room_of_answer(found.room, factor);
     if (found.room == TOO_CLOSE) found.status = UNRESOLVED;
     return found;
 }

@@ -481,10 +481,10 @@ inline Room room_of_choice(Search& f, double factor, Sizes& z) {
     for (int j = 0; j < f.slacks.m; ++j) {
         const double rise = dot(f.slacks.u + std::size_t(j) * f.slacks.wide, f.best_y, f.s.wide);
         f.choice.residual[j] = rise - f.hard.b[j];
-        const Room room = room_of(f.hard.guards[j], z, f.hard.base[j] - rise);
+        const Room room = room_of(f.hard.guards[j], z, f.hard.base[j] - rise, factor);
         if (room > worst) worst = room;
     }
-    return room_of_answer(worst, factor);
+    return worst;
 }
 
 // Whether there may be a choice if the rows are as they are, without slack for the model's rounding.
@@ -500,7 +500,7 @@ inline Ended best_choice(Search& f, const Rules& r, double factor, int& few) {
     Ended ended = {INFEASIBLE, INF, 0.0, 0, ENOUGH};
     Sizes z;
     Whole nodes = 0;
-    bool proven = true, asked = factor < 1.0, again = hull_of(f.options, f.root, f.s.low, f.s.high);
+    bool proven = true, asked = false, again = hull_of(f.options, f.root, f.s.low, f.s.high);
     few = r.fewest ? 1 : r.changes;
     const double widest = most_energy(f.s);
     while (again) {
@@ -595,7 +595,7 @@ void branch_chunk(const Rows<Real>& rows, const Batch& batch, const Rules& r, co
         read_row(rows, r, at, q, p, batch.factor, f);
         const Ended ended = best_choice(f, r, batch.factor, few);
         out.status[q] = ended.status;
-        out.close[q] = ended.room == CLOSE;
+        out.close[q] = ended.room == CLOSE || batch.factor < 1.0;
         out.nodes[q] = ended.nodes;
         out.changes[q] = few;
         out.energy[q] = ended.energy;

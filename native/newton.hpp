@@ -34,15 +34,12 @@ inline double room_to_ask(const Guard& g, const Sizes& z, double factor) {
 // true boundary of a row; or less than needed and no row can give it.
 enum Room { ENOUGH, CLOSE, TOO_CLOSE };
 
-// The same for one row, in which the answer has this slack.
-inline Room room_of(const Guard& g, const Sizes& z, double slack) {
-    const double need = room_for(g, z);
+// The same for one row, in which the answer has this slack. With a factor below 1 less is enough.
+inline Room room_of(const Guard& g, const Sizes& z, double slack, double factor) {
+    const double need = least(factor, 1.0) * room_for(g, z);
     if (!(need > 0.0) || g.behind + slack >= need) return ENOUGH;
     return need <= most_room(g, std::sqrt(z.square)) ? CLOSE : TOO_CLOSE;
 }
-
-// The same for all rows, of which `worst` is the least room. With less than the whole slack, answers are close.
-inline Room room_of_answer(Room worst, double factor) { return factor < 1.0 ? CLOSE : worst; }
 
 // Slack h - u . x of a point in a unit row, with far = |x|^2. A point that is beyond the row by no more than
 // rounding of the row's terms is on the row: its slack is 0, so that it has no need to move.
@@ -417,10 +414,10 @@ inline bool is_sound(const Sizes& z) {
 inline Room room_of(const Choice& c, const Sizes& z, double factor) {
     Room worst = ENOUGH;
     for (int p = 0; p < c.count; ++p) {
-        const Room room = room_of(c.guards[p], z, c.base[p] - c.b[p] - c.residual[p]);
+        const Room room = room_of(c.guards[p], z, c.base[p] - c.b[p] - c.residual[p], factor);
         if (room > worst) worst = room;
     }
-    return room_of_answer(worst, factor);
+    return worst;
 }
 
 // Ask the slack of the rows of the choice that an answer of these sizes needs.

@@ -155,6 +155,7 @@ struct Workspace {
     const Real* score;  // of the point at hand
     double slop, error;
     double factor;  // that of the batch
+    Sizes seen;     // of an answer that had too little slack; 0 where there was none
     bool boxed, moved, close;
     bool some, bounded;       // whether the box is not empty, and whether it has a side at all
     Block lanes;

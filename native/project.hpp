@@ -92,7 +92,8 @@ void load_row(const Rows<Real>& rows, const Point& p, int j, Workspace<Real>& w)
         offset = rows.offsets[j];
     }
     c.base[at] = slack_of(offset, c.rows[at], w.s, p.far);
-    const Sizes ahead = {p.size, most(-c.base[at], 0.0), least(p.far, 4.0 * offset * offset)};
+    const Sizes ahead = {most(p.size, w.seen.size), most(-c.base[at], w.seen.step),
+                         most(least(p.far, 4.0 * offset * offset), w.seen.square)};
     c.b[at] = c.base[at] - room_to_ask(c.guards[at], ahead, w.factor);
 }
 
@@ -231,7 +232,7 @@ bool one_row(const Rows<Real>& rows, const Point& p, Workspace<Real>& w) {
     if (!(c.b[0] < 0.0) || !step_along(c, w.s, z) || !is_sound(z)) return false;
     c.count = 1;
     if (room_of(c, z, w.factor) != ENOUGH) return false;
-    w.close = false;
+    w.close = w.factor < 1.0;
     w.moved = true;
     price_all(rows, p, w);
     return highest_peak(w.peaks, rows.long_) < -(w.error + w.factor * room_of_all(rows, z));
@@ -247,7 +248,6 @@ Status solve(const Rows<Real>& rows, const Point& p, Workspace<Real>& w) {
     c.count = c.known = 0;
     start(w.s, w.boxed, w.moved);
     w.boxed |= tried && w.bounded;
-    bool asked = w.factor < 1.0;  // whether the slack is known to be that of the answer
     for (int round = 0; round < ROUNDS; ++round) {
         price_all(rows, p, w);
         int taken = take_violated(rows, p, w);
@@ -255,13 +255,10 @@ Status solve(const Rows<Real>& rows, const Point& p, Workspace<Real>& w) {
             const Sizes z = sizes_of(w.s);
             taken = take_close(rows, p, z, w);
             const Room room = room_of(c, z, w.factor);
-            w.close = room == CLOSE;
-            if (taken == 0 && (asked || room != CLOSE))
+            w.close = room == CLOSE || w.factor < 1.0;
+            if (taken == 0 && (room != CLOSE || w.seen.size > 0.0))
                 return is_sound(z) && room != TOO_CLOSE ? OPTIMAL : UNRESOLVED;
-            if (taken == 0) {
-                ask_room(c, z, w.factor);
-                asked = true;
-            }
+            if (taken == 0) ask_room(c, w.seen = z, w.factor);
         }
         if (taken < 0 || !move(w)) return UNRESOLVED;
     }
@@ -326,7 +323,7 @@ Status write_hard(const Rows<Real>& rows, const Point& p, const Results& out, st
     ActiveSet& a = w.hard;
     list_rows(rows, p, w);
     const SafeAnswer found = answer_safely(a, w.s, w.factor);
-    w.close = found.room == CLOSE;
+    w.close = found.room == CLOSE || w.factor < 1.0;
     if (found.status == OPTIMAL) {
         const double step = found.sizes.step;
         out.gap[to] = out.source ? found.gap * (step > 0.0 ? 2.0 / (step * step) : 2.0) : found.gap;
@@ -375,6 +372,7 @@ template <class Real>
 void answer(const Rows<Real>& rows, Point& p, double span, const Results& out, std::int64_t to,
             Workspace<Real>& w) {
     enter(rows, p, w.bounded, w.s);
+    w.seen = {0.0, 0.0, 0.0};
     Status status = w.some ? UNRESOLVED : INFEASIBLE;
     w.slop = 2.0 * (rows.d + 8) * ROUNDING<Real> * (span + rows.level_size);
     if (w.some && span < FURTHEST<Real>) status = solve(rows, p, w);

@@ -8,19 +8,21 @@ feasible, and then bisects.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
 import voicecf._core as _core
-from voicecf.geometry.arrays import Array, Ints
+from voicecf.geometry.arrays import Array, Ints, Mask
 from voicecf.geometry.region import Region
 from voicecf.parallel import in_parallel
 from voicecf.rules.choices import Choices
 from voicecf.rules.splits import Splits
 from voicecf.search.boxes import BoxSearch
 from voicecf.search.branching import SearchResult, branch
+from voicecf.search.confirming import LESS, confirm
 from voicecf.search.curves import Curves, Lines
 from voicecf.search.nodes import Node, side_by_side
 from voicecf.solver.projection import (
@@ -46,6 +48,11 @@ class Aim:
         The constraints, scaled to unit normals.
     order : array of int
         Coordinates that may change, the most important first.
+    agrees : callable
+        Returns a mask of the points that the model assigns to the target.
+    trusted : bool
+        False if every answer has to be checked with `agrees`, because the model's arithmetic is not
+        known.
     factor : float
         Factor on the slack that rounding in the model requires.
     repeatable : bool
@@ -60,8 +67,10 @@ class Aim:
     region: Region
     unit: UnitConstraints
     order: Ints
-    factor: float = 1.0
+    agrees: Callable[[Array], Mask]
+    trusted: bool = True
     repeatable: bool = False
+    factor: float = 1.0
     cells: _core.Rows | None = None
     piece: int = 0
 
@@ -70,26 +79,37 @@ class Aim:
     ) -> Projection:
         """Project points onto the region, with the slack that rounding in the model requires."""
         projection = self._project(points, rows, prefixes, certify)
-        open_ = self._unresolved(projection)
-        if open_.size:
-            bare, open_prefixes = self._without_slack, prefixes and prefixes.of(open_)
-            projection.put(open_, bare._project(points, rows[open_], open_prefixes, certify))
+
+        def again(which: Ints, factor: float) -> Projection:
+            # With another slack the constraints of all pieces give no answer of the same bits.
+            other = replace(self, factor=factor, cells=None)
+            return other._project(points, rows[which], prefixes and prefixes.of(which), certify)
+
+        self._confirm(projection, again)
         return projection
 
-    def _unresolved(self, results: Projection) -> Ints:
-        """Return the problems to solve without slack, so that the model judges the answer.
+    def _confirm(self, results: Projection, again: Callable[[Ints, float], Projection]) -> None:
+        """Solve with less slack what has no answer with all of it, and ask the model about answers.
 
-        They are those whose answer has too little slack all the same, or that have none. With
-        collapsed weights the slack is far larger than the model's actual rounding errors.
+        With collapsed weights the slack is far larger than the model's actual rounding errors. An
+        answer that has too little of it all the same is farther away than one without.
         """
-        if not self.repeatable or self.factor == 0.0:
-            return np.empty(0, dtype=np.int64)
-        unresolved = results.status == Status.UNRESOLVED
-        return np.flatnonzero(unresolved | results.close if self.factor >= 1.0 else unresolved)
 
-    @property
-    def _without_slack(self) -> Self:
-        return replace(self, factor=0.0, cells=None)
+        def refused() -> Mask:
+            asked = results.answered & (results.close if self.trusted else True)
+            wrong: Mask = results.status == Status.UNRESOLVED
+            which = np.flatnonzero(asked)
+            if which.size:
+                wrong[which] = ~self.agrees(results.points[which])
+            return wrong
+
+        if self.repeatable:
+            if self.factor > 0.0:
+                results.status[results.close] = Status.UNRESOLVED
+            if results.close.any() or (results.status == Status.UNRESOLVED).any():
+                confirm(results, refused, again, [f for f in LESS if f != self.factor])
+        elif not self.trusted:
+            confirm(results, refused, again, ())
 
     def _project(
         self, points: Array, rows: Ints, prefixes: Prefixes | None, certify: bool
@@ -178,11 +198,12 @@ class ChoiceAim(Aim):
             Columns that may not change.
         """
         answers = self._choose(points, rows, fewest, locked)
-        open_ = self._unresolved(answers)
-        if open_.size:
-            locks = locked if locked is None or len(locked) == 1 else locked[open_]
-            bare = self._without_slack
-            answers.put(open_, bare._choose(points, rows[open_], fewest, locks))
+
+        def again(which: Ints, factor: float) -> Projection:
+            locks = locked if locked is None or len(locked) == 1 else locked[which]
+            return replace(self, factor=factor)._choose(points, rows[which], fewest, locks)
+
+        self._confirm(answers, again)
         return answers
 
     def _choose(self, points: Array, rows: Ints, fewest: bool, locked: Any) -> Projection:

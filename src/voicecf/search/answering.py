@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
 from voicecf.geometry.arrays import Array, Ints, Mask
 from voicecf.parallel import expect
+from voicecf.search.confirming import MORE, confirm
 from voicecf.search.outcome import Outcome
 from voicecf.search.question import Pairs, Question
 from voicecf.search.solving import Solver, measure, solve, solve_nearest
@@ -16,10 +18,6 @@ from voicecf.solver.projection import Projection
 from voicecf.status import Status
 from voicecf.table.frames import taken
 from voicecf.table.rows import Rows, without_values
-
-# Factors on the slack that rounding requires, tried one after the other while an answer is not
-# confirmed. Less than the whole slack is tried only where asking the model is proof.
-FACTORS = (1 / 64, 1 / 8, 1.0, 8.0, 64.0, 512.0, 4096.0)
 
 
 def answer(question: Question, pairs: Pairs, *, deepen: bool = False) -> Outcome:
@@ -93,55 +91,55 @@ def verified(
     again : callable, optional
         ``again(which, factor)`` solves some of the problems again; `solve` if left out.
     """
-    first, proof = question.first_factor, question.learned.repeatable
-    factor = np.full(len(rows), first)
-    output, points, wrong = _checked(question, rows, targets, answers)
-    for other in FACTORS:
-        if wrong.size == 0:
-            break
-        if other == first or (other <= 1.0 and not proof):
-            continue
-        if again is None:
-            others = solve(question, rows[wrong], targets[wrong], factor=other)
-        else:
-            others = again(wrong, other)
-        answers.put(wrong, others)
-        factor[wrong] = other
-        output, points, wrong = _checked(question, rows, targets, answers)
-    if wrong.size:
-        blank = Projection.unresolved(len(wrong), points.shape[1])
-        blank.cardinality[:] = answers.cardinality[wrong]
-        answers.put(wrong, blank)
-        points[wrong] = np.nan
-        output = _in_user_columns(question, rows, answers.points)
-    found = measured(question, rows, targets, replace(answers, points=points), output)
+    if again is None:
+
+        def again(which: Ints, factor: float) -> Projection:
+            return solve(question, rows[which], targets[which], factor=factor)
+
+    checked: Checked = _checked(question, rows, targets, answers)
+    factor = np.full(len(rows), question.first_factor)
+    if checked.wrong.any():
+
+        def refused() -> Mask:
+            nonlocal checked
+            checked = _checked(question, rows, targets, answers)
+            return checked.wrong
+
+        used = confirm(answers, refused, again, MORE)
+        factor = np.where(np.isnan(used), factor, used)
+        checked = _checked(question, rows, targets, answers)
+    answers = replace(answers, points=checked.points)
+    found = measured(question, rows, targets, answers, checked.output)
     return replace(found, factor=factor)
 
 
-def _checked(
-    question: Question, rows: Ints, targets: Ints, answers: Projection
-) -> tuple[Rows | None, Array, Ints]:
-    """Return answers in the user's columns, their coordinates, and which are not confirmed.
+class Checked(NamedTuple):
+    """Answers in the user's columns, their coordinates, and which of them are not confirmed.
 
-    Where coordinates are the user's columns, the model is asked only about answers that are close
-    to a border, unless its arithmetic is not known.
+    `output` is None if coordinates are the user's columns; `points` are NaN where there is no
+    answer.
     """
-    allowed, partition = question.allowed, question.learned.partition
+
+    output: Rows | None
+    points: Array
+    wrong: Mask
+
+
+def _checked(question: Question, rows: Ints, targets: Ints, answers: Projection) -> Checked:
+    """Check answers as the user will have them.
+
+    Where coordinates are the user's columns, the solver has asked the model already. Where asking
+    it is no proof, answers need all of the slack.
+    """
+    allowed = question.allowed
     linear = allowed.constraints or allowed.rules.plausible is not None
     if question.learned.space.steps is None and allowed.choices is None and not linear:
-        output, points = None, answers.points
-        doubtful = answers.answered & (answers.close | (not partition.trusted))
-        asked = np.flatnonzero(doubtful)
-        wrong = np.zeros(len(rows), dtype=np.bool_)
-        if asked.size:
-            rounded = points[asked].astype(partition.dtype).astype(np.float64)
-            labels = partition.labels(question.learned.seen(rounded), alone=False)
-            wrong[asked] = labels != targets[asked]
+        checked = Checked(None, answers.points, np.zeros(len(rows), dtype=np.bool_))
     else:
-        output, points, wrong = _round_trip(question, rows, targets, answers)
+        checked = _round_trip(question, rows, targets, answers)
     if not question.learned.repeatable:
-        wrong |= answers.answered & answers.close
-    return output, points, np.flatnonzero(wrong)
+        checked.wrong[answers.answered & answers.close] = True
+    return checked
 
 
 def _in_user_columns(question: Question, rows: Ints, points: Array) -> Rows | None:
@@ -154,27 +152,8 @@ def _in_user_columns(question: Question, rows: Ints, points: Array) -> Rows | No
     )
 
 
-def _round_trip(
-    question: Question, rows: Ints, targets: Ints, answers: Projection
-) -> tuple[Rows | None, Array, Mask]:
-    """Convert answers to the user's columns and back to coordinates, and verify the result.
-
-    Parameters
-    ----------
-    question : Question
-    rows, targets : array of shape (n,)
-    answers : Projection
-        As the solver returned them.
-
-    Returns
-    -------
-    output : Rows or None
-        The answers in the user's columns; None if these are the coordinates themselves.
-    points : array of shape (n, d)
-        Their coordinates; NaN where there is no answer.
-    wrong : array of shape (n,)
-        Whether an answer is outside its target or against a rule.
-    """
+def _round_trip(question: Question, rows: Ints, targets: Ints, answers: Projection) -> Checked:
+    """Convert answers to the user's columns and back to coordinates, and verify the result."""
     learned = question.learned
     output = _in_user_columns(question, rows, answers.points)
     missing, own = without_values(answers.points), taken(question.points, rows)
@@ -186,7 +165,7 @@ def _round_trip(
     wrong = (learned.labels(back, alone=False) != targets) | ~question.holds(rows, targets, back)
     points = np.where(answers.points == own, answers.points, back.points)
     points[missing] = np.nan
-    return output, points, wrong & answers.answered
+    return Checked(output, points, wrong & answers.answered)
 
 
 def _on_grids(question: Question, rows: Ints, points: Array) -> Array:

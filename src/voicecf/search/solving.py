@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -229,16 +230,17 @@ def _aim(
     cells: _core.Rows | None,
 ) -> Aim:
     """Return an aim with the question's ranking, and the choices if there are any."""
-    learned = question.learned
+    learned, partition = question.learned, question.learned.partition
+    agrees = partial(learned.agrees, int(partition.label_of[piece]))
+    judge = agrees, partition.trusted, learned.repeatable
     ranked = learned.ranking[~allowed.fixed[learned.ranking]]
     if allowed.choices is not None:
         return ChoiceAim(
-            region, unit, ranked, repeatable=learned.repeatable,
-            choices=allowed.choices, limit=question.limit,
-        )  # fmt: skip
+            region, unit, ranked, *judge, choices=allowed.choices, limit=question.limit
+        )
     places = [learned.space.columns[c].places for c in ranked]
     order = np.concatenate([np.empty(0, dtype=np.int64), *places])
-    return Aim(region, unit, order, repeatable=learned.repeatable, cells=cells, piece=piece)
+    return Aim(region, unit, order, *judge, cells=cells, piece=piece)
 
 
 def _with_costs(learned: Learned, region: Region, factors: Array, inside: bool) -> Region:
