@@ -150,15 +150,10 @@ class ChangeCard(Display):
         values = {name: np.array(v, dtype=object) for name, (_, v) in columns.items()}
         return table(values, self.kind, schema)
 
-    def _size(self) -> tuple[float, float]:
+    def _size(self, **how: Any) -> tuple[float, float]:
         if not self.changes:
-            return 7.5, 0.75 + 0.2 * -(-len(self.reason) // 90)
+            return 7.5, 0.85 + 0.2 * -(-len(self.reason) // 90)
         return WIDTH, HEADER + ROW * len(self.changes) + FOOTER
-
-    def _fill(self, figure: Any) -> Axes:
-        figure.set_layout_engine("none")
-        ax: Axes = figure.add_axes((0.0, 0.0, 1.0, 1.0))
-        return ax
 
     def plot(self, ax: Axes | None = None, theme: str | Theme = "light") -> Axes:
         """Draw the card; see `Display.plot`.

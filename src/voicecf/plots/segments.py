@@ -14,19 +14,8 @@ from voicecf.learned.explainer import Explainer
 from voicecf.learned.learned import Learned
 from voicecf.output.sentences import short_title
 from voicecf.output.wording import counted, joined, legible
-from voicecf.plots.display import (
-    LITERAL,
-    Display,
-    axis_names,
-    canvas,
-    head,
-    lay_out,
-    overlaps,
-    stroke,
-    write,
-)
+from voicecf.plots.display import LITERAL, Display, axis_names, canvas, head, stroke
 from voicecf.plots.plane import Plane
-from voicecf.plots.polygons import area, middle, rectangle
 from voicecf.plots.scene import Scene, ends_of
 from voicecf.plots.theme import Theme, mixed
 from voicecf.table.frames import Kind, as_frame, table
@@ -192,7 +181,7 @@ class SegmentMap(Display):
         at = int(np.argmin(((self.trail - self.end) ** 2).sum(axis=1)))
         return self.trail[: at + 1], self.trail[at:]
 
-    def _size(self) -> tuple[float, float]:
+    def _size(self, **how: Any) -> tuple[float, float]:
         return 7.6, 5.2
 
     def plot(self, ax: Axes | None = None, theme: str | Theme = "light") -> Axes:
@@ -210,8 +199,6 @@ class SegmentMap(Display):
         self._draw_legend(ax, style)
         axis_names(ax, self.axis_labels, style)
         head(ax, self.title, self.note, style)
-        lay_out(ax)  # whether a name fits into its cell depends on the final size
-        self._name_cells(ax, style)
         return ax
 
     def _draw_cells(self, ax: Axes, style: Theme) -> None:
@@ -222,7 +209,8 @@ class SegmentMap(Display):
 
     def _draw_rows(self, ax: Axes, style: Theme) -> None:
         size = float(np.clip(6000 / max(len(self.points), 1), 9, 30))
-        for cluster in np.unique(self.labels).tolist():
+        seen = {cluster for cluster, _ in self.cells}
+        for cluster in sorted(seen.union(self.labels.tolist())):
             x, y = self.points[self.labels == cluster].T
             ax.scatter(
                 x, y, s=size, marker=style.marker(cluster),
@@ -280,31 +268,6 @@ class SegmentMap(Display):
         for text in legend.get_texts():
             text.set(**LITERAL)
 
-    def _name_cells(self, ax: Axes, style: Theme) -> None:
-        """Name each cell inside it, where there is room and no other name."""
-        dots = ax.transData.transform(self.points) if len(self.points) else self.points
-        marks = [ax.transData.transform(p) for p in (self.start, self.end) if p is not None]
-        taken: list[Any] = []
-        for cluster, corners in sorted(self.cells, key=lambda cell: -area(cell[1])):
-            text = write(
-                ax, 0, 0, self.names[cluster], style, ha="center", zorder=8, fontweight="bold",
-                path_effects=[stroke(3.0, style.paper)], clip_on=True, in_layout=False,
-            )  # fmt: skip
-            best = None
-            middle_, size = ax.transData.transform((0, 0)), text.get_window_extent()
-            for place in _inside(corners):
-                box = size.translated(*(ax.transData.transform(place) - middle_))
-                if not _holds(ax.transData.transform(corners), box) or overlaps(box, taken):
-                    continue
-                crowd = int(_within(dots, box, 5)) + 50 * sum(_within(m, box, 9) for m in marks)
-                if best is None or crowd < best[0]:
-                    best = (crowd, place, box)
-            if best is None:
-                text.remove()
-                continue
-            text.set_position((float(best[1][0]), float(best[1][1])))
-            taken.append(best[2])
-
 
 def _chained(pieces: Array) -> Array:
     """Join edges, each (start, end, gap), that follow one another, so that dashes run through."""
@@ -315,31 +278,6 @@ def _chained(pieces: Array) -> Array:
         else:
             path += [gap, start, end]
     return np.array(path[1:]).reshape(-1, 2)
-
-
-def _inside(corners: Array) -> Array:
-    """Return places in a cell for its name: its middle, and others on the way to its corners."""
-    centre = middle(corners)
-    some = corners[:: max(len(corners) // 12, 1)]
-    edges = 0.5 * (some + np.roll(some, -1, axis=0))
-    ways = [centre + share * (np.vstack([some, edges]) - centre) for share in (0.35, 0.6, 0.8)]
-    return np.vstack([centre, *ways])
-
-
-def _holds(corners: Array, box: Any) -> bool:
-    """Tell whether a polygon holds a box, both in pixels."""
-    from matplotlib.path import Path
-
-    pad = 3.0
-    ends = rectangle(np.array([box.x0 - pad, box.y0 - pad]), np.array([box.x1 + pad, box.y1 + pad]))
-    return bool(Path(corners).contains_points(ends).all())
-
-
-def _within(points: Array, box: Any, pad: float) -> int:
-    """Count points in a box, or this close to it."""
-    x, y = np.atleast_2d(points).T if len(points) else (np.empty(0), np.empty(0))
-    inside = (x > box.x0 - pad) & (x < box.x1 + pad) & (y > box.y0 - pad) & (y < box.y1 + pad)
-    return int(inside.sum())
 
 
 def _title(cf: Counterfactuals | None, i: int, plane: Plane) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from voicecf.output.wording import counted, exact, figure, legible
-from voicecf.plots.display import fit, width_of, wrapped, write
+from voicecf.plots.display import fit, lay_out, width_of, wrapped, write
 from voicecf.plots.theme import Theme, mixed
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from voicecf.plots.card import Change, ChangeCard
 
 # Inches: of a whole card, of what is above and below its lines, of a line.
-WIDTH, HEADER, FOOTER, ROW = 9.6, 1.1, 0.35, 0.44
+WIDTH, HEADER, FOOTER, ROW = 9.6, 1.3, 0.35, 0.44
 # Where the columns of a card start and end, as shares of its width.
 NAME, TRACK, CHANGE, RANGE = (0.02, 0.235), (0.305, 0.53), (0.61, 0.792), (0.805, 0.985)
 # How wide the numbers at the ends of a track may be, and how far from it.
@@ -30,6 +30,7 @@ class Sheet:
 
     def __init__(self, card: ChangeCard, ax: Axes, style: Theme) -> None:
         self.card, self.ax, self.style = card, ax, style
+        lay_out(ax)
         box = ax.get_window_extent()
         self.width = float(box.width)
         self.height = float(box.height / ax.figure.dpi)
@@ -68,7 +69,7 @@ class Sheet:
 
     def _heading(self) -> float:
         style, room = self.style, 0.96 * self.width
-        y = 0.3
+        y = 0.2
         for line in wrapped(self.ax, self.card.title, style.title, room, "bold"):
             write(self.ax, 0.02, y, line, style, fontsize=style.title, fontweight="bold")
             y += style.title * 1.4 / 72
@@ -78,8 +79,7 @@ class Sheet:
         return y
 
     def _paragraph(self, text: str, y: float) -> None:
-        # Room for hinting: letters are up to a few per cent wider at another resolution.
-        for line in wrapped(self.ax, text, self.style.text, 0.92 * self.width):
+        for line in wrapped(self.ax, text, self.style.text, 0.97 * self.width):
             write(self.ax, 0.02, y, line, self.style, color=self.style.faint)
             y += self.style.text * 1.5 / 72
 
