@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from voicecf.plots.markup import STYLE as CARD
+
 # Told apart by all eyes, on white and on near-black; neighbours in the list differ most.
 COLOURS = (
     "#3b7dc4", "#e0873a", "#2a9d83", "#c4579a", "#8a8f2c", "#7a6bd0",
@@ -29,7 +31,7 @@ THEME: dict[str, str | tuple[str, ...]] = {
 }
 
 _HERE = Path(__file__).parent
-BLOCKS = _HERE.joinpath("blocks.css").read_text(encoding="utf-8")
+BLOCKS = CARD + _HERE.joinpath("blocks.css").read_text(encoding="utf-8")
 BLOCKS += _HERE.joinpath("segments", "segments.css").read_text(encoding="utf-8")
 BLOCKS += _HERE.joinpath("row", "row.css").read_text(encoding="utf-8")
 BLOCKS += _HERE.joinpath("campaign", "campaign.css").read_text(encoding="utf-8")

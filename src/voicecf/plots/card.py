@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from html import escape
 from typing import TYPE_CHECKING, Any
 
 import narwhals.stable.v2 as nw
@@ -12,10 +13,11 @@ from voicecf.counterfactuals import Counterfactuals
 from voicecf.output.calling import cluster_name
 from voicecf.output.sentences import limit, rarity, short_title, unproven
 from voicecf.output.wording import compact, exact, level, opening, sentences
+from voicecf.plots.changes import TEXTS, Change, changes_of
 from voicecf.plots.display import Display, canvas
+from voicecf.plots.markup import STYLE, changes_html
 from voicecf.plots.sheet import FOOTER, HEADER, ROW, WIDTH, Sheet
-from voicecf.plots.theme import Theme
-from voicecf.reasons.ranges import short_ranges
+from voicecf.plots.theme import LIGHT, Theme
 from voicecf.search.solving import PAIRWISE
 from voicecf.status import Status
 from voicecf.table.frames import Kind, table
@@ -24,55 +26,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 FLOATS = ("low", "high", "share")
-TEXTS = ("binds_low", "binds_high", "other_levels")
-
-
-@dataclass(frozen=True)
-class Change:
-    """One changed column.
-
-    Attributes
-    ----------
-    column : str
-        Its name.
-    before, after : object
-        A float in the user's units, NaN if missing, or a level; after the change in few digits
-        that still land, as `Counterfactuals.rounded` has it.
-    observed : pair of float
-        The column's range in the data of `fit`; infinite where there was none.
-    low, high : float
-        Between which it may lie while the answer stays in its target, the other columns held;
-        infinite where nothing binds, NaN for a category or where it is not known.
-    binds_low, binds_high : str
-        What is in the way there: a cluster, "bound", "rule", "step", "data range" or "open".
-    other_levels : str
-        Of a category: levels that would do as well.
-    share : float
-        Its share of the cost.
-    """
-
-    column: str
-    before: Any
-    after: Any
-    observed: tuple[float, float]
-    low: float = np.nan
-    high: float = np.nan
-    binds_low: str = ""
-    binds_high: str = ""
-    other_levels: str = ""
-    share: float = np.nan
-
-    @property
-    def is_number(self) -> bool:
-        """Whether it is a number, not a category."""
-        return isinstance(self.after, float)
-
-    @property
-    def texts(self) -> tuple[str, str]:
-        """Values before and after, as text."""
-        if not self.is_number:
-            return level(self.before), level(self.after)
-        return exact(self.before), exact(self.after)
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,7 +76,7 @@ class ChangeCard(Display):
         """Read answer `i`; solves again for its ranges, or for the reason why there is none."""
         cf, i = cf[cf._at(i)].rounded(), 0
         status = Status(int(cf.status[i]))
-        changes = _changes(cf, i) if cf.feasible[i] else []
+        changes = changes_of(cf, i)
         return cls(
             changes=changes, row=int(cf.row[i]), source=int(cf.source[i]),
             target=int(cf.target[i]), status=status, cost=float(cf.cost[i]), rho=float(cf.rho[i]),
@@ -139,8 +92,8 @@ class ChangeCard(Display):
         text, float_ = nw.String, nw.Float64
         columns: dict[str, tuple[Any, list[Any]]] = {
             "column": (text, [c.column for c in self.changes]),
-            "from": (value, [c.before if numeric else c.texts[0] for c in self.changes]),
-            "to": (value, [c.after if numeric else c.texts[1] for c in self.changes]),
+            "from": (value, [c.before if numeric else _text(c.before) for c in self.changes]),
+            "to": (value, [c.after if numeric else _text(c.after) for c in self.changes]),
             "observed_low": (float_, [c.observed[0] for c in self.changes]),
             "observed_high": (float_, [c.observed[1] for c in self.changes]),
         }
@@ -165,33 +118,15 @@ class ChangeCard(Display):
         Sheet(self, ax, style).draw()
         return ax
 
-
-def _changes(cf: Counterfactuals, i: int) -> list[Change]:
-    """Return what an answer changes, the costliest first."""
-    price = cf.outcome.weights * cf.outcome.moves[i] ** 2
-    ranges = _ranges(cf, i)
-    found = []
-    for at, c in enumerate(cf.outcome.changed(i).tolist()):
-        column = cf.outcome.space.columns[c]
-        before, after = (values[c][i] for values in cf.outcome.values)
-        if cf.outcome.space.is_boolean(c, cf.outcome.rows):
-            before, after = None if np.isnan(before) else bool(before), bool(after)
-        elif column.kind == "number":
-            before, after = float(before), float(after)
-        share = price[column.places].sum() / price.sum() if price.sum() > 0 else np.nan
-        ends = {name: values[at] for name, values in ranges.items()}
-        observed = (float(column.observed[0]), float(column.observed[1]))
-        found.append(Change(str(column.name), before, after, observed, share=float(share), **ends))
-    return found
+    def _repr_html_(self) -> str:
+        """Return the card for a notebook, without matplotlib."""
+        head = f"<b>{escape(self.title)}</b><div>{escape(self.subtitle or self.reason)}</div>"
+        card = changes_html(self.changes, LIGHT.color(self.target)) if self.changes else ""
+        return f"<style>{STYLE}</style><div>{head}{card}</div>"
 
 
-def _ranges(cf: Counterfactuals, i: int) -> dict[str, list[Any]]:
-    """Return how far each changed column may go; nothing where that is not known."""
-    if cf.outcome.question.objective == PAIRWISE:
-        return {}
-    found = short_ranges(cf.outcome, i)
-    ends = {name: [float(end) for end in found[name]] for name in ("low", "high")}
-    return {**ends, **{name: [text or "" for text in found[name]] for name in TEXTS}}
+def _text(value: Any) -> str:
+    return exact(value) if isinstance(value, float) else level(value)
 
 
 def _title(cf: Counterfactuals, i: int, n: int) -> str:

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from voicecf.output.wording import counted, exact, figure, legible
+from voicecf.output.wording import counted, legible
+from voicecf.plots.changes import Change, TrackScale
 from voicecf.plots.display import fit, lay_out, width_of, wrapped, write
 from voicecf.plots.theme import Theme, mixed
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from voicecf.plots.card import Change, ChangeCard
+    from voicecf.plots.card import ChangeCard
 
 # Inches: of a whole card, of what is above and below its lines, of a line.
 WIDTH, HEADER, FOOTER, ROW = 9.6, 1.3, 0.35, 0.44
@@ -114,7 +114,7 @@ class Sheet:
         """Write between what a column may lie, and what binds there."""
         if np.isnan(change.low):
             return
-        low, high = exact(change.low), exact(change.high)
+        low, high = change.written(change.low), change.written(change.high)
         half = (RANGE[0] + RANGE[1]) / 2
         for span, value, end, binds in (
             ((RANGE[0], half - 0.005), low, change.low, change.binds_low),
@@ -128,12 +128,12 @@ class Sheet:
         """Draw range, tolerance and both values on a line of their own scale."""
         style, color = self.style, self.style.color(self.card.target)
         scale = TrackScale.of(change)
-        seen = [scale.place(value) for value in change.observed]
+        seen = [_across(scale, value) for value in change.observed]
         self.ax.plot(seen, [y, y], color=style.rule, lw=2.2, solid_capstyle="round", zorder=1)
         self._band(change, scale, y)
-        end = scale.place(change.after)
+        end = _across(scale, change.after)
         if not np.isnan(change.before):
-            start = scale.place(change.before)
+            start = _across(scale, change.before)
             self.ax.plot([start, end], [y, y], color=style.ink, lw=1.3, zorder=4)
             self._mark(start, y, self.card.source, style.paper)
         self._mark(end, y, self.card.target, color)
@@ -142,7 +142,7 @@ class Sheet:
             ((left - END, left), change.observed[0], "right"),
             ((right, right + END), change.observed[1], "left"),
         ):
-            text = figure(value, 4) if np.isfinite(value) else "open"
+            text = change.written(value, 4) if np.isfinite(value) else "open"
             self._write(span, y, text, faint=True, ha=side, smallest=5.5)
 
     def _band(self, change: Change, scale: TrackScale, y: float) -> None:
@@ -150,7 +150,7 @@ class Sheet:
         if np.isnan(change.low):
             return
         style, color = self.style, self.style.color(self.card.target)
-        ends = [scale.place(change.low), scale.place(change.high)]
+        ends = [_across(scale, value) for value in (change.low, change.high)]
         tone, edge = style.tint(color, 0.42), mixed(color, style.ink, 0.3)
         self.ax.plot(ends, [y, y], color=tone, lw=8, solid_capstyle="butt", zorder=2)
         for end, value in zip(ends, (change.low, change.high), strict=True):
@@ -179,27 +179,6 @@ class Sheet:
             x += 0.018 + width_of(made) / self.width + 0.022
 
 
-@dataclass(frozen=True)
-class TrackScale:
-    """The scale of one track, from the least to the largest of what is drawn on it."""
-
-    low: float
-    high: float
-
-    @classmethod
-    def of(cls, change: Change) -> TrackScale:
-        """Return the scale that holds the observed range, both values and the tolerance."""
-        numbers = [change.before, change.after, *change.observed, change.low, change.high]
-        values = np.array(numbers, dtype=np.float64)
-        values = values[np.isfinite(values)]
-        low, high = float(values.min()), float(values.max())
-        if not high > low:
-            low, high = low - 1.0, high + 1.0
-        room = 0.2 * (high - low)  # on an open side, to see that it goes on
-        open_ = np.isinf(change.observed)
-        return cls(low - room * bool(open_[0]), high + room * bool(open_[1]))
-
-    def place(self, value: float) -> float:
-        """Return where a value is on the track; the end of it if it is infinite."""
-        share = (np.clip(value, self.low, self.high) - self.low) / (self.high - self.low)
-        return float(TRACK[0] + share * (TRACK[1] - TRACK[0]))
+def _across(scale: TrackScale, value: float) -> float:
+    """Return where a value is on the sheet, as a share of its width."""
+    return TRACK[0] + scale.place(value) * (TRACK[1] - TRACK[0])

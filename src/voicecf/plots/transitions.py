@@ -13,6 +13,7 @@ from voicecf.counterfactuals import Counterfactuals
 from voicecf.errors import DataError, OptionError, known_option
 from voicecf.geometry.arrays import Array
 from voicecf.output.wording import compact, counted, legible, shortened
+from voicecf.plots.changes import column_costs
 from voicecf.plots.display import LITERAL, Display, axis_names, canvas, head, name_lines, write
 from voicecf.plots.theme import Theme, is_dark, mixed
 from voicecf.table.frames import Kind, table
@@ -250,10 +251,9 @@ def _grouped(source: Any, target: Any, k: int) -> dict[tuple[int, int], NDArray[
 
 def _shares(cf: Counterfactuals, k: int) -> Array:
     """Return, for each target, the share of each column in the cost of all answers."""
-    price = np.where(cf.feasible[:, None], cf.outcome.weights * cf.outcome.moves**2, 0.0)
-    total = np.zeros((k, price.shape[1]))
-    np.add.at(total, cf.target, price)
-    by_column = np.column_stack([total[:, c.places].sum(axis=1) for c in cf.outcome.space.columns])
+    costs = np.where(cf.feasible[:, None], column_costs(cf), 0.0)
+    by_column = np.zeros((k, costs.shape[1]))
+    np.add.at(by_column, cf.target, costs)
     whole = by_column.sum(axis=1, keepdims=True)
     nothing = np.full_like(by_column, np.nan)
     return np.asarray(np.divide(by_column, whole, out=nothing, where=whole > 0))
