@@ -9,12 +9,19 @@ import numpy as np
 
 from voicecf.counterfactuals import Counterfactuals
 from voicecf.geometry.arrays import Array
-from voicecf.output.wording import PARTED, exact, figure, level
+from voicecf.output.wording import PARTED, exact, figure, legible, level, shortened
 from voicecf.reasons.ranges import short_ranges
 from voicecf.search.solving import PAIRWISE
 
 # Letters of a number before the change that are read, and digits of one that is rounded.
 LONG, DIGITS = 12, 6
+# Above the columns of a card.
+HEADS = ("Column", "From and to", "Change", "Within what was seen")
+# What ends a range, where it is no cluster.
+LIMITS = {
+    "data range": "none seen beyond", "bound": "as limited", "open": "without end",
+    "rule": "by a rule", "step": "by a step",
+}  # fmt: skip
 MINUS = "\N{MINUS SIGN}"
 TEXTS = ("binds_low", "binds_high", "other_levels")
 
@@ -86,6 +93,23 @@ class Change:
         sign = MINUS if self.after < self.before else "+"
         return f"{sign}{self.written(abs(self.after - self.before), 3)}"
 
+    @property
+    def observed_texts(self) -> tuple[str, str]:
+        """Ends of the observed range, as text."""
+        low, high = (self.written(end, 4) if np.isfinite(end) else "open" for end in self.observed)
+        return low, high
+
+    @property
+    def range_text(self) -> str:
+        """Between which values it may lie, or which levels would do as well; empty if unknown."""
+        if not self.is_number:
+            return f"or {legible(self.other_levels)}" if self.other_levels else ""
+        if np.isnan(self.low):
+            return ""
+        ends = ((self.low, self.binds_low), (self.high, self.binds_high))
+        low, high = (f"{self.written(end)} ({_limit(binds)})" for end, binds in ends)
+        return f"may be {low} to {high}"
+
     def written(self, value: float, digits: int | None = None) -> str:
         """Write a number of the column, exactly or with so many telling digits."""
         text = exact(value, thousands=True) if digits is None else figure(value, digits)
@@ -117,6 +141,10 @@ class TrackScale:
         """Return where a value is on the track, 0 to 1; an end of it if it is infinite."""
         share = (np.clip(value, self.low, self.high) - self.low) / (self.high - self.low)
         return float(share)
+
+
+def _limit(binds: str) -> str:
+    return LIMITS.get(binds, f"then “{shortened(binds, 24)}”")
 
 
 def column_costs(cf: Counterfactuals) -> Array:

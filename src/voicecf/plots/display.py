@@ -129,7 +129,7 @@ def width_of(text: Text) -> float:
 
 def fit(text: Text, room: float) -> Text:
     """Shorten a text in its middle until it is no wider than so many pixels."""
-    whole = text.get_text()
+    whole, room = text.get_text(), room * ROUNDING
     if width_of(text) <= room:
         return text
     least, most = 1, len(whole)
