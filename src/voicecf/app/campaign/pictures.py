@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from io import StringIO
 from typing import Any
 
 import altair as alt
@@ -70,9 +69,4 @@ def _mark(said: Summary, budget: float, ink: Ink) -> list[alt.Chart]:
 
 def budget_svg(said: Summary, budget: float | None) -> str:
     """Draw the same as an image that takes the colours of the text around it."""
-    text = {"labelColor": "currentColor", "titleColor": "currentColor"}
-    file = StringIO()
-    budget_curve(said, budget, INHERITED).properties(width=WIDTH).configure(
-        background="transparent", aria=False, view={"stroke": None}, axis={"grid": False, **text}
-    ).save(file, format="svg")
-    return file.getvalue()
+    return charts.svg(budget_curve(said, budget, INHERITED), WIDTH, HEIGHT)

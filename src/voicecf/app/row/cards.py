@@ -52,12 +52,3 @@ def place_text(place: Standing, names: Sequence[str]) -> str:
         f'<div class="v-place" role="status"><span>{inside}</span>{here}'
         f"<span>next to</span>{there}</div>"
     )
-
-
-def legend(names: Sequence[str], note: str = "") -> str:
-    """Write which colour a segment has, by its number; lines wrap, however many there are."""
-    made = "".join(
-        f'<span><span class="v-dot" style="--c:{colour(t)}"></span>{escape(name)}</span>'
-        for t, name in enumerate(names)
-    )
-    return f'<div class="v-legend">{made}</div>{blocks.paragraph(note) if note else ""}'

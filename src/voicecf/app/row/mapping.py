@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from voicecf import Counterfactuals
-from voicecf.app.charts import FORMAT, UNGROUPED
+from voicecf.app.charts import FORMAT, UNGROUPED, Tip
 from voicecf.app.data.preparing import Prepared
 from voicecf.app.method.pairwise import MethodComparison
 from voicecf.app.row.answers import RowAnswer
@@ -22,14 +22,6 @@ from voicecf.plots import Plane, SegmentMap
 POINTS, NAMED = 1_500, 3
 # What a page calls the plane that holds a row and its answer.
 BEST = "Best view"
-
-
-class Tip(NamedTuple):
-    """A line of what is told about a row: its title, the values of all rows, and their format."""
-
-    title: str
-    values: Sequence[Any]
-    format: str = ""
 
 
 def answer_map(answer: RowAnswer, axes: tuple[str, ...] | None = None) -> SegmentMap:

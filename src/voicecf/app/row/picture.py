@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from io import StringIO
 from typing import Any
 
 import altair as alt
 import numpy as np
 from numpy.typing import NDArray
 
-from voicecf.app import charts
-from voicecf.app.charts import INHERITED, LIGHT, Ink
-from voicecf.app.row import cards
-from voicecf.app.row.mapping import Tip
+from voicecf.app import blocks, charts
+from voicecf.app.charts import INHERITED, LIGHT, Ink, Tip
 from voicecf.app.style import colour
 from voicecf.app.words import percent
-from voicecf.output.wording import shortened
 from voicecf.plots import SegmentMap
 
 # The selection by which a row is picked.
@@ -68,24 +64,9 @@ def _rows(found: SegmentMap, tips: Sequence[Tip]) -> alt.Chart:
     """Draw rows in the colours of their segments, faintly in the areas of others."""
     off = found.drawn_in != found.labels
     tips = tips or [Tip("Segment", [found.names[t] for t in found.labels.tolist()])]
-    told = {f"t{i}": tip.values for i, tip in enumerate(tips)}
-    data = charts.placed(found.points, segment=found.labels, off=off, row=found.rows, **told)
-    lines = [
-        alt.Tooltip(f"t{i}:Q", title=shortened(tip.title, charts.TITLE), format=tip.format)
-        if tip.format
-        else alt.Tooltip(f"t{i}:N", title=shortened(tip.title, charts.TITLE))
-        for i, tip in enumerate(tips)
-    ]
-    # By number, so that segments differ whatever they are called.
-    numbers = list(range(found.n_clusters))
-    colours = alt.Scale(domain=numbers, range=[colour(t) for t in numbers])
+    drawn = charts.dots(found.points, found.labels, found.n_clusters, tips, off=off, row=found.rows)
     seen = alt.Scale(domain=[False, True], range=[SEEN, FAINT])
-    drawn: alt.Chart = alt.Chart(data, name="rows").mark_circle(size=34)
-    return drawn.encode(
-        color=alt.Color("segment:N", scale=colours, legend=None),
-        opacity=alt.Opacity("off:N", scale=seen, legend=None),
-        tooltip=lines,
-    )  # fmt: skip
+    return drawn.encode(opacity=alt.Opacity("off:N", scale=seen, legend=None))
 
 
 def legend(found: SegmentMap) -> str:
@@ -95,21 +76,13 @@ def legend(found: SegmentMap) -> str:
         f"Faint dots ({percent(off)}): rows of another segment than the area they are drawn in; "
         "they differ in what is not shown."
     )
-    return cards.legend(found.names, faint if off else "")
+    return blocks.legend(found.names) + (blocks.paragraph(faint) if off else "")
 
 
 def map_html(found: SegmentMap, formats: Sequence[str]) -> str:
     """Draw the map and its legend in the colours of the text around: nothing is loaded or run."""
-    width, height = REPORT
     drawn = segment_map(found, formats=formats, ink=INHERITED)
-    labels = {"labelColor": INHERITED.text, "labelFontSize": 12}
-    titles = {"titleColor": INHERITED.text, "titleFontSize": 13, "titleFontWeight": 500}
-    file = StringIO()
-    drawn.properties(width=width, height=height).configure(
-        background="transparent", aria=False, view={"stroke": None}, legend=labels,
-        axis={"grid": False, **labels, **titles},
-    ).save(file, format="svg")  # fmt: skip
-    return legend(found) + file.getvalue()
+    return legend(found) + charts.svg(drawn, *REPORT)
 
 
 def _region(found: SegmentMap) -> list[alt.Chart]:
