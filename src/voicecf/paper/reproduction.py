@@ -110,11 +110,12 @@ def reproduce(
     request, progress = request or StudyRequest(), progress or Silent()
     start = perf_counter()
     result = Reproduction()
-    progress.plan({name: _work(name, request) for name in request.names()})
+    progress.plan(sum(_work(name, request) for name in request.names()))
     for name in request.names():
-        progress.enter(name)
+        progress.say(name)
+        since = perf_counter()
         _run(Study(datasets.load(name)), request, result, progress)
-        progress.leave(name)
+        progress.tell(name, perf_counter() - since)
     progress.close()
     _finish(request, result)
     result.seconds = perf_counter() - start

@@ -74,15 +74,15 @@ class ChangeCard(Display):
     @classmethod
     def from_counterfactuals(cls, cf: Counterfactuals, i: int = 0) -> ChangeCard:
         """Read answer `i`; solves again for its ranges, or for the reason why there is none."""
-        cf, i = cf[cf._at(i)].rounded(), 0
-        status = Status(int(cf.status[i]))
-        changes = changes_of(cf, i)
+        one = cf[i].rounded()
+        changes = changes_of(one)
         return cls(
-            changes=changes, row=int(cf.row[i]), source=int(cf.source[i]),
-            target=int(cf.target[i]), status=status, cost=float(cf.cost[i]), rho=float(cf.rho[i]),
-            title=_title(cf, i, len(changes)), subtitle=_subtitle(cf, i, changes),
-            reason="" if cf.feasible[i] else _reason(cf, i), kind=cf.kind,
-            target_name=cluster_name(cf.outcome.learned, cf.target[i]),
+            changes=changes, row=int(one.row[0]), source=int(one.source[0]),
+            target=int(one.target[0]), status=Status(int(one.status[0])), cost=float(one.cost[0]),
+            rho=float(one.rho[0]), title=_title(one, len(changes)),
+            subtitle=_subtitle(one) if changes else "",
+            reason="" if one.feasible[0] else _reason(one), kind=one.kind,
+            target_name=cluster_name(one.outcome.learned, one.target[0]),
         )  # fmt: skip
 
     def table(self) -> Any:
@@ -129,32 +129,29 @@ def _text(value: Any) -> str:
     return exact(value) if isinstance(value, float) else level(value)
 
 
-def _title(cf: Counterfactuals, i: int, n: int) -> str:
-    title = short_title(cf.outcome, i)
-    if Status(cf.status[i]) == Status.ALREADY:
+def _title(one: Counterfactuals, n: int) -> str:
+    title = short_title(one.outcome, 0)
+    if one.status[0] == Status.ALREADY:
         return f"{title}; nothing has to change."
-    if Status(cf.status[i]) == Status.UNREADABLE:
-        return f"{title}."
-    if not cf.feasible[i]:
+    if not one.feasible[0]:
         return f"{title}."
     if n == 0:
         return f"{title} with a change that is too small to count."
     return f"{title} if {'one column changes' if n == 1 else f'{n} columns change'}."
 
 
-def _subtitle(cf: Counterfactuals, i: int, changes: list[Change]) -> str:
-    if not changes:
-        return ""
-    notes = (note(cf.outcome, i) for note in (limit, rarity, unproven))
-    return sentences([f"cost {compact(float(cf.cost[i]))}", *notes])
+def _subtitle(one: Counterfactuals) -> str:
+    notes = (note(one.outcome, 0) for note in (limit, rarity, unproven))
+    return sentences([f"cost {compact(float(one.cost[0]))}", *notes])
 
 
-def _reason(cf: Counterfactuals, i: int) -> str:
-    status = Status(int(cf.status[i]))
-    if status == Status.INFEASIBLE and cf.outcome.question.objective != PAIRWISE:
-        text = cf.reason(i).text
-        # The title has said that it cannot move.
-        return opening(text.removeprefix(short_title(cf.outcome, i)).removeprefix(": "))
+def _reason(one: Counterfactuals) -> str:
+    status = Status(int(one.status[0]))
     if status == Status.UNREADABLE:
-        return opening(cf.text(i).removeprefix(short_title(cf.outcome, i)).removeprefix(": "))
-    return status.diagnosis
+        text = one.text(0)
+    elif status == Status.INFEASIBLE and one.outcome.question.objective != PAIRWISE:
+        text = one.reason(0).text
+    else:
+        return status.diagnosis
+    # The title has said that it cannot move, or be read.
+    return opening(text.removeprefix(short_title(one.outcome, 0)).removeprefix(": "))

@@ -16,7 +16,7 @@ from voicecf.output.sentences import short_title
 from voicecf.output.wording import counted, joined, legible
 from voicecf.plots.display import LITERAL, Display, axis_names, canvas, head, stroke
 from voicecf.plots.plane import Plane
-from voicecf.plots.scene import Scene, ends_of
+from voicecf.plots.scene import Scene
 from voicecf.plots.theme import Theme, mixed
 from voicecf.table.frames import Kind, as_frame, table
 
@@ -134,24 +134,18 @@ class SegmentMap(Display):
         learned = voice if isinstance(voice, Learned) else voice.learned_
         scene = Scene(learned, plane)
         rows, points, labels = scene.rows(X, max_points)
-        shown: dict[str, Any] = {}
-        ends: list[Array] = [plane.project(plane.given.points)]
-        if cf is not None:
-            i = cf._at(i)
-            ends = [
-                plane.project(z[None].astype(np.float64)) for z in ends_of(cf, i) if z is not None
-            ]
+        one = None if cf is None else cf[i]
+        ends = plane.project(plane.given.points) if one is None else scene.ends(one)
         seen = np.vstack([points, *ends])
         low, high = scene.viewport(seen, alone=len(points) == 0)
         frame = scene.frame(low, high)
         cells = [(t, scene.bent(cell)) for t, cell in scene.cells(frame)]
-        if cf is not None:
-            shown = scene.answer(cf, i, frame)
+        shown = {} if one is None else scene.answer(one, frame)
         return cls(
             points=plane.to_units(points), rows=rows, labels=labels,
             drawn_in=scene.cells_at(points), cells=cells, viewport=(low, high),
-            axis_labels=plane.axis_labels, title=_title(cf, i, plane),
-            note=_note(plane, cf, i), n_clusters=scene.k,
+            axis_labels=plane.axis_labels, title=_title(one),
+            note=_note(plane, one), n_clusters=scene.k,
             names=[legible(name, 30) for name in learned.names], row=plane.row,
             of_columns=plane.of_two_columns,
             kind=Kind.of(as_frame(X)) if X is not None else None, **shown,
@@ -280,19 +274,17 @@ def _chained(pieces: Array) -> Array:
     return np.array(path[1:]).reshape(-1, 2)
 
 
-def _title(cf: Counterfactuals | None, i: int, plane: Plane) -> str:
-    if cf is None:
-        return "The segments as the model cuts them"
-    return short_title(cf.outcome, i)
+def _title(one: Counterfactuals | None) -> str:
+    return "The segments as the model cuts them" if one is None else short_title(one.outcome, 0)
 
 
-def _note(plane: Plane, cf: Counterfactuals | None, i: int) -> str:
+def _note(plane: Plane, one: Counterfactuals | None) -> str:
     """Say in what sense the picture is exact, and what it does not show."""
-    if cf is None or not plane.of_two_columns or not cf.feasible[i]:
+    if one is None or not plane.of_two_columns or not one.feasible[0]:
         return plane.note
     shown = {axis.column for axis in plane.axes}
     hidden = [
-        legible(cf.outcome.space.names[c], 30) for c in cf.outcome.changed(i) if c not in shown
+        legible(one.outcome.space.names[c], 30) for c in one.outcome.changed(0) if c not in shown
     ]
     if not hidden:
         return plane.note
