@@ -20,7 +20,7 @@ from voicecf.app.row.mapping import answer_map, tips
 from voicecf.app.row.question import Objective, RowQuestion
 from voicecf.app.segments import pictures
 from voicecf.app.style import colour
-from voicecf.plots import Plane, SegmentMap
+from voicecf.plots import DARK, LIGHT, Plane, SegmentMap
 
 NAMES = ("Students", "datum.x", "Retired <b>")
 FIELDS = {"x", "y", "at", "row", "segment", "off", "k", "score"}
@@ -63,14 +63,14 @@ def test_a_map_shows_the_rows_and_cells_that_the_library_computed(found: Segment
 
 
 def test_a_map_shows_the_way_to_the_answer(found: SegmentMap) -> None:
-    spec = picture.segment_map(found, ink=charts.DARK).to_dict()
+    spec = picture.segment_map(found, theme=DARK).to_dict()
     marks = {layer["mark"]["tooltip"]: at for layer, at in layers(spec, "point")}
     assert np.array_equal(marks["now"][["x", "y"]], [found.start])
     assert np.array_equal(marks["answer"][["x", "y"]], [found.end])
     there, further = found.way
     assert np.array_equal(there[[0, -1]], [found.start, found.end])
     assert np.array_equal(further[[0, -1]], [found.end, found.beyond])
-    inked = [at for layer, at in layers(spec, "line") if layer["mark"].get("color") == "#f2f5f8"]
+    inked = [at for layer, at in layers(spec, "line") if layer["mark"].get("color") == DARK.ink]
     assert [len(at) for at in inked] == [len(further), len(there)]
 
 
@@ -193,8 +193,8 @@ def test_a_map_in_a_report_takes_the_colours_of_the_text_around_it(found: Segmen
     drawn = picture.map_html(found, [charts.FORMAT] * 2)
     assert "Retired &lt;b&gt;" in drawn
     assert "currentColor" in drawn
-    assert charts.LIGHT.text not in drawn
-    assert charts.DARK.text not in drawn
+    assert LIGHT.ink not in drawn
+    assert DARK.ink not in drawn
 
 
 def test_a_plane_holds_a_third_point() -> None:

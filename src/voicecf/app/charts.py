@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from io import StringIO
 from typing import Any, NamedTuple, TypeVar
 
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 
 from voicecf.app.style import colour
 from voicecf.output.wording import shortened
+from voicecf.plots import LIGHT
 
 # Altair would check every piece of a picture when it is made, and the whole of it once more: the
 # second is enough, and a page comes sooner.
@@ -28,18 +30,10 @@ Drawn = TypeVar("Drawn", alt.Chart, alt.LayerChart)
 BARE: dict[str, Any] = {"domain": False, "ticks": False}
 
 
-class Ink(NamedTuple):
-    """What moves are drawn with and on, and the colour of a miss."""
-
-    text: str
-    paper: str
-    miss: str
-
-
-LIGHT = Ink("#16202a", "#ffffff", "#c23b22")
-DARK = Ink("#f2f5f8", "#12171c", "#ff8066")
 # The reader's own colours, whichever they are.
-INHERITED = Ink("currentColor", "Canvas", "#c23b22")
+INHERITED = replace(LIGHT, ink="currentColor", paper="Canvas")
+# A miss: red on light and on dark.
+MISS = "#d9482b"
 
 
 def plain(drawn: Drawn, height: int) -> Drawn:
@@ -50,8 +44,8 @@ def plain(drawn: Drawn, height: int) -> Drawn:
 
 def svg(drawn: alt.LayerChart, width: int, height: int) -> str:
     """Draw an image in the colours of the text around it: nothing is loaded or run."""
-    labels = {"labelColor": INHERITED.text, "labelFontSize": 12}
-    titles = {"titleColor": INHERITED.text, "titleFontSize": 13, "titleFontWeight": 500}
+    labels = {"labelColor": INHERITED.ink, "labelFontSize": 12}
+    titles = {"titleColor": INHERITED.ink, "titleFontSize": 13, "titleFontWeight": 500}
     file = StringIO()
     drawn.properties(width=width, height=height).configure(
         background="transparent", aria=False, view={"stroke": None},

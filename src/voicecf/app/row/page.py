@@ -138,7 +138,7 @@ def _map(now: Project, answer: RowAnswer) -> None:
 
     drawn = picture.segment_map(
         shown, tips=mapping.tips(answer, shown), formats=mapping.formats(answer, shown),
-        ink=session.ink(),
+        theme=session.theme(),
     )  # fmt: skip
     st.html(picture.legend(shown))
     st.altair_chart(drawn, key="map", on_select=pick, selection_mode=picture.PICK)
