@@ -161,7 +161,7 @@ def test_a_value_that_hardly_any_row_has_is_said_to_be_rare() -> None:
             told.add(bool(change.rare))
             if change.rare:
                 side = "or more" if rises else "or less"
-                assert f"{change.texts[1]} {side} in {change.column}" in found.rim
+                assert f"{change.shown[1]} {side} in {change.column}" in found.rim
     assert told == {True, False}
 
 
@@ -194,9 +194,9 @@ def test_years_have_no_commas_and_large_numbers_do() -> None:
         asked = RowQuestion(0, other(segments, 0), allowed=UserRules(locked=(locked,)))
         (change,) = answer(segments, asked, NAMES).changes
         assert change.column == column
-        assert tuple("," in text for text in change.texts) == (column == "turnover",) * 2
+        assert tuple("," in text for text in change.shown) == (column == "turnover",) * 2
         typed = segments.prepared.frame.iloc[[0]].copy()
-        typed[column] = int(change.texts[1].replace(",", ""))
+        typed[column] = int(change.shown[1].replace(",", ""))
         assert segments.model.predict(typed)[0] == other(segments, 0)
 
 

@@ -423,7 +423,7 @@ def test_a_card_in_a_notebook_has_every_change_and_range_and_escapes_names():
         assert "<b>income" not in written
         assert "<i>" not in written
         for change in card.changes:
-            for text in (change.column, *change.texts, change.delta):
+            for text in (change.column, *change.shown, change.delta):
                 assert escape(text) in written
             if change.is_number:
                 ends = (change.low, change.high)

@@ -211,7 +211,7 @@ def test_no_number_of_a_card_is_shortened(shown):
         written = {text.get_text() for text in texts(figure)}
         for change in shown[what].changes:
             assert {change.range_text, change.delta} <= written
-            assert f"{change.texts[0]} \N{RIGHTWARDS ARROW} {change.texts[1]}" in written
+            assert f"{change.shown[0]} \N{RIGHTWARDS ARROW} {change.shown[1]}" in written
 
 
 def test_panels_stand_side_by_side(shown):

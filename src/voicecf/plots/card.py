@@ -12,7 +12,7 @@ import numpy as np
 from voicecf.counterfactuals import Counterfactuals
 from voicecf.output.calling import cluster_name
 from voicecf.output.sentences import limit, rarity, short_title, unproven
-from voicecf.output.wording import compact, exact, level, opening, sentences
+from voicecf.output.wording import compact, opening, sentences
 from voicecf.plots.changes import TEXTS, Change, changes_of
 from voicecf.plots.display import Display, canvas
 from voicecf.plots.markup import STYLE, changes_html
@@ -92,8 +92,8 @@ class ChangeCard(Display):
         text, float_ = nw.String, nw.Float64
         columns: dict[str, tuple[Any, list[Any]]] = {
             "column": (text, [c.column for c in self.changes]),
-            "from": (value, [c.before if numeric else _text(c.before) for c in self.changes]),
-            "to": (value, [c.after if numeric else _text(c.after) for c in self.changes]),
+            "from": (value, [c.before if numeric else c.texts[0] for c in self.changes]),
+            "to": (value, [c.after if numeric else c.texts[1] for c in self.changes]),
             "observed_low": (float_, [c.observed[0] for c in self.changes]),
             "observed_high": (float_, [c.observed[1] for c in self.changes]),
         }
@@ -123,10 +123,6 @@ class ChangeCard(Display):
         head = f"<b>{escape(self.title)}</b><div>{escape(self.subtitle or self.reason)}</div>"
         card = changes_html(self.changes, LIGHT.color(self.target)) if self.changes else ""
         return f"<style>{STYLE}</style><div>{head}{card}</div>"
-
-
-def _text(value: Any) -> str:
-    return exact(value) if isinstance(value, float) else level(value)
 
 
 def _title(one: Counterfactuals, n: int) -> str:

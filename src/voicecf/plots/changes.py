@@ -68,12 +68,19 @@ class Change:
 
     @property
     def texts(self) -> tuple[str, str]:
-        """Values before and after, as text; a long number before, which nobody types in, rounded.
+        """Values before and after, as text from which the same values are read again."""
+        if not self.is_number:
+            return level(self.before), level(self.after)
+        return exact(self.before), exact(self.after)
+
+    @property
+    def shown(self) -> tuple[str, str]:
+        """The same for reading; a long number before, which nobody types in, is rounded.
 
         Thousands are apart only where the column has large numbers: years have no commas.
         """
         if not self.is_number:
-            return level(self.before), level(self.after)
+            return self.texts
         before, after = self.written(self.before), self.written(self.after)
         short = self.written(self.before, DIGITS)
         return short if len(before) > LONG and short != after else before, after

@@ -47,7 +47,7 @@ def changes_html(
 
 
 def _line(change: Change, shape: Sequence[float]) -> str:
-    before, after = (escape(shortened(text, 40)) for text in change.texts)
+    before, after = (escape(shortened(text, 40)) for text in change.shown)
     where = _track(change, shape) if change.is_number else ""
     if change.range_text:
         where += f'<div class="v-reach">{escape(change.range_text)}</div>'

@@ -85,7 +85,7 @@ class Sheet:
 
     def _line(self, change: Change, y: float) -> None:
         name, values, delta, where = SPANS
-        before, after = change.texts
+        before, after = change.shown
         self._write(name, y, legible(change.column))
         self._write(values, y, f"{before} {ARROW} {after}", fontweight="bold", smallest=6.0)
         self._write(delta, y, change.delta, smallest=6.0)

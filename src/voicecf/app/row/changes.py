@@ -40,7 +40,7 @@ class ShownChange(Change):
     @property
     def phrase(self) -> str:
         """Say it."""
-        before, after = self.texts
+        before, after = self.shown
         if before == "missing":
             return f"{self.column}, which is missing, becomes {after}"
         return f"{self.column} {self.verb} from {before} to {after}"
@@ -48,7 +48,7 @@ class ShownChange(Change):
     @property
     def short(self) -> str:
         """Say it in as few words as possible: 'visits +3', 'job becomes clerk'."""
-        return f"{self.column} {self.delta or f'becomes {self.texts[1]}'}"
+        return f"{self.column} {self.delta or f'becomes {self.shown[1]}'}"
 
 
 def changes_of(
@@ -78,7 +78,7 @@ def changes_of(
 
 def _rare(change: Change, values: NDArray[np.generic]) -> str:
     """Say how many rows have such a value, if hardly any has."""
-    text = change.texts[1]
+    text = change.shown[1]
     if not change.is_number:
         rows = values == change.after
     elif np.isnan(change.before):
