@@ -9,7 +9,7 @@ import pytest
 from app_tables import fitted, people, usual_names, with_gaps
 from voicecf.app.data.examples import customers
 from voicecf.app.data.preparing import Method, Missing
-from voicecf.app.row.answers import alternatives, answer, difference, obstacle, reaches
+from voicecf.app.row.answers import alternatives, answer, difference, obstacle, with_ranges
 from voicecf.app.row.question import Objective, Range, RowQuestion, UserRules
 
 NAMES = ("Students", "Clerks", "Retired <b>")
@@ -155,13 +155,13 @@ def test_a_value_that_hardly_any_row_has_is_said_to_be_rare() -> None:
         for change in found.changes:
             if change.column in segments.prepared.categories:
                 continue
-            end, rises = float(change.after), change.verb == "rises"
+            end, rises = change.after, change.verb == "rises"
             beyond = frame[change.column] >= end if rises else frame[change.column] <= end
             assert bool(change.rare) == (beyond.mean() < 0.02)
             told.add(bool(change.rare))
             if change.rare:
                 side = "or more" if rises else "or less"
-                assert f"{change.after} {side} in {change.column}" in found.rim
+                assert f"{change.shown[1]} {side} in {change.column}" in found.rim
     assert told == {True, False}
 
 
@@ -194,30 +194,27 @@ def test_years_have_no_commas_and_large_numbers_do() -> None:
         asked = RowQuestion(0, other(segments, 0), allowed=UserRules(locked=(locked,)))
         (change,) = answer(segments, asked, NAMES).changes
         assert change.column == column
-        assert ("," in change.before, "," in change.after) == (column == "turnover",) * 2
+        assert tuple("," in text for text in change.shown) == (column == "turnover",) * 2
         typed = segments.prepared.frame.iloc[[0]].copy()
-        typed[column] = int(change.after.replace(",", ""))
+        typed[column] = int(change.shown[1].replace(",", ""))
         assert segments.model.predict(typed)[0] == other(segments, 0)
 
 
 def test_a_column_may_go_to_either_end_of_its_reach_and_no_step_further() -> None:
     segments = fitted()
     found = answer(segments, RowQuestion(0, other(segments, 0)), NAMES)
-    told = {reach.column: reach for reach in reaches(found)}
+    told = {change.column: change for change in with_ranges(found).changes}
     assert list(told) == [change.column for change in found.changes]
     for name in set(told) & set(segments.prepared.whole):
         reach = told[name]
-        low, high = (int(side.replace(",", "")) for side in (reach.low, reach.high))
+        low, high = int(reach.low), int(reach.high)
         moved = found.found.to_frame()
         for value, stays in ((low, True), (high, True), (low - 1, False), (high + 1, False)):
             moved[name] = value
             inside = segments.model.predict(moved)[0] == other(segments, 0)
-            side = reach.below if value < high else reach.above
-            assert inside == stays or (inside and side == "none seen beyond")
-        assert any(
-            side in (reach.below, reach.above)
-            for side in ("none seen beyond", *(f"then {name}" for name in NAMES))
-        )
+            side = reach.binds_low if value < high else reach.binds_high
+            assert inside == stays or (inside and side == "data range")
+        assert {reach.binds_low, reach.binds_high} & {"data range", *NAMES}
 
 
 def impossible(segments):

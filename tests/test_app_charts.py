@@ -20,7 +20,7 @@ from voicecf.app.row.mapping import answer_map, tips
 from voicecf.app.row.question import Objective, RowQuestion
 from voicecf.app.segments import pictures
 from voicecf.app.style import colour
-from voicecf.plots import Plane, SegmentMap
+from voicecf.plots import DARK, LIGHT, Plane, SegmentMap
 
 NAMES = ("Students", "datum.x", "Retired <b>")
 FIELDS = {"x", "y", "at", "row", "segment", "off", "k", "score"}
@@ -63,14 +63,14 @@ def test_a_map_shows_the_rows_and_cells_that_the_library_computed(found: Segment
 
 
 def test_a_map_shows_the_way_to_the_answer(found: SegmentMap) -> None:
-    spec = picture.segment_map(found, ink=charts.DARK).to_dict()
+    spec = picture.segment_map(found, theme=DARK).to_dict()
     marks = {layer["mark"]["tooltip"]: at for layer, at in layers(spec, "point")}
     assert np.array_equal(marks["now"][["x", "y"]], [found.start])
     assert np.array_equal(marks["answer"][["x", "y"]], [found.end])
     there, further = found.way
     assert np.array_equal(there[[0, -1]], [found.start, found.end])
     assert np.array_equal(further[[0, -1]], [found.end, found.beyond])
-    inked = [at for layer, at in layers(spec, "line") if layer["mark"].get("color") == "#f2f5f8"]
+    inked = [at for layer, at in layers(spec, "line") if layer["mark"].get("color") == DARK.ink]
     assert [len(at) for at in inked] == [len(further), len(there)]
 
 
@@ -80,9 +80,9 @@ def test_a_segment_has_one_colour_in_all_pictures(found: SegmentMap) -> None:
         segments.prepared.frame, segments.labels, NAMES, ("age", "income")
     )
     ((circles, _),) = layers(picture.segment_map(found).to_dict(), "circle")
-    for spec, domain in ((circles, [0, 1, 2]), (rows.to_dict(), list(NAMES))):
+    for spec in (circles, rows.to_dict()):
         scale = spec["encoding"]["color"]["scale"]
-        assert scale == {"domain": domain, "range": [colour(t) for t in range(3)]}
+        assert scale == {"domain": [0, 1, 2], "range": [colour(t) for t in range(3)]}
     told = picture.legend(found)
     for t, name in enumerate(NAMES):
         assert f'style="--c:{colour(t)}"></span>{escape(name)}</span>' in told
@@ -95,8 +95,8 @@ def test_names_that_begin_alike_keep_their_colours() -> None:
         segments.prepared.frame, segments.labels, alike, ("age", "income")
     ).to_dict()
     (rows,) = spec["datasets"].values()
-    assert [row["segment"] for row in rows] == [alike[t] for t in segments.labels]
-    assert spec["encoding"]["color"]["scale"]["domain"] == list(alike)
+    assert [row["segment"] for row in rows] == segments.labels.tolist()
+    assert [row["t0"] for row in rows] == [alike[t] for t in segments.labels]
 
 
 def test_the_number_in_use_stands_out_and_every_number_can_be_clicked() -> None:
@@ -193,8 +193,8 @@ def test_a_map_in_a_report_takes_the_colours_of_the_text_around_it(found: Segmen
     drawn = picture.map_html(found, [charts.FORMAT] * 2)
     assert "Retired &lt;b&gt;" in drawn
     assert "currentColor" in drawn
-    assert charts.LIGHT.text not in drawn
-    assert charts.DARK.text not in drawn
+    assert LIGHT.ink not in drawn
+    assert DARK.ink not in drawn
 
 
 def test_a_plane_holds_a_third_point() -> None:

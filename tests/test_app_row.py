@@ -13,9 +13,10 @@ from test_app_pages import opened, said  # noqa: E402
 from voicecf.app.data.columns import Role  # noqa: E402
 from voicecf.app.data.preparing import Method, Missing  # noqa: E402
 from voicecf.app.row.answers import answer  # noqa: E402
+from voicecf.app.row.cards import change_card  # noqa: E402
+from voicecf.app.row.changes import shape  # noqa: E402
 from voicecf.app.row.finding import find_rows, place_of, shown_rows, why_left_out  # noqa: E402
 from voicecf.app.row.question import Objective, Range, RowQuestion, UserRules  # noqa: E402
-from voicecf.app.row.tracks import shape, track  # noqa: E402
 from voicecf.app.row.whatif import changed_row, levers  # noqa: E402
 from voicecf.app.row.whatif import place_of as placed  # noqa: E402
 
@@ -231,11 +232,9 @@ def test_a_track_shows_the_ends_and_the_shape_of_its_column() -> None:
         expected = np.bincount(at, minlength=int(bars))
         assert np.array_equal(counts, np.round(expected / expected.max() * 1e6))
     found = answer(segments, RowQuestion(0, objective=Objective.COST), NAMES)
+    drawn = change_card(found)
+    assert drawn.count("v-track") == sum(change.column != "job" for change in found.changes)
     for change in found.changes:
-        drawn = track(segments, change)
-        if change.column == "job":
-            assert drawn == ""
-        else:
+        if change.column != "job":
             ends = segments.spans[change.column]
-            told = "".join(f"<span>{segments.written(change.column, end)}</span>" for end in ends)
-            assert told in drawn
+            assert "".join(f"<span>{change.written(end, 4)}</span>" for end in ends) in drawn

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from functools import cache
+from html import escape
 
 import numpy as np
 import pandas as pd
@@ -406,6 +407,27 @@ def test_answers_of_other_explainers_have_cards_without_ranges_and_maps():
     assert np.isnan([change.low for change in card.changes]).all()
     found = SegmentMap.from_voice(cf.outcome.learned, WINES, Plane.most_telling(cf, 0), cf, 0)
     assert len(found.cells) > 0
+
+
+def test_a_card_in_a_notebook_has_every_change_and_range_and_escapes_names():
+    table = customers().rename(columns={"income": "<b>income</b>"})
+    encode = make_column_transformer(
+        (StandardScaler(), ["age", "visits", "<b>income</b>"]), (OneHotEncoder(), ["job"])
+    )
+    voice = VoICE(make_pipeline(encode, kmeans()), names=["<i>", "b", "c"]).fit(table)
+    cf = voice.explain(table.head(3), target="each")
+    for i in range(len(cf)):
+        card = ChangeCard.from_counterfactuals(cf, i)
+        written = card._repr_html_()
+        assert escape(card.title) in written
+        assert "<b>income" not in written
+        assert "<i>" not in written
+        for change in card.changes:
+            for text in (change.column, *change.shown, change.delta):
+                assert escape(text) in written
+            if change.is_number:
+                ends = (change.low, change.high)
+                assert all(f"{change.written(end)} (" in written for end in ends)
 
 
 def test_a_card_comes_in_the_kind_of_frame_that_was_given():

@@ -205,6 +205,15 @@ def test_an_axes_of_ones_own_is_drawn_on_and_a_low_one_counts_the_rest(shown):
     assert any("smaller changes" in text.get_text() for text in texts(figure))
 
 
+def test_no_number_of_a_card_is_shortened(shown):
+    for what in ("card", "card of 48", "card without ranges"):
+        figure, _ = drawn(shown[what])
+        written = {text.get_text() for text in texts(figure)}
+        for change in shown[what].changes:
+            assert {change.range_text, change.delta} <= written
+            assert f"{change.shown[0]} \N{RIGHTWARDS ARROW} {change.shown[1]}" in written
+
+
 def test_panels_stand_side_by_side(shown):
     figure = Figure(figsize=(13, 5), layout="constrained")
     left, right = figure.subplots(1, 2)

@@ -10,10 +10,20 @@ from voicecf.app.style import ACCENT, colour
 from voicecf.output.wording import shortened
 
 
+def named(name: str, segment: int) -> str:
+    """Write a segment's name after a dot of its colour."""
+    return f'<span class="v-dot" style="--c:{colour(segment)}"></span>{escape(name)}'
+
+
 def chip(name: str, segment: int) -> str:
-    """Write a segment's name with its colour."""
-    dot = f'<span class="v-dot" style="--c:{colour(segment)}"></span>'
-    return f'<span class="v-chip">{dot}{escape(name)}</span>'
+    """Write a segment's name with its colour, in a frame."""
+    return f'<span class="v-chip">{named(name, segment)}</span>'
+
+
+def legend(names: Sequence[str]) -> str:
+    """Write which colour a segment has, by its number; lines wrap, however many there are."""
+    made = "".join(f"<span>{named(name, t)}</span>" for t, name in enumerate(names))
+    return f'<div class="v-legend">{made}</div>'
 
 
 def facts(items: Iterable[tuple[str, str]]) -> str:
@@ -56,8 +66,13 @@ def _shaded(value: float, texts: tuple[str, str], tint: str) -> str:
     if not first:
         return "<td></td>"
     strength = 6 + 60 * min(max(float(value), 0.0), 1.0)
+    return shaded_cell(f"{escape(first)}<small>{escape(second)}</small>", strength, tint)
+
+
+def shaded_cell(content: str, strength: float, tint: str) -> str:
+    """Write a cell of a table, shaded by so many per cent of a colour."""
     back = f"background:color-mix(in srgb,{tint} {strength:.0f}%,transparent)"
-    return f'<td style="{back}">{escape(first)}<small>{escape(second)}</small></td>'
+    return f'<td style="{back}">{content}</td>'
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]], differs: str = "") -> str:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from io import StringIO
 from typing import Any, NamedTuple, TypeVar
 
 import altair as alt
@@ -13,12 +15,11 @@ from numpy.typing import NDArray
 
 from voicecf.app.style import colour
 from voicecf.output.wording import shortened
+from voicecf.plots import LIGHT
 
 # Altair would check every piece of a picture when it is made, and the whole of it once more: the
 # second is enough, and a page comes sooner.
 schemapi.disable_debug_mode()
-# Pixels that a legend has on a telephone, and those of a letter.
-NARROW, LETTER = 300, 8
 # Letters of an axis' title.
 TITLE = 70
 # Numbers in tooltips: thousands apart, five digits.
@@ -29,24 +30,28 @@ Drawn = TypeVar("Drawn", alt.Chart, alt.LayerChart)
 BARE: dict[str, Any] = {"domain": False, "ticks": False}
 
 
-class Ink(NamedTuple):
-    """What moves are drawn with and on, and the colour of a miss."""
-
-    text: str
-    paper: str
-    miss: str
-
-
-LIGHT = Ink("#16202a", "#ffffff", "#c23b22")
-DARK = Ink("#f2f5f8", "#12171c", "#ff8066")
 # The reader's own colours, whichever they are.
-INHERITED = Ink("currentColor", "Canvas", "#c23b22")
+INHERITED = replace(LIGHT, ink="currentColor", paper="Canvas")
+# A miss: red on light and on dark.
+MISS = "#d9482b"
 
 
 def plain(drawn: Drawn, height: int) -> Drawn:
     """Draw no frame and no grid."""
     bare: Drawn = drawn.properties(height=height).configure_view(stroke=None)
     return bare.configure_axis(grid=False)  # type: ignore[no-any-return]
+
+
+def svg(drawn: alt.LayerChart, width: int, height: int) -> str:
+    """Draw an image in the colours of the text around it: nothing is loaded or run."""
+    labels = {"labelColor": INHERITED.ink, "labelFontSize": 12}
+    titles = {"titleColor": INHERITED.ink, "titleFontSize": 13, "titleFontWeight": 500}
+    file = StringIO()
+    drawn.properties(width=width, height=height).configure(
+        background="transparent", aria=False, view={"stroke": None},
+        axis={"grid": False, **labels, **titles},
+    ).save(file, format="svg")  # fmt: skip
+    return file.getvalue()
 
 
 def sides(
@@ -62,25 +67,30 @@ def sides(
     ]
 
 
+class Tip(NamedTuple):
+    """A line of what is told about a row: its title, the values of all rows, and their format."""
+
+    title: str
+    values: Sequence[Any]
+    format: str = ""
+
+
 def dots(
-    places: NDArray[Any], labels: NDArray[np.int64], names: Sequence[str], axes: Sequence[str]
+    places: NDArray[Any], labels: NDArray[np.int64], k: int, tips: Sequence[Tip], **more: Any
 ) -> alt.Chart:
-    """Draw rows in the colours of their segments; tooltips tell these, and values of `axes`."""
-    data = placed(places, segment=[names[t] for t in labels])
-    scale = alt.Scale(domain=list(names), range=[colour(t) for t in range(len(names))])
-    across = max(1, NARROW // (LETTER * max(map(len, names)) + 3 * LETTER))
-    legend = alt.Legend(
-        orient="top", title=None, symbolType="circle", symbolOpacity=1, columns=across,
-        labelLimit=NARROW,
-    )  # fmt: skip
-    told = [alt.Tooltip("segment:N", title="Segment")]
-    told += [
-        alt.Tooltip(f"{field}:Q", title=shortened(name, TITLE), format=FORMAT)
-        for field, name in zip("xy", axes, strict=False)
+    """Draw rows in the colours of their segments; tooltips tell `tips`."""
+    told = {f"t{i}": tip.values for i, tip in enumerate(tips)}
+    data = placed(places, segment=labels, **more, **told)
+    lines = [
+        alt.Tooltip(f"t{i}:Q", title=shortened(tip.title, TITLE), format=tip.format)
+        if tip.format
+        else alt.Tooltip(f"t{i}:N", title=shortened(tip.title, TITLE))
+        for i, tip in enumerate(tips)
     ]
-    drawn: alt.Chart = alt.Chart(data).mark_circle(size=34, opacity=0.62)
-    colours = alt.Color("segment:N", scale=scale, legend=legend)
-    return drawn.encode(color=colours, tooltip=told)
+    # By number, so that segments differ whatever they are called.
+    scale = alt.Scale(domain=list(range(k)), range=[colour(t) for t in range(k)])
+    drawn: alt.Chart = alt.Chart(data, name="rows").mark_circle(size=34)
+    return drawn.encode(color=alt.Color("segment:N", scale=scale, legend=None), tooltip=lines)
 
 
 def line(places: NDArray[Any], **how: Any) -> alt.Chart:

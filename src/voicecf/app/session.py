@@ -10,10 +10,10 @@ from typing import Any
 import streamlit as st
 
 from voicecf.app import blocks
-from voicecf.app.charts import DARK, LIGHT, Ink
 from voicecf.app.project import Project, Store, StoreError
 from voicecf.app.project.store import usual_folder
 from voicecf.errors import VoiceError
+from voicecf.plots import DARK, LIGHT, Theme
 
 LOGGER = logging.getLogger(__name__)
 # What names a project in an address: /row?s=k3v9…
@@ -53,7 +53,7 @@ def tied(name: str, value: Any, change: Callable[[Any], None]) -> dict[str, Any]
     return {"key": key, "on_change": lambda: change(st.session_state[key])}
 
 
-def ink() -> Ink:
+def theme() -> Theme:
     """Return what to draw with on the visitor's page, light or dark."""
     return DARK if getattr(st.context.theme, "type", None) == "dark" else LIGHT
 

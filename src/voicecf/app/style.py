@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from voicecf.plots import DARK, LIGHT
+from voicecf.plots.markup import STYLE as CARD
+
 # Told apart by all eyes, on white and on near-black; neighbours in the list differ most.
 COLOURS = (
     "#3b7dc4", "#e0873a", "#2a9d83", "#c4579a", "#8a8f2c", "#7a6bd0",
@@ -13,23 +16,17 @@ QUIET = "#8b949e"
 ACCENT = "#2f6fb3"
 
 # Streamlit's own theme, for light and dark; the reader's system chooses.
-THEME: dict[str, str | tuple[str, ...]] = {
-    "theme.light.primaryColor": ACCENT,
-    "theme.light.backgroundColor": "#ffffff",
-    "theme.light.secondaryBackgroundColor": "#f5f7f9",
-    "theme.light.textColor": "#1d2730",
-    "theme.light.borderColor": "#dfe4e9",
-    "theme.dark.primaryColor": "#3d82c9",
-    "theme.dark.backgroundColor": "#12171c",
-    "theme.dark.secondaryBackgroundColor": "#1b2229",
-    "theme.dark.textColor": "#e6ebf0",
-    "theme.dark.borderColor": "#313b45",
-    "theme.baseRadius": "8px",
-    "theme.showWidgetBorder": "true",
-}
+THEME = {
+    f"theme.{theme.name}.{key}": color
+    for theme, primary in ((LIGHT, ACCENT), (DARK, "#3d82c9"))
+    for key, color in {
+        "primaryColor": primary, "backgroundColor": theme.paper, "textColor": theme.ink,
+        "secondaryBackgroundColor": theme.low, "borderColor": theme.rule,
+    }.items()
+} | {"theme.baseRadius": "8px", "theme.showWidgetBorder": "true"}  # fmt: skip
 
 _HERE = Path(__file__).parent
-BLOCKS = _HERE.joinpath("blocks.css").read_text(encoding="utf-8")
+BLOCKS = CARD + _HERE.joinpath("blocks.css").read_text(encoding="utf-8")
 BLOCKS += _HERE.joinpath("segments", "segments.css").read_text(encoding="utf-8")
 BLOCKS += _HERE.joinpath("row", "row.css").read_text(encoding="utf-8")
 BLOCKS += _HERE.joinpath("campaign", "campaign.css").read_text(encoding="utf-8")

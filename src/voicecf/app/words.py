@@ -5,10 +5,8 @@ from __future__ import annotations
 import re
 from math import floor, isfinite, log10
 
-from voicecf.output.wording import LARGE, exact, figure
+from voicecf.output.wording import LARGE, PARTED, exact, figure
 
-# The largest value of a column from which on thousands are parted: 12,500, but the year 2006.
-PARTED = 10_000
 # Digits that a number is read by, and places after the point that are still read.
 DIGITS, PLACES = 3, 8
 

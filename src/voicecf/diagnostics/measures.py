@@ -73,7 +73,7 @@ def validity(points: Any, model: Any, target: Any) -> float:
     >>> validity([[2.0], [7.0]], model, target=model.predict([[0.0]])[0])
     0.5
     """
-    points = np.atleast_2d(np.asarray(points, dtype=np.float64))
+    points = as_rows(points)
     if len(points) == 0:
         return float("nan")
     answered = np.isfinite(points).all(axis=1)
@@ -102,7 +102,7 @@ def intervention_cost(factual: Any, points: Any, weights: Any = None) -> Array:
     >>> intervention_cost([[0.0, 0.0]], [[3.0, 1.0]], weights=[3, 1])
     array([7.])
     """
-    moves = _rows(points) - _rows(factual)
+    moves = as_rows(points) - as_rows(factual)
     d = moves.shape[1]
     w = np.ones(d) if weights is None else np.asarray(weights, dtype=np.float64)
     return np.asarray(moves**2 @ (w / w.sum()))
@@ -128,10 +128,11 @@ def changed_features(factual: Any, points: Any, tolerance: Any = CHANGED) -> NDA
     >>> changed_features([[0.0, 0.0]], [[3.0, 1e-12]])
     array([1])
     """
-    return np.asarray((np.abs(_rows(points) - _rows(factual)) > tolerance).sum(axis=1))
+    return np.asarray((np.abs(as_rows(points) - as_rows(factual)) > tolerance).sum(axis=1))
 
 
-def _rows(points: Any) -> Array:
+def as_rows(points: Any) -> Array:
+    """Return points as rows of doubles; one point is one row."""
     return np.atleast_2d(np.asarray(points, dtype=np.float64))
 
 
@@ -237,7 +238,7 @@ def evaluate(
     >>> found.feasibility, found.cost, found.changed, found.single_feature
     (0.5, 2.0, 1.0, 0.5)
     """
-    factual, points = _rows(factual), _rows(points)
+    factual, points = as_rows(factual), as_rows(points)
     n, d = points.shape
     found = np.isfinite(points).all(axis=1)
     found = found if feasible is None else found & np.asarray(feasible, dtype=np.bool_)
@@ -341,7 +342,7 @@ def contraction_summary(
     >>> summary.alpha
     array([0.125, 0.125])
     """
-    X = _rows(X)
+    X = as_rows(X)
     partition = partition_of(model)
     labels = partition.labels(X) if labels is None else np.asarray(labels)
     box = None if bounds is None else _sides(bounds, X.shape[1])

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import voicecf._core as _core
+from voicecf.diagnostics.measures import as_rows
 from voicecf.errors import ModelError
 from voicecf.geometry.arrays import Array
 from voicecf.geometry.centroids import Centroids
@@ -46,7 +47,7 @@ def repair_cost(pairwise: Any, valid: Any) -> Array:
     >>> repair_cost([[1.0, 0.0]], [[1.0, 2.0]])
     array([4.])
     """
-    return np.asarray(((_as_rows(valid) - _as_rows(pairwise)) ** 2).sum(axis=1))
+    return np.asarray(((as_rows(valid) - as_rows(pairwise)) ** 2).sum(axis=1))
 
 
 def relative_underestimation(pairwise_cost: Any, full_cost: Any) -> Array:
@@ -242,7 +243,3 @@ class _Pairs:
         in_parallel(lambda a, b: pairs.repair(rows, t, answers, out, a, b), len(rows))
         repair, underestimation, valid = out.sum(axis=1)
         return PairwiseComparison(0, -len(rows), int(valid), float(repair), float(underestimation))
-
-
-def _as_rows(points: Any) -> Array:
-    return np.atleast_2d(np.asarray(points, dtype=np.float64))

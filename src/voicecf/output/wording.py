@@ -14,6 +14,8 @@ from voicecf.table.frames import is_missing
 SMALL, LARGE = 1e-6, 1e16
 # Short forms of large numbers.
 THOUSANDS = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
+# The largest value of a column from which on thousands are parted: 12,500, but the year 2006.
+PARTED = 10_000
 ELLIPSIS = "\N{HORIZONTAL ELLIPSIS}"
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from time import perf_counter
 from typing import TextIO
 
 from tqdm import tqdm
@@ -23,41 +22,20 @@ class StudyProgress:
     def __init__(self, stream: TextIO | None = None) -> None:
         self.stream = sys.stderr if stream is None else stream
         self.alive = self.stream.isatty()
-        self.work: dict[str, float] = {}
-        self.done = self.inside = 0.0
+        self.total = self.done = 0.0
         self.text = ""
 
-    def plan(self, work: dict[str, float]) -> None:
-        """Say what is to be done: a guess of the seconds for each dataset."""
-        self.work = work
+    def plan(self, total: float) -> None:
+        """Say how much is to be done: a guess of the seconds."""
+        self.total = total
         self._bar = tqdm(
-            total=sum(work.values()), file=self.stream, disable=not self.alive, leave=False,
-            smoothing=0, bar_format=FORM,
+            total=total, file=self.stream, disable=not self.alive, leave=False, smoothing=0,
+            bar_format=FORM,
         )  # fmt: skip
 
-    def enter(self, name: str) -> None:
-        """Begin a dataset."""
-        self.name, self.inside, self.since = name, 0.0, perf_counter()
-        self.say(name)
-
-    def leave(self, name: str) -> None:
-        """End a dataset."""
-        self.done, self.inside = self.done + self.work[name], 0.0
-        self.draw()
-        if not self.alive:
-            self._tell(name)
-
-    def _tell(self, name: str) -> None:
-        took = perf_counter() - self.since
-        print(f"{name}: {took:.1f} s", file=self.stream, flush=True)
-
-    def close(self) -> None:
-        """Take the bar away."""
-        self._bar.close()
-
     def advance(self, work: float) -> None:
-        """So much of the dataset's work is done."""
-        self.inside = min(self.inside + work, self.work[self.name])
+        """So much of the work is done."""
+        self.done = min(self.done + work, self.total)
         self.draw()
 
     def say(self, text: str) -> None:
@@ -65,11 +43,20 @@ class StudyProgress:
         self.text = text
         self.draw()
 
+    def tell(self, name: str, seconds: float) -> None:
+        """Say how long a dataset took."""
+        if not self.alive:
+            print(f"{name}: {seconds:.1f} s", file=self.stream, flush=True)
+
     def draw(self) -> None:
         """Draw the bar over the last one."""
         self._bar.set_description_str(self.text, refresh=False)
-        self._bar.n = self.done + self.inside
+        self._bar.n = self.done
         self._bar.refresh()
+
+    def close(self) -> None:
+        """Take the bar away."""
+        self._bar.close()
 
 
 class Silent(StudyProgress):
@@ -79,5 +66,5 @@ class Silent(StudyProgress):
         super().__init__()
         self.alive = False
 
-    def _tell(self, name: str) -> None:
-        pass
+    def tell(self, name: str, seconds: float) -> None:
+        """Say nothing."""

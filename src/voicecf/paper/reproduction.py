@@ -13,15 +13,7 @@ from voicecf.paper.cells import Entry
 from voicecf.paper.progress import Silent, StudyProgress
 from voicecf.paper.protocol import FITS, PairwiseStudy, Study, compare
 from voicecf.paper.published import TABLES, Key, figures, released, titles
-from voicecf.paper.tables import (
-    BUILDERS,
-    by_mode_tables,
-    contraction_table,
-    overall_tables,
-    solver_table,
-    underestimation,
-    validity_table,
-)
+from voicecf.paper.tables import BUILDERS, overall_tables, underestimation, validity_table
 
 # What lies beyond the print, and the printed table that each belongs to.
 EXTENDED = {
@@ -118,11 +110,12 @@ def reproduce(
     request, progress = request or StudyRequest(), progress or Silent()
     start = perf_counter()
     result = Reproduction()
-    progress.plan({name: _work(name, request) for name in request.names()})
+    progress.plan(sum(_work(name, request) for name in request.names()))
     for name in request.names():
-        progress.enter(name)
+        progress.say(name)
+        since = perf_counter()
         _run(Study(datasets.load(name)), request, result, progress)
-        progress.leave(name)
+        progress.tell(name, perf_counter() - since)
     progress.close()
     _finish(request, result)
     result.seconds = perf_counter() - start
@@ -134,11 +127,10 @@ def _run(
 ) -> None:
     title = study.title
     for table, build in BUILDERS.items():
-        if request.wants(table) and title in titles(table):
+        if request.wants(table) and _covers(table, title):
             progress.say(f"{title}: {table}")
             result.entries.extend(build(study))
     progress.advance(_model_work(study.dataset.name, request))
-    _run_beyond(study, request, result, progress)
     if request.wants("validity", "validity_text"):
         progress.say(f"{title}: validity")
         step = _fit_work(study.dataset.name)
@@ -148,20 +140,10 @@ def _run(
         result.entries.extend(underestimation(study, comparison.found))
 
 
-def _run_beyond(
-    study: Study, request: StudyRequest, result: Reproduction, progress: StudyProgress
-) -> None:
-    title = study.title
-    if request.extended or request.paired:
-        progress.say(f"{title}: beyond the print")
-    if request.wants("least_cost_by_mode", "parsimony_by_mode", "actionability_by_mode"):
-        result.entries.extend(by_mode_tables(study))
-    if request.wants("contraction_all"):
-        result.entries.extend(contraction_table(study, "contraction_all"))
-    if request.wants("solver") and any(key.dataset == title for key in released()):
-        result.entries.extend(solver_table(study))
-    if request.wants(*PAIRED):
-        result.entries.extend(by_mode_tables(study, paired=True))
+def _covers(table: str, title: str) -> bool:
+    """Tell whether a table has a dataset: as printed or released, or any beyond the print."""
+    printed = [key.dataset for key in released()] if table == "solver" else titles(table)
+    return title in printed or not printed
 
 
 def _finish(request: StudyRequest, result: Reproduction) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any
 
 import numpy as np
 
 from voicecf.diagnostics import (
     ContractionSummary,
-    Evaluation,
     PairwiseComparison,
     WeightConcentration,
     adjusted_rand_index,
@@ -22,11 +23,20 @@ MEAN = "Mean of the three"
 SHARES = (0, 25, 50, 75)
 
 
+def _entries(
+    table: str, title: str, values: Mapping[str, Any], mode: str = "",
+    notes: Mapping[str, Sequence[str]] | None = None,
+) -> Iterator[Entry]:  # fmt: skip
+    """Make a cell for each column; `notes` are those of each column that has some."""
+    for column, value in values.items():
+        told = (notes or {}).get(column, ())
+        yield entry(table, title, column, value, mode=mode, notes=told)
+
+
 def dataset_table(study: Study) -> Iterator[Entry]:
     """Size of the data, and whether SHARK's weights collapse on it."""
     (n, d), k = study.X.shape, study.dataset.k
-    for column, value in (("n", n), ("d", d), ("k", k)):
-        yield entry("datasets", study.title, column, value)
+    yield from _entries("datasets", study.title, {"n": n, "d": d, "k": k})
     collapsed = f"{_concentration(study).top2_mass:.3f}" == "1.000"
     risk = "collapse" if collapsed else "no collapse"
     yield entry("datasets", study.title, "degeneracy_risk", risk, notes=["risk"])
@@ -54,9 +64,7 @@ def validity_table(title: str, found: PairwiseComparison) -> Iterator[Entry]:
         "voice_validity_pct": 100 * found.exact_validity,
         "voice_repair_cost": 0.0 if found.exact_validity == 1 else float("nan"),
     }
-    for column, value in values.items():
-        notes = ["counts"] if column == "valid" else []
-        yield entry("validity", title, column, value, notes=notes)
+    yield from _entries("validity", title, values, notes={"valid": ["counts"]})
 
 
 def overall_tables(found: dict[str, PairwiseComparison]) -> Iterator[Entry]:
@@ -73,8 +81,7 @@ def overall_tables(found: dict[str, PairwiseComparison]) -> Iterator[Entry]:
         "repair_cost": pooled.repair_cost,
         "relative_underestimation_pct": 100 * pooled.relative_underestimation,
     }
-    for column, value in values.items():
-        yield entry("validity_text", "Overall", column, value)
+    yield from _entries("validity_text", "Overall", values)
 
 
 def underestimation(study: Study, found: PairwiseComparison) -> Iterator[Entry]:
@@ -83,7 +90,8 @@ def underestimation(study: Study, found: PairwiseComparison) -> Iterator[Entry]:
     yield entry("validity_text", study.title, "relative_underestimation_pct", share)
 
 
-def _cheapest(found: Evaluation) -> dict[str, float]:
+def _cheapest(result: ModeResult) -> dict[str, float]:
+    found = result.cheapest
     return {
         "feasible_pct": 100 * found.feasibility,
         "changed_features_pct": 100 * found.changed_share,
@@ -92,7 +100,8 @@ def _cheapest(found: Evaluation) -> dict[str, float]:
     }
 
 
-def _shortest(found: Evaluation) -> dict[str, float]:
+def _shortest(result: ModeResult) -> dict[str, float]:
+    found = result.shortest
     return {
         "feasible_pct": 100 * found.feasibility,
         "r_star": found.r_star,
@@ -107,6 +116,14 @@ def _actionable(found: ModeResult) -> dict[str, float]:
     return {f"fixed_{share}": 100 * count / found.cheapest.n for share, count in shares}
 
 
+# What a table of answers has of one mode, by table.
+VIEWS: dict[str, Callable[[ModeResult], dict[str, float]]] = {
+    "least_cost": _cheapest,
+    "parsimony": _shortest,
+    "actionability": _actionable,
+}
+
+
 def _averaged(rows: Iterable[dict[str, float]]) -> dict[str, float]:
     """Average the modes' means; of feasibility, which a caption gives for every mode, the least."""
     rows = list(rows)
@@ -116,27 +133,13 @@ def _averaged(rows: Iterable[dict[str, float]]) -> dict[str, float]:
     return mean
 
 
-def least_cost_table(study: Study) -> Iterator[Entry]:
-    """Least-cost answers, averaged over the modes."""
+def mean_table(study: Study, table: str) -> Iterator[Entry]:
+    """Least-cost answers, shortest prefixes or feasibility under masks: the mean of the modes."""
     found = study.outcomes().values()
-    values = _averaged(_cheapest(outcome.cheapest) for outcome in found)
-    for column, value in values.items():
-        yield entry("least_cost", study.title, column, value)
-    took = float(np.mean([outcome.milliseconds for outcome in found]))
-    yield entry("least_cost", study.title, "runtime_ms", took, notes=["runtime"])
-
-
-def parsimony_table(study: Study) -> Iterator[Entry]:
-    """Shortest prefixes, averaged over the modes."""
-    found = study.outcomes().values()
-    for column, value in _averaged(_shortest(outcome.shortest) for outcome in found).items():
-        yield entry("parsimony", study.title, column, value)
-
-
-def actionability_table(study: Study) -> Iterator[Entry]:
-    """Feasibility under masks, averaged over the modes."""
-    for column, value in _averaged(map(_actionable, study.outcomes().values())).items():
-        yield entry("actionability", study.title, column, value)
+    yield from _entries(table, study.title, _averaged(map(VIEWS[table], found)))
+    if table == "least_cost":
+        took = float(np.mean([outcome.milliseconds for outcome in found]))
+        yield entry(table, study.title, "runtime_ms", took, notes=["runtime"])
 
 
 def _contraction(found: ContractionSummary) -> dict[str, float]:
@@ -155,15 +158,14 @@ def contraction_table(study: Study, table: str = "contraction") -> Iterator[Entr
         printed = _contraction(study.contraction(weighted, "printed"))
         exact = _contraction(study.contraction(weighted, "scale-free"))
         moved = {c for c in printed if written(table, c, printed[c]) != written(table, c, exact[c])}
-        for column, value in printed.items():
-            notes = ["floor"] if column in moved else []
-            yield entry(table, study.title, column, value, mode=mode, notes=notes)
+        notes = {column: ["floor"] for column in moved}
+        yield from _entries(table, study.title, printed, mode, notes)
         beside = {"scale-free": exact} if moved else {}
         beside["box included"] = _contraction(study.contraction(weighted, "box"))
         for rule, values in beside.items():
-            notes = ["box"] if rule == "box included" else []
-            for column, value in values.items():
-                yield entry(table, study.title, column, value, mode=f"{mode}, {rule}", notes=notes)
+            told = ["box"] if rule == "box included" else []
+            notes = dict.fromkeys(values, told)
+            yield from _entries(table, study.title, values, f"{mode}, {rule}", notes)
 
 
 def _concentration(study: Study) -> WeightConcentration:
@@ -184,9 +186,12 @@ def concentration_table(study: Study) -> Iterator[Entry]:
     """Concentration of the SHARK weights, and the range of contraction that goes with it."""
     found = _concentration(study)
     tie = ["tie"] if study.dataset.name == "german_credit" else []
-    yield entry("concentration", study.title, "max_weight", found.max_weight)
-    yield entry("concentration", study.title, "d_eff", found.effective)
-    yield entry("concentration", study.title, "top2_mass", found.top2_mass)
+    weights = {
+        "max_weight": found.max_weight,
+        "d_eff": found.effective,
+        "top2_mass": found.top2_mass,
+    }
+    yield from _entries("concentration", study.title, weights)
     yield entry(
         "concentration", study.title, "dominant", found.label, notes=tie, choices=_names(study)
     )
@@ -199,29 +204,22 @@ def concentration_table(study: Study) -> Iterator[Entry]:
     yield entry("concentration", study.title, "alpha_range_box", ends["box"], notes=["box"])
 
 
-def by_mode_tables(study: Study, paired: bool = False) -> Iterator[Entry]:
+def mode_table(study: Study, table: str, paired: bool = False) -> Iterator[Entry]:
     """Answer exactly and mode by mode, for any dataset, with the scale-free contraction."""
     found = study.outcomes("scale-free", paired)
-    suffix = "_paired" if paired else "_by_mode"
-    views: dict[str, Callable[[ModeResult], dict[str, float]]] = {
-        "least_cost": lambda outcome: _cheapest(outcome.cheapest),
-        "parsimony": lambda outcome: _shortest(outcome.shortest),
-        "actionability": _actionable,
-    }
-    for table, view in views.items():
-        rows = {mode: view(found[mode]) for mode in MODES}
-        rows[MEAN] = _averaged(rows.values())
-        for mode, row in rows.items():
-            for column, value in row.items():
-                yield entry(table + suffix, study.title, column, value, mode=mode)
-            if table == "least_cost" and mode != MEAN:
-                yield from _confirmed(study, table + suffix, mode, found[mode])
+    name = f"{table}_paired" if paired else f"{table}_by_mode"
+    rows = {mode: VIEWS[table](found[mode]) for mode in MODES}
+    rows[MEAN] = _averaged(rows.values())
+    for mode, row in rows.items():
+        yield from _entries(name, study.title, row, mode)
+        if table == "least_cost" and mode != MEAN:
+            yield from _confirmed(study, name, mode, found[mode])
 
 
 def _confirmed(study: Study, table: str, mode: str, found: ModeResult) -> Iterator[Entry]:
-    shares = {"confirmed_pct": found.confirmed(), "voice_pct": found.explained(study.X)}
-    for column, share in shares.items():
-        yield entry(table, study.title, column, 100 * share, mode=mode, notes=["confirmed"])
+    shares = {"confirmed_pct": 100 * found.confirmed(), "voice_pct": 100 * found.explained(study.X)}
+    notes = dict.fromkeys(shares, ("confirmed",))
+    yield from _entries(table, study.title, shares, mode, notes)
 
 
 def solver_table(study: Study) -> Iterator[Entry]:
@@ -232,16 +230,19 @@ def solver_table(study: Study) -> Iterator[Entry]:
                 yield entry(
                     "solver", study.title, f"{kind}_{share}", count, mode=mode, notes=["solver"]
                 )
-        yield entry("solver", study.title, "cost", found.cheapest.cost, mode=mode)
-        yield entry("solver", study.title, "r_star", found.shortest.r_star, mode=mode)
+        means = {"cost": found.cheapest.cost, "r_star": found.shortest.r_star}
+        yield from _entries("solver", study.title, means, mode)
 
 
 BUILDERS: dict[str, Callable[[Study], Iterator[Entry]]] = {
     "datasets": dataset_table,
     "clustering": clustering_table,
-    "least_cost": least_cost_table,
-    "parsimony": parsimony_table,
-    "actionability": actionability_table,
+    **{table: partial(mean_table, table=table) for table in VIEWS},
     "contraction": contraction_table,
     "concentration": concentration_table,
+    # Beyond the print.
+    **{f"{table}_by_mode": partial(mode_table, table=table) for table in VIEWS},
+    "contraction_all": partial(contraction_table, table="contraction_all"),
+    "solver": solver_table,
+    **{f"{table}_paired": partial(mode_table, table=table, paired=True) for table in VIEWS},
 }

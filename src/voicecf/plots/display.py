@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from io import BytesIO
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,8 @@ LITERAL: dict[str, Any] = {"parse_math": False, "usetex": False}
 REMEDY = 'drawing needs matplotlib: pip install "voicecf[plot]"'
 # Inches around a picture.
 ROOM = {"w_pad": 0.1, "h_pad": 0.1}
+# Share of the room that text may fill: it is up to a few per cent wider at another resolution.
+ROUNDING = 0.95
 # Points from one line of small text to the next.
 LEADING = 1.35
 
@@ -53,8 +56,8 @@ class Display:
         """
         raise NotImplementedError
 
-    def _size(self) -> tuple[float, float]:
-        """Return how large a figure of its own is, in inches."""
+    def _size(self, **how: Any) -> tuple[float, float]:
+        """Return how large a figure of its own is, in inches; `how` is what `plot` is given."""
         return 7.0, 4.5
 
     def save(self, path: Any, *, theme: str | Theme = "light", dpi: int = 150, **how: Any) -> None:
@@ -69,14 +72,9 @@ class Display:
         **how
             What else `plot` takes.
         """
-        figure = _own_figure(self._size())
-        self.plot(self._fill(figure), theme, **how)
+        figure = _figure(self._size(**how), pyplot=False)
+        self.plot(figure.subplots(), theme, **how)
         figure.savefig(path, dpi=dpi)
-
-    def _fill(self, figure: Any) -> Axes:
-        """Return the axes of a figure of its own."""
-        ax: Axes = figure.subplots()
-        return ax
 
     def _repr_png_(self) -> bytes | None:
         """Return the picture for a notebook; nothing without matplotlib."""
@@ -89,29 +87,26 @@ class Display:
         return file.getvalue()
 
 
-def _own_figure(size: tuple[float, float]) -> Any:
+def _figure(size: tuple[float, float], pyplot: bool) -> Any:
+    """Return a new figure, known to pyplot or not."""
     try:
+        from matplotlib import pyplot as plt
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
     except ImportError:
         raise ImportError(REMEDY) from None
-    figure = Figure(figsize=size, layout="constrained")
-    figure.get_layout_engine().set(**ROOM)  # type: ignore[union-attr]
-    FigureCanvasAgg(figure)  # measures text at once; a bare figure would draw itself each time
+    figure: Any = (plt.figure if pyplot else Figure)(figsize=size, layout="constrained")
+    figure.get_layout_engine().set(**ROOM)
+    if not pyplot:  # measures text at once; a bare figure would draw itself each time
+        FigureCanvasAgg(figure)
     return figure
 
 
-def canvas(display: Display, ax: Axes | None, theme: str | Theme) -> tuple[Axes, Theme]:
+def canvas(display: Display, ax: Axes | None, theme: str | Theme, **how: Any) -> tuple[Axes, Theme]:
     """Return an axes to draw a display on, in the colours of a theme, and the theme."""
     style = theme_of(theme)
     if ax is None:
-        try:
-            import matplotlib.pyplot as plt
-        except ImportError:
-            raise ImportError(REMEDY) from None
-        figure = plt.figure(figsize=display._size(), layout="constrained")
-        figure.get_layout_engine().set(**ROOM)  # type: ignore[union-attr]
-        ax = display._fill(figure)
+        ax = _figure(display._size(**how), pyplot=True).subplots()
     ax.figure.set_facecolor(style.paper)
     ax.set_facecolor(style.paper)
     ax.tick_params(colors=style.faint, labelsize=style.small, length=3, color=style.rule)
@@ -134,7 +129,7 @@ def width_of(text: Text) -> float:
 
 def fit(text: Text, room: float) -> Text:
     """Shorten a text in its middle until it is no wider than so many pixels."""
-    whole = text.get_text()
+    whole, room = text.get_text(), room * ROUNDING
     if width_of(text) <= room:
         return text
     least, most = 1, len(whole)
@@ -148,6 +143,7 @@ def fit(text: Text, room: float) -> Text:
 
 def wrapped(ax: Axes, text: str, size: float, width: float, weight: str = "normal") -> list[str]:
     """Break text into lines no wider than so many pixels."""
+    width *= ROUNDING
     probe = ax.text(0, 0, text, fontsize=size, fontweight=weight, **LITERAL)
     letters = len(text)
     lines = [text]
@@ -206,9 +202,10 @@ def axis_names(ax: Axes, names: tuple[str, str], style: Theme) -> None:
         label.set_rotation(turned)
 
 
-def overlaps(box: Any, others: list[Any]) -> bool:
-    """Tell whether a box of pixels meets another."""
-    return any(box.overlaps(other) for other in others)
+def name_lines(ax: Axes, places: Any, names: Sequence[str], style: Theme) -> None:
+    """Name the lines of a picture at its left; these names need no ticks."""
+    ax.set_yticks(places, names, fontsize=style.small, color=style.ink, **LITERAL)
+    ax.tick_params(axis="y", length=0)
 
 
 def stroke(width: float, color: str) -> Any:

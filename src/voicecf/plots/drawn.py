@@ -15,21 +15,22 @@ from voicecf.status import Status
 
 def drawn(cf: Counterfactuals, i: int, kind: str, data: Any, plane: Any) -> Display:
     """Return the display of an answer; see `Counterfactuals.plot`."""
+    one = cf[i]
     known_option(kind, ("card", "map"), "kind")
     if kind == "card":
         if data is not None or plane is not None:
             raise OptionError('data and plane are for kind="map"; a card needs neither.')
-        return ChangeCard.from_counterfactuals(cf, i)
-    if cf.status[i] == Status.UNREADABLE:
-        raise DataError(f'{cf.text(i)} A map has no place for it; use kind="card".')
-    return SegmentMap.from_voice(cf.outcome.learned, data, _plane(cf, i, plane), cf, i)
+        return ChangeCard.from_counterfactuals(one)
+    if one.status[0] == Status.UNREADABLE:
+        raise DataError(f'{one.text(0)} A map has no place for it; use kind="card".')
+    return SegmentMap.from_voice(one.outcome.learned, data, _plane(one, plane), one)
 
 
-def _plane(cf: Counterfactuals, i: int, plane: Any) -> Plane:
+def _plane(one: Counterfactuals, plane: Any) -> Plane:
     if plane is None:
-        return Plane.most_telling(cf, i)
+        return Plane.most_telling(one)
     if isinstance(plane, Plane):
         return plane
     if isinstance(plane, str) or len(plane) != 2:
         raise OptionError(f"plane={plane!r} must be a Plane or a pair of number columns.")
-    return Plane.through(cf, i, *plane)
+    return Plane.through(one, 0, *plane)

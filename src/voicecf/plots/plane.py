@@ -111,10 +111,8 @@ class Plane:
     @classmethod
     def through(cls, cf: Counterfactuals, i: int, x: Any, y: Any) -> Plane:
         """Return the plane of two number columns, the others held at the row of answer i."""
-        i = cf._at(i)
-        return cls._of_columns(
-            cf.outcome.space, _picked(cf, i), _pair(cf.outcome.space, x, y), _name(cf, i)
-        )
+        space = cf.outcome.space
+        return cls._of_columns(space, _picked(cf[i]), _pair(space, x, y), _name(cf[i]))
 
     @classmethod
     def _of_columns(cls, space: Space, given: Rows, pair: tuple[int, int], name: str) -> Plane:
@@ -150,12 +148,14 @@ class Plane:
         also : array of shape (d,), optional
             Coordinates of a third point that the plane is to hold; it gives the second direction.
         """
-        i, learned = cf._at(i), cf.outcome.learned
-        start, name = cf.outcome.rows.points[cf.row[i]], _name(cf, i)
+        one, learned = cf[i], cf.outcome.learned
+        given, name = _picked(one), _name(one)
+        start = given.points[0]
         metric = learned.weights + LEAST_WEIGHT
-        first, towards = _first_direction(cf, i, learned)
+        first, towards = _first_direction(one, start)
         others = [] if also is None else [np.asarray(also, dtype=np.float64)[None] - start]
-        second = _second_direction(learned, metric, first, _frozen(cf, i), others)
+        lo, hi = allowed_box(one)
+        second = _second_direction(learned, metric, first, lo >= hi, others)
         size = np.sqrt(metric @ first**2)
         length = np.sqrt(metric @ second**2)
         second = second * (size / length) if length > 0 else second
@@ -168,7 +168,6 @@ class Plane:
             Axis(f"Along the move: 0 is {name}, 1 is {end}"),
             Axis(f"Across it, mostly {across}" if across else "Across it: nothing"),
         )
-        given = _picked(cf, i)
         note = (
             f"A projection: the cells are cut by the plane through {name} and {end}; "
             "other rows may lie off it."
@@ -183,18 +182,16 @@ class Plane:
         joined by the one that tells the centroids apart best. Else it is `of_move`, also where
         there is no answer: the row's own columns might not meet the target.
         """
-        i = cf._at(i)
-        space, drawable = cf.outcome.space, drawable_columns(cf.outcome.space)
-        changed = cf.outcome.changed(i).tolist() if cf.feasible[i] else []
-        lost = not cf.feasible[i]
-        if len(drawable) < 2 or len(changed) > 2 or not set(changed) <= set(drawable):
-            return cls.of_move(cf, i)
-        if lost and len(space.columns) > 2:
-            return cls.of_move(cf, i)
+        one, space = cf[i], cf.outcome.space
+        drawable, found = drawable_columns(space), bool(one.feasible[0])
+        changed = one.outcome.changed(0).tolist() if found else []
+        lost = not found and len(space.columns) > 2
+        if lost or len(drawable) < 2 or len(changed) > 2 or not set(changed) <= set(drawable):
+            return cls.of_move(one)
         telling = _telling(cf.outcome.learned)
         rest = sorted(set(drawable) - set(changed), key=lambda c: -telling[c])
         pair = [*changed, *rest][:2]
-        return cls._of_columns(space, _picked(cf, i), (pair[0], pair[1]), _name(cf, i))
+        return cls._of_columns(space, _picked(one), (pair[0], pair[1]), _name(one))
 
     @property
     def axis_labels(self) -> tuple[str, str]:
@@ -257,10 +254,10 @@ def drawable_columns(space: Space) -> list[int]:
     return [c for c, column in enumerate(space.columns) if column.free]
 
 
-def allowed_box(cf: Counterfactuals, i: int) -> tuple[Array, Array]:
-    """Return the box of coordinates that answer i had to lie in: bounds, rules, what may not."""
-    question, row = cf.outcome.question, int(cf.row[i])
-    box = question.learned.box(int(cf.outcome.piece[i]), *question.allowed.box)
+def allowed_box(one: Counterfactuals) -> tuple[Array, Array]:
+    """Return the box of coordinates that an answer had to lie in: bounds, rules, what may not."""
+    question, row = one.outcome.question, int(one.row[0])
+    box = question.learned.box(int(one.outcome.piece[0]), *question.allowed.box)
     sides = [side if side.ndim == 1 else side[row if len(side) > 1 else 0] for side in box]
     return sides[0], sides[1]
 
@@ -295,34 +292,32 @@ def _one_row(space: Space, row: Any) -> Rows:
     return given
 
 
-def _name(cf: Counterfactuals, i: int) -> str:
+def end_of(one: Counterfactuals) -> Array | None:
+    """Return the coordinates of an answer; None where there is none or nothing has to change."""
+    moved = one.feasible[0] and one.status[0] != Status.ALREADY
+    return one.points[0].astype(np.float64) if moved else None
+
+
+def _name(one: Counterfactuals) -> str:
     """Return what the row of an answer is called."""
-    return row_name(cf.outcome.rows, cf.row[i])
+    return row_name(one.outcome.rows, one.row[0])
 
 
-def _picked(cf: Counterfactuals, i: int) -> Rows:
+def _picked(one: Counterfactuals) -> Rows:
     """Return the row of an answer as it came, alone."""
-    return cf.outcome.rows.take(np.array([cf.row[i]]))
+    return one.outcome.rows.take(one.row)
 
 
-def _frozen(cf: Counterfactuals, i: int) -> Any:
-    """Tell which coordinates may not change."""
-    lo, hi = allowed_box(cf, i)
-    return lo >= hi
-
-
-def _first_direction(cf: Counterfactuals, i: int, learned: Learned) -> tuple[Array, int | None]:
+def _first_direction(one: Counterfactuals, start: Array) -> tuple[Array, int | None]:
     """Return the move; where there is none the way to the target's centre, and that cluster."""
-    start, target = cf.outcome.rows.points[cf.row[i]], int(cf.target[i])
-    if cf.feasible[i] and Status(cf.status[i]) != Status.ALREADY:
-        move = cf.points[i].astype(np.float64) - start
-        if move.any():
-            return move, None
-    way = learned.origins[cf.outcome.piece[i]] - start
+    learned, end = one.outcome.learned, end_of(one)
+    if end is not None and (end != start).any():
+        return end - start, None
+    way = learned.origins[one.outcome.piece[0]] - start
     if not way.any():  # the row is the center itself: any direction will do
         way = np.zeros_like(start)
         way[np.argmax(learned.weights)] = 1.0
-    return way, target
+    return way, int(one.target[0])
 
 
 def _second_direction(

@@ -72,20 +72,3 @@ def line(start: Array, end: Array, parts: int = PARTS) -> Array:
     """Return points from starts, shape (m, 2), towards ends, these left out: (m, parts, 2)."""
     shares = np.arange(parts)[None, :, None] / parts
     return np.asarray(start[:, None] + shares * (end - start)[:, None])
-
-
-def area(polygon: Array) -> float:
-    """Return the area of a polygon."""
-    x, y = (polygon - polygon.mean(axis=0)).T if len(polygon) else (np.zeros(0), np.zeros(0))
-    return float(abs(x @ np.roll(y, -1) - y @ np.roll(x, -1)) / 2)
-
-
-def middle(polygon: Array) -> Array:
-    """Return the centre of mass of a polygon, which is in it if it is convex."""
-    shift = polygon.mean(axis=0)
-    p = polygon - shift
-    q = np.roll(p, -1, axis=0)
-    cross = p[:, 0] * q[:, 1] - q[:, 0] * p[:, 1]
-    if cross.sum() == 0:
-        return np.asarray(shift)
-    return np.asarray(shift + ((p + q) * cross[:, None]).sum(axis=0) / (3 * cross.sum()))

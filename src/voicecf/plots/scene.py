@@ -11,9 +11,8 @@ from voicecf.counterfactuals import Counterfactuals
 from voicecf.errors import DataError
 from voicecf.geometry.arrays import Array
 from voicecf.learned.learned import Learned
-from voicecf.plots.plane import Plane, allowed_box
+from voicecf.plots.plane import Plane, allowed_box, end_of
 from voicecf.plots.polygons import clipped, densified, line, rectangle
-from voicecf.status import Status
 from voicecf.table.frames import any_array, as_frame
 
 # Room around what is drawn, as a share of its size.
@@ -77,7 +76,7 @@ class Scene:
         if self.plane.of_two_columns:
             for side in self.learned.bounds.box:
                 corner = self.plane.project(np.where(np.isfinite(side), side, np.nan)[None])
-                corners.append(self.plane.to_units(np.nan_to_num(corner, nan=np.nan)))
+                corners.append(self.plane.to_units(corner))
         found = np.vstack([shown, *corners])
         # Without data it is not known how far to look: half as far again as there is something.
         size = 0.25 * np.nan_to_num(np.nanmax(found, axis=0) - np.nanmin(found, axis=0))
@@ -121,39 +120,30 @@ class Scene:
         """Return a polygon in the units of the axes."""
         return self.plane.to_units(densified(polygon) if self.curved else polygon)
 
-    def answer(self, cf: Counterfactuals, i: int, frame: Array) -> dict[str, Any]:
+    def ends(self, one: Counterfactuals) -> list[Array]:
+        """Return where the row of an answer is seen, and the answer, if there is one."""
+        start, end = one.outcome.rows.points[one.row], end_of(one)
+        points = [start] if end is None else [start, end[None]]
+        return list(self.plane.project(np.vstack(points)))
+
+    def answer(self, one: Counterfactuals, frame: Array) -> dict[str, Any]:
         """Return what is to be seen of an answer."""
-        target = int(cf.target[i])
+        target = int(one.target[0])
         alpha = self.learned.alpha_of(target)
-        start, end = (
-            None if z is None else self.plane.project(z[None].astype(np.float64))[0]
-            for z in ends_of(cf, i)
-        )
+        start, *end = self.ends(one)
         found: dict[str, Any] = {
-            "target": target, "source": int(cf.source[i]), "alpha": alpha,
-            "contracted": self.bent(self.cell(int(cf.outcome.piece[i]), frame, alpha)),
-            "box": self.bent(self.box(*allowed_box(cf, i), frame)),
-            "start": self._shown(start),
+            "target": target, "source": int(one.source[0]), "alpha": alpha,
+            "contracted": self.bent(self.cell(int(one.outcome.piece[0]), frame, alpha)),
+            "box": self.bent(self.box(*allowed_box(one), frame)),
+            "start": self.plane.to_units(start[None])[0],
         }  # fmt: skip
-        if end is None or start is None or not (end != start).any():
+        if not end or not (end[0] != start).any():
             return found
-        beyond = _as_far(start, end, float(cf.rho[i]), frame)
-        stops = np.array([start, end, beyond])
+        stops = np.array([start, end[0], _as_far(start, end[0], float(one.rho[0]), frame)])
+        _, shown, beyond = self.plane.to_units(stops)
         if self.curved:
             stops = np.vstack([line(stops[:-1], stops[1:]).reshape(-1, 2), stops[-1:]])
-        return {
-            **found, "end": self._shown(end), "beyond": self._shown(beyond),
-            "trail": self.plane.to_units(stops),
-        }  # fmt: skip
-
-    def _shown(self, seen: Array | None) -> Array | None:
-        return None if seen is None else self.plane.to_units(seen[None])[0]
-
-
-def ends_of(cf: Counterfactuals, i: int) -> tuple[Any, Any]:
-    """Return the coordinates of a row and of its answer, None where there is none."""
-    moved = cf.feasible[i] and Status(cf.status[i]) != Status.ALREADY
-    return cf.outcome.rows.points[cf.row[i]], cf.points[i] if moved else None
+        return {**found, "end": shown, "beyond": beyond, "trail": self.plane.to_units(stops)}
 
 
 def _as_far(start: Array, end: Array, rho: float, frame: Array) -> Array:

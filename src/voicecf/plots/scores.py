@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from voicecf.geometry.arrays import Array
 from voicecf.output.wording import legible
-from voicecf.plots.display import LITERAL, Display, axis_names, canvas, head, stroke, write
+from voicecf.plots.display import Display, axis_names, canvas, head, name_lines, stroke, write
 from voicecf.plots.theme import Theme, mixed
 from voicecf.table.frames import table
 from voicecf.voice import VoICE
@@ -70,7 +70,7 @@ class ContractionScores(Display):
             {"cluster": self.labels, "score": self.scores, "alpha": self.alpha[self.labels]}
         )
 
-    def _size(self) -> tuple[float, float]:
+    def _size(self, **how: Any) -> tuple[float, float]:
         return 6.8, 1.3 + 0.5 * max(len(self.alpha), 2)
 
     def plot(self, ax: Axes | None = None, theme: str | Theme = "light") -> Axes:
@@ -89,10 +89,8 @@ class ContractionScores(Display):
                 ax, 1.02, t - 0.2, f"{alpha:.2f}", style, fontsize=style.small, fontweight="bold",
             )  # fmt: skip
         names = [f"{self.names[t]}\n{(self.labels == t).sum():,} rows" for t in range(k)]
-        how: dict[str, Any] = {"fontsize": style.small, "color": style.ink, **LITERAL}
-        ax.set_yticks(np.arange(k) - 0.25, names, **how)
+        name_lines(ax, np.arange(k) - 0.25, names, style)
         ax.set_xticks(np.linspace(0, 1, 6))
-        ax.tick_params(axis="y", length=0)
         ax.spines["left"].set_visible(False)
         ax.spines["bottom"].set_bounds(0, 1)
         axis_names(ax, ("contraction score: 0 at the centroid, 1 at the border", ""), style)

@@ -14,20 +14,9 @@ from voicecf.learned.explainer import Explainer
 from voicecf.learned.learned import Learned
 from voicecf.output.sentences import short_title
 from voicecf.output.wording import counted, joined, legible
-from voicecf.plots.display import (
-    LITERAL,
-    Display,
-    axis_names,
-    canvas,
-    head,
-    lay_out,
-    overlaps,
-    stroke,
-    write,
-)
+from voicecf.plots.display import LITERAL, Display, axis_names, canvas, head, stroke
 from voicecf.plots.plane import Plane
-from voicecf.plots.polygons import area, middle, rectangle
-from voicecf.plots.scene import Scene, ends_of
+from voicecf.plots.scene import Scene
 from voicecf.plots.theme import Theme, mixed
 from voicecf.table.frames import Kind, as_frame, table
 
@@ -145,24 +134,18 @@ class SegmentMap(Display):
         learned = voice if isinstance(voice, Learned) else voice.learned_
         scene = Scene(learned, plane)
         rows, points, labels = scene.rows(X, max_points)
-        shown: dict[str, Any] = {}
-        ends: list[Array] = [plane.project(plane.given.points)]
-        if cf is not None:
-            i = cf._at(i)
-            ends = [
-                plane.project(z[None].astype(np.float64)) for z in ends_of(cf, i) if z is not None
-            ]
+        one = None if cf is None else cf[i]
+        ends = plane.project(plane.given.points) if one is None else scene.ends(one)
         seen = np.vstack([points, *ends])
         low, high = scene.viewport(seen, alone=len(points) == 0)
         frame = scene.frame(low, high)
         cells = [(t, scene.bent(cell)) for t, cell in scene.cells(frame)]
-        if cf is not None:
-            shown = scene.answer(cf, i, frame)
+        shown = {} if one is None else scene.answer(one, frame)
         return cls(
             points=plane.to_units(points), rows=rows, labels=labels,
             drawn_in=scene.cells_at(points), cells=cells, viewport=(low, high),
-            axis_labels=plane.axis_labels, title=_title(cf, i, plane),
-            note=_note(plane, cf, i), n_clusters=scene.k,
+            axis_labels=plane.axis_labels, title=_title(one),
+            note=_note(plane, one), n_clusters=scene.k,
             names=[legible(name, 30) for name in learned.names], row=plane.row,
             of_columns=plane.of_two_columns,
             kind=Kind.of(as_frame(X)) if X is not None else None, **shown,
@@ -192,7 +175,7 @@ class SegmentMap(Display):
         at = int(np.argmin(((self.trail - self.end) ** 2).sum(axis=1)))
         return self.trail[: at + 1], self.trail[at:]
 
-    def _size(self) -> tuple[float, float]:
+    def _size(self, **how: Any) -> tuple[float, float]:
         return 7.6, 5.2
 
     def plot(self, ax: Axes | None = None, theme: str | Theme = "light") -> Axes:
@@ -210,8 +193,6 @@ class SegmentMap(Display):
         self._draw_legend(ax, style)
         axis_names(ax, self.axis_labels, style)
         head(ax, self.title, self.note, style)
-        lay_out(ax)  # whether a name fits into its cell depends on the final size
-        self._name_cells(ax, style)
         return ax
 
     def _draw_cells(self, ax: Axes, style: Theme) -> None:
@@ -222,7 +203,8 @@ class SegmentMap(Display):
 
     def _draw_rows(self, ax: Axes, style: Theme) -> None:
         size = float(np.clip(6000 / max(len(self.points), 1), 9, 30))
-        for cluster in np.unique(self.labels).tolist():
+        seen = {cluster for cluster, _ in self.cells}
+        for cluster in sorted(seen.union(self.labels.tolist())):
             x, y = self.points[self.labels == cluster].T
             ax.scatter(
                 x, y, s=size, marker=style.marker(cluster),
@@ -280,31 +262,6 @@ class SegmentMap(Display):
         for text in legend.get_texts():
             text.set(**LITERAL)
 
-    def _name_cells(self, ax: Axes, style: Theme) -> None:
-        """Name each cell inside it, where there is room and no other name."""
-        dots = ax.transData.transform(self.points) if len(self.points) else self.points
-        marks = [ax.transData.transform(p) for p in (self.start, self.end) if p is not None]
-        taken: list[Any] = []
-        for cluster, corners in sorted(self.cells, key=lambda cell: -area(cell[1])):
-            text = write(
-                ax, 0, 0, self.names[cluster], style, ha="center", zorder=8, fontweight="bold",
-                path_effects=[stroke(3.0, style.paper)], clip_on=True, in_layout=False,
-            )  # fmt: skip
-            best = None
-            middle_, size = ax.transData.transform((0, 0)), text.get_window_extent()
-            for place in _inside(corners):
-                box = size.translated(*(ax.transData.transform(place) - middle_))
-                if not _holds(ax.transData.transform(corners), box) or overlaps(box, taken):
-                    continue
-                crowd = int(_within(dots, box, 5)) + 50 * sum(_within(m, box, 9) for m in marks)
-                if best is None or crowd < best[0]:
-                    best = (crowd, place, box)
-            if best is None:
-                text.remove()
-                continue
-            text.set_position((float(best[1][0]), float(best[1][1])))
-            taken.append(best[2])
-
 
 def _chained(pieces: Array) -> Array:
     """Join edges, each (start, end, gap), that follow one another, so that dashes run through."""
@@ -317,44 +274,17 @@ def _chained(pieces: Array) -> Array:
     return np.array(path[1:]).reshape(-1, 2)
 
 
-def _inside(corners: Array) -> Array:
-    """Return places in a cell for its name: its middle, and others on the way to its corners."""
-    centre = middle(corners)
-    some = corners[:: max(len(corners) // 12, 1)]
-    edges = 0.5 * (some + np.roll(some, -1, axis=0))
-    ways = [centre + share * (np.vstack([some, edges]) - centre) for share in (0.35, 0.6, 0.8)]
-    return np.vstack([centre, *ways])
+def _title(one: Counterfactuals | None) -> str:
+    return "The segments as the model cuts them" if one is None else short_title(one.outcome, 0)
 
 
-def _holds(corners: Array, box: Any) -> bool:
-    """Tell whether a polygon holds a box, both in pixels."""
-    from matplotlib.path import Path
-
-    pad = 3.0
-    ends = rectangle(np.array([box.x0 - pad, box.y0 - pad]), np.array([box.x1 + pad, box.y1 + pad]))
-    return bool(Path(corners).contains_points(ends).all())
-
-
-def _within(points: Array, box: Any, pad: float) -> int:
-    """Count points in a box, or this close to it."""
-    x, y = np.atleast_2d(points).T if len(points) else (np.empty(0), np.empty(0))
-    inside = (x > box.x0 - pad) & (x < box.x1 + pad) & (y > box.y0 - pad) & (y < box.y1 + pad)
-    return int(inside.sum())
-
-
-def _title(cf: Counterfactuals | None, i: int, plane: Plane) -> str:
-    if cf is None:
-        return "The segments as the model cuts them"
-    return short_title(cf.outcome, i)
-
-
-def _note(plane: Plane, cf: Counterfactuals | None, i: int) -> str:
+def _note(plane: Plane, one: Counterfactuals | None) -> str:
     """Say in what sense the picture is exact, and what it does not show."""
-    if cf is None or not plane.of_two_columns or not cf.feasible[i]:
+    if one is None or not plane.of_two_columns or not one.feasible[0]:
         return plane.note
     shown = {axis.column for axis in plane.axes}
     hidden = [
-        legible(cf.outcome.space.names[c], 30) for c in cf.outcome.changed(i) if c not in shown
+        legible(one.outcome.space.names[c], 30) for c in one.outcome.changed(0) if c not in shown
     ]
     if not hidden:
         return plane.note

@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from voicecf.output.wording import counted, exact, figure, legible
-from voicecf.plots.display import fit, width_of, wrapped, write
+from voicecf.output.wording import counted, legible
+from voicecf.plots.changes import HEADS, Change, TrackScale
+from voicecf.plots.display import ROUNDING, fit, lay_out, width_of, wrapped, write
 from voicecf.plots.theme import Theme, mixed
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from voicecf.plots.card import Change, ChangeCard
+    from voicecf.plots.card import ChangeCard
 
 # Inches: of a whole card, of what is above and below its lines, of a line.
-WIDTH, HEADER, FOOTER, ROW = 9.6, 1.1, 0.35, 0.44
-# Where the columns of a card start and end, as shares of its width.
-NAME, TRACK, CHANGE, RANGE = (0.02, 0.235), (0.305, 0.53), (0.61, 0.792), (0.805, 0.985)
-# How wide the numbers at the ends of a track may be, and how far from it.
-END, GAP = 0.058, 0.012
+WIDTH, HEADER, FOOTER, ROW = 9.6, 1.25, 0.15, 0.5
+# Where the columns of a card start and end, as shares of its width: name, values, change, track.
+SPANS = (0.0, 0.235), (0.25, 0.46), (0.47, 0.57), (0.58, 1.0)
+# Where tracks start and end, how wide the numbers at their ends may be, and how far from them.
+TRACK, END, GAP = (0.65, 0.93), 0.058, 0.012
 ARROW = "\N{RIGHTWARDS ARROW}"
 
 
@@ -30,30 +30,35 @@ class Sheet:
 
     def __init__(self, card: ChangeCard, ax: Axes, style: Theme) -> None:
         self.card, self.ax, self.style = card, ax, style
+        lay_out(ax)
         box = ax.get_window_extent()
         self.width = float(box.width)
         self.height = float(box.height / ax.figure.dpi)
         ax.set(xlim=(0, 1), ylim=(self.height, 0))
 
     def draw(self) -> None:
-        """Draw everything."""
-        y = self._heading()
-        if not self.card.changes:
-            self._paragraph(self.card.reason, y)
+        """Draw title, note and changes: as many as there is room for, the costliest first."""
+        style, card = self.style, self.card
+        y = self._paragraph(card.title, 0.2, fontsize=style.title, fontweight="bold")
+        y = self._paragraph(card.subtitle, y, color=style.faint, fontsize=style.small)
+        y = self._paragraph(card.reason, y, color=style.faint, fontsize=style.text)
+        if not card.changes:
             return
-        room = int((self.height - y - FOOTER - 0.2) / ROW)
-        changes = self.card.changes
-        shown = changes if len(changes) <= room else changes[: max(room - 1, 1)]
-        self._captions(y + 0.1)
+        for head, span in zip(HEADS, SPANS, strict=True):
+            self._write(span, y + 0.1, head, faint=True)
+        self._rule(y + 0.23, style.rule)
+        y += 0.25
+        room = int((self.height - y - FOOTER) / ROW)
+        shown = card.changes if len(card.changes) <= room else card.changes[: max(room - 1, 1)]
         for at, change in enumerate(shown):
-            self._line(change, y + 0.25 + ROW * (at + 0.5), at)
-        rest = len(changes) - len(shown)
+            self._line(change, y + ROW * (at + 0.5))
+            self._rule(y + ROW * (at + 1), style.tint(style.rule, 0.45))
+        rest = len(card.changes) - len(shown)
         if rest:
-            below = y + 0.25 + ROW * (len(shown) + 0.3)
-            self._write(NAME, below, f"and {counted(rest, 'smaller change')}", faint=True)
-        self._key()
+            below = y + ROW * (len(shown) + 0.3)
+            self._write(SPANS[0], below, f"and {counted(rest, 'smaller change')}", faint=True)
 
-    def _write(self, span: tuple[float, float], y: float, text: str, **how: Any) -> Any:
+    def _write(self, span: tuple[float, float], y: float, text: str, **how: Any) -> None:
         """Write text into a column, shortened if need be."""
         faint, smallest = how.pop("faint", False), how.pop("smallest", 0.0)
         if faint:
@@ -61,145 +66,63 @@ class Sheet:
         x = span[1] if how.get("ha") == "right" else span[0]
         made = write(self.ax, x, y, text, self.style, **how)
         room = (span[1] - span[0]) * self.width
-        if smallest and width_of(made) > room:  # a number in part would be another number
+        # A number in part would be another number: it is written smaller instead.
+        if smallest and width_of(made) > ROUNDING * room:
             size = float(made.get_fontsize())
-            made.set_fontsize(max(smallest, 0.98 * size * room / width_of(made)))
-        return fit(made, room)
+            made.set_fontsize(max(smallest, ROUNDING**2 * size * room / width_of(made)))
+        fit(made, room)
 
-    def _heading(self) -> float:
-        style, room = self.style, 0.96 * self.width
-        y = 0.3
-        for line in wrapped(self.ax, self.card.title, style.title, room, "bold"):
-            write(self.ax, 0.02, y, line, style, fontsize=style.title, fontweight="bold")
-            y += style.title * 1.4 / 72
-        if self.card.subtitle:
-            self._write((0.02, 0.985), y, self.card.subtitle, faint=True)
-            y += 0.2
+    def _paragraph(self, text: str, y: float, fontsize: float, **how: Any) -> float:
+        """Write text over the whole width, and return where the next line goes."""
+        weight = how.get("fontweight", "normal")
+        for line in wrapped(self.ax, text, fontsize, self.width, weight) if text else ():
+            write(self.ax, 0, y, line, self.style, fontsize=fontsize, **how)
+            y += fontsize * 1.5 / 72
         return y
 
-    def _paragraph(self, text: str, y: float) -> None:
-        # Room for hinting: letters are up to a few per cent wider at another resolution.
-        for line in wrapped(self.ax, text, self.style.text, 0.92 * self.width):
-            write(self.ax, 0.02, y, line, self.style, color=self.style.faint)
-            y += self.style.text * 1.5 / 72
+    def _rule(self, y: float, color: str) -> None:
+        self.ax.plot([0, 1], [y, y], color=color, lw=0.7)
 
-    def _captions(self, y: float) -> None:
-        track = (TRACK[0] - END, TRACK[1] + END)
-        for span, text in (
-            (NAME, "column"), (track, "within its observed range"), (CHANGE, "change"),
-            (RANGE, f"stays in {self.card.target_name} from, to"),
-        ):  # fmt: skip
-            self._write(span, y, text, faint=True)
-        self.ax.plot([0.02, 0.985], [y + 0.13] * 2, color=self.style.rule, lw=0.8)
-
-    def _line(self, change: Change, y: float, at: int) -> None:
-        style = self.style
-        self._write(NAME, y, legible(change.column))
-        before, after = change.texts
+    def _line(self, change: Change, y: float) -> None:
+        name, values, delta, where = SPANS
+        before, after = change.shown
+        self._write(name, y, legible(change.column))
+        self._write(values, y, f"{before} {ARROW} {after}", fontweight="bold", smallest=6.0)
+        self._write(delta, y, change.delta, smallest=6.0)
         if change.is_number:
-            self._track(change, y)
-            self._range(change, y)
-        else:
-            levels = change.other_levels
-            self._write((TRACK[0] - END, TRACK[1] + END), y, "a category", faint=True)
-            others = f"or {legible(levels)}" if levels else "no other level would do"
-            self._write(RANGE, y, others, faint=True)
-        self._write(CHANGE, y, f"{before} {ARROW} {after}", fontweight="bold", smallest=6.0)
-        if at:
-            self.ax.plot(
-                [0.02, 0.985], [y - ROW / 2] * 2, color=style.tint(style.rule, 0.45), lw=0.6
-            )
-
-    def _range(self, change: Change, y: float) -> None:
-        """Write between what a column may lie, and what binds there."""
-        if np.isnan(change.low):
-            return
-        low, high = exact(change.low), exact(change.high)
-        half = (RANGE[0] + RANGE[1]) / 2
-        for span, value, end, binds in (
-            ((RANGE[0], half - 0.005), low, change.low, change.binds_low),
-            ((half, RANGE[1]), high, change.high, change.binds_high),
-        ):
-            open_ = np.isinf(end)
-            self._write(span, y - 0.075, "any" if open_ else value, smallest=6.0)
-            self._write(span, y + 0.09, "open" if open_ else binds, faint=True, fontsize=7.0)
+            self._track(change, y - 0.09)
+        below = 0.12 if change.is_number else 0.0
+        self._write(where, y + below, change.range_text, faint=True, smallest=6.0)
 
     def _track(self, change: Change, y: float) -> None:
         """Draw range, tolerance and both values on a line of their own scale."""
         style, color = self.style, self.style.color(self.card.target)
         scale = TrackScale.of(change)
-        seen = [scale.place(value) for value in change.observed]
-        self.ax.plot(seen, [y, y], color=style.rule, lw=2.2, solid_capstyle="round", zorder=1)
-        self._band(change, scale, y)
-        end = scale.place(change.after)
+
+        def bar(ends: tuple[float, float], **how: Any) -> None:
+            self.ax.plot([_across(scale, end) for end in ends], [y, y], **how)
+
+        def mark(value: float, cluster: int, fill: str) -> None:
+            how: dict[str, Any] = {"ms": 7, "mfc": fill, "mec": style.ink, "mew": 1.2, "zorder": 5}
+            self.ax.plot(_across(scale, value), y, style.marker(cluster), **how)
+
+        bar(change.observed, color=style.rule, lw=2.2, solid_capstyle="round", zorder=1)
+        if not np.isnan(change.low):  # closed where something binds
+            tone, edge = style.tint(color, 0.42), mixed(color, style.ink, 0.3)
+            bar((change.low, change.high), color=tone, lw=8, solid_capstyle="butt", zorder=2)
+            for end in filter(np.isfinite, (change.low, change.high)):
+                at = _across(scale, end)
+                self.ax.plot([at, at], [y - 0.075, y + 0.075], color=edge, lw=1.4, zorder=3)
         if not np.isnan(change.before):
-            start = scale.place(change.before)
-            self.ax.plot([start, end], [y, y], color=style.ink, lw=1.3, zorder=4)
-            self._mark(start, y, self.card.source, style.paper)
-        self._mark(end, y, self.card.target, color)
+            bar((change.before, change.after), color=style.ink, lw=1.3, zorder=4)
+            mark(change.before, self.card.source, style.paper)
+        mark(change.after, self.card.target, color)
         left, right = TRACK[0] - GAP, TRACK[1] + GAP
-        for span, value, side in (
-            ((left - END, left), change.observed[0], "right"),
-            ((right, right + END), change.observed[1], "left"),
-        ):
-            text = figure(value, 4) if np.isfinite(value) else "open"
+        spans = ((left - END, left), "right"), ((right, right + END), "left")
+        for (span, side), text in zip(spans, change.observed_texts, strict=True):
             self._write(span, y, text, faint=True, ha=side, smallest=5.5)
 
-    def _band(self, change: Change, scale: TrackScale, y: float) -> None:
-        """Draw where the column may lie, closed where something binds."""
-        if np.isnan(change.low):
-            return
-        style, color = self.style, self.style.color(self.card.target)
-        ends = [scale.place(change.low), scale.place(change.high)]
-        tone, edge = style.tint(color, 0.42), mixed(color, style.ink, 0.3)
-        self.ax.plot(ends, [y, y], color=tone, lw=8, solid_capstyle="butt", zorder=2)
-        for end, value in zip(ends, (change.low, change.high), strict=True):
-            if np.isfinite(value):
-                self.ax.plot([end, end], [y - 0.075, y + 0.075], color=edge, lw=1.4, zorder=3)
 
-    def _mark(self, x: float, y: float, cluster: int, fill: str) -> None:
-        mark, ink = self.style.marker(cluster), self.style.ink
-        self.ax.plot(x, y, mark, ms=7, mfc=fill, mec=ink, mew=1.2, zorder=5)
-
-    def _key(self) -> None:
-        """Explain the marks, once, below."""
-        if not any(change.is_number for change in self.card.changes):
-            return
-        y, style, x = self.height - 0.2, self.style, 0.02
-        source, target = self.card.source, self.card.target
-        color = style.color(target)
-        held = f"may lie here and stay in {self.card.target_name}, the other columns held"
-        for marker, fill, edge, text in (
-            (style.marker(source), style.paper, style.ink, "before"),
-            (style.marker(target), color, style.ink, "after"),
-            ("s", style.tint(color, 0.42), "none", held),
-        ):
-            self.ax.plot(x + 0.006, y, marker, ms=6.5, mew=1.2, mfc=fill, mec=edge)
-            made = self._write((x + 0.018, 0.985), y, text, faint=True)
-            x += 0.018 + width_of(made) / self.width + 0.022
-
-
-@dataclass(frozen=True)
-class TrackScale:
-    """The scale of one track, from the least to the largest of what is drawn on it."""
-
-    low: float
-    high: float
-
-    @classmethod
-    def of(cls, change: Change) -> TrackScale:
-        """Return the scale that holds the observed range, both values and the tolerance."""
-        numbers = [change.before, change.after, *change.observed, change.low, change.high]
-        values = np.array(numbers, dtype=np.float64)
-        values = values[np.isfinite(values)]
-        low, high = float(values.min()), float(values.max())
-        if not high > low:
-            low, high = low - 1.0, high + 1.0
-        room = 0.2 * (high - low)  # on an open side, to see that it goes on
-        open_ = np.isinf(change.observed)
-        return cls(low - room * bool(open_[0]), high + room * bool(open_[1]))
-
-    def place(self, value: float) -> float:
-        """Return where a value is on the track; the end of it if it is infinite."""
-        share = (np.clip(value, self.low, self.high) - self.low) / (self.high - self.low)
-        return float(TRACK[0] + share * (TRACK[1] - TRACK[0]))
+def _across(scale: TrackScale, value: float) -> float:
+    """Return where a value is on the sheet, as a share of its width."""
+    return TRACK[0] + scale.place(value) * (TRACK[1] - TRACK[0])

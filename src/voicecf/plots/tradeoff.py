@@ -13,7 +13,7 @@ from voicecf.errors import DataError, OptionError
 from voicecf.geometry.arrays import Array
 from voicecf.output.calling import cluster_name, row_name
 from voicecf.output.wording import compact, counted, legible, opening
-from voicecf.plots.display import Display, axis_names, canvas, fit, head, width_of, write
+from voicecf.plots.display import Display, axis_names, canvas, fit, head, name_lines, write
 from voicecf.plots.theme import Theme
 from voicecf.table.frames import Kind, table
 
@@ -94,7 +94,7 @@ class Tradeoff(Display):
             self.kind,
         )  # fmt: skip
 
-    def _size(self) -> tuple[float, float]:
+    def _size(self, **how: Any) -> tuple[float, float]:
         return 7.2, 1.5 + 0.46 * max(len(self.cost), 1)
 
     def plot(self, ax: Axes | None = None, theme: str | Theme = "light") -> Axes:
@@ -115,26 +115,14 @@ class Tradeoff(Display):
                 ax, cost + 0.02 * largest, at, compact(cost), style, fontsize=style.small,
                 fontweight="bold",
             )  # fmt: skip
-            self._name(ax, style, at, names, room)
-        ax.set_yticks(
-            np.arange(n), [counted(int(c), "change") for c in self.changes], fontsize=style.small,
-            color=style.ink,
-        )  # fmt: skip
-        ax.tick_params(axis="y", length=0)
+            made = write(
+                ax, 0, at - 0.33, ", ".join(names), style, fontsize=style.small, color=style.faint,
+            )  # fmt: skip
+            fit(made, room)
+        name_lines(ax, np.arange(n), [counted(int(c), "change") for c in self.changes], style)
         axis_names(ax, ("cost", ""), style)
         head(ax, self._title(), self._note(), style)
         return ax
-
-    def _name(self, ax: Axes, style: Theme, at: int, names: list[str], room: float) -> None:
-        """Write which columns a step changes above its line: as many as there is room for."""
-        how: dict[str, Any] = {"fontsize": style.small, "color": style.faint}
-        text = write(ax, 0, at - 0.33, "", style, **how)
-        for kept in range(len(names), 0, -1):
-            left = f" and {len(names) - kept} more" if kept < len(names) else ""
-            text.set_text(", ".join(names[:kept]) + left)
-            if width_of(text) <= room:
-                return
-        fit(text, room)
 
     def _title(self) -> str:
         if not len(self.cost):

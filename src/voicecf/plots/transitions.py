@@ -13,7 +13,8 @@ from voicecf.counterfactuals import Counterfactuals
 from voicecf.errors import DataError, OptionError, known_option
 from voicecf.geometry.arrays import Array
 from voicecf.output.wording import compact, counted, legible, shortened
-from voicecf.plots.display import LITERAL, Display, canvas, head, write
+from voicecf.plots.changes import column_costs
+from voicecf.plots.display import LITERAL, Display, axis_names, canvas, head, name_lines, write
 from voicecf.plots.theme import Theme, is_dark, mixed
 from voicecf.table.frames import Kind, table
 
@@ -129,16 +130,9 @@ class Transitions(Display):
             self.kind,
         )  # fmt: skip
 
-    def _size(self) -> tuple[float, float]:
-        k = len(self.cost)
-        return 3.2 + 0.52 * max(k, 6), 1.6 + 0.42 * max(k, 4)
-
-    def save(self, path: Any, *, theme: str | Theme = "light", dpi: int = 150, **how: Any) -> None:
-        """Write the picture to a file; `what` and `names` as of `plot`."""
-        if how.get("what") == "columns":  # its own shape: columns by targets
-            _Columns(self).save(path, theme=theme, dpi=dpi, names=how.get("names"))
-            return
-        super().save(path, theme=theme, dpi=dpi, **how)
+    def _size(self, what: str = "cost", **how: Any) -> tuple[float, float]:
+        lines, columns = self._grid(what).values.shape
+        return 3.5 + 0.52 * max(columns, 6), 1.6 + 0.4 * max(lines, 4)
 
     def plot(
         self,
@@ -161,46 +155,27 @@ class Transitions(Display):
             What the segments are called, if not by the names of the explainer.
         """
         known_option(what, SAID, "what")
-        if what == "columns":
-            return _Columns(self).plot(ax, theme, names=names)
-        ax, style = canvas(self, ax, theme)
-        title, note = SAID[what]
+        ax, style = canvas(self, ax, theme, what=what)
+        self._grid(what, names).draw(ax, style)
+        axis_names(ax, ("to", "" if what == "columns" else "from"), style)
+        head(ax, *SAID[what], style)
+        return ax
+
+    def _grid(self, what: str, names: Sequence[Any] | None = None) -> _Grid:
+        """Return the table that is drawn: sources by targets, or columns by targets."""
+        form = _percent if what in ("feasible", "columns") else compact
         segments = _segment_names(self.names if names is None else names, len(self.cost))
-        grid = _Grid(getattr(self, what), segments, segments, np.eye(len(self.cost), dtype=bool))
-        grid.draw(ax, style, _percent if what == "feasible" else compact)
-        ax.set_ylabel("from", color=style.ink, fontsize=style.text)
-        ax.set_xlabel("to", color=style.ink, fontsize=style.text)
-        head(ax, title, note, style)
-        return ax
-
-
-class _Columns(Display):
-    """Which columns do the work, target by target."""
-
-    def __init__(self, transitions: Transitions) -> None:
-        self.shares, self.columns = transitions.shares, transitions.columns
-        self.names = transitions.names
-        mean = np.nan_to_num(self.shares).mean(axis=0)
-        order = np.argsort(-mean, kind="stable")
-        self.shown = order if len(order) <= MOST_COLUMNS else order[: MOST_COLUMNS - 1]
-        self.rest = order[len(self.shown) :]
-
-    def _size(self) -> tuple[float, float]:
-        lines = len(self.shown) + (len(self.rest) > 0)
-        return 3.8 + 0.52 * max(len(self.shares), 6), 1.6 + 0.36 * max(lines, 4)
-
-    def plot(self, ax: Axes | None = None, theme: str | Theme = "light", names: Any = None) -> Axes:
-        ax, style = canvas(self, ax, theme)
-        values = self.shares[:, self.shown].T
-        lines = [self.columns[c] for c in self.shown]
-        if len(self.rest):
-            values = np.vstack([values, self.shares[:, self.rest].sum(axis=1)])
-            lines.append(counted(len(self.rest), "other column"))
-        segments = _segment_names(self.names if names is None else names, len(self.shares))
-        _Grid(values, lines, segments, np.zeros(values.shape, dtype=bool)).draw(ax, style, _percent)
-        ax.set_xlabel("to", color=style.ink, fontsize=style.text)
-        head(ax, *SAID["columns"], style)
-        return ax
+        if what != "columns":
+            unasked = (self.count == 0) | np.eye(len(self.cost), dtype=bool)
+            return _Grid(getattr(self, what), segments, segments, unasked, form)
+        order = np.argsort(-np.nan_to_num(self.shares).mean(axis=0), kind="stable")
+        shown = order if len(order) <= MOST_COLUMNS else order[: MOST_COLUMNS - 1]
+        values, lines = self.shares[:, shown].T, [self.columns[c] for c in shown]
+        rest = order[len(shown) :]
+        if len(rest):
+            values = np.vstack([values, self.shares[:, rest].sum(axis=1)])
+            lines.append(counted(len(rest), "other column"))
+        return _Grid(values, lines, segments, np.zeros(values.shape, dtype=bool), form)
 
 
 @dataclass(frozen=True)
@@ -211,8 +186,9 @@ class _Grid:
     lines: list[str]
     columns: list[str]
     blank: NDArray[np.bool_]
+    form: Callable[[float], str]
 
-    def draw(self, ax: Axes, style: Theme, form: Callable[[float], str]) -> None:
+    def draw(self, ax: Axes, style: Theme) -> None:
         """Draw cells, numbers and names."""
         from matplotlib.patches import Rectangle
 
@@ -220,18 +196,17 @@ class _Grid:
         ax.set(xlim=(0, n), ylim=(m, 0))
         largest = np.nanmax(np.where(self.blank, np.nan, self.values), initial=0.0)
         for i, j in np.ndindex(m, n):
-            color, text, ink = self._cell(i, j, float(largest), style, form)
+            color, text, ink = self._cell(i, j, float(largest), style)
             ax.add_patch(Rectangle((j, i), 1, 1, fc=color, ec=style.paper, lw=1.5))
             how = {"ha": "center", "fontsize": style.small, "color": ink, "in_layout": False}
             write(ax, j + 0.5, i + 0.5, text, style, **how)
         for spine in ax.spines.values():
             spine.set_visible(False)
         ax.tick_params(length=0)
-        self._name(ax, style)
+        name_lines(ax, np.arange(m) + 0.5, [shortened(name, 30) for name in self.lines], style)
+        self._name_columns(ax, style)
 
-    def _cell(
-        self, i: int, j: int, largest: float, style: Theme, form: Callable[[float], str]
-    ) -> tuple[str, str, str]:
+    def _cell(self, i: int, j: int, largest: float, style: Theme) -> tuple[str, str, str]:
         """Return colour, text and its colour."""
         value = float(self.values[i, j])
         if self.blank[i, j]:
@@ -239,19 +214,16 @@ class _Grid:
         if np.isnan(value):
             return style.paper, "none", style.faint
         color = mixed(style.low, style.high, value / largest if largest > 0 else 0.0)
-        return color, form(value), "#ffffff" if is_dark(color) else "#10151a"
+        return color, self.form(value), "#ffffff" if is_dark(color) else "#10151a"
 
-    def _name(self, ax: Axes, style: Theme) -> None:
-        m, n = self.values.shape
-        box = ax.get_window_extent()
+    def _name_columns(self, ax: Axes, style: Theme) -> None:
+        """Name the columns below them, at a slant where names are long."""
+        n = len(self.columns)
         how: dict[str, Any] = {"fontsize": style.small, "color": style.ink, **LITERAL}
-        long = max(len(name) for name in self.columns) * style.small * 0.09 > box.width / n / 10
-        turned: dict[str, Any] = (
-            {"rotation": 40, "ha": "right", "rotation_mode": "anchor"} if long else {}
-        )
-        shorter = [shortened(name, 24) for name in self.columns]
-        ax.set_xticks(np.arange(n) + 0.5, shorter, **how, **turned)
-        ax.set_yticks(np.arange(m) + 0.5, [shortened(name, 30) for name in self.lines], **how)
+        room = ax.get_window_extent().width / n / 10
+        if max(len(name) for name in self.columns) * style.small * 0.09 > room:
+            how |= {"rotation": 40, "ha": "right", "rotation_mode": "anchor"}
+        ax.set_xticks(np.arange(n) + 0.5, [shortened(name, 24) for name in self.columns], **how)
 
 
 def _segment_names(names: Sequence[Any], k: int) -> list[str]:
@@ -279,10 +251,9 @@ def _grouped(source: Any, target: Any, k: int) -> dict[tuple[int, int], NDArray[
 
 def _shares(cf: Counterfactuals, k: int) -> Array:
     """Return, for each target, the share of each column in the cost of all answers."""
-    price = np.where(cf.feasible[:, None], cf.outcome.weights * cf.outcome.moves**2, 0.0)
-    total = np.zeros((k, price.shape[1]))
-    np.add.at(total, cf.target, price)
-    by_column = np.column_stack([total[:, c.places].sum(axis=1) for c in cf.outcome.space.columns])
+    costs = np.where(cf.feasible[:, None], column_costs(cf), 0.0)
+    by_column = np.zeros((k, costs.shape[1]))
+    np.add.at(by_column, cf.target, costs)
     whole = by_column.sum(axis=1, keepdims=True)
     nothing = np.full_like(by_column, np.nan)
     return np.asarray(np.divide(by_column, whole, out=nothing, where=whole > 0))

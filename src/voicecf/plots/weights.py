@@ -11,7 +11,7 @@ from voicecf.diagnostics import weight_concentration
 from voicecf.geometry.arrays import Array
 from voicecf.learned.explainer import Explainer
 from voicecf.output.wording import counted, figure, legible, shortened
-from voicecf.plots.display import LITERAL, Display, canvas, head, write
+from voicecf.plots.display import Display, canvas, head, name_lines, write
 from voicecf.plots.theme import Theme
 from voicecf.table.frames import table
 
@@ -75,19 +75,16 @@ class Weights(Display):
             self.weights[:MOST], self.weights[MOST:].sum()
         )
 
-    def _size(self) -> tuple[float, float]:
+    def _size(self, **how: Any) -> tuple[float, float]:
         return 6.8, 1.2 + 0.25 * max(len(self._shown()[0]), 3)
 
     def plot(self, ax: Axes | None = None, theme: str | Theme = "light") -> Axes:
         """Draw a bar a column, the largest on top; see `Display.plot`."""
         ax, style = canvas(self, ax, theme)
         names, weights = self._shown()
-        summed = len(names) > len(self.columns[:MOST])
         at = np.arange(len(names))
-        colors = [style.accent] * len(names)
-        if summed:
-            colors[-1] = style.rule
-        ax.barh(at, weights, height=0.66, color=colors)
+        colors = [style.accent] * min(len(names), MOST) + [style.rule]
+        ax.barh(at, weights, height=0.66, color=colors[: len(names)])
         largest = float(weights.max())
         ax.set(xlim=(0, largest * 1.14), ylim=(len(names) - 0.4, -0.6))
         for y, weight in zip(at.tolist(), weights.tolist(), strict=True):
@@ -95,9 +92,7 @@ class Weights(Display):
                 ax, weight + 0.01 * largest, y, _share(weight), style, fontsize=style.small,
                 color=style.faint,
             )  # fmt: skip
-        how = {"fontsize": style.small, "color": style.ink, **LITERAL}
-        ax.set_yticks(at, [shortened(name, LONGEST) for name in names], **how)
-        ax.tick_params(axis="y", length=0)
+        name_lines(ax, at, [shortened(name, LONGEST) for name in names], style)
         ax.set_xticks([])
         ax.spines["bottom"].set_visible(False)
         note = (

@@ -196,7 +196,7 @@ def _budget(now: Project, asked: Campaign, run: Run, said: Summary) -> None:
             f"they take {spent}. {text}"
         )
     st.html(blocks.paragraph(text))
-    st.altair_chart(pictures.budget_curve(said, limit, session.ink()))
+    st.altair_chart(pictures.budget_curve(said, limit, session.theme()))
     listed = telling.easiest(now, run, said, min(n, LISTED))
     st.dataframe(listed, hide_index=True, height=min(38 + 35 * len(listed), 420))
     if n > LISTED:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from io import StringIO
 from typing import Any
 
 import altair as alt
@@ -10,14 +9,15 @@ import pandas as pd
 
 from voicecf.app import charts
 from voicecf.app.campaign.summary import Summary, effort_text
-from voicecf.app.charts import BARE, INHERITED, Ink
+from voicecf.app.charts import BARE, INHERITED
 from voicecf.app.style import ACCENT
+from voicecf.plots import Theme
 
 # Pixels of the picture, and of its width in a file.
 HEIGHT, WIDTH = 260, 680
 
 
-def budget_curve(said: Summary, budget: float | None, ink: Ink) -> alt.LayerChart:
+def budget_curve(said: Summary, budget: float | None, theme: Theme) -> alt.LayerChart:
     """Draw how many rows can be moved by budget, the easiest first; the budget is marked."""
     budgets, rows = said.curve()
     data = pd.DataFrame({"budget": budgets, "rows": rows})
@@ -42,11 +42,11 @@ def budget_curve(said: Summary, budget: float | None, ink: Ink) -> alt.LayerChar
         .add_params(near),
     ]
     if budget is not None:
-        layers += _mark(said, budget, ink)
+        layers += _mark(said, budget, theme)
     return charts.plain(alt.LayerChart(layer=layers), HEIGHT)
 
 
-def _mark(said: Summary, budget: float, ink: Ink) -> list[alt.Chart]:
+def _mark(said: Summary, budget: float, theme: Theme) -> list[alt.Chart]:
     """Mark the budget; one beyond what all rows take stands at the end."""
     most = float(said.spent[-1]) if len(said.spent) else 0.0
     n = said.affordable(budget)
@@ -60,19 +60,14 @@ def _mark(said: Summary, budget: float, ink: Ink) -> list[alt.Chart]:
         "fontSize": 13,
     }
     return [
-        alt.Chart(place).mark_rule(color=ink.text, strokeDash=[4, 4]).encode(x="budget:Q"),
-        spot.mark_point(filled=True, size=110, color=ink.text, opacity=1, tooltip=text),
+        alt.Chart(place).mark_rule(color=theme.ink, strokeDash=[4, 4]).encode(x="budget:Q"),
+        spot.mark_point(filled=True, size=110, color=theme.ink, opacity=1, tooltip=text),
         spot.mark_text(
-            text=text, color=ink.text, fontWeight=600, dy=-10 if late else 14, **how
+            text=text, color=theme.ink, fontWeight=600, dy=-10 if late else 14, **how
         ),
     ]  # fmt: skip
 
 
 def budget_svg(said: Summary, budget: float | None) -> str:
     """Draw the same as an image that takes the colours of the text around it."""
-    text = {"labelColor": "currentColor", "titleColor": "currentColor"}
-    file = StringIO()
-    budget_curve(said, budget, INHERITED).properties(width=WIDTH).configure(
-        background="transparent", aria=False, view={"stroke": None}, axis={"grid": False, **text}
-    ).save(file, format="svg")
-    return file.getvalue()
+    return charts.svg(budget_curve(said, budget, INHERITED), WIDTH, HEIGHT)

@@ -86,7 +86,7 @@ def _miss(found: MethodComparison, names: tuple[str, ...]) -> None:
 
     i = int(st.selectbox("Which", misses.tolist(), format_func=told))
     picture, pairwise = mapping.miss_map(found, i, names)
-    drawn = pictures.segment_map(picture, [("pairwise", pairwise)], ink=session.ink())
+    drawn = pictures.segment_map(picture, [("pairwise", pairwise)], theme=session.theme())
     st.html(pictures.legend(picture))
     st.altair_chart(drawn)
     st.html(

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from voicecf import CFCLUST, Counterfactuals, Status, VoICE
 from voicecf.app.segments.segments import Segments
 from voicecf.diagnostics import relative_underestimation
+from voicecf.plots import Transitions
 
 # Rows that are compared, each with every other segment.
 SAMPLE = 2_000
@@ -67,15 +68,8 @@ class MethodComparison:
 
     def by_pair(self) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
         """Share of misses and number of answers, from each segment to each; NaN where none."""
-        k = self.voice.model_.n_clusters
-        share, count = np.full((k, k), np.nan), np.zeros((k, k), dtype=np.int64)
-        for s in range(k):
-            for t in range(k):
-                which = (self.pairwise.source == s) & (self.pairwise.target == t)
-                count[s, t] = which.sum()
-                if count[s, t]:
-                    share[s, t] = self.missed[which].mean()
-        return share, count
+        found = Transitions.from_counterfactuals(self.pairwise)
+        return 1.0 - found.feasible, found.count
 
     def clearest(self) -> NDArray[np.int64]:
         """Misses, those that fall furthest short first."""

@@ -23,8 +23,7 @@ class Bar(Silent):
 
     def draw(self) -> None:
         """Draw the bar over the last one."""
-        share = (self.done + self.inside) / (sum(self.work.values()) or 1.0)
-        self.bar.progress(min(share, 1.0), text=self.text)
+        self.bar.progress(self.done / (self.total or 1.0), text=self.text)
 
 
 def show() -> None:

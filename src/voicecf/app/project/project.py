@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from copy import copy
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
@@ -231,10 +230,7 @@ class Project:
 
     def named_explainer(self) -> VoICE:
         """Return the explainer that these pages use, for use elsewhere: with the names."""
-        voice = copy(self.segments.firmly(self.question.margin))
-        voice.names = list(self.names)
-        voice.learned_ = replace(voice.learned_, names=self.names)
-        return voice
+        return self.segments.firmly(self.question.margin, self.names)
 
     def rename(self, segment: int, name: str) -> None:
         """Call a segment something else; an empty name is that which is suggested.

@@ -11,13 +11,12 @@ import numpy as np
 from voicecf import Counterfactuals, Status
 from voicecf.app.campaign.plan import SPREADS
 from voicecf.app.campaign.summary import effort_text
-from voicecf.app.row.changes import RARE, ShownChange, changes_of, written
+from voicecf.app.row.changes import RARE, ShownChange, changes_of
 from voicecf.app.row.question import ALTERNATIVES, LIMIT, Objective, RowQuestion, UserRules
 from voicecf.app.segments.segments import Segments
 from voicecf.app.words import percent
 from voicecf.output.sentences import limit
 from voicecf.output.wording import counted, joined, opening, sentences
-from voicecf.reasons.ranges import short_ranges
 from voicecf.reasons.reasons import Member, Reason, Relaxation
 
 # Changes that a sentence names before it counts the rest.
@@ -143,9 +142,9 @@ class RowAnswer:
 
 def answer(segments: Segments, question: RowQuestion, names: Sequence[str]) -> RowAnswer:
     """Answer a question about one row."""
-    found = _explained(segments, question)
+    found = _explained(segments, question, names)
     rounded = found.rounded()
-    changes = changes_of(segments, rounded)[0]
+    changes = changes_of(segments, rounded)
     return RowAnswer(segments, question, tuple(names), found, rounded, changes)
 
 
@@ -157,10 +156,11 @@ def alternatives(first: RowAnswer) -> list[RowAnswer]:
     if not first.possible or first.status is Status.ALREADY:
         return []
     asked = replace(first.question, target=int(first.found.target[0]), objective=Objective.FEWEST)
-    found = _explained(first.segments, asked, alternatives=ALTERNATIVES)
+    found = _explained(first.segments, asked, first.names, alternatives=ALTERNATIVES)
     rounded = found.rounded()
     made, known = [], [_columns(first.changes)]
-    for i, changes in enumerate(changes_of(first.segments, rounded)):
+    for i in range(len(found)):
+        changes = changes_of(first.segments, rounded, i)
         columns = _columns(changes)
         if not any(earlier <= columns for earlier in known):
             one = replace(first, question=asked, found=found[i], rounded=rounded[i])
@@ -186,55 +186,20 @@ def _columns(changes: Sequence[ShownChange]) -> set[str]:
     return {change.column for change in changes}
 
 
-def _explained(segments: Segments, question: RowQuestion, **more: Any) -> Counterfactuals:
+def _explained(
+    segments: Segments, question: RowQuestion, names: Sequence[str], **more: Any
+) -> Counterfactuals:
     prepared = segments.prepared
-    voice = segments.firmly(question.margin)
+    voice = segments.firmly(question.margin, names)
     row = prepared.frame.iloc[[question.row]]
     row.index = prepared.rows[[question.row]] + 1  # rows are called by their number in the file
     return voice.explain(row, **question.options(limit=LIMIT, **more))
 
 
-# How far it may go
-
-
-@dataclass(frozen=True)
-class Reach:
-    """How far a changed column may go while the others stay as in the answer, in words."""
-
-    column: str
-    low: str
-    high: str
-    below: str
-    above: str
-
-
-def reaches(given: RowAnswer) -> list[Reach]:
-    """Tell for each column that an answer changes between which values it may lie."""
-    if not given.possible or not given.changes:
-        return []
-    columns = short_ranges(given.rounded.outcome, 0)
-    lines = zip(*columns.values(), strict=True)
-    return [_reach(given, dict(zip(columns, line, strict=True))) for line in lines]
-
-
-def _reach(given: RowAnswer, line: dict[str, Any]) -> Reach:
-    name = str(line["column"])
-    if name in given.segments.prepared.categories:
-        levels = str(line["other_levels"] or "")
-        return Reach(
-            name, f"{line['to']}, {levels}" if levels else f"only {line['to']}", "", "", ""
-        )
-    low, high = (written(given.segments, name, float(line[side])) for side in ("low", "high"))
-    below, above = (_in_the_way(str(line[side]), given) for side in ("binds_low", "binds_high"))
-    return Reach(name, low, high, below, above)
-
-
-def _in_the_way(what: str, given: RowAnswer) -> str:
-    """Say what ends a range; clusters by their names."""
-    if what.startswith("cluster "):
-        return f"then “{given.names[int(what.removeprefix('cluster '))]}”"
-    said = {"data range": "none seen beyond", "bound": "as limited", "open": "without end"}
-    return said.get(what, f"by a {what}")
+def with_ranges(given: RowAnswer) -> RowAnswer:
+    """Find out how far each column that an answer changes may go while the others stay."""
+    changes = changes_of(given.segments, given.rounded, ranges=True)
+    return replace(given, changes=changes)
 
 
 # Where there is no answer

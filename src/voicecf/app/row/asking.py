@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from voicecf.app.project import Project
 from voicecf.app.row import answers, whatif
-from voicecf.app.row.answers import Obstacle, Reach, RowAnswer
+from voicecf.app.row.answers import Obstacle, RowAnswer
 from voicecf.app.row.whatif import Lever
 
 
@@ -17,13 +15,11 @@ def _key(project: Project, found: RowAnswer) -> str:
 def answer(project: Project) -> RowAnswer:
     """Answer the question as it stands."""
     asked, segments = project.question, project.segments
-    unnamed = ("",) * segments.k
-    made = project.once(
+    return project.once(
         "answer",
-        f"{project.segments_key} {asked!r}",
-        lambda: answers.answer(segments, asked, unnamed),
+        f"{project.segments_key} {asked!r} {project.names}",
+        lambda: answers.answer(segments, asked, project.names),
     )
-    return replace(made, names=project.names)
 
 
 def alternatives(project: Project, found: RowAnswer) -> list[RowAnswer]:
@@ -31,9 +27,9 @@ def alternatives(project: Project, found: RowAnswer) -> list[RowAnswer]:
     return project.once("alternatives", _key(project, found), lambda: answers.alternatives(found))
 
 
-def reaches(project: Project, found: RowAnswer) -> list[Reach]:
-    """Return how far each changed column may go."""
-    return project.once("reaches", _key(project, found), lambda: answers.reaches(found))
+def with_ranges(project: Project, found: RowAnswer) -> RowAnswer:
+    """Return the answer with how far each changed column may go."""
+    return project.once("ranges", _key(project, found), lambda: answers.with_ranges(found))
 
 
 def obstacle(project: Project, found: RowAnswer) -> Obstacle:

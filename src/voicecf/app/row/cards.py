@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from html import escape
 
 from voicecf.app import blocks
-from voicecf.app.row.answers import Obstacle, Reach, RowAnswer
-from voicecf.app.row.changes import ShownChange
-from voicecf.app.row.tracks import track
+from voicecf.app.row.answers import Obstacle, RowAnswer
+from voicecf.app.row.changes import shape
 from voicecf.app.row.whatif import Standing
 from voicecf.app.style import colour
-from voicecf.output.wording import figure, shortened
+from voicecf.output.wording import figure
+from voicecf.plots.markup import changes_html
 
 
 def answer_card(answer: RowAnswer) -> str:
@@ -36,35 +36,12 @@ def obstacle_text(obstacle: Obstacle) -> str:
 
 
 def change_card(answer: RowAnswer) -> str:
-    """Write what changes, a line a column: from, to, by how much, and where in the range."""
+    """Write what changes, a line a column, above the shape of all rows."""
     if not answer.changes:
         return ""
-    heads = {"Column": "", "From and to": "", "Change": " v-by", "Among all rows": " v-where"}
-    head = "".join(f'<div class="v-h{kind}">{text}</div>' for text, kind in heads.items())
-    lines = "".join(_change_line(answer, change) for change in answer.changes)
-    target = colour(int(answer.found.target[0]))
-    return f'<div class="v-changes" style="--c:{target}">{head}{lines}</div>'
-
-
-def reach_table(reaches: Sequence[Reach]) -> str:
-    """Write between which values each changed column may lie, and what comes beyond."""
-    rows = []
-    for reach in reaches:
-        sides = [(reach.low, reach.below), (reach.high, reach.above)]
-        told = [f"{value} ({why})" if why else value for value, why in sides]
-        rows.append([shortened(reach.column, 60), *told])
-    return blocks.table(("Column", "From", "To"), rows)
-
-
-def _change_line(answer: RowAnswer, change: ShownChange) -> str:
-    name = escape(shortened(change.column, 60))
-    before, after = escape(shortened(change.before, 40)), escape(shortened(change.after, 40))
-    return (
-        f'<div class="v-name">{name}</div>'
-        f'<div class="v-num">{before} <span class="v-soft">to</span> <b>{after}</b></div>'
-        f'<div class="v-num v-by">{escape(change.delta)}</div>'
-        f'<div class="v-where">{track(answer.segments, change)}</div>'
-    )
+    numbers = [change.column for change in answer.changes if change.is_number]
+    shapes = {column: shape(answer.segments, column) for column in numbers}
+    return changes_html(answer.changes, colour(int(answer.found.target[0])), shapes)
 
 
 def place_text(place: Standing, names: Sequence[str]) -> str:
@@ -75,12 +52,3 @@ def place_text(place: Standing, names: Sequence[str]) -> str:
         f'<div class="v-place" role="status"><span>{inside}</span>{here}'
         f"<span>next to</span>{there}</div>"
     )
-
-
-def legend(names: Sequence[str], note: str = "") -> str:
-    """Write which colour a segment has, by its number; lines wrap, however many there are."""
-    made = "".join(
-        f'<span><span class="v-dot" style="--c:{colour(t)}"></span>{escape(name)}</span>'
-        for t, name in enumerate(names)
-    )
-    return f'<div class="v-legend">{made}</div>{blocks.paragraph(note) if note else ""}'

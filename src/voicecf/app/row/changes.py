@@ -1,152 +1,108 @@
-"""What an answer changes, column by column: in words, and in its place among all rows."""
+"""What an answer changes, column by column: in words, and how usual it is among all rows."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
 from voicecf import Counterfactuals
-from voicecf.app.segments.segments import Segments, blocks_of
-from voicecf.app.words import PARTED, percent
-from voicecf.output.wording import exact, figure
+from voicecf.app.segments.segments import Segments
+from voicecf.app.words import percent
+from voicecf.plots import changes as library
+from voicecf.plots.changes import Change
 
 # Share of rows below which a new value is at the rim of what was seen.
 RARE = 0.02
-# Letters of a present value that are read; a longer one is rounded.
-LONG = 12
-MINUS = "\N{MINUS SIGN}"
+# Bars of a shape.
+BARS = 24
+# Heights of all rows' shapes, 0 to 1, by column: counted once for each clustering.
+_SHAPES: WeakKeyDictionary[Segments, dict[str, tuple[float, ...]]] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True)
-class ShownChange:
-    """One column that an answer changes.
+class ShownChange(Change):
+    """One column that an answer changes, and what is said of it beside all rows.
 
     Attributes
     ----------
-    column : str
-    before, after : str
-        In the user's units, for reading.
-    start, end : float
-        The same as places in the observed range of the column, 0 to 1; NaN for a category.
-    verb : str
-        "rises", "falls" or "changes".
-    delta : str
-        How much more or less; empty for a category.
     rare : str
         Says that hardly any row has such a value; empty if it is a usual one.
     effort : float
         How much it is in spreads (standard deviations) of the column; 1 for a category.
     """
 
-    column: str
-    before: str
-    after: str
-    start: float
-    end: float
-    verb: str
-    delta: str = ""
     rare: str = ""
     effort: float = 1.0
 
     @property
     def phrase(self) -> str:
         """Say it."""
-        if self.before == "missing":
-            return f"{self.column}, which is missing, becomes {self.after}"
-        return f"{self.column} {self.verb} from {self.before} to {self.after}"
+        before, after = self.shown
+        if before == "missing":
+            return f"{self.column}, which is missing, becomes {after}"
+        return f"{self.column} {self.verb} from {before} to {after}"
 
     @property
     def short(self) -> str:
         """Say it in as few words as possible: 'visits +3', 'job becomes clerk'."""
-        return f"{self.column} {self.delta or f'becomes {self.after}'}"
+        return f"{self.column} {self.delta or f'becomes {self.shown[1]}'}"
 
 
-def written(segments: Segments, column: str, value: float) -> str:
-    """Write a value of a column exactly; thousands apart only where the column has large ones."""
-    return exact(value, thousands=is_large(segments, column))
-
-
-def is_large(segments: Segments, column: str) -> bool:
-    """Tell whether a column of numbers has some that commas make easier to read."""
-    return max(abs(end) for end in segments.spans[column]) >= PARTED
-
-
-def changes_of(segments: Segments, found: Counterfactuals) -> list[tuple[ShownChange, ...]]:
-    """Describe what each answer changes, the costliest first; nothing where there is none.
-
-    The same as `Counterfactuals.changes`, with words for reading, and quick for a row or two.
+def changes_of(
+    segments: Segments, found: Counterfactuals, i: int = 0, *, ranges: bool = False
+) -> tuple[ShownChange, ...]:
+    """Describe what answer i changes, the costliest first; see `voicecf.plots.changes.changes_of`.
 
     Parameters
     ----------
     segments : Segments
     found : Counterfactuals
         In few digits: `Counterfactuals.rounded`.
+    i : int
+    ranges : bool
+        Whether to find out how far each may go, which takes a while.
     """
-    if not found.feasible.any():
-        return [()] * len(found)
-    before, after = found.factual, found.to_frame()
-    order = np.argsort(-_prices(segments, found), axis=1, kind="stable")
-    names, moves = segments.prepared.names, np.abs(found.outcome.moves)
-    places = blocks_of(segments.prepared, segments.model)
-    values = [(before[n].to_numpy()[found.row], after[n].to_numpy()) for n in names]
+    places = {str(column.name): column.places for column in found.outcome.space.columns}
+    moves = np.abs(found.outcome.moves[i])
     made = []
-    for i, ranked in enumerate(order.tolist() if len(found) else ()):
-        told = []
-        for c in ranked if found.feasible[i] else ():
-            change = _change(segments, names[c], *(some[i] for some in values[c]))
-            if change is not None and names[c] in segments.prepared.numbers:
-                # Numbers are scaled to a spread of 1.
-                change = replace(change, effort=float(moves[i, places[names[c]][0]]))
-            told.append(change)
-        made.append(tuple(change for change in told if change is not None))
-    return made
+    for change in library.changes_of(found, i, ranges=ranges):
+        # Numbers are scaled to a spread of 1.
+        effort = float(moves[places[change.column][0]]) if change.is_number else 1.0
+        rare = _rare(change, segments.prepared.frame[change.column].to_numpy())
+        made.append(ShownChange(**vars(change), rare=rare, effort=effort))
+    return tuple(made)
 
 
-def _prices(segments: Segments, found: Counterfactuals) -> NDArray[np.float64]:
-    """Return what each answer's change of each column costs, shape (answers, columns)."""
-    moves = found.outcome.weights * found.outcome.moves**2
-    places = blocks_of(segments.prepared, segments.model)
-    return np.array([moves[:, places[name]].sum(axis=1) for name in segments.prepared.names]).T
-
-
-def _change(segments: Segments, name: str, before: Any, after: Any) -> ShownChange | None:
-    """Describe a change; None if there is none to speak of."""
-    values = segments.prepared.frame[name].to_numpy()
-    if name in segments.prepared.categories:
-        was, is_ = ("missing" if _gone(v) else str(v) for v in (before, after))
-        if was == is_:
-            return None
-        return ShownChange(
-            name, was, is_, np.nan, np.nan, "changes", "", _rare(name, values == is_, is_)
-        )
-    low, high = segments.spans[name]
-    start, end = float(before), float(after)
-    if _gone(end) or end == start:
-        return None
-    first, last = ((v - low) / ((high - low) or 1.0) for v in (start, end))
-    rises = end > start
-    was, is_ = (written(segments, name, v) for v in (start, end))
-    if len(was) > LONG and segments.written(name, start) != is_:
-        was = segments.written(name, start)  # nobody types in what is there already
-    amount = figure(abs(end - start))
-    amount = amount if is_large(segments, name) else amount.replace(",", "")
-    delta = "" if _gone(start) else f"{'+' if rises else MINUS}{amount}"
-    beyond, more = (values >= end, "more") if rises else (values <= end, "less")
-    rare = "" if _gone(start) else _rare(name, beyond, f"{is_} or {more}")
-    return ShownChange(name, was, is_, first, last, "rises" if rises else "falls", delta, rare)
-
-
-def _rare(name: str, rows: NDArray[np.bool_], value: str) -> str:
+def _rare(change: Change, values: NDArray[np.generic]) -> str:
     """Say how many rows have such a value, if hardly any has."""
+    text = change.shown[1]
+    if not change.is_number:
+        rows = values == change.after
+    elif np.isnan(change.before):
+        return ""
+    elif change.verb == "rises":
+        rows, text = values >= change.after, f"{text} or more"
+    else:
+        rows, text = values <= change.after, f"{text} or less"
     share = float(rows.mean())
     if share >= RARE:
         return ""
     few = f"only {percent(share)} of rows have" if share else "no row has"
-    return f"{few} {value} in {name}"
+    return f"{few} {text} in {change.column}"
 
 
-def _gone(value: Any) -> bool:
-    return value is None or value != value
+def shape(segments: Segments, column: str) -> tuple[float, ...]:
+    """Return how many rows there are along the range of a column, the highest bar being 1."""
+    known = _SHAPES.setdefault(segments, {})
+    if column not in known:
+        low, high = segments.spans[column]
+        values = segments.prepared.frame[column].dropna().to_numpy(dtype=np.float64)
+        # A bar for each whole number, where these are few: bars between them would be empty.
+        whole = column in segments.prepared.whole
+        bars = min(BARS, round(high - low) + 1) if whole else BARS
+        counts, _ = np.histogram(values, bars, (low, high) if high > low else None)
+        known[column] = tuple((counts / counts.max()).tolist())
+    return known[column]

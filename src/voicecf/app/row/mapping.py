@@ -4,33 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from voicecf import Counterfactuals
-from voicecf.app.charts import FORMAT, UNGROUPED
+from voicecf.app.charts import FORMAT, UNGROUPED, Tip
 from voicecf.app.data.preparing import Prepared
 from voicecf.app.method.pairwise import MethodComparison
 from voicecf.app.row.answers import RowAnswer
-from voicecf.app.row.changes import is_large
 from voicecf.app.segments.segments import Segments
-from voicecf.output.wording import counted, joined, legible
+from voicecf.output.wording import PARTED, counted, joined, legible
 from voicecf.plots import Plane, SegmentMap
 
 # Rows that a map shows; columns that a note or a tip names besides the axes.
 POINTS, NAMED = 1_500, 3
 # What a page calls the plane that holds a row and its answer.
 BEST = "Best view"
-
-
-class Tip(NamedTuple):
-    """A line of what is told about a row: its title, the values of all rows, and their format."""
-
-    title: str
-    values: Sequence[Any]
-    format: str = ""
 
 
 def answer_map(answer: RowAnswer, axes: tuple[str, ...] | None = None) -> SegmentMap:
@@ -42,7 +33,7 @@ def answer_map(answer: RowAnswer, axes: tuple[str, ...] | None = None) -> Segmen
     axes : tuple of str or None
         Two columns; none of them for the best view; None for what the answer changes most.
     """
-    found = _named(answer.found, answer.names)
+    found = answer.found
     pair = usual_axes(answer) if axes is None else axes
     if len(pair) != 2:
         return _cut(found, 0, Plane.most_telling(found), answer.segments.prepared.frame)
@@ -113,7 +104,7 @@ def number_format(segments: Segments, column: str) -> str:
     """Return how a picture writes the numbers of a column; nothing for a category."""
     if column not in segments.prepared.numbers:
         return ""
-    return FORMAT if is_large(segments, column) else UNGROUPED
+    return FORMAT if max(map(abs, segments.spans[column])) >= PARTED else UNGROUPED
 
 
 def miss_map(
@@ -123,11 +114,11 @@ def miss_map(
 
     All three lie in the plane, so that what is seen is exact.
     """
-    found, pairwise = _named(compared.exact, names), compared.pairwise.points[i]
+    found, pairwise = compared.exact, compared.pairwise.points[i]
     plane = Plane.of_move(found, i, also=pairwise)
     labels = ("Along the exact change: 0 is the row, 1 its answer", "Across it")
-    picture = replace(_cut(found, i, plane, compared.points), axis_labels=labels)
-    return picture, plane.project(pairwise[None])[0]
+    picture = _cut(found, i, plane, compared.points)
+    return replace(picture, axis_labels=labels, names=list(names)), plane.project(pairwise[None])[0]
 
 
 def drawable(segments: Segments) -> list[str]:
@@ -135,13 +126,6 @@ def drawable(segments: Segments) -> list[str]:
     ranked = segments.voice.learned_.ranking
     names = [segments.prepared.names[i] for i in ranked]
     return [name for name in names if name in segments.prepared.numbers]
-
-
-def _named(found: Counterfactuals, names: Sequence[str]) -> Counterfactuals:
-    """Return answers that call the segments as the page does."""
-    question = found.outcome.question
-    learned = replace(question.learned, names=tuple(names))
-    return Counterfactuals(replace(found.outcome, question=replace(question, learned=learned)))
 
 
 def _cut(found: Counterfactuals, i: int, plane: Plane, rows: Any) -> SegmentMap:

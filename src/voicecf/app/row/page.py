@@ -59,12 +59,13 @@ def show(now: Project) -> None:
 
 
 def _changes(now: Project, answer: RowAnswer) -> None:
-    st.html(cards.change_card(answer))
+    card = st.container()
     effort = effort_text(answer.effort, SPREADS)
     st.markdown(f"An effort of {effort}.", help=ABOUT_SPREADS)
     # How far each may go takes a while, and is found out if it is asked for.
     if st.toggle("How far each may go", help="One column at a time, the others as in the answer."):
-        st.html(cards.reach_table(asking.reaches(now, answer)))
+        answer = asking.with_ranges(now, answer)
+    card.html(cards.change_card(answer))
 
 
 # What if
@@ -137,7 +138,7 @@ def _map(now: Project, answer: RowAnswer) -> None:
 
     drawn = picture.segment_map(
         shown, tips=mapping.tips(answer, shown), formats=mapping.formats(answer, shown),
-        ink=session.ink(),
+        theme=session.theme(),
     )  # fmt: skip
     st.html(picture.legend(shown))
     st.altair_chart(drawn, key="map", on_select=pick, selection_mode=picture.PICK)

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from io import StringIO
 from typing import Any
 
 import altair as alt
 import numpy as np
 from numpy.typing import NDArray
 
-from voicecf.app import charts
-from voicecf.app.charts import INHERITED, LIGHT, Ink
-from voicecf.app.row import cards
-from voicecf.app.row.mapping import Tip
+from voicecf.app import blocks, charts
+from voicecf.app.charts import INHERITED, MISS, Tip
 from voicecf.app.style import colour
 from voicecf.app.words import percent
-from voicecf.output.wording import shortened
-from voicecf.plots import SegmentMap
+from voicecf.plots import LIGHT, SegmentMap, Theme
 
 # The selection by which a row is picked.
 PICK = "pick"
@@ -33,7 +29,7 @@ def segment_map(
     *,
     tips: Sequence[Tip] = (),
     formats: Sequence[str] = (charts.FORMAT, charts.FORMAT),
-    ink: Ink = LIGHT,
+    theme: Theme = LIGHT,
 ) -> alt.LayerChart:
     """Draw the cells where a plane cuts them, rows that can be clicked, and an answer.
 
@@ -46,7 +42,7 @@ def segment_map(
         What is told about the rows; their segments if there is none.
     formats : pair of str
         How numbers at the axes are written.
-    ink : Ink
+    theme : Theme
     """
     cells = [
         charts.line(
@@ -58,7 +54,7 @@ def segment_map(
     # Clicks on dots alone: cells and ends have no row.
     pick = alt.selection_point(name=PICK, fields=["row"], on="@rows_marks:click", clear=False)
     rows = _rows(found, tips).add_params(pick)
-    layers = [*cells, *_region(found), rows, *_move(found, marks, ink)]
+    layers = [*cells, *_region(found), rows, *_move(found, marks, theme)]
     scales = [alt.Scale(domain=ends, nice=False) for ends in np.transpose(found.viewport).tolist()]
     sides = charts.sides(found.axis_labels, scales, formats)
     return charts.plain(alt.layer(*layers).encode(*sides), MAP)
@@ -68,24 +64,9 @@ def _rows(found: SegmentMap, tips: Sequence[Tip]) -> alt.Chart:
     """Draw rows in the colours of their segments, faintly in the areas of others."""
     off = found.drawn_in != found.labels
     tips = tips or [Tip("Segment", [found.names[t] for t in found.labels.tolist()])]
-    told = {f"t{i}": tip.values for i, tip in enumerate(tips)}
-    data = charts.placed(found.points, segment=found.labels, off=off, row=found.rows, **told)
-    lines = [
-        alt.Tooltip(f"t{i}:Q", title=shortened(tip.title, charts.TITLE), format=tip.format)
-        if tip.format
-        else alt.Tooltip(f"t{i}:N", title=shortened(tip.title, charts.TITLE))
-        for i, tip in enumerate(tips)
-    ]
-    # By number, so that segments differ whatever they are called.
-    numbers = list(range(found.n_clusters))
-    colours = alt.Scale(domain=numbers, range=[colour(t) for t in numbers])
+    drawn = charts.dots(found.points, found.labels, found.n_clusters, tips, off=off, row=found.rows)
     seen = alt.Scale(domain=[False, True], range=[SEEN, FAINT])
-    drawn: alt.Chart = alt.Chart(data, name="rows").mark_circle(size=34)
-    return drawn.encode(
-        color=alt.Color("segment:N", scale=colours, legend=None),
-        opacity=alt.Opacity("off:N", scale=seen, legend=None),
-        tooltip=lines,
-    )  # fmt: skip
+    return drawn.encode(opacity=alt.Opacity("off:N", scale=seen, legend=None))
 
 
 def legend(found: SegmentMap) -> str:
@@ -95,21 +76,13 @@ def legend(found: SegmentMap) -> str:
         f"Faint dots ({percent(off)}): rows of another segment than the area they are drawn in; "
         "they differ in what is not shown."
     )
-    return cards.legend(found.names, faint if off else "")
+    return blocks.legend(found.names) + (blocks.paragraph(faint) if off else "")
 
 
 def map_html(found: SegmentMap, formats: Sequence[str]) -> str:
     """Draw the map and its legend in the colours of the text around: nothing is loaded or run."""
-    width, height = REPORT
-    drawn = segment_map(found, formats=formats, ink=INHERITED)
-    labels = {"labelColor": INHERITED.text, "labelFontSize": 12}
-    titles = {"titleColor": INHERITED.text, "titleFontSize": 13, "titleFontWeight": 500}
-    file = StringIO()
-    drawn.properties(width=width, height=height).configure(
-        background="transparent", aria=False, view={"stroke": None}, legend=labels,
-        axis={"grid": False, **labels, **titles},
-    ).save(file, format="svg")  # fmt: skip
-    return legend(found) + file.getvalue()
+    drawn = segment_map(found, formats=formats, theme=INHERITED)
+    return legend(found) + charts.svg(drawn, *REPORT)
 
 
 def _region(found: SegmentMap) -> list[alt.Chart]:
@@ -121,33 +94,33 @@ def _region(found: SegmentMap) -> list[alt.Chart]:
 
 
 def _move(
-    found: SegmentMap, marks: Sequence[tuple[str, NDArray[Any]]], ink: Ink
+    found: SegmentMap, marks: Sequence[tuple[str, NDArray[Any]]], theme: Theme
 ) -> list[alt.Chart]:
     """Draw the row, its answer and the way between; names beside them."""
     if found.start is None:
         return []
-    layers, ends = [], [("now", found.start, "circle", ink.paper)]
+    layers, ends = [], [("now", found.start, "circle", theme.paper)]
     if found.end is not None:
         there, further = found.way
         layers += [
-            charts.line(further, color=ink.text, strokeDash=[1, 4]),
-            charts.line(there, color=ink.text),
+            charts.line(further, color=theme.ink, strokeDash=[1, 4]),
+            charts.line(there, color=theme.ink),
         ]
-        ends.append(("answer", found.end, "diamond", ink.text))
+        ends.append(("answer", found.end, "diamond", theme.ink))
     for name, place in marks:
         way = np.array([found.start, place])
-        layers.append(charts.line(way, color=ink.miss, strokeDash=[6, 4]))
-        ends.append((name, place, "cross", ink.miss))
+        layers.append(charts.line(way, color=MISS, strokeDash=[6, 4]))
+        ends.append((name, place, "cross", MISS))
     lowest = int(np.argmin([place[1] for _, place, _, _ in ends]))
     for i, (name, place, shape, fill) in enumerate(ends):
         dot = alt.Chart(charts.placed(place[None]))
         text = dot.encode(text=alt.value(name))
         how = _beside(found, place, below=i == lowest and len(ends) > 1)
         layers += [
-            dot.mark_point(size=190, filled=True, shape=shape, fill=fill, stroke=ink.text,
+            dot.mark_point(size=190, filled=True, shape=shape, fill=fill, stroke=theme.ink,
                            strokeWidth=2, opacity=1, clip=True, tooltip=name),
-            text.mark_text(color=ink.paper, stroke=ink.paper, strokeWidth=4, **how),
-            text.mark_text(color=ink.text, **how),
+            text.mark_text(color=theme.paper, stroke=theme.paper, strokeWidth=4, **how),
+            text.mark_text(color=theme.ink, **how),
         ]  # fmt: skip
     return layers
 

@@ -66,10 +66,7 @@ def edges(k: int) -> str:
 def overview(found: Contrast, names: Sequence[str], written: Written) -> str:
     """Draw all segments at once: a line a column or level, shaded by how far from the average."""
     order = np.argsort(-np.abs(found.strengths).max(axis=1), kind="stable")[:LINES]
-    head = "".join(
-        f'<th><span class="v-dot" style="--c:{colour(t)}"></span>{escape(name)}</th>'
-        for t, name in enumerate(names)
-    )
+    head = "".join(f"<th>{blocks.named(name, t)}</th>" for t, name in enumerate(names))
     lines = "".join(_line(found, i, written) for i in sorted(order.tolist()))
     left = len(found.features) - len(order)
     more = f" The {LINES} that differ most; all are under “All columns”." if left > 0 else ""
@@ -96,9 +93,7 @@ def _line(found: Contrast, i: int, written: Written) -> str:
 
 def _cell(strength: float, text: str) -> str:
     tint = ACCENT if strength > 0 else BELOW
-    much = 62 * min(abs(strength) / FULL, 1.0)
-    back = f"background:color-mix(in srgb,{tint} {much:.0f}%,transparent)"
-    return f'<td style="{back}">{escape(text)}</td>'
+    return blocks.shaded_cell(escape(text), 62 * min(abs(strength) / FULL, 1.0), tint)
 
 
 def by_segment(found: Contrast, i: int, names: Sequence[str], written: Written) -> str:
@@ -112,7 +107,7 @@ def by_segment(found: Contrast, i: int, names: Sequence[str], written: Written) 
         value = 0.0 if np.isnan(mean) else mean
         left, right = (100 * (end - low) / span for end in (min(value, 0.0), max(value, 0.0)))
         lines.append(
-            f'<span><span class="v-dot" style="--c:{colour(t)}"></span>{escape(name)}</span>'
+            f"<span>{blocks.named(name, t)}</span>"
             f'<span class="v-bar" style="--c:{colour(t)}">'
             f'<i style="margin-left:{left:.1f}%;width:{right - left:.1f}%"></i>'
             f'<u style="left:{100 * (overall - low) / span:.1f}%"></u></span>'

@@ -14,11 +14,12 @@ from voicecf.app.segments.aside import crossable, crossed
 from voicecf.app.segments.assigned import assigned
 from voicecf.app.segments.naming import LONGEST, NamingError
 from voicecf.app.segments.profiles import profile_table
-from voicecf.app.segments.segments import Segments, blocks_of
+from voicecf.app.segments.segments import Segments
 from voicecf.app.segments.suggesting import FEWEST, MOST, Suggestion
 from voicecf.app.takeaway.tables import LONGEST as LONGEST_SHEET
 from voicecf.app.takeaway.tables import XLSX, as_csv, as_xlsx
 from voicecf.app.words import percent, things
+from voicecf.plots import Weights
 
 ABOUT = {
     Method.KMEANS: "k-means: all columns count the same",
@@ -181,12 +182,9 @@ def _aside(found: Segments, names: tuple[str, ...], labels: list[str]) -> None:
 
 
 def _weights(found: Segments) -> None:
-    weights = found.model[-1].feature_weights_
-    items = [
-        (name, float(weights[places].sum()), percent(float(weights[places].sum())))
-        for name, places in blocks_of(found.prepared, found.model).items()
-    ]
-    st.html(blocks.bars(sorted(items, key=lambda item: -item[1])[:30]))
+    weights = Weights.from_voice(found.voice)
+    items = zip(weights.columns, weights.weights.tolist(), strict=True)
+    st.html(blocks.bars([(name, share, percent(share)) for name, share in items][:30]))
 
 
 def _rows(found: Segments, names: tuple[str, ...]) -> None:
@@ -202,6 +200,7 @@ def _rows(found: Segments, names: tuple[str, ...]) -> None:
     sides = st.columns(2)
     x = sides[0].selectbox("Across", numbers, index=0, key="scatter x")
     y = sides[1].selectbox("Up", numbers, index=1, key="scatter y")
+    st.html(blocks.legend(names))
     st.altair_chart(pictures.rows_by_segment(found.prepared.frame, found.labels, names, (x, y)))
 
 

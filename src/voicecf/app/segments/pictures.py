@@ -10,7 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from voicecf.app import charts
-from voicecf.app.charts import BARE
+from voicecf.app.charts import BARE, Tip
 from voicecf.app.style import ACCENT, QUIET
 
 # Pixels: heights of rows by two columns, of scores.
@@ -27,7 +27,9 @@ def rows_by_segment(
     """Draw rows by two columns, coloured by segment."""
     some = np.unique(np.linspace(0, len(frame) - 1, min(MOST, len(frame))).astype(int))
     places = np.column_stack([frame[name].to_numpy(dtype=np.float64)[some] for name in axes])
-    drawn = charts.dots(places, labels[some], names, axes)
+    tips = [Tip("Segment", [names[t] for t in labels[some]])]
+    tips += [Tip(name, places[:, at].tolist(), charts.FORMAT) for at, name in enumerate(axes)]
+    drawn = charts.dots(places, labels[some], len(names), tips).encode(opacity=alt.value(0.62))
     return charts.plain(
         drawn.encode(*charts.sides(axes, [alt.Scale(zero=False, padding=8)] * 2)), ROWS
     )

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -18,6 +19,8 @@ from voicecf.app.segments.naming import suggested_names
 from voicecf.app.segments.profiles import Contrast, Profile, contrast, profiles
 from voicecf.app.words import number, percent
 
+# Explainers of other margins and names that are kept.
+KEPT = 4
 # Effective share of the columns below which weights are concentrated.
 CONCENTRATED = 0.35
 EMPTY = "There are fewer different rows than segments; some segments are empty."
@@ -92,25 +95,28 @@ class Segments:
         """
         return number(value, self.spans[column])
 
-    def firmly(self, margin: int) -> VoICE:
+    def firmly(self, margin: int, names: Sequence[str] = ()) -> VoICE:
         """Return the explainer for answers that keep a share of the way to the centre, in percent.
 
-        It is what ``VoICE(model, contraction=1 - margin / 100).fit(frame)`` is, without reading
-        the rows again.
+        It is what ``VoICE(model, contraction=1 - margin / 100, names=names).fit(frame)`` is,
+        without reading the rows again.
         """
-        if margin == 0:
-            return self.voice
-        firm = self._firm.get(margin)
-        if firm is None:
+        asked = margin, tuple(names)
+        if asked not in self._firm:
             firm = copy(self.voice)
-            firm.contraction = (100 - margin) / 100
-            firm.learned_ = self.voice.learned_.contracted(firm.contraction)
-            self._firm.clear()  # the visitor looks at one margin at a time
-            self._firm[margin] = firm
-        return firm
+            if margin:
+                firm.contraction = (100 - margin) / 100
+                firm.learned_ = firm.learned_.contracted(firm.contraction)
+            if names:
+                firm.names = list(names)
+                firm.learned_ = replace(firm.learned_, names=tuple(names))
+            if len(self._firm) >= KEPT:
+                self._firm.clear()
+            self._firm[asked] = firm
+        return self._firm[asked]
 
     @cached_property
-    def _firm(self) -> dict[int, VoICE]:
+    def _firm(self) -> dict[tuple[int, tuple[str, ...]], VoICE]:
         return {}
 
 

@@ -1,0 +1,200 @@
+"""What an answer changes: values before and after, and between which a column may lie."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from voicecf.counterfactuals import Counterfactuals
+from voicecf.geometry.arrays import Array
+from voicecf.output.wording import PARTED, exact, figure, legible, level, shortened
+from voicecf.reasons.ranges import short_ranges
+from voicecf.search.solving import PAIRWISE
+
+# Letters of a number before the change that are read, and digits of one that is rounded.
+LONG, DIGITS = 12, 6
+# Above the columns of a card.
+HEADS = ("Column", "From and to", "Change", "Within what was seen")
+# What ends a range, where it is no cluster.
+LIMITS = {
+    "data range": "none seen beyond", "bound": "as limited", "open": "without end",
+    "rule": "by a rule", "step": "by a step",
+}  # fmt: skip
+MINUS = "\N{MINUS SIGN}"
+TEXTS = ("binds_low", "binds_high", "other_levels")
+
+
+@dataclass(frozen=True)
+class Change:
+    """One changed column.
+
+    Attributes
+    ----------
+    column : str
+        Its name.
+    before, after : object
+        A float in the user's units, NaN if missing, or a level; after the change in few digits
+        that still land, as `Counterfactuals.rounded` has it.
+    observed : pair of float
+        The column's range in the data of `fit`; infinite where there was none.
+    low, high : float
+        Between which it may lie while the answer stays in its target, the other columns held;
+        infinite where nothing binds, NaN for a category or where it is not known.
+    binds_low, binds_high : str
+        What is in the way there: a cluster, "bound", "rule", "step", "data range" or "open".
+    other_levels : str
+        Of a category: levels that would do as well.
+    share : float
+        Its share of the cost.
+    """
+
+    column: str
+    before: Any
+    after: Any
+    observed: tuple[float, float]
+    low: float = np.nan
+    high: float = np.nan
+    binds_low: str = ""
+    binds_high: str = ""
+    other_levels: str = ""
+    share: float = np.nan
+
+    @property
+    def is_number(self) -> bool:
+        """Whether it is a number, not a category."""
+        return isinstance(self.after, float)
+
+    @property
+    def texts(self) -> tuple[str, str]:
+        """Values before and after, as text from which the same values are read again."""
+        if not self.is_number:
+            return level(self.before), level(self.after)
+        return exact(self.before), exact(self.after)
+
+    @property
+    def shown(self) -> tuple[str, str]:
+        """The same for reading; a long number before, which nobody types in, is rounded.
+
+        Thousands are apart only where the column has large numbers: years have no commas.
+        """
+        if not self.is_number:
+            return self.texts
+        before, after = self.written(self.before), self.written(self.after)
+        short = self.written(self.before, DIGITS)
+        return short if len(before) > LONG and short != after else before, after
+
+    @property
+    def verb(self) -> str:
+        """What it does: "rises", "falls" or, if it is a category, "changes"."""
+        if not self.is_number:
+            return "changes"
+        return "falls" if self.after < self.before else "rises"
+
+    @property
+    def delta(self) -> str:
+        """How much more or less it is, as text; empty for a category and a missing value."""
+        if not self.is_number or np.isnan(self.before):
+            return ""
+        sign = MINUS if self.after < self.before else "+"
+        return f"{sign}{self.written(abs(self.after - self.before), 3)}"
+
+    @property
+    def observed_texts(self) -> tuple[str, str]:
+        """Ends of the observed range, as text."""
+        low, high = (self.written(end, 4) if np.isfinite(end) else "open" for end in self.observed)
+        return low, high
+
+    @property
+    def range_text(self) -> str:
+        """Between which values it may lie, or which levels would do as well; empty if unknown."""
+        if not self.is_number:
+            return f"or {legible(self.other_levels)}" if self.other_levels else ""
+        if np.isnan(self.low):
+            return ""
+        ends = ((self.low, self.binds_low), (self.high, self.binds_high))
+        low, high = (f"{self.written(end)} ({_limit(binds)})" for end, binds in ends)
+        return f"may be {low} to {high}"
+
+    def written(self, value: float, digits: int | None = None) -> str:
+        """Write a number of the column, exactly or with so many telling digits."""
+        text = exact(value, thousands=True) if digits is None else figure(value, digits)
+        ends = [abs(end) for end in (self.before, self.after, *self.observed) if np.isfinite(end)]
+        return text if max(ends) >= PARTED else text.replace(",", "")
+
+
+@dataclass(frozen=True)
+class TrackScale:
+    """The scale of one track, from the least to the largest of what is drawn on it."""
+
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, change: Change) -> TrackScale:
+        """Return the scale that holds the observed range, both values and the tolerance."""
+        numbers = [change.before, change.after, *change.observed, change.low, change.high]
+        values = np.array(numbers, dtype=np.float64)
+        values = values[np.isfinite(values)]
+        low, high = float(values.min()), float(values.max())
+        if not high > low:
+            low, high = low - 1.0, high + 1.0
+        room = 0.2 * (high - low)  # on an open side, to see that it goes on
+        open_ = np.isinf(change.observed)
+        return cls(low - room * bool(open_[0]), high + room * bool(open_[1]))
+
+    def place(self, value: float) -> float:
+        """Return where a value is on the track, 0 to 1; an end of it if it is infinite."""
+        share = (np.clip(value, self.low, self.high) - self.low) / (self.high - self.low)
+        return float(share)
+
+
+def _limit(binds: str) -> str:
+    return LIMITS.get(binds, f"then “{shortened(binds, 24)}”")
+
+
+def column_costs(cf: Counterfactuals) -> Array:
+    """Return what the change of each column costs in each answer, shape (n, columns)."""
+    costs = cf.outcome.weights * cf.outcome.moves**2
+    columns = cf.outcome.space.columns
+    return np.column_stack([costs[:, column.places].sum(axis=1) for column in columns])
+
+
+def changes_of(cf: Counterfactuals, i: int = 0, *, ranges: bool = True) -> list[Change]:
+    """Return what answer `i` changes, the costliest first.
+
+    Parameters
+    ----------
+    cf : Counterfactuals
+        In few digits: `Counterfactuals.rounded`.
+    i : int
+    ranges : bool
+        Whether to solve for how far each column may go; else that is not known.
+    """
+    if not cf.feasible[i]:
+        return []
+    costs = column_costs(cf[i])[0]
+    limits = _ranges(cf, i) if ranges else {}
+    found = []
+    for at, c in enumerate(cf.outcome.changed(i).tolist()):
+        column = cf.outcome.space.columns[c]
+        before, after = (values[c][i] for values in cf.outcome.values)
+        if cf.outcome.space.is_boolean(c, cf.outcome.rows):
+            before, after = None if np.isnan(before) else bool(before), bool(after)
+        elif column.kind == "number":
+            before, after = float(before), float(after)
+        share = costs[c] / costs.sum() if costs.sum() > 0 else np.nan
+        ends = {name: values[at] for name, values in limits.items()}
+        observed = (float(column.observed[0]), float(column.observed[1]))
+        found.append(Change(str(column.name), before, after, observed, share=float(share), **ends))
+    return found
+
+
+def _ranges(cf: Counterfactuals, i: int) -> dict[str, list[Any]]:
+    """Return how far each changed column may go; nothing where that is not known."""
+    if cf.outcome.question.objective == PAIRWISE:
+        return {}
+    found = short_ranges(cf.outcome, i)
+    ends = {name: [float(end) for end in found[name]] for name in ("low", "high")}
+    return {**ends, **{name: [text or "" for text in found[name]] for name in TEXTS}}
