@@ -12,7 +12,8 @@ from sklearn.preprocessing import MinMaxScaler, RobustScaler, StandardScaler
 
 from spaces import Space
 from voicecf.errors import ColumnError, OptionError
-from voicecf.rules.constraints import Constraint, affine_map, pull_back, read_constraints
+from voicecf.rules.columns import affine_map
+from voicecf.rules.constraints import Constraint, pull_back, read_constraints
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from tables import NAMES, frame_of
 from voicecf import CFCLUST, Status, VoICE
-from voicecf.reasons.edit import readable
+from voicecf.rules.edits import readable
 
 FOUND = (Status.OPTIMAL, Status.STOPPED, Status.ALREADY)
 

@@ -14,7 +14,9 @@ from spaces import Space
 from voicecf import CFCLUST, VoICE
 from voicecf.errors import BoundsError, ColumnError, OptionError, VoiceError
 from voicecf.rules.constraints import Constraint
-from voicecf.rules.rules import ColumnRule, Rules, Side
+from voicecf.rules.rules import Rules
+from voicecf.rules.sides import Side
+from voicecf.rules.terms import ColumnRule
 from voicecf.table.space import Space as Columns
 
 
@@ -156,8 +158,10 @@ def test_what_is_wrong_is_named_with_a_remedy(space, words, error, says):
 
 def test_rules_between_columns_and_costs_are_read_in_the_users_columns(space):
     rules = Rules.read(space, constraints="age <= income", costs={"job": 2, "age": 0.5})
-    assert rules.linear(space) == (Constraint("age <= income", {"age": 1.0, "income": -1.0}, 0.0),)
-    assert rules.factors(space).tolist() == [0.5, 1, 2, 2, 2, 1, 1, 1, 1, 1, 1, 1]
+    assert rules.terms(space).constraints == [
+        Constraint("age <= income", {"age": 1.0, "income": -1.0}, 0.0)
+    ]
+    assert rules.terms(space).factors.tolist() == [0.5, 1, 2, 2, 2, 1, 1, 1, 1, 1, 1, 1]
 
 
 EVERYTHING = Rules(

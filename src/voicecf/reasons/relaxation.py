@@ -10,8 +10,8 @@ from voicecf.output.wording import figure
 from voicecf.reasons.case import Case
 from voicecf.reasons.conflict import minimal_conflict, without
 from voicecf.reasons.edit import smallest_edit
-from voicecf.reasons.member import Member
-from voicecf.reasons.variant import Variant
+from voicecf.rules.condition import Member
+from voicecf.rules.variant import Variant
 
 # If no single rule is enough, partners are sought for this many rules of the conflict.
 PARTNERS = 3

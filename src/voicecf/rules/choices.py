@@ -125,15 +125,14 @@ class Choices:
         box : pair of arrays of shape (d,), optional
             The same bounds in coordinates, widened by rounding so that all data are inside.
         """
-        column_rules = rules.of_columns(space)
+        terms = rules.terms(space)
         parts = [
             part_of(ColumnRows(space, rows, c), rule, float(lo[c]), float(hi[c]), box)
-            for c, rule in enumerate(column_rules)
+            for c, rule in enumerate(terms.columns)
         ]
-        limit = len(parts) if rules.max_changes is None else rules.max_changes
         places = [np.asarray(c.places, dtype=np.int64) for c in space.columns]
         return cls(
-            fixed=np.array([rule.fixed for rule in column_rules], dtype=np.bool_),
+            fixed=np.array([rule.fixed for rule in terms.columns], dtype=np.bool_),
             first=_starts(places),
             member=np.concatenate(places),
             freedom=np.array([p.freedom for p in parts], dtype=np.int8),
@@ -148,7 +147,7 @@ class Choices:
             stay=_side_by_side([p.stay[:, None] for p in parts]),
             lo=_in_place([p.lo for p in parts], places),
             hi=_in_place([p.hi for p in parts], places),
-            changes=min(limit, len(parts)),
+            changes=terms.changes,
             points=rows.points,
             grids=tuple(p.grid for p in parts),
             sides=(

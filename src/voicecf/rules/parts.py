@@ -14,11 +14,10 @@ from numpy.typing import NDArray
 
 from voicecf.errors import DataError, OptionError
 from voicecf.geometry.arrays import Array, Ints
-from voicecf.rules.columns import coordinates_of
-from voicecf.rules.constraints import affine_map
+from voicecf.rules.columns import affine_map, coordinates_of
 from voicecf.rules.multiples import EXACT, Grid, Listed, Multiples
-from voicecf.rules.rules import ColumnRule
 from voicecf.rules.sides import Side
+from voicecf.rules.terms import ColumnRule
 from voicecf.table.column import Column
 from voicecf.table.frames import is_missing
 from voicecf.table.rows import Rows
@@ -487,3 +486,16 @@ def _codes_of_values(
     for i in wanted:
         codes[missing if is_missing(levels[i]) else values == levels[i]] = i
     return codes
+
+
+def values_of(space: Space, c: int, rows: Rows) -> Any:
+    """Return the values of a column: numbers, or positions of levels (-1 if unknown)."""
+    if space.columns[c].numeric:
+        return ColumnRows(space, rows, c).values
+    return level_codes(space, c, space.table_values(c, rows, np.arange(len(rows))))
+
+
+def level_codes(space: Space, c: int, levels: NDArray[Any]) -> Ints:
+    """Return the positions of levels of a category; -1 for what is not among them."""
+    known = {level: i for i, level in enumerate(space.columns[c].levels) if not is_missing(level)}
+    return np.array([-1 if is_missing(v) else known.get(v, -1) for v in levels], dtype=np.int64)

@@ -1,9 +1,9 @@
-"""Columns that belong together: rules that allow one of several boxes of their values."""
+"""The rule `together`: columns that belong together, whose values lie in one of several boxes."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from math import ceil, floor, inf, isfinite
 from typing import Any
@@ -12,8 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from voicecf.errors import OptionError
-from voicecf.geometry.arrays import Array, Ints, Mask
+from voicecf.geometry.arrays import Array, Mask
 from voicecf.rules.columns import column_of, level_position
+from voicecf.rules.condition import Asked, Member
+from voicecf.rules.parts import values_of
+from voicecf.rules.rule import Moved, Rule
 from voicecf.rules.sides import (
     OPEN,
     as_float,
@@ -22,6 +25,8 @@ from voicecf.rules.sides import (
     read_pair,
     read_side,
 )
+from voicecf.rules.terms import Terms
+from voicecf.rules.variant import Variant
 from voicecf.table.column import Column
 from voicecf.table.frames import as_frame, is_missing
 from voicecf.table.space import Space
@@ -58,6 +63,63 @@ LINEAR = (
 # What a box allows in one column: an interval in the user's units, or the positions of levels.
 Values = tuple[float, float] | frozenset[int]
 Box = dict[int, Values]
+
+
+class BelongTogether(Rule):
+    """Columns that belong together; an answer satisfies every rule of the list.
+
+    A rule is text, ``"if visits == 0 then money == 0"`` or
+    ``"visits == 0 and money == 0 or visits >= 1"``, with comparisons such as ``town == Oslo``,
+    ``2 <= rooms <= 3`` and ``rooms in [1, 2]``; a list of dicts, each a box,
+    ``[{"visits": 0, "money": 0}, {"visits": (1, None)}]``; or a frame whose rows are the only
+    combinations allowed, ``df[["town", "region"]]``. In a column that may take any number, < and >
+    keep a thousandth of the observed range away.
+    """
+
+    word = "together"
+    kind = "together"
+    takes = "list, str or frame"
+    nothing = ()
+    none = OPEN
+    help = 'columns that belong together: "if visits == 0 then money == 0"'
+
+    @classmethod
+    def checked(cls, value: Any) -> Any:
+        return as_entries(value)
+
+    @classmethod
+    def option(cls) -> tuple[str, dict[str, Any]]:
+        flag, arguments = super().option()
+        return flag, {**arguments, "action": "append", "metavar": "TEXT"}
+
+    def add(self, terms: Terms) -> None:
+        terms.unions += read_together(self.value, terms.space)
+
+    def ends(self, answer: Moved, c: int, direction: int) -> Iterator[float]:
+        """Yield the ends of the boxes that the answer may be in with its other values."""
+        for rule in answer.terms.unions:
+            if c not in rule.columns:
+                continue
+            inside = np.ones(len(rule.low), dtype=np.bool_)
+            for at, other in enumerate(rule.columns):
+                if other != c:
+                    inside &= rule.holds_in(at, values_of(answer.space, other, answer.changed_row))[
+                        0
+                    ]
+            at = rule.columns.index(c)
+            step = 1.0 if answer.space.columns[c].whole else 0.0
+            low, high = rule.low[inside, at], rule.high[inside, at]
+            yield _connected_end(low, high, answer.number(c), direction, step)
+
+    def members(self, case: Asked) -> Iterator[Member]:
+        for entry, rule in zip(self.value, case.terms.unions, strict=True):
+            yield self.member(f"'{rule.text}' must hold", detail=entry)
+
+    def without(self, case: Asked, variant: Variant, member: Member) -> Variant:
+        return variant.without(self.word, member.detail)
+
+    def removal(self, case: Asked, member: Member) -> str:
+        return f"drop the rule {member.text.removesuffix(' must hold')}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -390,7 +452,15 @@ def _intervals(sign: str, number: float, column: Column) -> list[tuple[float, fl
     return [(-inf, below), (above, inf)]
 
 
-def level_codes(space: Space, c: int, levels: NDArray[Any]) -> Ints:
-    """Return the positions of levels of a category; -1 for what is not among them."""
-    known = {level: i for i, level in enumerate(space.columns[c].levels) if not is_missing(level)}
-    return np.array([-1 if is_missing(v) else known.get(v, -1) for v in levels], dtype=np.int64)
+def _connected_end(low: Array, high: Array, value: float, direction: int, step: float) -> float:
+    """Return how far intervals that join each other reach from a value, up or down.
+
+    Intervals join if they overlap or are one step apart.
+    """
+    end, ends = value, (high if direction > 0 else low)
+    while True:
+        joined = (low - step <= end) & (end <= high + step)
+        further = max((ends[joined] * direction).max(initial=end * direction), end * direction)
+        if further == end * direction:
+            return end
+        end = further * direction

@@ -93,8 +93,7 @@ def verified(
         ``again(which, guard_factor)`` solves some of the problems again; `solve` if left out.
     """
     space, allowed = question.learned.space, question.allowed
-    linear = allowed.constraints or allowed.rules.plausible is not None
-    if space.steps is None and allowed.choices is None and not linear:
+    if space.steps is None and allowed.choices is None and not allowed.linear:
         return measured(question, rows, targets, answers, None)
     output, points, wrong = _round_trip(question, rows, targets, answers)
     for factor in GUARD_FACTORS:
