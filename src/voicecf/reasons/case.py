@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -11,67 +10,22 @@ import numpy as np
 from voicecf.geometry.arrays import Array, Mask
 from voicecf.learned.learned import Learned
 from voicecf.rules.allowed import Allowed, as_rules
-from voicecf.rules.columns import columns_of
-from voicecf.rules.multiples import Multiples
-from voicecf.rules.parts import ColumnRows, Limits
-from voicecf.rules.rules import Rules
-from voicecf.rules.terms import Terms
-from voicecf.rules.variant import Variant
+from voicecf.rules.condition import Situation, Variant
 from voicecf.search.answering import answer
 from voicecf.search.outcome import Outcome
 from voicecf.search.question import Pairs, Question
 from voicecf.search.solving import OBJECTIVES, aim_at
 from voicecf.status import Status
-from voicecf.table.space import Space
 
 
-class Case:
-    """One row and target of a question; `original` is the variant that the user asked for."""
+class Case(Situation):
+    """One row and target of a question."""
 
     def __init__(self, question: Question, row: int, target: int) -> None:
-        self.learned, self.row, self.target = question.learned, row, target
-        self.space: Space = question.learned.space
-        self.rows = question.rows.take(np.array([row]))
-        self.source = question.source[[row]]
-        self.question = question
-        self.original = Variant(question.allowed.rules.named(self.space))
+        rows = question.rows.take(np.array([row]))
+        super().__init__(question.learned, question.allowed.rules, rows, target)
+        self.question, self.row, self.source = question, row, question.source[[row]]
         self._learned_of: dict[Any, Learned] = {}
-
-    @cached_property
-    def terms(self) -> Terms:
-        """What the user's rules say of the columns."""
-        return self.original.rules.terms(self.space)
-
-    @cached_property
-    def mutable(self) -> list[int]:
-        """Positions of the only columns that may change; empty if the user did not list them."""
-        return columns_of(self.space, self.question.allowed.rules.mutable, "mutable")
-
-    def place(self, name: Any) -> int:
-        """Return the position of a column."""
-        return self.space.names.index(name)
-
-    def own_number(self, c: int) -> float:
-        """Return the row's value of a number column, NaN where it is missing."""
-        return float(ColumnRows(self.space, self.rows, c).values[0])
-
-    def own_level(self, c: int) -> Any:
-        """Return the row's level of a category."""
-        return self.space.table_values(c, self.rows, np.zeros(1, dtype=np.int64))[0]
-
-    def multiples(self, c: int) -> Multiples | None:
-        """Return the multiples that a column is restricted to; None if it takes any number."""
-        step, column = self.terms.columns[c].increment, self.space.columns[c]
-        step = (1.0 if column.whole and not column.listed else "any") if step is None else step
-        return None if step == "any" else Multiples(float(step))
-
-    def bounds(self, c: int, variant: Variant) -> tuple[float, float]:
-        """Return the bounds of a column in the user's units, directions not included."""
-        rule = Rules(bounds=variant.rules.bounds).of_columns(self.space)[c]
-        rows = ColumnRows(self.space, self.rows, c)
-        bounds = self.learned.bounds
-        limits = Limits.of(rows, rule, bounds.lo[c], bounds.hi[c])
-        return float(limits.low[0]), float(limits.high[0])
 
     def within_reach(self) -> tuple[Array, Array]:
         """Return the least and the largest coordinates that rules allow the row in its target."""

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from voicecf.output.calling import cluster_name
-from voicecf.rules.condition import Asked, Condition, LeftOut, Member, Remedied
-from voicecf.rules.edits import Edit, least_enough
-from voicecf.rules.variant import Variant
+from voicecf.rules.condition import (
+    Condition,
+    Edit,
+    Edits,
+    LeftOut,
+    Member,
+    Members,
+    Situation,
+    Variant,
+)  # fmt: skip
+from voicecf.rules.edits import least_enough
 from voicecf.table.wording import figure
-
-if TYPE_CHECKING:
-    from voicecf.reasons.case import Case
 
 
 class Contraction(Condition):
@@ -25,21 +29,19 @@ class Contraction(Condition):
     kind = "contraction"
     left_out = LeftOut.CONTRACTION
 
-    def members(self, case: Asked) -> Iterator[Member]:
+    def members(self, case: Situation) -> Members:
         alpha = case.learned.alpha_of(case.target)
         if alpha < 1.0:
             where = f"the answer must lie well inside {cluster_name(case.learned, case.target)}"
             yield self.member(f"{where} (contraction {figure(alpha)})")
 
-    def without(self, case: Asked, variant: Variant, member: Member) -> Variant:
+    def without(self, case: Situation, variant: Variant, member: Member) -> Variant:
         return replace(variant, alpha=1.0)
 
-    def removal(self, case: Asked, member: Member) -> str:
+    def removal(self, case: Situation, member: Member) -> str:
         return f"do not contract the cell: {_contraction_text(case, 1.0)}"
 
-    def edits(
-        self, case: Asked, member: Member, variant: Variant, answer: Remedied
-    ) -> Iterator[Edit]:
+    def edits(self, case: Situation, member: Member, variant: Variant, answer: Any) -> Edits:
         def enough(alpha: float) -> bool:
             return not case.impossible(replace(variant, alpha=alpha))
 
@@ -57,30 +59,19 @@ class Rivals(Condition):
     kind = "cluster"
     left_out = LeftOut.RIVALS
 
-    def members(self, case: Asked) -> Iterator[Member]:
+    def members(self, case: Situation) -> Members:
         partition = case.learned.partition
         pieces = [partition.piece(p) for p in partition.pieces_of(case.target).tolist()]
         for rival in sorted({int(rival) for piece in pieces for rival in piece.rivals}):
             text = f"{cluster_name(case.learned, rival)} is always {partition.wins}"
             yield self.member(text, cluster=rival)
 
-    def without(self, case: Asked, variant: Variant, member: Member) -> Variant:
+    def without(self, case: Situation, variant: Variant, member: Member) -> Variant:
         assert member.cluster is not None
         return replace(variant, ignored_rivals=variant.ignored_rivals | {member.cluster})
 
 
-def _contraction_text(case: Asked, alpha: float) -> str:
+def _contraction_text(case: Situation, alpha: float) -> str:
     margin = case.learned.margin
     smaller_margin = f", margin={1.0 - alpha:.4g}" if margin > 1.0 - alpha else ""
     return f"VoICE(..., contraction={alpha:g}{smaller_margin})"
-
-
-def members_of(case: Case) -> list[Member]:
-    """Return everything that an answer to the original question has to respect.
-
-    What is said of one column comes first, column by column.
-    """
-    conditions = (*case.original.rules.each(), Contraction(), Rivals())
-    found = [member for condition in conditions for member in condition.members(case)]
-    place: dict[Any, int] = {name: c for c, name in enumerate(case.space.names)}
-    return sorted(found, key=lambda m: place[m.column] if m.column in place else len(place))

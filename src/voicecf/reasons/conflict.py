@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial, reduce
+from math import inf
 
 from voicecf.learned.learned import Learned
 from voicecf.output.calling import cluster_name, cluster_names
 from voicecf.reasons.case import Case
-from voicecf.reasons.conditions import members_of
-from voicecf.rules.condition import LeftOut, Member
-from voicecf.rules.variant import Variant
+from voicecf.reasons.conditions import Contraction, Rivals
+from voicecf.rules.condition import LeftOut, Member, Variant
 
 
 def minimal_conflict(case: Case, variant: Variant) -> list[Member]:
@@ -31,7 +31,7 @@ def minimal_conflict(case: Case, variant: Variant) -> list[Member]:
             half = len(group) // 2
             groups[:0] = [group[:half], group[half:]]
     # The user's rules first.
-    found = sorted(conflict, key=lambda member: -member.condition.left_out)
+    found = sorted(conflict, key=lambda member: -member.left_out)
     return _with_rival_texts(case.learned, found)
 
 
@@ -72,7 +72,13 @@ def winning(learned: Learned, conflict: list[Member]) -> str:
 
 
 def _groups(case: Case, variant: Variant) -> list[list[Member]]:
-    """Return the members of a variant in the order in which they are left out."""
-    members = [m for m in members_of(case) if without(case, variant, m) != variant]
-    groups = [[m for m in members if m.condition.left_out == order] for order in LeftOut]
+    """Return the members of a variant in the order in which they are left out.
+
+    What is said of one column comes first, column by column.
+    """
+    conditions = (*case.original.rules.each(), Contraction(), Rivals())
+    every = [member for condition in conditions for member in condition.members(case)]
+    every.sort(key=lambda m: inf if m.column is None else case.place(m.column))
+    members = [m for m in every if without(case, variant, m) != variant]
+    groups = [[m for m in members if m.left_out == order] for order in LeftOut]
     return [group for group in groups if group]

@@ -19,7 +19,6 @@ from voicecf.output.digits import BELOW, decimal, is_continuous
 from voicecf.output.values import typed_cells, written
 from voicecf.reasons.case import Case
 from voicecf.rules.multiples import Multiples
-from voicecf.rules.terms import Terms
 from voicecf.search.outcome import Outcome
 from voicecf.search.solving import PAIRWISE
 from voicecf.status import Status
@@ -175,11 +174,6 @@ class _Answer:
         terms = product(sizes, np.abs(self.point) + np.abs(self._region.origin) + error)
         return np.asarray(TOLERANCE.range_end * terms + product(sizes, error))
 
-    @property
-    def terms(self) -> Terms:
-        """What the user's rules say of the columns."""
-        return self.case.terms
-
     @cached_property
     def numbers(self) -> dict[Any, float]:
         """The answer's numbers, in the user's units, by column."""
@@ -189,10 +183,6 @@ class _Answer:
     def number(self, c: int) -> float:
         """Return the answer's value of a number column."""
         return float(self.outcome.values[1][c][self.i])
-
-    def own_number(self, c: int) -> float:
-        """Return the row's value of a number column, before the change."""
-        return self.case.own_number(c)
 
     # Categories, and numbers that are restricted to a list of values.
 
@@ -261,7 +251,7 @@ class _Answer:
 
     def _side(self, c: int, direction: int) -> End:
         """Return the tightest bound of a column: the user's, the explainer's, or a direction."""
-        case, rule, at = self.case, self.terms.columns[c], int(direction > 0)
+        case, rule, at = self.case, self.case.terms.columns[c], int(direction > 0)
         bound, side = case.bounds(c, case.original)[at], rule.sides[at]
         ends = [
             End(bound, "open" if np.isinf(bound) else "data range" if side is None else "bound")

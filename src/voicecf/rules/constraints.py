@@ -9,19 +9,18 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise
 from math import ceil, isfinite
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from voicecf.errors import ColumnError, OptionError, VoiceError
 from voicecf.geometry.arrays import Array
 from voicecf.rules.columns import affine_map, column_of
-from voicecf.rules.condition import Asked, Member, Remedied
-from voicecf.rules.edits import Edit, least_enough, readable
+from voicecf.rules.condition import Edit, Edits, Member, Members, Situation, Variant
+from voicecf.rules.edits import least_enough, readable
 from voicecf.rules.rule import Moved, Rule
 from voicecf.rules.sides import is_several
 from voicecf.rules.terms import Terms
-from voicecf.rules.variant import Variant
 from voicecf.table.space import Space
 
 # A name in backticks, a plain name (not the e of a number such as 1e5), or a single equals sign.
@@ -51,15 +50,12 @@ class Constraints(Rule):
     takes = "str or list of str"
     nothing = ()
     help = 'a linear rule such as "income >= 100 * age"'
+    flag = "--constraint"
+    arguments: ClassVar[dict[str, Any]] = {"action": "append", "metavar": "TEXT"}
 
     @classmethod
     def checked(cls, value: Any) -> Any:
         return tuple(value) if is_several(value) else (value,)
-
-    @classmethod
-    def option(cls) -> tuple[str, dict[str, Any]]:
-        arguments = {"dest": cls.word, "action": "append", "metavar": "TEXT"}
-        return "--constraint", {"help": cls.help, **arguments}
 
     def add(self, terms: Terms) -> None:
         terms.constraints += read_constraints(self.value, terms.space)
@@ -67,22 +63,20 @@ class Constraints(Rule):
     def ends(self, answer: Moved, c: int, direction: int) -> Iterator[float]:
         """Yield the values at which the room that each constraint leaves is used up."""
         name, value = answer.space.names[c], answer.number(c)
-        for constraint in answer.terms.constraints:
+        for constraint in answer.case.terms.constraints:
             factor = constraint.coefficients.get(name, 0.0) * direction
             if factor > 0:
                 room = max(constraint.limit - constraint.left_side(answer.numbers), 0.0)
                 yield value + direction * room / factor
 
-    def members(self, case: Asked) -> Iterator[Member]:
+    def members(self, case: Situation) -> Members:
         for text in dict.fromkeys(self.value):
             yield self.member(text.strip(), detail=text)
 
-    def without(self, case: Asked, variant: Variant, member: Member) -> Variant:
+    def without(self, case: Situation, variant: Variant, member: Member) -> Variant:
         return variant.without(self.word, member.detail)
 
-    def edits(
-        self, case: Asked, member: Member, variant: Variant, answer: Remedied
-    ) -> Iterator[Edit]:
+    def edits(self, case: Situation, member: Member, variant: Variant, answer: Any) -> Edits:
         """Yield edits that loosen a constraint of which a single comparison is violated."""
         constraints = read_constraints(member.detail, case.space)
         values = {

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import ClassVar
 
 from voicecf.errors import ColumnError, OptionError, listed
-from voicecf.rules.condition import Asked, Member
+from voicecf.rules.condition import Member, Members, Situation
 from voicecf.rules.rule import ColumnList
 from voicecf.rules.terms import Terms
 
@@ -46,12 +45,12 @@ class OneDirection(ColumnList):
                     "them."
                 )
 
-    def members(self, case: Asked) -> Iterator[Member]:
+    def members(self, case: Situation) -> Members:
         for name, rule in zip(case.space.names, case.terms.columns, strict=True):
             if rule.direction == self.direction and not rule.fixed:
                 yield self.member(f"{name} may only {self.verb}", name)
 
-    def removal(self, case: Asked, member: Member) -> str:
+    def removal(self, case: Situation, member: Member) -> str:
         return f"allow {member.column} to {self.opposite}"
 
 

@@ -1,27 +1,17 @@
-"""Edits: changes of one rule that may be enough for an answer, each with the text that says it."""
+"""The smallest change of a number that is enough, and numbers that can be typed in again."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 
 import numpy as np
 
-from voicecf.rules.variant import Variant
 from voicecf.table.wording import figure
 
 # Relative to the distance from a bound to the value that is needed: the precision with which that
 # value is found, and how much may be added to it for the sake of fewer digits.
 PRECISION, READABLE = 0.01, 0.1
-
-
-@dataclass(frozen=True)
-class Edit:
-    """A change of a variant, and the text that describes it."""
-
-    text: str
-    apply: Callable[[Variant], Variant]
 
 
 def least_enough(enough: Callable[[float], bool], bound: float, known: float) -> float:

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator
 from typing import Any
 
 from voicecf.errors import OptionError, listed
 from voicecf.rules.columns import level_position
-from voicecf.rules.condition import Asked, Member, Remedied
-from voicecf.rules.edits import Edit
-from voicecf.rules.rule import ByColumn
+from voicecf.rules.condition import Edit, Edits, Member, Members, Situation, Variant
+from voicecf.rules.rule import ByColumn, several
 from voicecf.rules.sides import is_several, plain_item
-from voicecf.rules.variant import Variant
 from voicecf.table.column import Column
 from voicecf.table.frames import is_missing
 from voicecf.table.wording import joined, level
@@ -21,11 +18,10 @@ from voicecf.table.wording import joined, level
 class Levels(ByColumn):
     """The levels of a category that a row may move to. A row may always keep its level."""
 
-    word = "levels"
-    kind = "levels"
+    word = kind = "levels"
     takes = "dict of column to list"
     help = "the levels that a category may change to"
-    metavar = "C=A,B"
+    arguments = several("C=A,B")
     example = '"job": ["admin", "clerk"]'
     command_example = "--levels job=clerk,chef"
     column_kind = "category"
@@ -57,18 +53,16 @@ class Levels(ByColumn):
     def parse(cls, text: str, where: str) -> list[str]:
         return next(csv.reader([text]), [])
 
-    def column_members(self, case: Asked, c: int) -> Iterator[Member]:
+    def column_members(self, case: Situation, c: int) -> Members:
         column, allowed = case.space.columns[c], case.terms.columns[c].levels
         if allowed is not None:
             levels = joined([level(column.levels[i]) for i in allowed], "or")
             yield self.member(f"{column.name} may only become {levels}", column.name)
 
-    def removal(self, case: Asked, member: Member) -> str:
+    def removal(self, case: Situation, member: Member) -> str:
         return f"allow every level of {member.column}"
 
-    def edits(
-        self, case: Asked, member: Member, variant: Variant, answer: Remedied
-    ) -> Iterator[Edit]:
+    def edits(self, case: Situation, member: Member, variant: Variant, answer: Any) -> Edits:
         name = member.column
         new = answer.after(case.place(name))[0]
 
@@ -103,18 +97,17 @@ class Order(Levels):
     def facts(self, value: Any, column: Column) -> dict[str, Any]:
         return {"order": tuple(level_position(level, column, self.word) for level in value)}
 
-    def column_members(self, case: Asked, c: int) -> Iterator[Member]:
+    def column_members(self, case: Situation, c: int) -> Members:
         return iter(())  # it says what a direction means
 
 
 class Forbidden(ByColumn):
     """Transitions between levels that are not allowed."""
 
-    word = "forbidden"
-    kind = "forbidden"
+    word = kind = "forbidden"
     takes = "dict of column to list of (from, to)"
     help = "a category may not change from A to B"
-    metavar = "C=A>B"
+    arguments = several("C=A>B")
     example = '"job": [("student", "retired")]'
     command_example = '--forbidden "job=student>chef"'
     column_kind = "category"
@@ -150,7 +143,7 @@ class Forbidden(ByColumn):
     def joined(cls, before: Any, now: Any) -> Any:
         return [*before, *now]
 
-    def column_members(self, case: Asked, c: int) -> Iterator[Member]:
+    def column_members(self, case: Situation, c: int) -> Members:
         column, own = case.space.columns[c], case.own_level(c)
         pairs, positions = self.value.get(column.name, ()), case.terms.columns[c].forbidden
         for pair, (start, end) in zip(pairs, positions, strict=True):
@@ -160,10 +153,10 @@ class Forbidden(ByColumn):
                 text = f"{column.name} may not change {change}"
                 yield self.member(text, column.name, detail=pair)
 
-    def without(self, case: Asked, variant: Variant, member: Member) -> Variant:
+    def without(self, case: Situation, variant: Variant, member: Member) -> Variant:
         pairs = variant.rules.forbidden.get(member.column, ())
         left = tuple(pair for pair in pairs if pair != member.detail)
         return variant.with_column_rule("forbidden", member.column, left or None)
 
-    def removal(self, case: Asked, member: Member) -> str:
+    def removal(self, case: Situation, member: Member) -> str:
         return f"allow {member.text.replace(' may not change ', ' to change ')}"

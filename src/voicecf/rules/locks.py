@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, ClassVar
 
 from voicecf.errors import OptionError, listed
-from voicecf.rules.condition import Asked, LeftOut, Member
+from voicecf.rules.condition import LeftOut, Member, Members, Situation
 from voicecf.rules.rule import ColumnList
 from voicecf.rules.terms import Terms
 
@@ -22,8 +21,7 @@ class Locks(ColumnList):
 class Immutable(Locks):
     """Columns that keep their values."""
 
-    word = "immutable"
-    kind = "immutable"
+    word = kind = "immutable"
     left_out = LeftOut.LOCKS
     help = "columns that may not change"
 
@@ -31,13 +29,13 @@ class Immutable(Locks):
         for c in self.columns(terms.space):
             terms.set(c, fixed=True)
 
-    def members(self, case: Asked) -> Iterator[Member]:
-        mutable = tuple(case.space.names[c] for c in case.mutable)
+    def members(self, case: Situation) -> Members:
+        mutable = tuple(case.mutable)
         for name, rule in zip(case.space.names, case.terms.columns, strict=True):
             if rule.fixed:
                 yield self.member(f"{name} may not change", name, detail=mutable)
 
-    def removal(self, case: Asked, member: Member) -> str:
+    def removal(self, case: Situation, member: Member) -> str:
         return f"unlock {member.column}"
 
 

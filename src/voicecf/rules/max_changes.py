@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 from voicecf.errors import OptionError
-from voicecf.rules.condition import Asked, Member, Remedied
-from voicecf.rules.edits import Edit
+from voicecf.rules.condition import Edit, Edits, Member, Members, Situation, Variant
 from voicecf.rules.rule import Rule
 from voicecf.rules.sides import as_float, plain_item
 from voicecf.rules.terms import Terms
-from voicecf.rules.variant import Variant
 from voicecf.table.wording import counted
 
 
 class MaxChanges(Rule):
     """The largest number of columns that may change."""
 
-    word = "max_changes"
-    kind = "max_changes"
+    word = kind = "max_changes"
     takes = "int"
     help = "largest number of columns that may change"
+    arguments: ClassVar[dict[str, Any]] = {"type": int}
 
     @classmethod
     def checked(cls, value: Any) -> Any:
@@ -31,28 +28,21 @@ class MaxChanges(Rule):
             raise OptionError(f"max_changes={value!r} must be a whole number, 1 or more, or None.")
         return int(number)
 
-    @classmethod
-    def option(cls) -> tuple[str, dict[str, Any]]:
-        flag, arguments = super().option()
-        return flag, {**arguments, "type": int}
-
     def add(self, terms: Terms) -> None:
         if self.said:
             terms.changes = min(self.value, terms.changes)
 
-    def members(self, case: Asked) -> Iterator[Member]:
+    def members(self, case: Situation) -> Members:
         if self.said:
             yield self.member(f"at most {counted(self.value, 'column')} may change")
 
-    def without(self, case: Asked, variant: Variant, member: Member) -> Variant:
+    def without(self, case: Situation, variant: Variant, member: Member) -> Variant:
         return variant.with_rules(max_changes=None)
 
-    def removal(self, case: Asked, member: Member) -> str:
+    def removal(self, case: Situation, member: Member) -> str:
         return "allow any number of columns to change"
 
-    def edits(
-        self, case: Asked, member: Member, variant: Variant, answer: Remedied
-    ) -> Iterator[Edit]:
+    def edits(self, case: Situation, member: Member, variant: Variant, answer: Any) -> Edits:
         fewest = case.answer(self.without(case, variant, member), objective="fewest")
         assert variant.rules.max_changes is not None
         more = variant.rules.max_changes + 1

@@ -242,14 +242,14 @@ def part_of(
     column = data.column
     if column.kind == "category":
         return _levels(data, rule)
-    multiples = _multiples(column, rule)
+    multiples = rule.multiples(column)
     if rule.fixed:
         interval = multiples is None and not column.listed
         return _fixed(data) if interval else Part.open(Freedom.GRID, 1)
     limits = Limits.of(data, rule, lo, hi)
     if column.listed:
         values = np.array(column.listed, dtype=np.float64)
-        if rule.increment is not None and multiples is not None:
+        if multiples is not None:
             values = values[multiples.nearest(values) == values]
         part = _from_list(rule, limits, _with_coordinates(data, values))
     elif multiples is None:
@@ -261,13 +261,6 @@ def part_of(
     part.stay = limits.stay(data)
     part.sides = limits.destinations(rule.direction)
     return part
-
-
-def _multiples(column: Column, rule: ColumnRule) -> Multiples | None:
-    """Return the grid of a number column; None if it may take any number."""
-    if rule.increment is None:
-        return Multiples(1.0) if column.whole else None
-    return None if rule.increment == "any" else Multiples(rule.increment)
 
 
 def _fixed(data: ColumnRows) -> Part:

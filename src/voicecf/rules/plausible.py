@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from voicecf.errors import OptionError
 from voicecf.geometry.arrays import Array, Ints, Mask, product
-from voicecf.rules.condition import Asked, LeftOut, Member, Remedied
-from voicecf.rules.edits import Edit
+from voicecf.rules.condition import Edit, Edits, LeftOut, Member, Members, Situation, Variant
 from voicecf.rules.rule import Moved, Rule
 from voicecf.rules.sides import as_float, plain_item
-from voicecf.rules.variant import Variant
 from voicecf.table.wording import figure, joined, legible, level
 
 if TYPE_CHECKING:
@@ -33,11 +31,11 @@ class Plausible(Rule):
     the same value of a column, so does the answer; see `Counterfactuals.usual`.
     """
 
-    word = "plausible"
-    kind = "plausible"
+    word = kind = "plausible"
     left_out = LeftOut.USUAL
     takes = "float in (0, 1)"
     help = "answers stay within what this share of the target's members show, such as 0.95"
+    arguments: ClassVar[dict[str, Any]] = {"type": float, "metavar": "SHARE"}
     by_target = True
 
     @classmethod
@@ -48,11 +46,6 @@ class Plausible(Rule):
                 f"plausible={value!r} must be a share above 0 and below 1, such as 0.95."
             )
         return number
-
-    @classmethod
-    def option(cls) -> tuple[str, dict[str, Any]]:
-        flag, arguments = super().option()
-        return flag, {**arguments, "type": float, "metavar": "SHARE"}
 
     def check_learned(self, learned: Any) -> None:
         if learned.members is None:
@@ -79,14 +72,12 @@ class Plausible(Rule):
         return holds
 
     def missed(self, learned: Any, target: int, box: tuple[Array, Array]) -> str:
-        return f"as usual as {self._whose(learned, target, box)}"
-
-    def _whose(self, learned: Any, target: int, box: tuple[Array, Array]) -> str:
         """Say what answers have to be as usual as, and which of its values a row cannot have.
 
         These are values that all members of the target have.
         """
-        whose = f"{100 * self.value:.6g} % of the members of {legible(learned.names[target])}"
+        cluster = legible(learned.names[target])
+        whose = f"as usual as {100 * self.value:.6g} % of the members of {cluster}"
         missing = (box[0] > box[1]) & learned.members.agreed(target)
         values = [
             f"{legible(column.name)} {_agreed_value(learned, target, c)}"
@@ -95,20 +86,18 @@ class Plausible(Rule):
         ]
         return f"{whose}, which all have {joined(values)}" if values else whose
 
-    def members(self, case: Asked) -> Iterator[Member]:
+    def members(self, case: Situation) -> Members:
         if self.said:
             missed = self.missed(case.learned, case.target, case.within_reach())
             yield self.member(f"the answer must be {missed}")
 
-    def without(self, case: Asked, variant: Variant, member: Member) -> Variant:
+    def without(self, case: Situation, variant: Variant, member: Member) -> Variant:
         return variant.with_rules(plausible=None)
 
-    def removal(self, case: Asked, member: Member) -> str:
+    def removal(self, case: Situation, member: Member) -> str:
         return "allow any unusual answer: leave out plausible"
 
-    def edits(
-        self, case: Asked, member: Member, variant: Variant, answer: Remedied
-    ) -> Iterator[Edit]:
+    def edits(self, case: Situation, member: Member, variant: Variant, answer: Any) -> Edits:
         for share in LARGER_SHARES:
             if share > (variant.rules.plausible or 0.0):
                 text = f"allow less usual answers: plausible={share:g}"
@@ -116,12 +105,13 @@ class Plausible(Rule):
 
     def ends(self, answer: Moved, c: int, direction: int) -> Iterator[float]:
         """Yield how far the answer stays as usual in its target as asked."""
-        column, members = answer.space.columns[c], answer.learned.members
+        column, target = answer.space.columns[c], answer.case.target
+        members = answer.case.learned.members
         at, along = column.places[0], direction if column.rising else -direction
-        if members.agreed(answer.target)[at]:
+        if members.agreed(target)[at]:
             yield answer.number(c)
             return
-        normals, offsets = members.constraints(answer.target, self.value)
+        normals, offsets = members.constraints(target, self.value)
         slope = normals[:, at] * along
         met = slope > 0
         steps = np.maximum(offsets - product(normals, answer.point), 0.0)[met] / slope[met]

@@ -13,10 +13,9 @@ import numpy as np
 from voicecf.errors import ColumnError, OptionError
 from voicecf.geometry.arrays import Array, Ints, Mask
 from voicecf.rules.columns import column_of, columns_of, listed_columns
-from voicecf.rules.condition import Asked, Condition, Member
+from voicecf.rules.condition import Condition, Member, Members, Situation, Variant
 from voicecf.rules.sides import KEEP, as_float, plain_item
 from voicecf.rules.terms import Terms
-from voicecf.rules.variant import Variant
 from voicecf.table.column import Column
 from voicecf.table.rows import Rows
 from voicecf.table.space import Space
@@ -28,14 +27,9 @@ if TYPE_CHECKING:
 class Moved(Protocol):
     """An answer, one of whose columns is moved as far as the rules allow, as rules see it."""
 
-    learned: Any
+    case: Any
     space: Space
-    target: int
     point: Array
-
-    @property
-    def terms(self) -> Terms:
-        """What the user's rules say of the columns."""
 
     @property
     def changed_row(self) -> Rows:
@@ -47,9 +41,6 @@ class Moved(Protocol):
 
     def number(self, c: int) -> float:
         """Return the answer's value of a number column."""
-
-    def own_number(self, c: int) -> float:
-        """Return the row's value of a number column, before the change."""
 
 
 @dataclass(frozen=True)
@@ -71,8 +62,10 @@ class Rule(Condition):
         The value of a rule that is not set.
     none : str or None
         What a TOML file has in place of None.
-    help : str
-        The text of the command's option.
+    help, arguments : str, dict
+        The text of the command's option, and other arguments of `add_argument`.
+    flag : str
+        The option's name; the word itself if left out.
     by_target : bool
         Whether it adds constraints that depend on the target.
     """
@@ -83,6 +76,8 @@ class Rule(Condition):
     nothing: ClassVar[Any] = None
     none: ClassVar[str | None] = None
     help: ClassVar[str]
+    arguments: ClassVar[dict[str, Any]] = {}
+    flag: ClassVar[str] = ""
     by_target: ClassVar[bool] = False
 
     # Reading.
@@ -119,8 +114,9 @@ class Rule(Condition):
 
     @classmethod
     def option(cls) -> tuple[str, dict[str, Any]]:
-        """Return the flag of the command's option, and the arguments of `add_argument`."""
-        return f"--{cls.word.replace('_', '-')}", {"help": cls.help}
+        """Return the name of the command's option, and the arguments of `add_argument`."""
+        flag = cls.flag or f"--{cls.word.replace('_', '-')}"
+        return flag, {"dest": cls.word, "help": cls.help, **cls.arguments}
 
     @classmethod
     def parsed(cls, arguments: Any) -> Any:
@@ -159,20 +155,21 @@ class Rule(Condition):
         return iter(())
 
 
+def several(metavar: str) -> dict[str, str]:
+    """Return the arguments of an option that takes several values, and can be repeated."""
+    return {"nargs": "+", "action": "extend", "metavar": metavar}
+
+
 class ColumnList(Rule):
     """A rule that lists columns."""
 
     takes = "column or list of columns"
     nothing: ClassVar[Any] = ()
+    arguments = several("COLUMN")
 
     @classmethod
     def checked(cls, value: Any) -> Any:
         return tuple(listed_columns(value))
-
-    @classmethod
-    def option(cls) -> tuple[str, dict[str, Any]]:
-        flag, arguments = super().option()
-        return flag, {**arguments, "nargs": "+", "action": "extend", "metavar": "COLUMN"}
 
     def columns(self, space: Space) -> list[int]:
         """Return the positions of the columns."""
@@ -181,17 +178,21 @@ class ColumnList(Rule):
     def named(self, space: Space) -> Any:
         return [space.names[c] for c in self.columns(space)]
 
-    def without(self, case: Asked, variant: Variant, member: Member) -> Variant:
+    def without(self, case: Situation, variant: Variant, member: Member) -> Variant:
         return variant.without(self.word, member.column)
 
 
 class ByColumn(Rule):
-    """A rule that is a dict of values by column.
+    """A rule that is a dict of values by column: numbers above 0, if a subclass says nothing else.
 
     Attributes
     ----------
     example, command_example : str
         An entry of the dict, and an option of the command, for error messages.
+    field : str
+        The field of `ColumnRule` that has the value.
+    meaning : str
+        What the number is for.
     column_kind : "number", "category" or None
         The columns that it can be given for; None for all.
     instead : str
@@ -199,9 +200,10 @@ class ByColumn(Rule):
     """
 
     nothing: ClassVar[Any] = {}
-    metavar: ClassVar[str]
     example: ClassVar[str]
     command_example: ClassVar[str]
+    field: ClassVar[str]
+    meaning: ClassVar[str]
     column_kind: ClassVar[str | None] = None
     instead: ClassVar[str] = ""
     error: ClassVar[type[Exception]] = OptionError
@@ -218,11 +220,14 @@ class ByColumn(Rule):
     @classmethod
     def entry(cls, value: Any, where: str) -> Any:
         """Return the value of one column in one form; raise if it is wrong."""
-        raise NotImplementedError
+        number = None if isinstance(value, bool) else as_float(plain_item(value))
+        if number is None or not (isfinite(number) and number > 0):
+            raise OptionError(f"{where} is {value!r}; it must be a number above 0: {cls.meaning}.")
+        return number
 
     def facts(self, value: Any, column: Column) -> dict[str, Any]:
         """Return fields of `ColumnRule`; raise if the value does not fit the column."""
-        raise NotImplementedError
+        return {self.field: value}
 
     def add(self, terms: Terms) -> None:
         found: set[int] = set()
@@ -253,11 +258,6 @@ class ByColumn(Rule):
         }
 
     @classmethod
-    def option(cls) -> tuple[str, dict[str, Any]]:
-        flag, arguments = super().option()
-        return flag, {**arguments, "nargs": "+", "action": "extend", "metavar": cls.metavar}
-
-    @classmethod
     def parsed(cls, arguments: Any) -> Any:
         by_column: dict[str, Any] = {}
         for text in arguments:
@@ -280,26 +280,18 @@ class ByColumn(Rule):
         """Return the value of a column that the command names twice: the last one."""
         return now
 
-    def members(self, case: Asked) -> Iterator[Member]:
+    def members(self, case: Situation) -> Members:
         for c, rule in enumerate(case.terms.columns):
             # The rules of a locked column are no members: they still hold once it is unlocked.
             if not rule.fixed and self.column_kind in (None, case.space.columns[c].kind):
                 yield from self.column_members(case, c)
 
-    def column_members(self, case: Asked, c: int) -> Iterator[Member]:
+    def column_members(self, case: Situation, c: int) -> Members:
         """Yield the members about a column."""
         return iter(())
 
-    def without(self, case: Asked, variant: Variant, member: Member) -> Variant:
+    def without(self, case: Situation, variant: Variant, member: Member) -> Variant:
         return variant.with_column_rule(self.word, member.column, None)
-
-
-def positive(value: Any, where: str, meaning: str) -> float:
-    """Read a number above 0; `meaning` says what it is for."""
-    number = None if isinstance(value, bool) else as_float(plain_item(value))
-    if number is None or not (isfinite(number) and number > 0):
-        raise OptionError(f"{where} is {value!r}; it must be a number above 0: {meaning}.")
-    return number
 
 
 def number_of(text: Any, where: str) -> float:

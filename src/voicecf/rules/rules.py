@@ -144,13 +144,6 @@ class Rules:
             object.__setattr__(self, word, rule.read(getattr(self, word)))
 
     @classmethod
-    def read(cls, space: Space, **words: Any) -> Self:
-        """Read rules, and check them against the columns of a space."""
-        rules = cls.from_dict(words)
-        rules.check(space)
-        return rules
-
-    @classmethod
     def from_dict(cls, words: Mapping[str, Any]) -> Self:
         """Read rules from a dict, such as that of a TOML or JSON file."""
         if not isinstance(words, Mapping):

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from voicecf.geometry.arrays import Array
+from voicecf.rules.multiples import Multiples
 from voicecf.rules.sides import Side
+from voicecf.table.column import Column
 from voicecf.table.space import Space
 
 if TYPE_CHECKING:
@@ -53,6 +55,12 @@ class ColumnRule:
     forbidden: tuple[tuple[int, int], ...] = ()
     cost: float = 1.0
     least: float = 0.0
+
+    def multiples(self, column: Column) -> Multiples | None:
+        """Return the grid of a number column; None if it may take any number, or listed ones."""
+        if self.increment is None:
+            return Multiples(1.0) if column.whole and not column.listed else None
+        return None if self.increment == "any" else Multiples(self.increment)
 
     @property
     def relative(self) -> bool:

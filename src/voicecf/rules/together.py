@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from math import ceil, floor, inf, isfinite
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,19 +14,11 @@ from numpy.typing import NDArray
 from voicecf.errors import OptionError
 from voicecf.geometry.arrays import Array, Mask
 from voicecf.rules.columns import column_of, level_position
-from voicecf.rules.condition import Asked, Member
+from voicecf.rules.condition import Member, Members, Situation, Variant
 from voicecf.rules.parts import values_of
 from voicecf.rules.rule import Moved, Rule
-from voicecf.rules.sides import (
-    OPEN,
-    as_float,
-    is_several,
-    plain_item,
-    read_pair,
-    read_side,
-)
+from voicecf.rules.sides import OPEN, as_float, is_several, plain_item, read_pair, read_side
 from voicecf.rules.terms import Terms
-from voicecf.rules.variant import Variant
 from voicecf.table.column import Column
 from voicecf.table.frames import as_frame, is_missing
 from voicecf.table.space import Space
@@ -76,28 +68,23 @@ class BelongTogether(Rule):
     keep a thousandth of the observed range away.
     """
 
-    word = "together"
-    kind = "together"
+    word = kind = "together"
     takes = "list, str or frame"
     nothing = ()
     none = OPEN
     help = 'columns that belong together: "if visits == 0 then money == 0"'
+    arguments: ClassVar[dict[str, Any]] = {"action": "append", "metavar": "TEXT"}
 
     @classmethod
     def checked(cls, value: Any) -> Any:
         return as_entries(value)
-
-    @classmethod
-    def option(cls) -> tuple[str, dict[str, Any]]:
-        flag, arguments = super().option()
-        return flag, {**arguments, "action": "append", "metavar": "TEXT"}
 
     def add(self, terms: Terms) -> None:
         terms.unions += read_together(self.value, terms.space)
 
     def ends(self, answer: Moved, c: int, direction: int) -> Iterator[float]:
         """Yield the ends of the boxes that the answer may be in with its other values."""
-        for rule in answer.terms.unions:
+        for rule in answer.case.terms.unions:
             if c not in rule.columns:
                 continue
             inside = np.ones(len(rule.low), dtype=np.bool_)
@@ -111,14 +98,14 @@ class BelongTogether(Rule):
             low, high = rule.low[inside, at], rule.high[inside, at]
             yield _connected_end(low, high, answer.number(c), direction, step)
 
-    def members(self, case: Asked) -> Iterator[Member]:
+    def members(self, case: Situation) -> Members:
         for entry, rule in zip(self.value, case.terms.unions, strict=True):
             yield self.member(f"'{rule.text}' must hold", detail=entry)
 
-    def without(self, case: Asked, variant: Variant, member: Member) -> Variant:
+    def without(self, case: Situation, variant: Variant, member: Member) -> Variant:
         return variant.without(self.word, member.detail)
 
-    def removal(self, case: Asked, member: Member) -> str:
+    def removal(self, case: Situation, member: Member) -> str:
         return f"drop the rule {member.text.removesuffix(' must hold')}"
 
 
@@ -439,8 +426,6 @@ def _intervals(sign: str, number: float, column: Column) -> list[tuple[float, fl
         step = STRICT * (high - low) if isfinite(high - low) else STRICT * max(abs(number), 1.0)
         below, above = number - step, number + step
     match sign:
-        case "==":
-            return [(number, number)]
         case "<=":
             return [(-inf, number)]
         case ">=":
