@@ -378,7 +378,7 @@ class VoICE(Explainer):
                 "contract_bounds=False."
             )
         for rule in rules.said():
-            rule.check_learned(learned)
+            rule.check_question(learned, allowed, rows)
         return Question(learned, rows, source, allowed, objective, limit)
 
     @takes_rules

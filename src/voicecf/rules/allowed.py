@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,8 +10,7 @@ import numpy as np
 
 from voicecf.errors import OptionError
 from voicecf.geometry.arrays import Array, Ints, Mask, product
-from voicecf.rules.choices import Choices, Freedom, pinned
-from voicecf.rules.columns import column_of
+from voicecf.rules.choices import Choices, pinned
 from voicecf.rules.constraints import Constraint, pull_back
 from voicecf.rules.parts import values_of
 from voicecf.rules.rules import Rules
@@ -121,7 +120,6 @@ class Allowed:
         choices = Choices.of(space, rules, rows, bounds.lo, bounds.hi, bounds.box)
         affine = [one for one in terms.constraints if one.is_affine(space)]
         curved = [one for one in terms.constraints if one not in affine]
-        _check_equalities(space, choices, curved)
         splits = Splits.of(terms, rows, choices, curved)
         return cls(
             rules,
@@ -195,6 +193,12 @@ class Allowed:
         return {} if splits is None else {one.column: one.amount for one in splits.least}
 
     @property
+    def any_number(self) -> set[int]:
+        """The columns of numbers that may change, and are limited to no grid."""
+        grids = self.grids or (None,) * len(self.fixed)
+        return {c for c, grid in enumerate(grids) if grid is None and not self.fixed[c]}
+
+    @property
     def contractible(self) -> bool:
         """Whether the bounds can be contracted: they are numbers, the same for all rows."""
         return self.choices is None and all(rule.contractible for rule in self.rules.said())
@@ -228,15 +232,3 @@ class Allowed:
             np.vstack([listed, -listed]),
             np.concatenate([product(listed, values), product(-listed, values)]),
         )
-
-
-def _check_equalities(space: Space, choices: Choices, curved: Iterable[Constraint]) -> None:
-    """Refuse an equality of numbers behind a curve, which no number meets exactly."""
-    for one in curved:
-        columns = [column_of(space, name, one.text) for name in one.coefficients]
-        if one.equal and any(choices.freedom[c] == Freedom.ANY for c in columns):
-            raise OptionError(
-                f"constraint {one.text!r} asks for an equality of numbers that the pipeline does "
-                "not scale linearly, which rounding makes impossible to meet. Give two "
-                "comparisons, such as 'a - b <= 0.1' and 'b - a <= 0.1', or steps for the columns."
-            )

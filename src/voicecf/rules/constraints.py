@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise
 from math import ceil, isfinite
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -21,7 +21,11 @@ from voicecf.rules.edits import least_enough, readable
 from voicecf.rules.rule import Moved, Rule
 from voicecf.rules.sides import is_several
 from voicecf.rules.terms import Terms
+from voicecf.table.rows import Rows
 from voicecf.table.space import Space
+
+if TYPE_CHECKING:
+    from voicecf.rules.allowed import Allowed
 
 # A name in backticks, a plain name (not the e of a number such as 1e5), or a single equals sign.
 WORDS = re.compile(
@@ -59,6 +63,27 @@ class Constraints(Rule):
 
     def add(self, terms: Terms) -> None:
         terms.constraints += read_constraints(self.value, terms.space)
+
+    def check_question(self, learned: Any, allowed: Allowed, rows: Rows) -> None:
+        """Refuse an equality of columns that may take any number, which rounding breaks.
+
+        A row that meets it already may keep its values; behind a curve rounding breaks that, too.
+        """
+        space = learned.space
+        equalities = [one for one in allowed.constraints if one.equal]
+        numbers = space.user_numbers(rows) if equalities else {}
+        for text in dict.fromkeys(one.text for one in equalities):
+            halves = [one for one in equalities if one.text == text]
+            columns = {space.names.index(name) for one in halves for name in one.coefficients}
+            if not columns & allowed.any_number:
+                continue
+            met = np.all([one.holds(numbers) for one in halves], axis=0)
+            if not (met.any() and all(one.is_affine(space) for one in halves)):
+                raise OptionError(
+                    f"constraint {text!r} asks for an equality of columns that may take any "
+                    "number, which rounding makes impossible to meet. Give two comparisons, such "
+                    "as 'a - b <= 0.1' and 'b - a <= 0.1', or steps for the columns."
+                )
 
     def ends(self, answer: Moved, c: int, direction: int) -> Iterator[float]:
         """Yield the values at which the room that each constraint leaves is used up."""

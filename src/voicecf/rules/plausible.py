@@ -13,6 +13,7 @@ from voicecf.geometry.arrays import Array, Ints, Mask, product
 from voicecf.rules.condition import Edit, Edits, LeftOut, Member, Members, Situation, Variant
 from voicecf.rules.rule import Moved, Rule
 from voicecf.rules.sides import as_float, plain_item
+from voicecf.table.rows import Rows
 from voicecf.table.wording import figure, joined, legible, level
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ class Plausible(Rule):
             )
         return number
 
-    def check_learned(self, learned: Any) -> None:
+    def check_question(self, learned: Any, allowed: Allowed, rows: Rows) -> None:
         if learned.members is None:
             raise OptionError(
                 f"plausible={self.value} needs to know how the members of each cluster vary: "

@@ -131,8 +131,8 @@ class Rule(Condition):
     def check(self, terms: Terms) -> None:
         """Check the rule against what all rules have added."""
 
-    def check_learned(self, learned: Any) -> None:
-        """Raise if what was learned is not enough for this rule."""
+    def check_question(self, learned: Any, allowed: Allowed, rows: Rows) -> None:
+        """Raise if no question about these rows can be answered under this rule."""
 
     def in_target(self, allowed: Allowed, learned: Any, target: int) -> Allowed:
         """Return what is allowed in a target."""
