@@ -10,6 +10,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import polars as pl
 
+from voicecf.rules.rules import Rules
 from voicecf.table.column import Column
 
 
@@ -93,3 +94,10 @@ class Space:
         """No bounds of the explainer's own."""
         number = np.array([c.kind == "number" for c in self.columns])
         return np.where(number, -np.inf, np.nan), np.where(number, np.inf, np.nan)
+
+
+def read(space: Any, **words: Any) -> Rules:
+    """Read rules, and check them against the columns of a space."""
+    rules = Rules.from_dict(words)
+    rules.check(space)
+    return rules

@@ -27,7 +27,7 @@ from voicecf.app.takeaway.code import script
 from voicecf.app.takeaway.report import html_report
 from voicecf.app.words import literal, percent
 from voicecf.files.staging import Reading
-from voicecf.output.wording import figure
+from voicecf.table.wording import figure
 
 SCRIPT = "<script>alert(1)</script>"
 

@@ -5,14 +5,19 @@ from __future__ import annotations
 from fractions import Fraction
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.cluster import KMeans
+from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, RobustScaler, StandardScaler
 
 from spaces import Space
+from voicecf import Status, VoICE
 from voicecf.errors import ColumnError, OptionError
-from voicecf.rules.constraints import Constraint, affine_map, pull_back, read_constraints
+from voicecf.rules.columns import affine_map
+from voicecf.rules.constraints import Constraint, pull_back, read_constraints
 
 
 @pytest.fixture
@@ -197,3 +202,39 @@ def test_a_yes_no_column_is_asked_for_yes_and_no_only():
 
     space = Space().number("member", only_yes_and_no, observed=(0.0, 1.0), whole=True)
     assert affine_map(space, 0) == (2.0, -0.5)
+
+
+def fitted(frame: pd.DataFrame) -> VoICE:
+    model = make_pipeline(StandardScaler(), KMeans(3, n_init=2, random_state=0))
+    return VoICE(model).fit(frame)
+
+
+def amounts(n: int = 60) -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(size=(2, n)) + 3 * rng.integers(3, size=n)
+    return pd.DataFrame({"a": a, "b": b, "k": rng.integers(9, size=n)})
+
+
+def test_two_comparisons_in_place_of_an_equality_are_answered():
+    frame = amounts()
+    cf = fitted(frame).explain(frame.head(9), "each", constraints=["a - b <= 0.1", "b - a <= 0.1"])
+    assert cf.feasible.all()
+
+
+def test_an_equality_is_answered_where_columns_have_steps_or_may_not_change():
+    frame = amounts()
+    voice = fitted(frame)
+    stepped = voice.explain(frame.head(9), "each", constraints="a == b", steps={"a": 0.1, "b": 0.1})
+    assert stepped.feasible.all()
+    assert (stepped.to_frame()["a"] == stepped.to_frame()["b"]).all()
+    locked = voice.explain(frame.head(9), "each", constraints="a == b", immutable=["a", "b"])
+    assert (locked.status == Status.INFEASIBLE).all()
+    assert "a == b" in locked.reason(0).text
+
+
+def test_an_equality_that_rows_meet_already_is_answered():
+    frame = amounts()
+    frame["b"] = frame["a"]
+    cf = fitted(frame).explain(frame.head(9), "each", constraints="a == b")
+    assert cf.feasible.all()
+    assert (cf.to_frame()["a"] == cf.to_frame()["b"]).all()

@@ -15,7 +15,6 @@ from sklearn.datasets import load_wine
 
 from voicecf import VoICE
 from voicecf.errors import ColumnError, OptionError
-from voicecf.output.wording import compact, legible
 from voicecf.plots import (
     DARK,
     LIGHT,
@@ -29,6 +28,7 @@ from voicecf.plots import (
     Weights,
 )
 from voicecf.plots.theme import Theme
+from voicecf.table.wording import compact, legible
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")

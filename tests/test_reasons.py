@@ -18,7 +18,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from tables import NAMES, frame_of
 from voicecf import CFCLUST, Status, VoICE
-from voicecf.reasons.edit import readable
+from voicecf.rules.edits import readable
 
 FOUND = (Status.OPTIMAL, Status.STOPPED, Status.ALREADY)
 
@@ -261,7 +261,14 @@ CASES = {
     ),
     "max_changes": ({"max_changes": 1}, "allow 3 columns to change"),
     "constraint": ({"constraints": "income + 100*age <= 20000"}, "loosen"),
-    "equality": ({"constraints": "income == 5000", "immutable": ["age", "job"]}, None),
+    "equality": (
+        {
+            "constraints": "income == 5000",
+            "steps": {"income": 100},
+            "immutable": ["age", "job"],
+        },
+        "loosen",
+    ),
     "step": (
         {"steps": {"age": 100}, "immutable": ["income", "job"]},
         "up to 100, outside the observed range of",

@@ -10,11 +10,13 @@ import pytest
 from sklearn.cluster import KMeans
 from sklearn.datasets import load_wine
 
-from spaces import Space
+from spaces import Space, read
 from voicecf import CFCLUST, VoICE
 from voicecf.errors import BoundsError, ColumnError, OptionError, VoiceError
 from voicecf.rules.constraints import Constraint
-from voicecf.rules.rules import ColumnRule, Rules, Side
+from voicecf.rules.rules import Rules
+from voicecf.rules.sides import Side
+from voicecf.rules.terms import ColumnRule
 from voicecf.table.space import Space as Columns
 
 
@@ -32,13 +34,13 @@ def space() -> Space:
 
 
 def rule(space: Space, column: str, **words) -> ColumnRule:
-    return Rules.read(space, **words).of_columns(space)[space.names.index(column)]
+    return read(space, **words).of_columns(space)[space.names.index(column)]
 
 
 def test_nothing_said_is_no_rule(space):
-    assert Rules.read(space).of_columns(space) == [ColumnRule()] * 6
+    assert read(space).of_columns(space) == [ColumnRule()] * 6
     silent = dict.fromkeys(("immutable", "bounds", "steps", "max_changes", "constraints"))
-    assert Rules.read(space, **silent) == Rules()
+    assert read(space, **silent) == Rules()
     assert Rules().to_dict() == {}
 
 
@@ -151,13 +153,15 @@ def test_what_is_said_of_a_column_reaches_it(space, column, words, said):
 )
 def test_what_is_wrong_is_named_with_a_remedy(space, words, error, says):
     with pytest.raises(error, match=says):
-        Rules.read(space, **words)
+        read(space, **words)
 
 
 def test_rules_between_columns_and_costs_are_read_in_the_users_columns(space):
-    rules = Rules.read(space, constraints="age <= income", costs={"job": 2, "age": 0.5})
-    assert rules.linear(space) == (Constraint("age <= income", {"age": 1.0, "income": -1.0}, 0.0),)
-    assert rules.factors(space).tolist() == [0.5, 1, 2, 2, 2, 1, 1, 1, 1, 1, 1, 1]
+    rules = read(space, constraints="age <= income", costs={"job": 2, "age": 0.5})
+    assert rules.terms(space).constraints == [
+        Constraint("age <= income", {"age": 1.0, "income": -1.0}, 0.0)
+    ]
+    assert rules.terms(space).factors.tolist() == [0.5, 1, 2, 2, 2, 1, 1, 1, 1, 1, 1, 1]
 
 
 EVERYTHING = Rules(

@@ -15,8 +15,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from voicecf import SHARK, Status, VoICE
-from voicecf.output.wording import figure
 from voicecf.parallel import Running, in_parallel
+from voicecf.table.wording import figure
 
 # Boxes that a search may examine: more than it can in a day.
 FOREVER = 10**9

@@ -13,7 +13,6 @@ from voicecf.edges import edge
 from voicecf.geometry.arrays import Array, Ints, Mask
 from voicecf.output import schema, sentences, tables
 from voicecf.output.digits import rounded
-from voicecf.output.wording import counted, figure
 from voicecf.reasons.price import CONTRACTION, cost_without
 from voicecf.reasons.ranges import ranges_of
 from voicecf.reasons.reasons import Reason, reason_of
@@ -21,6 +20,7 @@ from voicecf.search.outcome import Outcome
 from voicecf.search.solving import multipliers
 from voicecf.status import Status
 from voicecf.table.frames import Kind
+from voicecf.table.wording import counted, figure
 
 
 class Counterfactuals:

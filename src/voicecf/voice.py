@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from numbers import Integral
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, Unpack
 from warnings import warn
 
 from voicecf.counterfactuals import Counterfactuals
@@ -16,10 +17,9 @@ from voicecf.geometry.region import Region
 from voicecf.learned import Learned
 from voicecf.learned.explainer import Explainer
 from voicecf.learned.fitting import NO_NAMES, Options, learn, learn_from_partition
-from voicecf.learned.members import MOST_COORDINATES
 from voicecf.parallel import Running
 from voicecf.rules.allowed import NO_RULES, Allowed, as_rules
-from voicecf.rules.rules import Rules
+from voicecf.rules.rules import RULES, Rules, RuleWords, takes_rules
 from voicecf.search.alternatives import tradeoff, with_alternatives
 from voicecf.search.answering import answer
 from voicecf.search.one_pass import answer_in_one_pass
@@ -250,6 +250,7 @@ class VoICE(Explainer):
         """Upper bounds of the columns, in the user's units."""
         return self.learned_.bounds.hi
 
+    @takes_rules
     def explain(
         self,
         X: Any,
@@ -258,28 +259,13 @@ class VoICE(Explainer):
         objective: Literal["cost", "prefix", "fewest"] = "cost",
         deepen: bool = False,
         alternatives: int = 0,
-        immutable: Any = None,
-        mutable: Any = None,
-        increase_only: Any = None,
-        decrease_only: Any = None,
-        bounds: Any = None,
-        steps: Any = None,
-        levels: Any = None,
-        order: Any = None,
-        forbidden: Any = None,
-        costs: Any = None,
-        least: Any = None,
-        max_changes: int | None = None,
-        constraints: Any = None,
-        together: Any = None,
-        plausible: float | None = None,
         rules: Rules | dict[str, Any] | None = None,
         limit: int = LIMIT,
         id: Any = None,
         n_jobs: int | None = None,
         progress: bool | None = None,
         errors: Literal["status", "raise"] = "status",
-        **unknown: Any,
+        **words: Unpack[RuleWords],
     ) -> Counterfactuals:
         """Find, for every row, the cheapest allowed change into the target's contracted cell.
 
@@ -307,41 +293,8 @@ class VoICE(Explainer):
         alternatives : int
             Number of further answers for each row, best first (`rank` 1, 2, ...). Each leaves at
             least one column unchanged that each answer before it changes.
-        immutable : column or list of columns, optional
-            Columns that may not change.
-        mutable : column or list of columns, optional
-            The only columns that may change.
-        increase_only, decrease_only : column or list of columns, optional
-            Columns that may only rise, or only fall: numbers, and categories with an order.
-        bounds : dict of column to (lo, hi), optional
-            Each side is a number, None if it is open, ``...`` for the explainer's own bound, or a
-            text relative to the row's own value: ``"+500"``, ``"-10%"``.
-        steps : dict of column to number or None, optional
-            New values are multiples of the step; None allows any number. Columns of whole numbers
-            have step 1 if left out.
-        levels : dict of column to list, optional
-            The levels that a category may change to.
-        order : dict of column to list, optional
-            Levels of a category, lowest first.
-        forbidden : dict of column to list of (from, to), optional
-            Changes of a category that are not allowed.
-        costs : dict of column to number, optional
-            Factors that multiply the squared change of a column in the cost.
-        least : dict of column to number, optional
-            A number changes by at least this amount or not at all: ``{"recency": 1}``.
-        max_changes : int, optional
-            Largest number of columns that may change.
-        constraints : str or list of str, optional
-            Linear rules between number columns, such as ``"fresh + 2*frozen <= 60000"``, in the
-            user's units, whatever the pipeline does to the columns.
-        together : list, str or frame, optional
-            Columns that belong together: ``"if visits == 0 then money == 0"``, a list of boxes
-            such as ``[{"visits": 0, "money": 0}, {"visits": (1, None)}]``, or a frame whose rows
-            are the only combinations allowed, ``df[["town", "region"]]``; or a list of these.
-        plausible : float, optional
-            Answers stay within what this share of the target's members show, such as 0.95: no
-            answer is more extreme along a principal direction of the members, and where all of
-            them have the same value of a column, so does the answer; see `Counterfactuals.usual`.
+        **words
+            Every rule is a keyword of its own: see `voicecf.Rules`.
         rules : Rules or dict, optional
             The keywords from `immutable` to `plausible` as one value; see `voicecf.Rules`.
         limit : int
@@ -361,8 +314,6 @@ class VoICE(Explainer):
             What becomes of a row that cannot be read, because a value is missing, infinite or an
             unknown level: the answer has ``Status.UNREADABLE``, no point and the source -1, and its
             `text` names the column and the value; or `DataError` is raised.
-        **unknown
-            Words that are none of these are refused, with the nearest that is.
 
         Returns
         -------
@@ -375,26 +326,8 @@ class VoICE(Explainer):
         >>> voice.explain([[1.0, 1.0]], target=1, immutable="age").points.round(6)
         array([[1., 3.]])
         """
-        _check_no_option(unknown)
-        rules = as_rules(
-            rules,
-            immutable=immutable,
-            mutable=mutable,
-            increase_only=increase_only,
-            decrease_only=decrease_only,
-            bounds=bounds,
-            steps=steps,
-            levels=levels,
-            order=order,
-            forbidden=forbidden,
-            costs=costs,
-            least=least,
-            max_changes=max_changes,
-            constraints=constraints,
-            together=together,
-            plausible=plausible,
-            **unknown,
-        )
+        _check_no_option(words)
+        rules = as_rules(rules, **words)
         known_option(objective, OBJECTIVES, "objective")
         running = Running(n_jobs, progress)
         known_option(errors, ("status", "raise"), "errors")
@@ -448,40 +381,22 @@ class VoICE(Explainer):
                 "row, and rules other than immutable, mutable and bounds; use "
                 "contract_bounds=False."
             )
-        if rules.plausible is not None and learned.members is None:
-            raise OptionError(
-                f"plausible={rules.plausible} needs to know how the members of each cluster vary: "
-                f"fit the explainer to data with at most {MOST_COORDINATES} coordinates and fewer "
-                "clusters, or leave plausible out."
-            )
+        for rule in rules.said():
+            rule.check_question(learned, allowed)
         return Question(learned, rows, source, allowed, objective, limit)
 
+    @takes_rules
     def tradeoff(
         self,
         X: Any,
         target: Any = "nearest",
         *,
-        immutable: Any = None,
-        mutable: Any = None,
-        increase_only: Any = None,
-        decrease_only: Any = None,
-        bounds: Any = None,
-        steps: Any = None,
-        levels: Any = None,
-        order: Any = None,
-        forbidden: Any = None,
-        costs: Any = None,
-        least: Any = None,
-        max_changes: int | None = None,
-        constraints: Any = None,
-        together: Any = None,
-        plausible: float | None = None,
         rules: Rules | dict[str, Any] | None = None,
         limit: int = LIMIT,
         id: Any = None,
         n_jobs: int | None = None,
         progress: bool | None = None,
-        **unknown: Any,
+        **words: Unpack[RuleWords],
     ) -> Counterfactuals:
         """Find the least cost with at most 1, 2, 3, ... changed columns.
 
@@ -501,26 +416,8 @@ class VoICE(Explainer):
         >>> voice.tradeoff([[0.0, 0.0]], target=1).cost.round(3).tolist()
         [2.258, 2.125]
         """
-        _check_no_option(unknown)
-        rules = as_rules(
-            rules,
-            immutable=immutable,
-            mutable=mutable,
-            increase_only=increase_only,
-            decrease_only=decrease_only,
-            bounds=bounds,
-            steps=steps,
-            levels=levels,
-            order=order,
-            forbidden=forbidden,
-            costs=costs,
-            least=least,
-            max_changes=max_changes,
-            constraints=constraints,
-            together=together,
-            plausible=plausible,
-            **unknown,
-        )
+        _check_no_option(words)
+        rules = as_rules(rules, **words)
         _check_count(limit, "limit", 1)
         with Running(n_jobs, progress):
             rows = self.learned_.read(X, id)
@@ -588,7 +485,7 @@ class VoICE(Explainer):
 def _unknown_option(word: str) -> OptionError:
     """Return the error about a word that is no option of VoICE; rules belong to `explain`."""
     options = Options.__dataclass_fields__
-    if word in (VoICE.explain.__kwdefaults__ or ()):
+    if word in RULES or word in (VoICE.explain.__kwdefaults__ or ()):
         return OptionError(
             f"{word} is no option of VoICE(model): say it with each question, "
             f"voice.explain(X, {word}=...)."
@@ -596,10 +493,10 @@ def _unknown_option(word: str) -> OptionError:
     return OptionError(f"unknown option {word!r}; {likely(word, options, len(options))}")
 
 
-def _check_no_option(words: dict[str, Any]) -> None:
+def _check_no_option(words: Iterable[str]) -> None:
     """Refuse the options of VoICE among the words of a question."""
     for word in words:
-        if word in Options.__dataclass_fields__:
+        if word in Options.__dataclass_fields__ and word not in RULES:
             raise OptionError(
                 f"{word} is no word of explain, since it holds for all questions: give it to "
                 f"VoICE(model, {word}=...) before fit."

@@ -7,7 +7,7 @@ from html import escape
 from typing import Any
 
 from voicecf.app.style import ACCENT, colour
-from voicecf.output.wording import shortened
+from voicecf.table.wording import shortened
 
 
 def named(name: str, segment: int) -> str:

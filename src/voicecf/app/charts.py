@@ -14,8 +14,8 @@ from altair.utils import schemapi
 from numpy.typing import NDArray
 
 from voicecf.app.style import colour
-from voicecf.output.wording import shortened
 from voicecf.plots import LIGHT
+from voicecf.table.wording import shortened
 
 # Altair would check every piece of a picture when it is made, and the whole of it once more: the
 # second is enough, and a page comes sooner.

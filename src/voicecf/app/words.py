@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from math import floor, isfinite, log10
 
-from voicecf.output.wording import LARGE, PARTED, exact, figure
+from voicecf.table.wording import LARGE, PARTED, exact, figure
 
 # Digits that a number is read by, and places after the point that are still read.
 DIGITS, PLACES = 3, 8

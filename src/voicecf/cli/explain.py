@@ -14,9 +14,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from voicecf.cli.options import LISTS, number, read_options
+from voicecf.cli.options import read_options
 from voicecf.errors import ColumnError, OptionError, VoiceError, listed
-from voicecf.rules.rules import Rules
+from voicecf.rules.rule import ColumnList, number_of
+from voicecf.rules.rules import RULES, Rules
 
 if TYPE_CHECKING:
     from voicecf.files.run import Work
@@ -26,7 +27,11 @@ if TYPE_CHECKING:
 __all__ = ["add_explain"]
 
 # Options that take the names of columns.
-COLUMNS = [name for name in LISTS if name not in ("constraints", "together")]
+COLUMNS = [
+    *(word for word, rule in RULES.items() if issubclass(rule, ColumnList)),
+    "ignore",
+    "category",
+]
 # Options for reading CSV files.
 READING = ("delimiter", "decimal", "encoding", "sheet")
 EXAMPLES = """\
@@ -144,47 +149,9 @@ def _add_rules(group: Any) -> None:
         help="a TOML file with these rules, and options of the groups above except --model and "
         "--save-model",
     )
-    column = {"nargs": "+", "action": "extend", "metavar": "COLUMN"}
-    add("--immutable", **column, help="columns that may not change")
-    add("--mutable", **column, help="the only columns that may change")
-    add("--increase-only", **column, help="columns that may only rise")
-    add("--decrease-only", **column, help="columns that may only fall")
-    several = {"nargs": "+", "action": "extend"}
-    add(
-        "--bounds",
-        **several,
-        metavar="C=LO:HI",
-        help="a side is a number, empty if it is open, or ... for the observed one; +500, -10%% "
-        "and row-500 are relative to the row",
-    )
-    add(
-        "--steps",
-        **several,
-        metavar="C=STEP",
-        help="new values are multiples of STEP; any allows all numbers",
-    )
-    add("--levels", **several, metavar="C=A,B", help="the levels that a category may change to")
-    add("--order", **several, metavar="C=A,B", help="the levels of a category, lowest first")
-    add("--forbidden", **several, metavar="C=A>B", help="a category may not change from A to B")
-    add(
-        "--costs",
-        **several,
-        metavar="C=FACTOR",
-        help="multiply the squared change of a column in the cost",
-    )
-    add("--max-changes", type=int, help="largest number of columns that may change")
-    add(
-        "--plausible",
-        type=float,
-        metavar="SHARE",
-        help="answers stay within what this share of the target's members show, such as 0.95",
-    )
-    add("--constraint", action="append", dest="constraints", metavar="TEXT",
-        help='a linear rule such as "income >= 100 * age"')  # fmt: skip
-    add("--least", **several, metavar="C=AMOUNT",
-        help="a column changes by at least this amount or not at all")  # fmt: skip
-    add("--together", action="append", metavar="TEXT",
-        help='columns that belong together: "if visits == 0 then money == 0"')  # fmt: skip
+    for rule in RULES.values():
+        flag, arguments = rule.option()
+        add(flag, **arguments)
 
 
 def run_explain(chosen: argparse.Namespace) -> int:
@@ -370,7 +337,7 @@ class Job:
         """Return the options of the constructor of VoICE."""
         contraction = self.options["contraction"]
         if contraction != "retain":
-            contraction = number(contraction, "--contraction")
+            contraction = number_of(contraction, "--contraction")
         return {
             "contraction": contraction,
             "retain": self.options["retain"],

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import csv
 import tomllib
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from voicecf.errors import OptionError, known_option, likely
-from voicecf.rules.rules import Rules
+from voicecf.rules.rules import RULES
 
-__all__ = ["DEFAULTS", "LISTS", "number", "read_options"]
+__all__ = ["DEFAULTS", "read_options"]
 
 # Options that a TOML file may hold as well, and their defaults.
 DEFAULTS: dict[str, Any] = {
@@ -34,10 +32,6 @@ ALLOWED = {
 }
 # Options of fitting, which a saved explainer does not take.
 FITTING = ("k", "weights", "scale", "seed", "category", "contraction", "retain", "box", "margin")
-LISTS = (
-    "immutable", "mutable", "increase_only", "decrease_only", "constraints", "together", "ignore",
-    "category",
-)  # fmt: skip
 
 
 def read_options(chosen: argparse.Namespace) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -46,9 +40,9 @@ def read_options(chosen: argparse.Namespace) -> tuple[dict[str, Any], dict[str, 
     for name in DEFAULTS:
         if getattr(chosen, name) is not None:
             options[name] = getattr(chosen, name)
-    for name in Rules.__dataclass_fields__:
+    for name, rule in RULES.items():
         if getattr(chosen, name) is not None:
-            rules[name] = _merged(rules.get(name), _parsed(name, getattr(chosen, name)))
+            rules[name] = _merged(rules.get(name), rule.parsed(getattr(chosen, name)))
     _check_model(chosen, options)
     options = DEFAULTS | options
     for name, allowed in ALLOWED.items():
@@ -68,14 +62,13 @@ def _read_file(path: Path | None) -> tuple[dict[str, Any], dict[str, Any]]:
         entries = tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise OptionError(f"{path} is not a valid TOML file: {error}.") from None
-    known = list(Rules.__dataclass_fields__)
     for name, value in entries.items():
         name = name.replace("-", "_")
-        if name not in known and name not in DEFAULTS:
+        if name not in RULES and name not in DEFAULTS:
             raise OptionError(
-                f"{path}: unknown option {name!r}; {likely(name, [*known, *DEFAULTS])}"
+                f"{path}: unknown option {name!r}; {likely(name, [*RULES, *DEFAULTS])}"
             )
-        (rules if name in known else options)[name] = value
+        (rules if name in RULES else options)[name] = value
     return options, rules
 
 
@@ -95,80 +88,3 @@ def _merged(in_file: Any, in_command: Any) -> Any:
     if isinstance(in_command, list) and in_file is not None:
         return [*([in_file] if isinstance(in_file, str) else in_file), *in_command]
     return in_command
-
-
-def _parsed(rule: str, arguments: Any) -> Any:
-    """Parse the arguments of one rule of the command line, such as ``income=0:90000``."""
-    if rule in LISTS or rule in ("max_changes", "plausible"):
-        return arguments
-    by_column: dict[str, Any] = {}
-    for text in arguments:
-        name, equals, value = text.rpartition("=")
-        if not equals or not name:
-            raise OptionError(f"--{rule} {text}: use COLUMN=..., such as {EXAMPLES[rule]}.")
-        parsed = PARSERS[rule](value, f"--{rule} {text}")
-        if rule == "forbidden":
-            parsed = [*by_column.get(name, []), *parsed]
-        by_column[name] = parsed
-    return by_column
-
-
-def _bounds(text: str, where: str) -> list[Any]:
-    sides = text.split(":")
-    if len(sides) != 2:
-        raise OptionError(f"{where}: use COLUMN=LO:HI, such as {EXAMPLES['bounds']}.")
-    return [_side(side.strip(), where) for side in sides]
-
-
-def _side(text: str, where: str) -> Any:
-    if text in ("", "open"):
-        return "open"
-    if text == "..." or text.startswith("+") or text.endswith("%"):
-        return text
-    if text.startswith("row"):
-        return text.removeprefix("row").strip() or "+0"
-    return number(text, where)
-
-
-def number(text: Any, where: str) -> float:
-    """Parse a number; a whole one becomes an int."""
-    try:
-        found = float(text)
-    except ValueError:
-        raise OptionError(f"{where}: {text!r} is not a number.") from None
-    return int(found) if found.is_integer() else found
-
-
-def _step(text: str, where: str) -> Any:
-    return text if text == "any" else number(text, where)
-
-
-def _level_list(text: str, where: str) -> list[str]:
-    return next(csv.reader([text]), [])
-
-
-def _transition(text: str, where: str) -> list[list[str]]:
-    start, arrow, end = text.partition(">")
-    if not arrow:
-        raise OptionError(f"{where}: use COLUMN=FROM>TO, such as {EXAMPLES['forbidden']}.")
-    return [[start.strip(), end.strip()]]
-
-
-PARSERS: dict[str, Callable[[str, str], Any]] = {
-    "bounds": _bounds,
-    "steps": _step,
-    "levels": _level_list,
-    "order": _level_list,
-    "forbidden": _transition,
-    "costs": number,
-    "least": number,
-}
-EXAMPLES = {
-    "bounds": '--bounds income=0:90000 or --bounds "income=-10%:+500"',
-    "steps": "--steps visits=1",
-    "levels": "--levels job=clerk,chef",
-    "order": "--order size=small,medium,large",
-    "forbidden": '--forbidden "job=student>chef"',
-    "costs": "--costs income=2",
-    "least": "--least income=100",
-}

@@ -16,7 +16,7 @@ from voicecf.errors import ColumnError, OptionError, listed
 from voicecf.learned.explainer import Explainer
 from voicecf.parallel import Running
 from voicecf.rules.columns import column_of
-from voicecf.rules.rules import Rules
+from voicecf.rules.rules import RULES, Rules
 from voicecf.status import Status
 from voicecf.table.column import Column
 
@@ -221,8 +221,7 @@ def rules_of(question: dict[str, Any]) -> Rules:
         return rules
     if rules is not None:
         return Rules.from_dict(rules)
-    words = set(Rules.__dataclass_fields__)
-    return Rules.from_dict({word: value for word, value in question.items() if word in words})
+    return Rules.from_dict({word: value for word, value in question.items() if word in RULES})
 
 
 def _number_type(voice: Explainer, column: Column, whole: bool, kind: Any) -> Any:

@@ -10,10 +10,11 @@ import numpy as np
 
 from voicecf.geometry.arrays import Array, Ints, Mask, product
 from voicecf.geometry.tolerance import LARGEST_SPREAD, LEAST_SPREAD, TOLERANCE
+from voicecf.rules.plausible import MOST_COORDINATES
 
-# Most numbers in the axes of all clusters, k * d * d (16 MiB), and most coordinates. Beyond them
+# Most numbers in the axes of all clusters, k * d * d (16 MiB). Beyond them, or MOST_COORDINATES,
 # nothing is learned: principal directions would take longer than the rest of `fit`.
-LARGEST_TABLE, MOST_COORDINATES = 1 << 21, 256
+LARGEST_TABLE = 1 << 21
 # Of a cluster's extremeness values, those at these many equal shares are stored, and as many again,
 # ever denser, towards the most extreme member. Shares such as 0.95 and 0.99 are among them.
 SHARES, TAIL = 400, 112

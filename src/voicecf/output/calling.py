@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from voicecf.learned.learned import Learned
-from voicecf.output.wording import joined, legible
 from voicecf.table.rows import Rows
+from voicecf.table.wording import joined, legible
 
 
 def cluster_name(learned: Learned, cluster: int) -> str:

@@ -7,14 +7,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from voicecf.learned.learned import Learned
 from voicecf.output.calling import cluster_name, move, row_name
 from voicecf.output.digits import decimal
-from voicecf.output.wording import exact, figure, joined, legible, level, opening
 from voicecf.search.outcome import Outcome
-from voicecf.search.question import Question
 from voicecf.search.solving import aim_at, solve
 from voicecf.status import Status
+from voicecf.table.wording import exact, figure, joined, legible, level, opening
 
 # A line of a printout names at most this many changes; `sentence` names all of them.
 NAMED = 6
@@ -46,7 +44,7 @@ def sentence(outcome: Outcome, i: int) -> str:
     if status == Status.UNREADABLE:
         return f"{title}: {outcome.rows.faults[int(outcome.row[i])]}"
     if not outcome.feasible[i]:
-        return f"{title}. {_implausible(outcome, i) or status.diagnosis}"
+        return f"{title}. {_too_strict(outcome, i) or status.diagnosis}"
     if outcome.n_changed[i] == 0:
         changes = f"{title} with a change that is too small to count"
         return f"{'; '.join(filter(None, (changes, unproven(outcome, i))))}."
@@ -148,48 +146,19 @@ def unproven(outcome: Outcome, i: int) -> str:
     return f"the search reached its limit: another change may be up to {cheaper}"
 
 
-def _implausible(outcome: Outcome, i: int) -> str:
-    """Say that a row has answers, but none as usual as asked for; else an empty text."""
+def _too_strict(outcome: Outcome, i: int) -> str:
+    """Say that a row has answers, but none that a rule about the target allows; else nothing."""
     question, row, target = outcome.question, outcome.row[[i]], outcome.target[[i]]
     rules = question.allowed.rules
-    if outcome.status[i] != Status.INFEASIBLE or rules.plausible is None:
-        return ""
-    loose = replace(question.allowed, rules=replace(rules, plausible=None))
-    if not solve(replace(question, allowed=loose), row, target).answered[0]:
-        return ""
-    usual = as_usual(question, int(row[0]), int(target[0]))
-    there_is = "without `plausible` there is one, see reason(i)"
-    return f"No allowed change is as usual as {usual}; {there_is}."
-
-
-def as_usual(question: Question, row: int, target: int) -> str:
-    """Say what plausible answers have to be as usual as, and which of its values a row cannot have.
-
-    These are values that all members of the target have.
-    """
-    learned, share = question.learned, question.allowed.rules.plausible
-    assert share is not None
-    assert learned.members is not None
-    whose = f"{100 * share:.6g} % of the members of {cluster_name(learned, target)}"
-    lo, hi = (np.atleast_2d(side) for side in question.allowed_in(target).box)
-    out_of_reach = lo[row % len(lo)] > hi[row % len(hi)]
-    values = [
-        f"{legible(column.name)} {_agreed_value(learned, target, c)}"
-        for c, column in enumerate(learned.space.columns)
-        if (out_of_reach & learned.members.agreed(target))[column.places].any()
-    ]
-    return f"{whose}, which all have {joined(values)}" if values else whose
-
-
-def _agreed_value(learned: Learned, target: int, c: int) -> str:
-    """Return the value of a column that all members of a cluster have, as text."""
-    assert learned.members is not None
-    column = learned.space.columns[c]
-    value = learned.space.values(c, learned.members.means[target][None, column.places])[0]
-    if column.kind != "number":
-        return level(value)
-    known = learned.agreed_values.get(c, np.array([value]))
-    return figure(float(known[np.abs(known - value).argmin()]), 6)
+    asked = [rule for rule in rules.said() if rule.by_target]
+    for rule in asked if outcome.status[i] == Status.INFEASIBLE else ():
+        loose = replace(question.allowed, rules=replace(rules, **{rule.word: None}))
+        if solve(replace(question, allowed=loose), row, target).answered[0]:
+            box = question.within_reach(int(row[0]), int(target[0]))
+            missed = rule.missed(outcome.learned, int(target[0]), box)
+            there_is = f"without `{rule.word}` there is one, see reason(i)"
+            return f"No allowed change is {missed}; {there_is}."
+    return ""
 
 
 def largest_multiple(outcome: Outcome, i: int) -> float | None:

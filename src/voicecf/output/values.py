@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from voicecf.geometry.arrays import Ints
 from voicecf.geometry.named import installed_backend
-from voicecf.output.wording import exact
 from voicecf.search.outcome import Outcome
 from voicecf.table.frames import Kind, is_missing
+from voicecf.table.wording import exact
 
 # Types of values that every frame library has.
 TYPES: dict[type, Any] = {int: nw.Int64, bool: nw.Boolean, float: nw.Float64, str: nw.String}

@@ -12,7 +12,6 @@ import numpy as np
 from voicecf.counterfactuals import Counterfactuals
 from voicecf.output.calling import cluster_name
 from voicecf.output.sentences import limit, rarity, short_title, unproven
-from voicecf.output.wording import compact, opening, sentences
 from voicecf.plots.changes import TEXTS, Change, changes_of
 from voicecf.plots.display import Display, canvas
 from voicecf.plots.markup import STYLE, changes_html
@@ -21,6 +20,7 @@ from voicecf.plots.theme import LIGHT, Theme
 from voicecf.search.solving import PAIRWISE
 from voicecf.status import Status
 from voicecf.table.frames import Kind, table
+from voicecf.table.wording import compact, opening, sentences
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -9,9 +9,9 @@ import numpy as np
 
 from voicecf.counterfactuals import Counterfactuals
 from voicecf.geometry.arrays import Array
-from voicecf.output.wording import PARTED, exact, figure, legible, level, shortened
 from voicecf.reasons.ranges import short_ranges
 from voicecf.search.solving import PAIRWISE
+from voicecf.table.wording import PARTED, exact, figure, legible, level, shortened
 
 # Letters of a number before the change that are read, and digits of one that is rounded.
 LONG, DIGITS = 12, 6

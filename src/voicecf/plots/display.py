@@ -7,8 +7,8 @@ from io import BytesIO
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
-from voicecf.output.wording import shortened
 from voicecf.plots.theme import Theme, theme_of
+from voicecf.table.wording import shortened
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -11,8 +11,8 @@ from importlib.resources import files
 
 import numpy as np
 
-from voicecf.output.wording import legible, shortened
 from voicecf.plots.changes import HEADS, Change, TrackScale
+from voicecf.table.wording import legible, shortened
 
 STYLE = files(__package__).joinpath("card.css").read_text(encoding="utf-8")
 # Classes of the columns of a card.

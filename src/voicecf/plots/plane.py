@@ -15,11 +15,11 @@ from voicecf.geometry.arrays import Array
 from voicecf.learned.explainer import Explainer
 from voicecf.learned.learned import Learned
 from voicecf.output.calling import cluster_name, row_name
-from voicecf.output.wording import joined, legible
 from voicecf.status import Status
 from voicecf.table.frames import as_frame
 from voicecf.table.rows import Rows
 from voicecf.table.space import Space
+from voicecf.table.wording import joined, legible
 
 # Keeps directions apart where the model gives a coordinate no weight.
 LEAST_WEIGHT = 1e-12

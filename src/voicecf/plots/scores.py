@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from voicecf.geometry.arrays import Array
-from voicecf.output.wording import legible
 from voicecf.plots.display import Display, axis_names, canvas, head, name_lines, stroke, write
 from voicecf.plots.theme import Theme, mixed
 from voicecf.table.frames import table
+from voicecf.table.wording import legible
 from voicecf.voice import VoICE
 
 if TYPE_CHECKING:

@@ -13,12 +13,12 @@ from voicecf.geometry.arrays import Array
 from voicecf.learned.explainer import Explainer
 from voicecf.learned.learned import Learned
 from voicecf.output.sentences import short_title
-from voicecf.output.wording import counted, joined, legible
 from voicecf.plots.display import LITERAL, Display, axis_names, canvas, head, stroke
 from voicecf.plots.plane import Plane
 from voicecf.plots.scene import Scene
 from voicecf.plots.theme import Theme, mixed
 from voicecf.table.frames import Kind, as_frame, table
+from voicecf.table.wording import counted, joined, legible
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from voicecf.output.wording import counted, legible
 from voicecf.plots.changes import HEADS, Change, TrackScale
 from voicecf.plots.display import ROUNDING, fit, lay_out, width_of, wrapped, write
 from voicecf.plots.theme import Theme, mixed
+from voicecf.table.wording import counted, legible
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -12,10 +12,10 @@ from voicecf.counterfactuals import Counterfactuals
 from voicecf.errors import DataError, OptionError
 from voicecf.geometry.arrays import Array
 from voicecf.output.calling import cluster_name, row_name
-from voicecf.output.wording import compact, counted, legible, opening
 from voicecf.plots.display import Display, axis_names, canvas, fit, head, name_lines, write
 from voicecf.plots.theme import Theme
 from voicecf.table.frames import Kind, table
+from voicecf.table.wording import compact, counted, legible, opening
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

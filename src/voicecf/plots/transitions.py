@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from voicecf.counterfactuals import Counterfactuals
 from voicecf.errors import DataError, OptionError, known_option
 from voicecf.geometry.arrays import Array
-from voicecf.output.wording import compact, counted, legible, shortened
 from voicecf.plots.changes import column_costs
 from voicecf.plots.display import LITERAL, Display, axis_names, canvas, head, name_lines, write
 from voicecf.plots.theme import Theme, is_dark, mixed
 from voicecf.table.frames import Kind, table
+from voicecf.table.wording import compact, counted, legible, shortened
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -10,10 +10,10 @@ import numpy as np
 from voicecf.diagnostics import weight_concentration
 from voicecf.geometry.arrays import Array
 from voicecf.learned.explainer import Explainer
-from voicecf.output.wording import counted, figure, legible, shortened
 from voicecf.plots.display import Display, canvas, head, name_lines, write
 from voicecf.plots.theme import Theme
 from voicecf.table.frames import table
+from voicecf.table.wording import counted, figure, legible, shortened
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

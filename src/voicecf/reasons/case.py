@@ -2,91 +2,33 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from voicecf.geometry.arrays import Array
 from voicecf.learned.learned import Learned
-from voicecf.reasons.variant import Variant
-from voicecf.rules.allowed import Allowed
-from voicecf.rules.columns import columns_of
-from voicecf.rules.multiples import Multiples
-from voicecf.rules.parts import ColumnRows, Limits
-from voicecf.rules.rules import ColumnRule, Rules
-from voicecf.rules.together import Together
+from voicecf.rules.allowed import Allowed, as_rules
+from voicecf.rules.condition import Situation, Variant
 from voicecf.search.answering import answer
 from voicecf.search.outcome import Outcome
 from voicecf.search.question import Pairs, Question
 from voicecf.search.solving import OBJECTIVES, aim_at
 from voicecf.status import Status
-from voicecf.table.space import Space
 
 
-class Case:
-    """One row and target of a question; `original` is the variant that the user asked for."""
+class Case(Situation):
+    """One row and target of a question."""
 
     def __init__(self, question: Question, row: int, target: int) -> None:
-        self.learned, self.row, self.target = question.learned, row, target
-        self.space: Space = question.learned.space
-        self.rows = question.rows.take(np.array([row]))
-        self.source = question.source[[row]]
-        self.question = question
-        self.original = Variant.of(question.allowed.rules, self.space)
+        rows = question.rows.take(np.array([row]))
+        super().__init__(question.learned, question.allowed.rules, rows, target)
+        self.question, self.row, self.source = question, row, question.source[[row]]
         self._learned_of: dict[Any, Learned] = {}
 
-    @cached_property
-    def column_rules(self) -> list[ColumnRule]:
-        """The user's rules, column by column."""
-        return Rules.from_dict(self.original.rules).of_columns(self.space)
-
-    @cached_property
-    def mutable(self) -> list[int]:
-        """Positions of the only columns that may change; empty if the user did not list them."""
-        return columns_of(self.space, self.question.allowed.rules.mutable, "mutable")
-
-    @cached_property
-    def unions(self) -> tuple[Together, ...]:
-        """The user's rules about columns that belong together."""
-        return self.question.allowed.rules.unions(self.space)
-
-    @property
-    def alpha(self) -> float:
-        """Contraction of the target's cell."""
-        return self.learned.alpha_of(self.target)
-
-    @property
-    def rivals(self) -> list[int]:
-        """What the constraints of the target's pieces are against: clusters, or -1 for several."""
-        partition = self.learned.partition
-        pieces = [partition.piece(p) for p in partition.pieces_of(self.target).tolist()]
-        return sorted({int(rival) for piece in pieces for rival in piece.rivals})
-
-    def place(self, name: Any) -> int:
-        """Return the position of a column."""
-        return self.space.names.index(name)
-
-    def own_number(self, c: int) -> float:
-        """Return the row's value of a number column, NaN where it is missing."""
-        return float(ColumnRows(self.space, self.rows, c).values[0])
-
-    def own_level(self, c: int) -> Any:
-        """Return the row's level of a category."""
-        return self.space.table_values(c, self.rows, np.zeros(1, dtype=np.int64))[0]
-
-    def multiples(self, c: int) -> Multiples | None:
-        """Return the multiples that a column is restricted to; None if it takes any number."""
-        step, column = self.column_rules[c].increment, self.space.columns[c]
-        step = (1.0 if column.whole and not column.listed else "any") if step is None else step
-        return None if step == "any" else Multiples(float(step))
-
-    def bounds(self, c: int, variant: Variant) -> tuple[float, float]:
-        """Return the bounds of a column in the user's units, directions not included."""
-        rule = Rules(bounds=variant.rules["bounds"]).of_columns(self.space)[c]
-        rows = ColumnRows(self.space, self.rows, c)
-        bounds = self.learned.bounds
-        limits = Limits.of(rows, rule, bounds.lo[c], bounds.hi[c])
-        return float(limits.low[0]), float(limits.high[0])
+    def within_reach(self) -> tuple[Array, Array]:
+        """Return the least and the largest coordinates that rules allow the row in its target."""
+        return self.question.within_reach(self.row, self.target)
 
     def impossible(self, variant: Variant) -> bool:
         """Tell whether it is proven that no point satisfies a variant."""
@@ -110,7 +52,8 @@ class Case:
 
     def explain_keywords(self, variant: Variant) -> dict[str, Any]:
         """Return the rules of a variant as keywords of `VoICE.explain`."""
-        rules = {k: value for k, value in variant.rules.items() if value not in ([], {}, None)}
+        said = {rule.word: rule.value for rule in variant.rules.said()}
+        rules = {w: list(v) if isinstance(v, tuple) else v for w, v in said.items()}
         if self.mutable and "immutable" in rules:
             locked = rules.pop("immutable")
             rules["mutable"] = [name for name in self.space.names if name not in locked]
@@ -121,7 +64,7 @@ class Case:
         return rules
 
     def _question(self, variant: Variant, learned: Learned, objective: str) -> Question:
-        rules, searched = Rules.from_dict(variant.rules), objective == "fewest"
+        rules, searched = as_rules(variant.rules), objective == "fewest"
         allowed = Allowed.of(self.space, rules, self.rows, learned.bounds, searched=searched)
         return Question(learned, self.rows, self.source, allowed, objective, self.question.limit)
 
@@ -130,9 +73,9 @@ class Case:
 
         An immutable column may lie outside its bounds, and may stay there once it is unlocked.
         """
-        for name in self.original.rules["immutable"]:
+        for name in self.original.rules.immutable:
             c = self.place(name)
-            if name in variant.rules["immutable"] or self.space.columns[c].kind == "category":
+            if name in variant.rules.immutable or self.space.columns[c].kind == "category":
                 continue
             own, (low, high) = self.own_number(c), self.bounds(c, variant)
             if own < low or own > high:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import replace
 
 import numpy as np
 
 from voicecf.errors import OptionError, known_option
 from voicecf.geometry.arrays import Array
 from voicecf.rules.allowed import Allowed, as_rules
-from voicecf.rules.rules import Rules
+from voicecf.rules.rules import RULES
 from voicecf.search.answering import answer
 from voicecf.search.outcome import Outcome
 from voicecf.search.question import Pairs, Question
@@ -32,13 +32,10 @@ def cost_without(outcome: Outcome, word: str) -> Array:
 
 def _without(question: Question, word: str) -> Question:
     """Return a question without the contraction, or without one of its rules."""
-    names = [field.name for field in fields(Rules)]
-    known_option(word, (CONTRACTION, *names), "word")
+    known_option(word, (CONTRACTION, *RULES), "word")
     if word == CONTRACTION:
         return replace(question, learned=question.learned.contracted(1.0))
-    values = {name: getattr(question.allowed.rules, name) for name in names if name != word}
+    rules = as_rules(replace(question.allowed.rules, **{word: None}))
     learned, searched = question.learned, question.objective == "fewest"
-    allowed = Allowed.of(
-        learned.space, as_rules(Rules(**values)), question.rows, learned.bounds, searched=searched
-    )
+    allowed = Allowed.of(learned.space, rules, question.rows, learned.bounds, searched=searched)
     return replace(question, allowed=allowed)

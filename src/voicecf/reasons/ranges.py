@@ -19,7 +19,6 @@ from voicecf.output.digits import BELOW, decimal, is_continuous
 from voicecf.output.values import typed_cells, typed_table
 from voicecf.reasons.case import Case
 from voicecf.rules.multiples import Multiples
-from voicecf.rules.splits import values_of
 from voicecf.search.outcome import Outcome
 from voicecf.search.solving import PAIRWISE
 from voicecf.status import Status
@@ -175,22 +174,14 @@ class _Answer:
         terms = product(sizes, np.abs(self.point) + np.abs(self._region.origin) + error)
         return np.asarray(TOLERANCE.range_end * terms + product(sizes, error))
 
-    @property
-    def _constraints(self) -> tuple[Any, ...]:
-        return self.outcome.allowed.constraints
-
-    @property
-    def _share(self) -> float | None:
-        """Share of the target's members that answers have to be as usual as; None for any."""
-        return self.outcome.allowed.rules.plausible
-
     @cached_property
-    def _values(self) -> dict[Any, float]:
+    def numbers(self) -> dict[Any, float]:
         """The answer's numbers, in the user's units, by column."""
         columns = enumerate(self.space.columns)
-        return {column.name: self._value(c) for c, column in columns if column.kind == "number"}
+        return {column.name: self.number(c) for c, column in columns if column.kind == "number"}
 
-    def _value(self, c: int) -> float:
+    def number(self, c: int) -> float:
+        """Return the answer's value of a number column."""
         return float(self.outcome.values[1][c][self.i])
 
     # Categories, and numbers that are restricted to a list of values.
@@ -213,7 +204,7 @@ class _Answer:
 
     def _listed(self, c: int) -> tuple[End, End]:
         """Return the ends of the run of valid listed values around the answer's."""
-        value, listed = self._value(c), np.array(self.space.columns[c].listed)
+        value, listed = self.number(c), np.array(self.space.columns[c].listed)
         sides = [self._side(c, direction) for direction in (-1, 1)]
         inside = (listed >= sides[0].value) & (listed <= sides[1].value)
         valid = inside.copy()
@@ -234,7 +225,7 @@ class _Answer:
         """Name the constraint that a listed value violates most: a cluster, or a rule."""
         excess = self._excess(self._read(c, [self.space.columns[c].listed[k]]))[0]
         worst = int(np.argmax(excess - self._rounding))
-        has_rules = self._constraints or self._share is not None
+        has_rules = self.outcome.allowed.constraints or self.outcome.allowed.linear
         if excess[worst] <= self._rounding[worst] and has_rules:
             return "rule"
         return cluster_name(self.learned, self._rivals[worst])
@@ -243,14 +234,11 @@ class _Answer:
 
     def _end(self, c: int, direction: int) -> End:
         """Return how far a number may fall (direction -1) or rise (direction 1)."""
-        value = self._value(c)
+        value, said = self.number(c), self.outcome.allowed.rules.said()
         ends = [
             self._side(c, direction),
             *self._cell_ends(c, direction),
-            *self._constraint_ends(c, direction),
-            *self._least_ends(c, direction),
-            *self._together_ends(c, direction),
-            *self._plausible_ends(c, direction),
+            *(End(end, "rule") for rule in said for end in rule.ends(self, c, direction)),
         ]
         end = min(ends, key=lambda end: end.value * direction)
         end = End(max(end.value * direction, value * direction) * direction, end.binds)
@@ -263,7 +251,7 @@ class _Answer:
 
     def _side(self, c: int, direction: int) -> End:
         """Return the tightest bound of a column: the user's, the explainer's, or a direction."""
-        case, rule, at = self.case, self.case.column_rules[c], int(direction > 0)
+        case, rule, at = self.case, self.case.terms.columns[c], int(direction > 0)
         bound, side = case.bounds(c, case.original)[at], rule.sides[at]
         ends = [
             End(bound, "open" if np.isinf(bound) else "data range" if side is None else "bound")
@@ -320,52 +308,6 @@ class _Answer:
         assert self._region.guard is not None
         return float(self._region.guard.slack(size, distance, length)[j])
 
-    def _constraint_ends(self, c: int, direction: int) -> Iterator[End]:
-        name, value = self.space.names[c], self._value(c)
-        for constraint in self._constraints:
-            factor = constraint.coefficients.get(name, 0.0) * direction
-            if factor > 0:
-                used = sum(f * self._values[n] for n, f in constraint.coefficients.items())
-                yield End(value + direction * max(constraint.limit - used, 0.0) / factor, "rule")
-
-    def _least_ends(self, c: int, direction: int) -> Iterator[End]:
-        """Yield the value at which the change becomes as small as it may be."""
-        least, own = self.outcome.allowed.least.get(c), self.case.own_number(c)
-        if least is not None and (own - self._value(c)) * direction > 0:
-            yield End(own - direction * least, "rule")
-
-    def _together_ends(self, c: int, direction: int) -> Iterator[End]:
-        """Yield the ends of the boxes that the answer may be in with its other values."""
-        for rule in self.case.unions:
-            if c not in rule.columns:
-                continue
-            inside = np.ones(len(rule.low), dtype=np.bool_)
-            for at, other in enumerate(rule.columns):
-                if other != c:
-                    inside &= rule.holds_in(at, values_of(self.space, other, self.changed_row))[0]
-            at = rule.columns.index(c)
-            step = 1.0 if self.space.columns[c].whole else 0.0
-            low, high = rule.low[inside, at], rule.high[inside, at]
-            yield End(_connected_end(low, high, self._value(c), direction, step), "rule")
-
-    def _plausible_ends(self, c: int, direction: int) -> Iterator[End]:
-        """Yield how far the answer stays as usual in its target as the rules ask."""
-        if self._share is None:
-            return
-        assert self.learned.members is not None
-        if self.learned.members.agreed(self.target)[self.space.columns[c].places[0]]:
-            yield End(self._value(c), "rule")
-            return
-        normals, offsets = self.learned.members.constraints(self.target, self._share)
-        column = self.space.columns[c]
-        at, along = column.places[0], direction if column.rising else -direction
-        slope = normals[:, at] * along
-        met = slope > 0
-        steps = np.maximum(offsets - product(normals, self.point), 0.0)[met] / slope[met]
-        if steps.size:
-            value = self.space.values(c, [[self.point[at] + along * steps.min()]])[0]
-            yield End(direction * np.inf if np.isnan(value) else float(value), "rule")
-
     def _agreed(self, c: int, value: float, end: float) -> float:
         """Return the furthest number, from an end back to the answer's value, that is valid."""
         candidates = end + (value - end) * INWARD
@@ -393,17 +335,3 @@ class _Answer:
             return value
         valid = np.flatnonzero(self._valid(c, candidates))
         return float(candidates[valid[0]]) if valid.size else value
-
-
-def _connected_end(low: Array, high: Array, value: float, direction: int, step: float) -> float:
-    """Return how far intervals that join each other reach from a value, up or down.
-
-    Intervals join if they overlap or are one step apart.
-    """
-    end, ends = value, (high if direction > 0 else low)
-    while True:
-        joined = (low - step <= end) & (end <= high + step)
-        further = max((ends[joined] * direction).max(initial=end * direction), end * direction)
-        if further == end * direction:
-            return end
-        end = further * direction

@@ -8,14 +8,14 @@ from html import escape
 from voicecf.output.calling import cluster_name, cluster_names, move, row_name
 from voicecf.output.digits import rounded
 from voicecf.output.sentences import sentence
-from voicecf.output.wording import joined, opening
 from voicecf.reasons.case import Case
 from voicecf.reasons.conflict import minimal_conflict, winning
-from voicecf.reasons.member import Member
 from voicecf.reasons.relaxation import Relaxation, relaxations
+from voicecf.rules.condition import Member
 from voicecf.search.outcome import Outcome
 from voicecf.search.solving import PAIRWISE
 from voicecf.status import Status
+from voicecf.table.wording import joined, opening
 
 __all__ = ["Member", "Reason", "Relaxation", "reason_of"]
 

@@ -6,12 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from voicecf.output.wording import figure
 from voicecf.reasons.case import Case
 from voicecf.reasons.conflict import minimal_conflict, without
-from voicecf.reasons.edit import smallest_edit
-from voicecf.reasons.member import Member
-from voicecf.reasons.variant import Variant
+from voicecf.rules.condition import Edit, Member, Variant
+from voicecf.table.wording import figure
 
 # If no single rule is enough, partners are sought for this many rules of the conflict.
 PARTNERS = 3
@@ -90,3 +88,17 @@ def _solved(
         same_rules = variant.rules == case.original.rules
         words = None if same_rules else case.explain_keywords(variant)
         yield Relaxation(text, float(found.cost[0]), words, variant.alpha, members)
+
+
+def smallest_edit(case: Case, member: Member, variant: Variant) -> Edit | None:
+    """Return the smallest change of a member that is enough; None if even removing it is not."""
+    condition = member.condition
+    less = condition.relaxed(case, variant, member)
+    answer = None if case.impossible(less) else case.answer(less)
+    if answer is None:
+        return None
+    for edit in condition.edits(case, member, variant, answer):
+        if case.answer(edit.apply(variant)) is not None:
+            return edit
+    removal = condition.removal(case, member)
+    return Edit(removal, lambda variant: condition.relaxed(case, variant, member))

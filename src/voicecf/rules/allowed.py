@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from voicecf.errors import OptionError
-from voicecf.geometry.arrays import Array, Ints, Mask
-from voicecf.rules.choices import Choices, Freedom
-from voicecf.rules.columns import column_of
+from voicecf.geometry.arrays import Array, Ints, Mask, product
+from voicecf.rules.choices import Choices, pinned
 from voicecf.rules.constraints import Constraint, pull_back
+from voicecf.rules.parts import values_of
 from voicecf.rules.rules import Rules
-from voicecf.rules.splits import Splits, values_of
+from voicecf.rules.splits import Splits
 from voicecf.table.rows import Rows
 from voicecf.table.space import Space
 
@@ -116,20 +116,19 @@ class Allowed:
         """
         if rules is NO_RULES and space.continuous and not searched:
             return cls.within(space, bounds)
+        terms = rules.terms(space)
         choices = Choices.of(space, rules, rows, bounds.lo, bounds.hi, bounds.box)
-        constraints = rules.linear(space)
-        affine = [one for one in constraints if one.is_affine(space)]
-        curved = [one for one in constraints if one not in affine]
-        _check_equalities(space, choices, curved)
-        splits = Splits.of(space, rules, rows, choices, curved)
+        affine = [one for one in terms.constraints if one.is_affine(space)]
+        curved = [one for one in terms.constraints if one not in affine]
+        splits = Splits.of(terms, rows, choices, curved)
         return cls(
             rules,
             choices.box(),
             choices.fixed,
             choices if searched or choices.discrete or splits is not None else None,
-            constraints,
+            tuple(terms.constraints),
             *pull_back(affine, space),
-            rules.factors(space),
+            terms.factors,
             choices.sides,
             choices.grids,
             splits,
@@ -194,28 +193,42 @@ class Allowed:
         return {} if splits is None else {one.column: one.amount for one in splits.least}
 
     @property
+    def any_number(self) -> set[int]:
+        """The columns of numbers that may change, and are limited to no grid."""
+        grids = self.grids or (None,) * len(self.fixed)
+        return {c for c, grid in enumerate(grids) if grid is None and not self.fixed[c]}
+
+    @property
     def contractible(self) -> bool:
         """Whether the bounds can be contracted: they are numbers, the same for all rows."""
-        words = set(self.rules.to_dict())
-        relative = any(
-            isinstance(side, str) for pair in self.rules.bounds.values() for side in pair
-        )
-        return self.choices is None and words <= {"immutable", "mutable", "bounds"} and not relative
+        return self.choices is None and all(rule.contractible for rule in self.rules.said())
 
     @property
     def is_box(self) -> bool:
         """Whether a box alone describes what is allowed: no choices, linear rules or costs."""
-        linear = len(self.normals) or self.rules.plausible is not None
-        return self.choices is None and not linear and bool((self.factors == 1.0).all())
+        return self.choices is None and not self.linear and bool((self.factors == 1.0).all())
 
+    @property
+    def linear(self) -> bool:
+        """Whether constraints on the coordinates are added to the region of a target."""
+        return len(self.normals) > 0 or any(rule.by_target for rule in self.rules.said())
 
-def _check_equalities(space: Space, choices: Choices, curved: Iterable[Constraint]) -> None:
-    """Refuse an equality of numbers behind a curve, which no number meets exactly."""
-    for one in curved:
-        columns = [column_of(space, name, one.text) for name in one.coefficients]
-        if one.equal and any(choices.freedom[c] == Freedom.ANY for c in columns):
-            raise OptionError(
-                f"constraint {one.text!r} asks for an equality of numbers that the pipeline does "
-                "not scale linearly, which rounding makes impossible to meet. Give two "
-                "comparisons, such as 'a - b <= 0.1' and 'b - a <= 0.1', or steps for the columns."
-            )
+    def with_constraints(self, normals: Array, offsets: Array) -> Allowed:
+        """Add constraints on the coordinates, ``normals @ z <= offsets``."""
+        return replace(
+            self,
+            normals=np.vstack([self.normals, normals]),
+            offsets=np.concatenate([self.offsets, offsets]),
+        )
+
+    def pinned(self, where: Mask, values: Array) -> Allowed:
+        """Return what is allowed with given values in some coordinates."""
+        less = replace(self, box=pinned(self.box, where, values))
+        if self.choices is None or not where.any():
+            return less
+        choices, listed = self.choices.pinned(where, values)
+        less = replace(less, choices=choices)
+        return less.with_constraints(
+            np.vstack([listed, -listed]),
+            np.concatenate([product(listed, values), product(-listed, values)]),
+        )

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from voicecf.errors import OptionError
 from voicecf.geometry.arrays import Array, Ints, Mask
 from voicecf.rules.multiples import Grid
 from voicecf.rules.parts import ColumnRows, Flags, Freedom, part_of
@@ -79,8 +78,9 @@ class Choices:
     >>> space = learn_space(None, table)
     >>> rules = Rules(bounds={"rooms": (None, "+2")}, increase_only="rooms")
     >>> choices = Choices.of(space, rules, space.read(table), lo=[1.0], hi=[9.0])
-    >>> [float(option[0]) for option in choices.options(row=0, column=0)]
-    [4.0, 5.0, 6.0]
+    >>> lo, hi = choices.box()
+    >>> lo[:, 0].tolist(), hi[:, 0].tolist()
+    ([4.0, 1.0, 9.0], [6.0, 3.0, 9.0])
     """
 
     fixed: NDArray[np.bool_]
@@ -125,15 +125,14 @@ class Choices:
         box : pair of arrays of shape (d,), optional
             The same bounds in coordinates, widened by rounding so that all data are inside.
         """
-        column_rules = rules.of_columns(space)
+        terms = rules.terms(space)
         parts = [
             part_of(ColumnRows(space, rows, c), rule, float(lo[c]), float(hi[c]), box)
-            for c, rule in enumerate(column_rules)
+            for c, rule in enumerate(terms.columns)
         ]
-        limit = len(parts) if rules.max_changes is None else rules.max_changes
         places = [np.asarray(c.places, dtype=np.int64) for c in space.columns]
         return cls(
-            fixed=np.array([rule.fixed for rule in column_rules], dtype=np.bool_),
+            fixed=np.array([rule.fixed for rule in terms.columns], dtype=np.bool_),
             first=_starts(places),
             member=np.concatenate(places),
             freedom=np.array([p.freedom for p in parts], dtype=np.int8),
@@ -148,7 +147,7 @@ class Choices:
             stay=_side_by_side([p.stay[:, None] for p in parts]),
             lo=_in_place([p.lo for p in parts], places),
             hi=_in_place([p.hi for p in parts], places),
-            changes=min(limit, len(parts)),
+            changes=terms.changes,
             points=rows.points,
             grids=tuple(p.grid for p in parts),
             sides=(
@@ -193,32 +192,6 @@ class Choices:
         stay = np.repeat(self.stay, len(self.points) // len(self.stay), axis=0)
         stay[:, free] &= self.points[:, number[free]] == values[number[free]]
         return replace(self, lo=lo, hi=hi, stay=stay), np.eye(len(where))[where & ~at]
-
-    def options(self, row: int, column: int) -> list[Array]:
-        """Return the options of a row in a column, its present coordinates first if it may stay.
-
-        Raises if the options are an interval, which cannot be listed.
-        """
-        present = self.points[row, self._places(column)]
-        destinations = self._destinations(row, column)
-        if not _row(self.stay, row)[column]:
-            return destinations
-        return [present, *(z for z in destinations if not np.array_equal(z, present))]
-
-    def _destinations(self, row: int, c: int) -> list[Array]:
-        """Return the coordinates that a row may move to."""
-        if self.freedom[c] == Freedom.GRID:
-            least, most = int(_row(self.least, row)[c]), int(_row(self.most, row)[c])
-            return [self._grid(c, np.array([option])) for option in range(least, most + 1)]
-        if self.freedom[c] == Freedom.LEVELS:
-            return list(self._table(c)[_row(self._allowed(c), row)])
-        lo, hi = (_row(side, row)[self._places(c)] for side in (self.lo, self.hi))
-        if (lo < hi).any():
-            raise OptionError(
-                f"column {c} may take any number of an interval, so its options cannot be listed. "
-                "See `lo` and `hi`."
-            )
-        return [lo] if (lo == hi).all() else []
 
     def _places(self, c: int) -> Ints:
         """Return the positions of a column's coordinates."""
@@ -316,8 +289,3 @@ def _in_place(parts: Sequence[Array], places: Sequence[Ints]) -> Array:
         if len(part) == n:
             whole[:, where] = part
     return whole
-
-
-def _row(array: Any, row: int) -> Any:
-    """Return the entry of a row in an array with one row for each, or one row for all."""
-    return array[row if len(array) > 1 else 0]

@@ -86,6 +86,23 @@ def _computed(space: Space, column: int, values: Array) -> Array:
         return np.array(space.coordinates(column, values), dtype=np.float64)[:, 0]
 
 
+def affine_map(space: Space, column: int) -> tuple[float, float]:
+    """Return scale and shift of an affine number column: coordinate = scale * value + shift.
+
+    The shift is the coordinate of 0. The scale is the slope between a value below all data and one
+    above: their coordinates are far apart, so that no digits cancel in their difference, whether
+    the pipeline subtracts first (StandardScaler) or last (MinMaxScaler).
+    """
+    low, high = space.columns[column].observed
+    largest = max(abs(low), abs(high))
+    above = 2.0 ** np.ceil(np.log2(largest)) * 2 if 0 < largest < np.inf else 1.0
+    below = -above
+    if space.columns[column].whole and 0 <= low <= high <= 1:
+        below, above = 0.0, 1.0  # a boolean column has no other values
+    shift, z_below, z_above = coordinates_of(space, column, [0.0, below, above]).tolist()
+    return (z_above - z_below) / (above - below), shift
+
+
 def listed_columns(columns: Any) -> list[Any]:
     """Return one column or several as a list of names that are plain Python values."""
     if columns is None:

@@ -1,21 +1,30 @@
-"""Linear rules between number columns: parsed from text, and translated into coordinates."""
+"""The rule `constraints`: linear rules between number columns, in text and in coordinates."""
 
 from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import pairwise
 from math import ceil, isfinite
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from voicecf.errors import ColumnError, OptionError, VoiceError
 from voicecf.geometry.arrays import Array
-from voicecf.rules.columns import column_of, coordinates_of
+from voicecf.rules.columns import affine_map, column_of
+from voicecf.rules.condition import Edit, Edits, Member, Members, Situation, Variant
+from voicecf.rules.edits import least_enough, readable
+from voicecf.rules.rule import Moved, Rule
+from voicecf.rules.sides import is_several
+from voicecf.rules.terms import Terms
 from voicecf.table.space import Space
+
+if TYPE_CHECKING:
+    from voicecf.rules.allowed import Allowed
 
 # A name in backticks, a plain name (not the e of a number such as 1e5), or a single equals sign.
 WORDS = re.compile(
@@ -30,6 +39,88 @@ GRAMMAR = (
     "A rule compares sums of columns times numbers, such as 'fresh + 2*frozen <= 60000'; "
     "put names with spaces or signs in backticks: '`my col` <= 3'."
 )
+
+
+class Constraints(Rule):
+    """Linear rules between number columns, such as ``"fresh + 2*frozen <= 60000"``.
+
+    They are in the user's units, whatever the pipeline does to the columns. < and > are strict:
+    whole numbers differ by 1, others by a billionth of the rule's terms.
+    """
+
+    word = "constraints"
+    kind = "constraint"
+    takes = "str or list of str"
+    nothing = ()
+    help = 'a linear rule such as "income >= 100 * age"'
+    flag = "--constraint"
+    arguments: ClassVar[dict[str, Any]] = {"action": "append", "metavar": "TEXT"}
+
+    @classmethod
+    def checked(cls, value: Any) -> Any:
+        return tuple(value) if is_several(value) else (value,)
+
+    def add(self, terms: Terms) -> None:
+        terms.constraints += read_constraints(self.value, terms.space)
+
+    def check_question(self, learned: Any, allowed: Allowed) -> None:
+        """Refuse an equality of numbers behind a curve, which no number meets exactly."""
+        for one in allowed.constraints:
+            columns = {learned.space.names.index(name) for name in one.coefficients}
+            free = columns & allowed.any_number
+            if one.equal and free and not one.is_affine(learned.space):
+                raise OptionError(
+                    f"constraint {one.text!r} asks for an equality of numbers that the pipeline "
+                    "does not scale linearly, which rounding makes impossible to meet. Give two "
+                    "comparisons, such as 'a - b <= 0.1' and 'b - a <= 0.1', or steps for the "
+                    "columns."
+                )
+
+    def ends(self, answer: Moved, c: int, direction: int) -> Iterator[float]:
+        """Yield the values at which the room that each constraint leaves is used up."""
+        name, value = answer.space.names[c], answer.number(c)
+        for constraint in answer.case.terms.constraints:
+            factor = constraint.coefficients.get(name, 0.0) * direction
+            if factor > 0:
+                room = max(constraint.limit - constraint.left_side(answer.numbers), 0.0)
+                yield value + direction * room / factor
+
+    def members(self, case: Situation) -> Members:
+        for text in dict.fromkeys(self.value):
+            yield self.member(text.strip(), detail=text)
+
+    def without(self, case: Situation, variant: Variant, member: Member) -> Variant:
+        return variant.without(self.word, member.detail)
+
+    def edits(self, case: Situation, member: Member, variant: Variant, answer: Any) -> Edits:
+        """Yield edits that loosen a constraint of which a single comparison is violated."""
+        constraints = read_constraints(member.detail, case.space)
+        values = {
+            case.space.names[c]: float(answer.after(c)[0])
+            for c, column in enumerate(case.space.columns)
+            if column.kind == "number"
+        }
+        violated = [one for one in constraints if not one.holds(values)]
+        if len(violated) != 1 or not all(map(_can_be_written, constraints)):
+            return
+        (tight,) = violated
+        others = [_constraint_text(one) for one in constraints if one is not tight]
+
+        def with_limit(limit: float, variant: Variant) -> Variant:
+            less = self.without(case, variant, member)
+            loosened = _constraint_text(replace(tight, limit=limit))
+            return less.with_rules(constraints=[*less.rules.constraints, *others, loosened])
+
+        def enough(limit: float) -> bool:
+            return not case.impossible(with_limit(limit, variant))
+
+        value = float(tight.left_side(values))
+        least = least_enough(enough, tight.limit, value)
+        whole = tight.is_whole(case.space)
+        for limit in (readable(least, tight.limit), readable(value, tight.limit)):
+            limit = float(np.floor(limit)) if whole else limit
+            loosened = _constraint_text(replace(tight, limit=limit))
+            yield Edit(f"loosen '{member.text}' to '{loosened}'", partial(with_limit, limit))
 
 
 @dataclass(frozen=True)
@@ -64,9 +155,19 @@ class Constraint:
         places = (column_of(space, name, self.text) for name in self.coefficients)
         return not any(space.columns[c].curved for c in places)
 
+    def is_whole(self, space: Space) -> bool:
+        """Whether the rule adds whole numbers, so that its limit may be whole."""
+        columns = [space.columns[space.names.index(name)] for name in self.coefficients]
+        factors = self.coefficients.values()
+        return all(column.whole for column in columns) and all(f == int(f) for f in factors)
+
+    def left_side(self, values: Any) -> Any:
+        """Return the sum of coefficients times values (numbers or arrays by column name)."""
+        return sum(c * values[name] for name, c in self.coefficients.items())
+
     def holds(self, values: Any) -> Any:
         """Tell whether values (numbers or arrays by column name) satisfy the rule."""
-        return sum(c * values[name] for name, c in self.coefficients.items()) <= self.limit
+        return self.left_side(values) <= self.limit
 
 
 @dataclass
@@ -163,10 +264,10 @@ class _Parser:
 
         A little is more than rounding errors of the rule's terms.
         """
+        if rule.is_whole(self.space):
+            return float(ceil(rule.limit) - 1)
         columns = [self.space.columns[self.space.names.index(name)] for name in rule.coefficients]
         factors = rule.coefficients.values()
-        if all(column.whole for column in columns) and all(f == int(f) for f in factors):
-            return float(ceil(rule.limit) - 1)
         sizes = [max(map(abs, column.observed)) for column in columns]
         terms = [abs(f) * size for f, size in zip(factors, sizes, strict=True) if isfinite(size)]
         return rule.limit - SLIGHTLY * (abs(rule.limit) + sum(terms) or 1.0)
@@ -259,18 +360,31 @@ def pull_back(constraints: Iterable[Constraint], space: Space) -> tuple[Array, A
     return normals, offsets
 
 
-def affine_map(space: Space, column: int) -> tuple[float, float]:
-    """Return scale and shift of an affine number column: coordinate = scale * value + shift.
+# Constraints as text.
 
-    The shift is the coordinate of 0. The scale is the slope between a value below all data and one
-    above: their coordinates are far apart, so that no digits cancel in their difference, whether
-    the pipeline subtracts first (StandardScaler) or last (MinMaxScaler).
-    """
-    low, high = space.columns[column].observed
-    largest = max(abs(low), abs(high))
-    above = 2.0 ** np.ceil(np.log2(largest)) * 2 if 0 < largest < np.inf else 1.0
-    below = -above
-    if space.columns[column].whole and 0 <= low <= high <= 1:
-        below, above = 0.0, 1.0  # a boolean column has no other values
-    shift, z_below, z_above = coordinates_of(space, column, [0.0, below, above]).tolist()
-    return (z_above - z_below) / (above - below), shift
+
+def _can_be_written(constraint: Constraint) -> bool:
+    """Tell whether a constraint can be written: names with a backtick cannot be quoted."""
+    return not any("`" in str(name) for name in constraint.coefficients)
+
+
+def _constraint_text(constraint: Constraint) -> str:
+    """Write a constraint as the user would: columns on the left, a number on the right."""
+    flip = all(factor < 0 for factor in constraint.coefficients.values())
+    terms = ""
+    for name, factor in constraint.coefficients.items():
+        factor = -factor if flip else factor
+        sign = "-" if factor < 0 else "+"
+        times = "" if abs(factor) == 1 else f"{_shortest_digits(abs(factor))}*"
+        terms += f" {sign} {times}{_quoted(str(name))}"
+    left = terms[3:] if terms.startswith(" + ") else f"-{terms[3:]}"
+    limit = -constraint.limit if flip else constraint.limit
+    return f"{left} {'>=' if flip else '<='} {_shortest_digits(limit)}"
+
+
+def _quoted(name: str) -> str:
+    return name if name.isidentifier() else f"`{name}`"
+
+
+def _shortest_digits(value: float) -> str:
+    return f"{value:.0f}" if value == np.rint(value) and abs(value) < 1e15 else repr(float(value))

@@ -107,7 +107,6 @@ class Listed:
         if not len(self.values):
             return values
         after = np.searchsorted(self.coordinates, coordinates).clip(1, len(self.values) - 1)
-        after = after if len(self.values) > 1 else np.zeros_like(after)
         before = np.maximum(after - 1, 0)
         nearer = coordinates - self.coordinates[before] <= self.coordinates[after] - coordinates
         return np.asarray(self.values[np.where(nearer, before, after)])

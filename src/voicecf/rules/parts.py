@@ -14,11 +14,10 @@ from numpy.typing import NDArray
 
 from voicecf.errors import DataError, OptionError
 from voicecf.geometry.arrays import Array, Ints
-from voicecf.rules.columns import coordinates_of
-from voicecf.rules.constraints import affine_map
+from voicecf.rules.columns import affine_map, coordinates_of
 from voicecf.rules.multiples import EXACT, Grid, Listed, Multiples
-from voicecf.rules.rules import ColumnRule
 from voicecf.rules.sides import Side
+from voicecf.rules.terms import ColumnRule
 from voicecf.table.column import Column
 from voicecf.table.frames import is_missing
 from voicecf.table.rows import Rows
@@ -243,14 +242,14 @@ def part_of(
     column = data.column
     if column.kind == "category":
         return _levels(data, rule)
-    multiples = _multiples(column, rule)
+    multiples = rule.multiples(column)
     if rule.fixed:
         interval = multiples is None and not column.listed
         return _fixed(data) if interval else Part.open(Freedom.GRID, 1)
     limits = Limits.of(data, rule, lo, hi)
     if column.listed:
         values = np.array(column.listed, dtype=np.float64)
-        if rule.increment is not None and multiples is not None:
+        if multiples is not None:
             values = values[multiples.nearest(values) == values]
         part = _from_list(rule, limits, _with_coordinates(data, values))
     elif multiples is None:
@@ -262,13 +261,6 @@ def part_of(
     part.stay = limits.stay(data)
     part.sides = limits.destinations(rule.direction)
     return part
-
-
-def _multiples(column: Column, rule: ColumnRule) -> Multiples | None:
-    """Return the grid of a number column; None if it may take any number."""
-    if rule.increment is None:
-        return Multiples(1.0) if column.whole else None
-    return None if rule.increment == "any" else Multiples(rule.increment)
 
 
 def _fixed(data: ColumnRows) -> Part:
@@ -487,3 +479,16 @@ def _codes_of_values(
     for i in wanted:
         codes[missing if is_missing(levels[i]) else values == levels[i]] = i
     return codes
+
+
+def values_of(space: Space, c: int, rows: Rows) -> Any:
+    """Return the values of a column: numbers, or positions of levels (-1 if unknown)."""
+    if space.columns[c].numeric:
+        return ColumnRows(space, rows, c).values
+    return level_codes(space, c, space.table_values(c, rows, np.arange(len(rows))))
+
+
+def level_codes(space: Space, c: int, levels: NDArray[Any]) -> Ints:
+    """Return the positions of levels of a category; -1 for what is not among them."""
+    known = {level: i for i, level in enumerate(space.columns[c].levels) if not is_missing(level)}
+    return np.array([-1 if is_missing(v) else known.get(v, -1) for v in levels], dtype=np.int64)

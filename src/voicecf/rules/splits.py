@@ -16,9 +16,9 @@ from voicecf.rules.choices import Choices
 from voicecf.rules.columns import column_of
 from voicecf.rules.constraints import Constraint
 from voicecf.rules.multiples import Listed
-from voicecf.rules.parts import ColumnRows, Freedom
-from voicecf.rules.rules import Rules
-from voicecf.rules.together import Together, level_codes
+from voicecf.rules.parts import ColumnRows, Freedom, values_of
+from voicecf.rules.terms import Terms
+from voicecf.rules.together import Together
 from voicecf.table.rows import Rows
 from voicecf.table.space import Space
 
@@ -133,18 +133,17 @@ class Splits:
         return curved.union(*(union.rule.columns for union in self.unions))
 
     @classmethod
-    def of(
-        cls, space: Space, rules: Rules, rows: Rows, choices: Choices, curved: Any
-    ) -> Splits | None:
+    def of(cls, terms: Terms, rows: Rows, choices: Choices, curved: Any) -> Splits | None:
         """Translate the rules of a question; None if there are none of this kind."""
-        if not (rules.least or rules.together or curved):
+        space = terms.space
+        if not (terms.unions or curved or any(rule.least > 0 for rule in terms.columns)):
             return None
         least = tuple(
             _least_change(ColumnRows(space, rows, c), choices, rule.least)
-            for c, rule in enumerate(rules.of_columns(space))
+            for c, rule in enumerate(terms.columns)
             if rule.least > 0 and not rule.fixed
         )
-        unions = tuple(_union(space, rows, choices, rule) for rule in rules.unions(space))
+        unions = tuple(_union(space, rows, choices, rule) for rule in terms.unions)
         return cls(least, unions, tuple(curved))
 
 
@@ -171,10 +170,3 @@ def _union(space: Space, rows: Rows, choices: Choices, rule: Together) -> Union:
         if space.columns[c].binned:
             levels[c] = rule.holds_in(at, np.array(space.columns[c].levels, dtype=float)).T
     return Union(rule, intervals, levels, tuple(values_of(space, c, rows) for c in rule.columns))
-
-
-def values_of(space: Space, c: int, rows: Rows) -> Any:
-    """Return the values of a column: numbers, or positions of levels (-1 if unknown)."""
-    if space.columns[c].numeric:
-        return ColumnRows(space, rows, c).values
-    return level_codes(space, c, space.table_values(c, rows, np.arange(len(rows))))

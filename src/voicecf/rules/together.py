@@ -1,27 +1,24 @@
-"""Columns that belong together: rules that allow one of several boxes of their values."""
+"""The rule `together`: columns that belong together, whose values lie in one of several boxes."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from math import ceil, floor, inf, isfinite
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from voicecf.errors import OptionError
-from voicecf.geometry.arrays import Array, Ints, Mask
+from voicecf.geometry.arrays import Array, Mask
 from voicecf.rules.columns import column_of, level_position
-from voicecf.rules.sides import (
-    OPEN,
-    as_float,
-    is_several,
-    plain_item,
-    read_pair,
-    read_side,
-)
+from voicecf.rules.condition import Member, Members, Situation, Variant
+from voicecf.rules.parts import values_of
+from voicecf.rules.rule import Moved, Rule
+from voicecf.rules.sides import OPEN, as_float, is_several, plain_item, read_pair, read_side
+from voicecf.rules.terms import Terms
 from voicecf.table.column import Column
 from voicecf.table.frames import as_frame, is_missing
 from voicecf.table.space import Space
@@ -58,6 +55,58 @@ LINEAR = (
 # What a box allows in one column: an interval in the user's units, or the positions of levels.
 Values = tuple[float, float] | frozenset[int]
 Box = dict[int, Values]
+
+
+class BelongTogether(Rule):
+    """Columns that belong together; an answer satisfies every rule of the list.
+
+    A rule is text, ``"if visits == 0 then money == 0"`` or
+    ``"visits == 0 and money == 0 or visits >= 1"``, with comparisons such as ``town == Oslo``,
+    ``2 <= rooms <= 3`` and ``rooms in [1, 2]``; a list of dicts, each a box,
+    ``[{"visits": 0, "money": 0}, {"visits": (1, None)}]``; or a frame whose rows are the only
+    combinations allowed, ``df[["town", "region"]]``. In a column that may take any number, < and >
+    keep a thousandth of the observed range away.
+    """
+
+    word = kind = "together"
+    takes = "list, str or frame"
+    nothing = ()
+    none = OPEN
+    help = 'columns that belong together: "if visits == 0 then money == 0"'
+    arguments: ClassVar[dict[str, Any]] = {"action": "append", "metavar": "TEXT"}
+
+    @classmethod
+    def checked(cls, value: Any) -> Any:
+        return as_entries(value)
+
+    def add(self, terms: Terms) -> None:
+        terms.unions += read_together(self.value, terms.space)
+
+    def ends(self, answer: Moved, c: int, direction: int) -> Iterator[float]:
+        """Yield the ends of the boxes that the answer may be in with its other values."""
+        for rule in answer.case.terms.unions:
+            if c not in rule.columns:
+                continue
+            inside = np.ones(len(rule.low), dtype=np.bool_)
+            for at, other in enumerate(rule.columns):
+                if other != c:
+                    inside &= rule.holds_in(at, values_of(answer.space, other, answer.changed_row))[
+                        0
+                    ]
+            at = rule.columns.index(c)
+            step = 1.0 if answer.space.columns[c].whole else 0.0
+            low, high = rule.low[inside, at], rule.high[inside, at]
+            yield _connected_end(low, high, answer.number(c), direction, step)
+
+    def members(self, case: Situation) -> Members:
+        for entry, rule in zip(self.value, case.terms.unions, strict=True):
+            yield self.member(f"'{rule.text}' must hold", detail=entry)
+
+    def without(self, case: Situation, variant: Variant, member: Member) -> Variant:
+        return variant.without(self.word, member.detail)
+
+    def removal(self, case: Situation, member: Member) -> str:
+        return f"drop the rule {member.text.removesuffix(' must hold')}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -377,8 +426,6 @@ def _intervals(sign: str, number: float, column: Column) -> list[tuple[float, fl
         step = STRICT * (high - low) if isfinite(high - low) else STRICT * max(abs(number), 1.0)
         below, above = number - step, number + step
     match sign:
-        case "==":
-            return [(number, number)]
         case "<=":
             return [(-inf, number)]
         case ">=":
@@ -390,7 +437,15 @@ def _intervals(sign: str, number: float, column: Column) -> list[tuple[float, fl
     return [(-inf, below), (above, inf)]
 
 
-def level_codes(space: Space, c: int, levels: NDArray[Any]) -> Ints:
-    """Return the positions of levels of a category; -1 for what is not among them."""
-    known = {level: i for i, level in enumerate(space.columns[c].levels) if not is_missing(level)}
-    return np.array([-1 if is_missing(v) else known.get(v, -1) for v in levels], dtype=np.int64)
+def _connected_end(low: Array, high: Array, value: float, direction: int, step: float) -> float:
+    """Return how far intervals that join each other reach from a value, up or down.
+
+    Intervals join if they overlap or are one step apart.
+    """
+    end, ends = value, (high if direction > 0 else low)
+    while True:
+        joined = (low - step <= end) & (end <= high + step)
+        further = max((ends[joined] * direction).max(initial=end * direction), end * direction)
+        if further == end * direction:
+            return end
+        end = further * direction

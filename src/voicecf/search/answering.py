@@ -132,8 +132,7 @@ def _checked(question: Question, rows: Ints, targets: Ints, answers: Projection)
     it is no proof, answers need all of the slack.
     """
     allowed = question.allowed
-    linear = allowed.constraints or allowed.rules.plausible is not None
-    if question.learned.space.steps is None and allowed.choices is None and not linear:
+    if question.learned.space.steps is None and allowed.choices is None and not allowed.linear:
         checked = Checked(None, answers.points, np.zeros(len(rows), dtype=np.bool_))
     else:
         checked = _round_trip(question, rows, targets, answers)

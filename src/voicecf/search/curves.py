@@ -17,8 +17,8 @@ import numpy as np
 from voicecf.geometry.arrays import Array, Ints, Mask, product
 from voicecf.geometry.tolerance import TOLERANCE
 from voicecf.rules.choices import Choices
-from voicecf.rules.columns import column_of
-from voicecf.rules.constraints import Constraint, affine_map
+from voicecf.rules.columns import affine_map, column_of
+from voicecf.rules.constraints import Constraint
 from voicecf.rules.multiples import Listed
 from voicecf.search.nodes import ANY, Node
 from voicecf.table.space import Space

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from voicecf.errors import TargetError, likely
-from voicecf.geometry.arrays import Array, Ints, Mask, product
+from voicecf.geometry.arrays import Array, Ints, Mask
 from voicecf.learned.learned import Learned
 from voicecf.rules.allowed import Allowed
-from voicecf.rules.choices import Freedom, pinned
+from voicecf.rules.choices import Freedom
 from voicecf.table.frames import taken
 from voicecf.table.rows import Rows
 
@@ -92,40 +92,31 @@ class Question:
         It decides how far linear rules are loosened for rounding. An answer must not depend on the
         other rows of its batch, so rows of different sizes have different regions.
         """
-        if not len(self.allowed.normals) and self.allowed.rules.plausible is None:
+        if not self.allowed.linear:
             return np.zeros(len(rows), dtype=np.int64)
         sizes = np.abs(taken(self.points, rows)) / self.learned.largest
         return np.asarray(np.frexp(sizes.max(axis=1))[1].clip(min=0), dtype=np.int64)
 
     def allowed_in(self, target: int) -> Allowed:
-        """Return what is allowed, the constraints of plausible answers in a target included."""
-        allowed, members = self.allowed, self.learned.members
-        if allowed.rules.plausible is None:
-            return allowed
-        assert members is not None
-        normals, offsets = members.constraints(target, allowed.rules.plausible)
-        agreed, values = members.agreed(target), members.means[target]
-        choices = allowed.choices
-        if choices is not None and agreed.any():
-            choices, listed = choices.pinned(agreed, values)
-            normals = np.vstack([normals, listed, -listed])
-            offsets = np.concatenate([offsets, product(listed, values), product(-listed, values)])
-        return replace(
-            allowed,
-            box=pinned(allowed.box, agreed, values),
-            choices=choices,
-            normals=np.vstack([allowed.normals, normals]),
-            offsets=np.concatenate([allowed.offsets, offsets]),
-        )
+        """Return what is allowed, with what the rules say of answers in a target."""
+        allowed = self.allowed
+        for rule in allowed.rules.said():
+            allowed = rule.in_target(allowed, self.learned, target)
+        return allowed
+
+    def within_reach(self, row: int, target: int) -> tuple[Array, Array]:
+        """Return the least and the largest coordinates that the rules allow a row in a target."""
+        lo, hi = (np.atleast_2d(side) for side in self.allowed_in(target).box)
+        return lo[row % len(lo)], hi[row % len(hi)]
 
     @property
     def ends(self) -> dict[int, Array]:
         """Values of some columns, in the user's units, that answers have exactly, ascending."""
         ends = self.allowed.ends
-        if self.allowed.rules.plausible is None:
-            return ends
-        agreed = self.learned.agreed_values.items()
-        return ends | {c: np.union1d(values, ends.get(c, values)) for c, values in agreed}
+        for rule in self.allowed.rules.said():
+            exact = rule.exact_values(self.learned).items()
+            ends |= {c: np.union1d(values, ends.get(c, values)) for c, values in exact}
+        return ends
 
     def holds(self, rows: Ints, targets: Ints, changed: Rows) -> Mask:
         """Tell which changed rows satisfy the rules that no box describes.
@@ -134,18 +125,9 @@ class Question:
         columns, and read.
         """
         holds = self.allowed.holds(self.learned.space, self.rows, rows, changed)
-        return holds & self._plausible(targets, changed.points)
-
-    def _plausible(self, targets: Ints, points: Array) -> Mask:
-        """Return a mask of the points that are as usual in their targets as the rules ask."""
-        share, members = self.allowed.rules.plausible, self.learned.members
-        plausible = np.ones(len(points), dtype=np.bool_)
-        if share is not None:
-            assert members is not None
-            for target in np.unique(targets).tolist():
-                which = np.flatnonzero(targets == target)
-                plausible[which] = members.within(target, share, points[which])
-        return plausible
+        for rule in self.allowed.rules.said():
+            holds &= rule.holds(self.learned, targets, changed.points)
+        return holds
 
     def with_changes(self, most: int) -> Question:
         """Return the question with at most `most` changed columns."""

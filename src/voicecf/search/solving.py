@@ -18,7 +18,7 @@ from voicecf.learned.learned import Learned
 from voicecf.parallel import in_parallel
 from voicecf.rules.allowed import Allowed
 from voicecf.rules.columns import column_of
-from voicecf.rules.splits import values_of
+from voicecf.rules.parts import values_of
 from voicecf.search.aims import Aim, ChoiceAim, fewest_changes, least_cost, shortest_prefix
 from voicecf.search.curves import Curves
 from voicecf.search.question import Pairs, Question

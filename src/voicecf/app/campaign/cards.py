@@ -20,7 +20,7 @@ from voicecf.app.campaign.summary import (
 )
 from voicecf.app.style import colour
 from voicecf.app.words import percent
-from voicecf.output.wording import counted, figure, joined, shortened
+from voicecf.table.wording import counted, figure, joined, shortened
 
 ABOUT_SPREADS = (
     "1 spread is a typical difference between rows in a column (its standard deviation); a switch "

@@ -16,7 +16,7 @@ from voicecf.app.project import Project
 from voicecf.app.row import controls as rules
 from voicecf.app.row.question import GOALS, NEAREST, Objective
 from voicecf.app.words import literal
-from voicecf.output.wording import figure
+from voicecf.table.wording import figure
 
 EACH = "Every other segment"
 LOOK_FOR = (Objective.FEWEST, Objective.COST)

@@ -14,7 +14,7 @@ from voicecf.app.campaign.effort import changed
 from voicecf.app.campaign.plan import Run
 from voicecf.app.campaign.summary import Summary
 from voicecf.app.words import in_column
-from voicecf.output.wording import figure, joined
+from voicecf.table.wording import figure, joined
 
 WORDS = {
     Result.MOVES: "can move",

@@ -16,7 +16,7 @@ from voicecf.app.campaign.summary import Summary, asked_in_words, effort_text
 from voicecf.app.project import Project
 from voicecf.app.takeaway.tables import LONGEST, XLSX
 from voicecf.app.words import literal
-from voicecf.output.wording import counted
+from voicecf.table.wording import counted
 
 # Rows that the page lists, pairs that all have a card, segments that a matrix has room for, runs
 # side by side, and levers that may be tried without.

@@ -20,7 +20,7 @@ from voicecf.app.takeaway.report import (
     section,
     segments_in_cards,
 )
-from voicecf.output.wording import counted, figure
+from voicecf.table.wording import counted, figure
 
 # Rows that are listed, and pairs of segments that have a card.
 LISTED, PAIRS = 20, 24

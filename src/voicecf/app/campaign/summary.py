@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from voicecf.app.campaign.answers import MOVING, NOT_ANSWERED
 from voicecf.app.campaign.effort import Rates, changed, deltas, efforts
 from voicecf.app.campaign.plan import Campaign, CampaignCounts, Run
-from voicecf.output.wording import figure, joined
+from voicecf.table.wording import figure, joined
 
 # Levers that are named, and points of the curve of customers against budget.
 NAMED, POINTS = 3, 160

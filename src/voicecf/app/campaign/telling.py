@@ -13,7 +13,7 @@ from voicecf.app.campaign.report import LISTED, campaign_report
 from voicecf.app.campaign.summary import Summary, asked_in_words, summed_up
 from voicecf.app.project import Project
 from voicecf.app.takeaway.tables import as_csv, as_parquet, as_xlsx
-from voicecf.output.wording import shortened
+from voicecf.table.wording import shortened
 
 # Summaries that are kept: of the runs side by side, with some prices that were tried.
 KEPT = 12

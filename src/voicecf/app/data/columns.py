@@ -13,7 +13,7 @@ from pandas.api import types
 
 from voicecf.errors import VoiceError
 from voicecf.files.kinds import names_codes
-from voicecf.output.wording import exact, shortened
+from voicecf.table.wording import exact, shortened
 
 # Levels of a category that a table can still show, and that one-hot columns are bearable for.
 MOST_LEVELS = 20

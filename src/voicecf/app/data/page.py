@@ -16,7 +16,7 @@ from voicecf.app.project import Project
 from voicecf.app.words import literal
 from voicecf.errors import VoiceError
 from voicecf.files.staging import Reading
-from voicecf.output.wording import counted, shortened
+from voicecf.table.wording import counted, shortened
 
 
 def show(now: Project | None) -> None:

@@ -15,7 +15,7 @@ from voicecf.files import open_source
 from voicecf.files.staging import Reading
 from voicecf.files.understood import Understood, understood
 from voicecf.files.workbook import sheet_names
-from voicecf.output.wording import counted, opening
+from voicecf.table.wording import counted, opening
 
 # Bytes of an upload, and values in a table, that are still pleasant to work with.
 LARGEST_MB = 200

@@ -16,7 +16,7 @@ from voicecf.app.project import Project
 from voicecf.app.row.question import UserRules
 from voicecf.app.words import literal
 from voicecf.files.understood import Understood
-from voicecf.output.wording import counted, joined, shortened
+from voicecf.table.wording import counted, joined, shortened
 
 IN_FILE, BECAME, KIND, USE, LOCKED = "In the file", "Became", "Understood as", "Use as", "Locked"
 # Questions about columns that are asked at once.

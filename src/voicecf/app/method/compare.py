@@ -12,7 +12,7 @@ from voicecf.app.project import Project
 from voicecf.app.row import mapping
 from voicecf.app.row import picture as pictures
 from voicecf.app.words import percent
-from voicecf.output.wording import counted
+from voicecf.table.wording import counted
 
 SHOWN = 50
 

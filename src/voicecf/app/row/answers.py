@@ -16,8 +16,8 @@ from voicecf.app.row.question import ALTERNATIVES, LIMIT, Objective, RowQuestion
 from voicecf.app.segments.segments import Segments
 from voicecf.app.words import percent
 from voicecf.output.sentences import limit
-from voicecf.output.wording import counted, joined, opening, sentences
 from voicecf.reasons.reasons import Member, Reason, Relaxation
+from voicecf.table.wording import counted, joined, opening, sentences
 
 # Changes that a sentence names before it counts the rest.
 NAMED = 5

@@ -10,8 +10,8 @@ from voicecf.app.row.answers import Obstacle, RowAnswer
 from voicecf.app.row.changes import shape
 from voicecf.app.row.whatif import Standing
 from voicecf.app.style import colour
-from voicecf.output.wording import figure
 from voicecf.plots.markup import changes_html
+from voicecf.table.wording import figure
 
 
 def answer_card(answer: RowAnswer) -> str:

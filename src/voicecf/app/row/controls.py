@@ -15,7 +15,7 @@ from voicecf.app.row import finding
 from voicecf.app.row.question import GOALS, NEAREST, Range, UserRules
 from voicecf.app.segments.segments import Segments
 from voicecf.app.words import literal
-from voicecf.output.wording import counted, figure, sentences
+from voicecf.table.wording import counted, figure, sentences
 
 ANY = -1
 MOST_MARGIN = 90

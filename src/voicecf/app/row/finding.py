@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from pandas.api import types
 
 from voicecf.app.data.preparing import Prepared, with_durations
-from voicecf.output.wording import joined
+from voicecf.table.wording import joined
 
 # Rows that a table of finds shows.
 MOST = 100

@@ -15,8 +15,8 @@ from voicecf.app.data.preparing import Prepared
 from voicecf.app.method.pairwise import MethodComparison
 from voicecf.app.row.answers import RowAnswer
 from voicecf.app.segments.segments import Segments
-from voicecf.output.wording import PARTED, counted, joined, legible
 from voicecf.plots import Plane, SegmentMap
+from voicecf.table.wording import PARTED, counted, joined, legible
 
 # Rows that a map shows; columns that a note or a tip names besides the axes.
 POINTS, NAMED = 1_500, 3

@@ -16,8 +16,8 @@ from voicecf.app.segments import cards as segment_cards
 from voicecf.app.segments.segments import Segments
 from voicecf.app.style import BLOCKS, REPORT, colour
 from voicecf.app.words import in_column
-from voicecf.output.wording import counted, figure, joined
 from voicecf.plots import SegmentMap
+from voicecf.table.wording import counted, figure, joined
 
 GOALS = {
     Objective.COST: "the least change overall",

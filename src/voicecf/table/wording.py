@@ -24,7 +24,7 @@ def exact(value: Any, thousands: bool = False) -> str:
 
     Examples
     --------
-    >>> from voicecf.output.wording import exact
+    >>> from voicecf.table.wording import exact
     >>> exact(1065.0), exact(0.1), exact(1234567.5, thousands=True), exact(2.5e-9)
     ('1065', '0.1', '1,234,567.5', '2.5e-09')
     """
@@ -47,7 +47,7 @@ def figure(value: float, digits: int = 3) -> str:
 
     Examples
     --------
-    >>> from voicecf.output.wording import figure
+    >>> from voicecf.table.wording import figure
     >>> figure(1234567.0), figure(0.0312345), figure(12.5), figure(0.1234567, 6), figure(2.5e-9)
     ('1,234,567', '0.0312', '12.5', '0.123457', '2.5e-09')
     """
@@ -66,7 +66,7 @@ def compact(value: float) -> str:
 
     Examples
     --------
-    >>> from voicecf.output.wording import compact
+    >>> from voicecf.table.wording import compact
     >>> [compact(value) for value in (0.12345, 3.0, 1234.5, 56_789.0)]
     ['0.123', '3', '1,234', '56.8k']
     """
@@ -86,7 +86,7 @@ def joined(phrases: Sequence[str], last: str = "and") -> str:
 
     Examples
     --------
-    >>> from voicecf.output.wording import joined
+    >>> from voicecf.table.wording import joined
     >>> joined(["a", "b", "c"], "or")
     'a, b or c'
     """
@@ -100,7 +100,7 @@ def opening(text: str) -> str:
 
     Examples
     --------
-    >>> from voicecf.output.wording import opening
+    >>> from voicecf.table.wording import opening
     >>> opening("row C-1017")
     'Row C-1017'
     """
@@ -112,7 +112,7 @@ def sentences(phrases: Iterable[str]) -> str:
 
     Examples
     --------
-    >>> from voicecf.output.wording import sentences
+    >>> from voicecf.table.wording import sentences
     >>> sentences(["cost 2", "", "this is cheap"])
     'Cost 2. This is cheap.'
     """
@@ -124,7 +124,7 @@ def legible(name: Any, longest: int | None = None) -> str:
 
     Examples
     --------
-    >>> from voicecf.output.wording import legible
+    >>> from voicecf.table.wording import legible
     >>> legible("age"), legible(" "), legible("a very long name", 10)
     ('age', "' '", 'a very\N{HORIZONTAL ELLIPSIS}ame')
     """

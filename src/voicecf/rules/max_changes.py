@@ -1,0 +1,52 @@
+"""The rule `max_changes`: how many columns may change."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, ClassVar
+
+from voicecf.errors import OptionError
+from voicecf.rules.condition import Edit, Edits, Member, Members, Situation, Variant
+from voicecf.rules.rule import Rule
+from voicecf.rules.sides import as_float, plain_item
+from voicecf.rules.terms import Terms
+from voicecf.table.wording import counted
+
+
+class MaxChanges(Rule):
+    """The largest number of columns that may change."""
+
+    word = kind = "max_changes"
+    takes = "int"
+    help = "largest number of columns that may change"
+    arguments: ClassVar[dict[str, Any]] = {"type": int}
+
+    @classmethod
+    def checked(cls, value: Any) -> Any:
+        number = None if isinstance(value, bool) else as_float(plain_item(value))
+        if number is None or not (number >= 1 and number.is_integer()):
+            raise OptionError(f"max_changes={value!r} must be a whole number, 1 or more, or None.")
+        return int(number)
+
+    def add(self, terms: Terms) -> None:
+        if self.said:
+            terms.changes = min(self.value, terms.changes)
+
+    def members(self, case: Situation) -> Members:
+        if self.said:
+            yield self.member(f"at most {counted(self.value, 'column')} may change")
+
+    def without(self, case: Situation, variant: Variant, member: Member) -> Variant:
+        return variant.with_rules(max_changes=None)
+
+    def removal(self, case: Situation, member: Member) -> str:
+        return "allow any number of columns to change"
+
+    def edits(self, case: Situation, member: Member, variant: Variant, answer: Any) -> Edits:
+        fewest = case.answer(self.without(case, variant, member), objective="fewest")
+        assert variant.rules.max_changes is not None
+        more = variant.rules.max_changes + 1
+        start = more if fewest is None else max(more, int(fewest.n_changed[0]))
+        for most in range(start, more + 3):
+            text = f"allow {most} columns to change"
+            yield Edit(text, partial(Variant.with_rules, max_changes=most))

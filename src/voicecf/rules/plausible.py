@@ -1,0 +1,130 @@
+"""The rule `plausible`: answers that are as usual in their target as its members."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from voicecf.errors import OptionError
+from voicecf.geometry.arrays import Array, Ints, Mask, product
+from voicecf.rules.condition import Edit, Edits, LeftOut, Member, Members, Situation, Variant
+from voicecf.rules.rule import Moved, Rule
+from voicecf.rules.sides import as_float, plain_item
+from voicecf.table.wording import figure, joined, legible, level
+
+if TYPE_CHECKING:
+    from voicecf.rules.allowed import Allowed
+
+# Beyond this many coordinates nothing is learned of members: it would take too long.
+MOST_COORDINATES = 256
+# Shares of the members that are proposed in place of a smaller one.
+LARGER_SHARES = (0.975, 0.99, 0.999)
+
+
+class Plausible(Rule):
+    """Answers stay within what this share of the target's members show, such as 0.95.
+
+    No answer is more extreme along a principal direction of the members, and where all of them have
+    the same value of a column, so does the answer; see `Counterfactuals.usual`.
+    """
+
+    word = kind = "plausible"
+    left_out = LeftOut.USUAL
+    takes = "float in (0, 1)"
+    help = "answers stay within what this share of the target's members show, such as 0.95"
+    arguments: ClassVar[dict[str, Any]] = {"type": float, "metavar": "SHARE"}
+    by_target = True
+
+    @classmethod
+    def checked(cls, value: Any) -> Any:
+        number = None if isinstance(value, bool) else as_float(plain_item(value))
+        if number is None or not 0 < number < 1:
+            raise OptionError(
+                f"plausible={value!r} must be a share above 0 and below 1, such as 0.95."
+            )
+        return number
+
+    def check_question(self, learned: Any, allowed: Allowed) -> None:
+        if learned.members is None:
+            raise OptionError(
+                f"plausible={self.value} needs to know how the members of each cluster vary: "
+                f"fit the explainer to data with at most {MOST_COORDINATES} coordinates "
+                "and fewer clusters, or leave plausible out."
+            )
+
+    def in_target(self, allowed: Allowed, learned: Any, target: int) -> Allowed:
+        """Add constraints along the members' directions, and the values that they all have."""
+        members = learned.members
+        narrowed = allowed.with_constraints(*members.constraints(target, self.value))
+        return narrowed.pinned(members.agreed(target), members.means[target])
+
+    def exact_values(self, learned: Any) -> dict[int, Array]:
+        return dict(learned.agreed_values)
+
+    def holds(self, learned: Any, targets: Ints, points: Array) -> Mask:
+        holds = np.ones(len(points), dtype=np.bool_)
+        for target in np.unique(targets).tolist():
+            which = np.flatnonzero(targets == target)
+            holds[which] = learned.members.within(target, self.value, points[which])
+        return holds
+
+    def missed(self, learned: Any, target: int, box: tuple[Array, Array]) -> str:
+        """Say what answers have to be as usual as, and which of its values a row cannot have.
+
+        These are values that all members of the target have.
+        """
+        cluster = legible(learned.names[target])
+        whose = f"as usual as {100 * self.value:.6g} % of the members of {cluster}"
+        missing = (box[0] > box[1]) & learned.members.agreed(target)
+        values = [
+            f"{legible(column.name)} {_agreed_value(learned, target, c)}"
+            for c, column in enumerate(learned.space.columns)
+            if missing[column.places].any()
+        ]
+        return f"{whose}, which all have {joined(values)}" if values else whose
+
+    def members(self, case: Situation) -> Members:
+        if self.said:
+            missed = self.missed(case.learned, case.target, case.within_reach())
+            yield self.member(f"the answer must be {missed}")
+
+    def without(self, case: Situation, variant: Variant, member: Member) -> Variant:
+        return variant.with_rules(plausible=None)
+
+    def removal(self, case: Situation, member: Member) -> str:
+        return "allow any unusual answer: leave out plausible"
+
+    def edits(self, case: Situation, member: Member, variant: Variant, answer: Any) -> Edits:
+        for share in LARGER_SHARES:
+            if share > (variant.rules.plausible or 0.0):
+                text = f"allow less usual answers: plausible={share:g}"
+                yield Edit(text, partial(Variant.with_rules, plausible=share))
+
+    def ends(self, answer: Moved, c: int, direction: int) -> Iterator[float]:
+        """Yield how far the answer stays as usual in its target as asked."""
+        column, target = answer.space.columns[c], answer.case.target
+        members = answer.case.learned.members
+        at, along = column.places[0], direction if column.rising else -direction
+        if members.agreed(target)[at]:
+            yield answer.number(c)
+            return
+        normals, offsets = members.constraints(target, self.value)
+        slope = normals[:, at] * along
+        met = slope > 0
+        steps = np.maximum(offsets - product(normals, answer.point), 0.0)[met] / slope[met]
+        if steps.size:
+            value = answer.space.values(c, [[answer.point[at] + along * steps.min()]])[0]
+            yield direction * np.inf if np.isnan(value) else float(value)
+
+
+def _agreed_value(learned: Any, target: int, c: int) -> str:
+    """Return the value of a column that all members of a cluster have, as text."""
+    column = learned.space.columns[c]
+    value = learned.space.values(c, learned.members.means[target][None, column.places])[0]
+    if column.kind != "number":
+        return level(value)
+    known = learned.agreed_values.get(c, np.array([value]))
+    return figure(float(known[np.abs(known - value).argmin()]), 6)
