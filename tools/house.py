@@ -59,6 +59,11 @@ LAYERS = (
     ("__main__",),
 )
 
+# Words of rules that mean nothing else. A rule is named in its own file and where rules are listed;
+# so a new one touches no other. The app has a form of its own.
+RULE_WORDS = ("increase_only", "decrease_only", "max_changes", "plausible")
+MOST_FILES_OF_A_RULE = 2
+
 # What may have a docstring, and tokens that are no code.
 WITH_TEXT = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 NO_CODE = {
@@ -300,6 +305,26 @@ def namesakes(modules: dict[str, Module]) -> list[str]:
     return [f"{name}: {', '.join(of)}" for name, of in sorted(places.items()) if len(of) > 1]
 
 
+def scattered_rules(modules: dict[str, Module]) -> list[str]:
+    """Describe rules that are named in more files than their own and the list of rules."""
+    places: dict[str, list[str]] = {word: [] for word in RULE_WORDS}
+    for module in modules.values():
+        if module.part() != "app":
+            for word in set(RULE_WORDS) & _names_in(module.tree):
+                places[word].append(module.name)
+    most = MOST_FILES_OF_A_RULE
+    return [f"{word}: {', '.join(of)}" for word, of in places.items() if len(of) > most]
+
+
+def _names_in(tree: ast.AST) -> set[str]:
+    """Return the names, attributes, keywords and texts of a module, docstrings aside."""
+    found = set()
+    for node in ast.walk(tree):
+        parts = (getattr(node, part, None) for part in ("id", "attr", "arg", "value"))
+        found |= {part for part in parts if isinstance(part, str)}
+    return found
+
+
 def code_lines(module: Module) -> int:
     """Count the lines of a module that hold code: no docstrings, comments or blanks."""
     texts: set[int] = set()
@@ -353,6 +378,7 @@ def main() -> int:
         "Imports that do not point downwards":
             upward_imports(modules, imports(modules, for_types=True)),
         "Class names that are used twice": namesakes(modules),
+        "Rules in more files than their own and the list of rules": scattered_rules(modules),
         "More lines of code than the budget":
             [f"{lines:,}"] if lines > MOST_CODE_LINES else [],
         f"Functions of more than {MOST_LINES} lines or {MOST_PARAMETERS} positional parameters":
