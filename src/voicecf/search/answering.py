@@ -42,7 +42,7 @@ def answer(question: Question, pairs: Pairs, *, deepen: bool = False) -> Outcome
 
 
 def solve_pairs(
-    question: Question, pairs: Pairs, solver: Solver = solve, *, deepen: bool = False
+    question: Question, pairs: Pairs, solver: Solver | None = None, *, deepen: bool = False
 ) -> tuple[Projection, Ints]:
     """Solve pairs of row and target, and return the answers and their targets.
 
@@ -51,6 +51,7 @@ def solve_pairs(
     expect(len(pairs.row))
     if pairs.target is None:
         return solve_nearest(question, solver)
+    solver = solve if solver is None else solver
     rows, targets = pairs.row, pairs.target
     already = np.flatnonzero(question.source[rows] == targets)
     points = question.points[rows[already]]

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 import voicecf._core as _core
-from voicecf.geometry.arrays import Array, Ints, Mask, product
+from voicecf.geometry.arrays import Array, Ints, product
 from voicecf.geometry.guard import Guard
 from voicecf.geometry.region import Region
 from voicecf.geometry.tolerance import TOLERANCE
@@ -21,7 +21,7 @@ from voicecf.rules.columns import column_of
 from voicecf.rules.parts import values_of
 from voicecf.search.aims import Aim, ChoiceAim, fewest_changes, least_cost, shortest_prefix
 from voicecf.search.curves import Curves
-from voicecf.search.question import Pairs, Question
+from voicecf.search.question import Question
 from voicecf.solver.projection import Projection, UnitConstraints, project_into_cells
 from voicecf.status import Status
 
@@ -65,48 +65,13 @@ def solve(
     factor = question.first_factor if factor is None else factor
     if partition.one_each:
         return _solve_pieces(question, rows, targets, factor, locked)
-    pieces_of = [partition.pieces_of(t) for t in range(partition.n_clusters)]
-    counts = np.array([len(pieces) for pieces in pieces_of])
-    parts, pairs = [], []
-    for at in range(counts[targets].max(initial=1)):
-        pair = np.flatnonzero(counts[targets] > at)
-        pieces = np.array([pieces_of[t][at] for t in targets[pair]], dtype=np.int64)
-        locks = None if locked is None else locked[pair]
-        parts.append(_solve_pieces(question, rows[pair], pieces, factor, locks))
-        pairs.append(pair)
-    pair = np.concatenate(pairs)
-    return _best_pieces(question, rows[pair], pair, Projection.joined(parts))
 
+    def solve_pieces(which: Ints, pieces: Ints) -> Projection:
+        locks = None if locked is None else locked[which]
+        return _solve_pieces(question, rows[which], pieces, factor, locks)
 
-def _best_pieces(question: Question, rows: Ints, pair: Ints, answers: Projection) -> Projection:
-    """Return the best answer of each pair of row and target, of which there are several.
-
-    A pair is infeasible only if it is so in all pieces. Where a piece was not searched to the end,
-    the answer in another one is no optimum, and its gap covers what that piece might have.
-    """
-    order = _ranked(question, rows, answers, answers.status == Status.INFEASIBLE, pair)
-    best = order[np.flatnonzero(np.diff(pair[order], prepend=-1))]
-    half = 0.5 * measure(question, rows, answers.points)[1]
-    bound = np.where(answers.answered, half - answers.gap, 0.0)
-    unsure = np.isin(answers.status, (Status.UNRESOLVED, Status.STOPPED))
-    lowest = np.full(len(best), np.inf)
-    np.minimum.at(lowest, pair[unsure], bound[unsure])
-    found = answers[best]
-    open_ = found.answered & np.isfinite(lowest)
-    found.status[open_] = Status.STOPPED
-    found.gap[open_] = np.maximum(found.gap, half[best] - lowest)[open_]
-    return found
-
-
-def _ranked(question: Question, rows: Ints, answers: Projection, last: Mask, group: Ints) -> Ints:
-    """Return the order of answers by group, and within a group by the objective, best first.
-
-    Answers come before problems without one, of which those marked `last` come last.
-    """
-    _, energy = measure(question, rows, answers.points)
-    few = question.objective in ("prefix", "fewest")
-    length = answers.cardinality if few else np.zeros(len(rows))
-    return np.lexsort((energy, length, last, ~answers.answered, group))
+    bound = np.where(partition.label_of == targets[:, None], 0.0, np.inf)
+    return _best_pieces(question, rows, bound, solve_pieces)[0]
 
 
 def _solve_pieces(
@@ -350,87 +315,134 @@ def measure(question: Question, rows: Ints, answers: Array) -> tuple[Array, Arra
     return cost, energy
 
 
-def solve_nearest(question: Question, solver: Solver = solve) -> tuple[Projection, Ints]:
-    """Return the best answer of every row in any other cluster, and the target it is in."""
-    discounted = (question.allowed.factors < 1.0).any()  # then the lower bounds do not hold
-    if question.objective != "cost" or discounted or question.learned.n_clusters == 2:
-        return _best_of_all(question, solver)
-    return _best_by_lower_bounds(question)
+def solve_nearest(question: Question, solver: Solver | None = None) -> tuple[Projection, Ints]:
+    """Return the best answer of every row in any other cluster, and the target it is in.
 
-
-def _best_of_all(question: Question, solver: Solver) -> tuple[Projection, Ints]:
-    """Solve every pair and return the best answer of each row; ties go to the lower cluster."""
-    k = question.learned.n_clusters
-    pairs = Pairs.each(question.source, k)
-    assert pairs.target is not None
-    answers = solver(question, pairs.row, pairs.target)
-    none = np.zeros(len(pairs.row), dtype=np.bool_)
-    best = _ranked(question, pairs.row, answers, none, pairs.row)[:: k - 1]
-    return answers[best], pairs.target[best]
-
-
-def _best_by_lower_bounds(question: Question) -> tuple[Projection, Ints]:
-    """Try the pieces of other clusters in the order of a lower bound for the cost of each row.
-
-    Once this exceeds the best answer so far, no further piece can be better.
+    A `solver` of pairs of row and target takes the place of `solve`; targets have one piece then.
     """
     n, partition = len(question.points), question.learned.partition
+    solver = partial(_solve_pieces, factor=question.first_factor) if solver is None else solver
     block = max(1, TABLE // partition.n_pieces)
-    best = [_best_of_block(question, a, min(a + block, n)) for a in range(0, n, block)]
-    if len(best) == 1:
-        return best[0].answers, partition.label_of[best[0].piece]
-    pieces = [np.empty(0, dtype=np.int64), *(part.piece for part in best)]
-    answers = [Projection.unresolved(0, question.points.shape[1]), *(part.answers for part in best)]
-    return Projection.joined(answers), partition.label_of[np.concatenate(pieces)]
+    answers = [Projection.unresolved(0, question.points.shape[1])]
+    targets = [np.empty(0, dtype=np.int64)]
+    for start in range(0, n, block):
+        rows = np.arange(start, min(start + block, n))
 
+        def solve_pieces(which: Ints, pieces: Ints, rows: Ints = rows) -> Projection:
+            return solver(question, rows[which], pieces)
 
-def _best_of_block(question: Question, start: int, stop: int) -> _Best:
-    """Return the best answers of a range of rows."""
-    bound, open_ = _lower_bounds(question, start, stop), np.arange(stop - start)
-    tried = bound.argmin(axis=1)
-    best = _Best.of(question, start + open_, tried)
-    while True:
-        bound[np.arange(len(open_)), tried] = np.inf
-        highest = np.minimum(best.energy[open_] * (1 + TOLERANCE.cheaper), LARGEST)
-        promising = (bound <= highest[:, None]).any(axis=1)
-        if not promising.any():
-            return best
-        bound, open_ = bound[promising], open_[promising]
-        tried = bound.argmin(axis=1)
-        best.improve(open_, _Best.of(question, start + open_, tried))
-
-
-@dataclass(frozen=True)
-class _Best:
-    """The best answer of each row so far, the piece that it is in, and its energy."""
-
-    answers: Projection
-    piece: Ints
-    energy: Array
-
-    @classmethod
-    def of(cls, question: Question, rows: Ints, pieces: Ints) -> _Best:
-        """Solve for one piece for each row."""
-        answers = _solve_pieces(question, rows, pieces, question.first_factor)
-        _, energy = measure(question, rows, answers.points)
-        energy[~answers.answered] = np.inf
-        return cls(answers, pieces, energy)
-
-    def improve(self, at: Ints, others: _Best) -> None:
-        """Replace the answers `at` these positions by others where those are better."""
-        energy, best = others.energy, self.energy[at]
-        unresolved = self.answers.status[at] == Status.UNRESOLVED
-        tie = (energy == best) & np.isfinite(energy) & (others.piece < self.piece[at])
-        better = (energy < best) | tie | (unresolved & ~np.isfinite(best))
-        self.answers.put(at[better], others.answers, better)
-        self.piece[at[better]] = others.piece[better]
-        self.energy[at] = np.minimum(best, energy)
+        bound = _lower_bounds(question, start, start + len(rows))
+        found, pieces = _best_pieces(question, rows, bound, solve_pieces)
+        answers.append(found)
+        targets.append(partition.label_of[pieces])
+    if len(answers) == 2:
+        return answers[1], targets[1]
+    return Projection.joined(answers), np.concatenate(targets)
 
 
 def _lower_bounds(question: Question, start: int, stop: int) -> Array:
     """Return lower bounds for the energy of an answer in each piece; infinite for the source's."""
     learned, rows = question.learned, slice(start, stop)
-    return learned.partition.lower_bounds(
-        question.rows.seen[rows], question.source[rows], learned.contractions, learned.metric,
-        learned.space.mixing,
-    )  # fmt: skip
+    partition, source = learned.partition, question.source[rows]
+    discounted = (question.allowed.factors < 1.0).any()  # then the bounds of the model do not hold
+    if question.objective != "cost" or discounted or partition.n_pieces == 2:
+        return np.where(partition.label_of == source[:, None], np.inf, 0.0)
+    return partition.lower_bounds(
+        question.rows.seen[rows], source, learned.contractions, learned.metric, learned.space.mixing
+    )
+
+
+def _best_pieces(
+    question: Question, rows: Ints, bound: Array, solve_pieces: Callable[[Ints, Ints], Projection]
+) -> tuple[Projection, Ints]:
+    """Return the best answer of each row in one of several pieces, and the piece it is in.
+
+    A row is infeasible only if it is so in all pieces. Where a piece was not searched to the end,
+    the answer in another one is no optimum if that piece might have a better one, which its gap
+    then tells.
+
+    Parameters
+    ----------
+    question : Question
+    rows : array of shape (n,)
+    bound : array of shape (n, p)
+        Lower bounds for the energy of an answer in each piece, infinite for pieces that are left
+        out. Pieces are tried in their order; once a bound exceeds the best answer so far, no
+        further piece can be better. It is overwritten.
+    solve_pieces : callable
+        ``solve_pieces(which, pieces)`` solves for one piece for each of some rows.
+    """
+    open_, tried = np.arange(len(rows)), bound.argmin(axis=1)
+    best = _Best.of(question, rows, tried, solve_pieces(open_, tried))
+    while True:
+        bound[np.arange(len(open_)), tried] = np.inf
+        highest = np.minimum(best.energy[open_] * (1 + TOLERANCE.cheaper), LARGEST)
+        promising = (bound <= highest[:, None]).any(axis=1)
+        if not promising.any():
+            return best.proven(question), best.piece
+        bound, open_ = bound[promising], open_[promising]
+        tried = bound.argmin(axis=1)
+        best.improve(open_, _Best.of(question, rows[open_], tried, solve_pieces(open_, tried)))
+
+
+@dataclass(frozen=True)
+class _Best:
+    """The best answer of each row so far.
+
+    Attributes
+    ----------
+    answers : Projection
+    piece : array of shape (n,)
+        The piece that each answer is in.
+    energy : array of shape (n,)
+        Its energy; infinite without an answer.
+    length : array of shape (n,)
+        Number of columns that may change, if the objective is that.
+    unsure : array of shape (n,)
+        Lower bound for half the energy of an answer in pieces that were not searched to the end.
+    """
+
+    answers: Projection
+    piece: Ints
+    energy: Array
+    length: Ints
+    unsure: Array
+
+    @classmethod
+    def of(cls, question: Question, rows: Ints, pieces: Ints, answers: Projection) -> _Best:
+        """Measure the answers in one piece for each row."""
+        _, energy = measure(question, rows, answers.points)
+        few = question.objective in ("prefix", "fewest")
+        length = answers.cardinality if few else np.zeros_like(answers.cardinality)
+        stopped, unsure = answers.status == Status.STOPPED, np.full(len(rows), np.inf)
+        if question.allowed.choices is not None:  # else rounding leaves no answer there
+            unsure[answers.status == Status.UNRESOLVED] = 0.0
+        unsure[stopped] = (0.5 * energy - answers.gap)[stopped]
+        return cls(answers, pieces, np.nan_to_num(energy, nan=np.inf), length, unsure)
+
+    def improve(self, at: Ints, others: _Best) -> None:
+        """Replace the answers `at` these positions by others where those are better."""
+        better = np.zeros(len(at), dtype=np.bool_)
+        for one, other in zip(self._keys(at), others._keys(slice(None)), strict=True):
+            better = (other < one) | ((other == one) & better)
+        self.answers.put(at[better], others.answers, better)
+        for name in ("piece", "energy", "length"):
+            getattr(self, name)[at[better]] = getattr(others, name)[better]
+        self.unsure[at] = np.minimum(self.unsure[at], others.unsure)
+
+    def _keys(self, at: Any) -> tuple[Any, ...]:
+        """Return what decides which answer is better, the least first; the last decides first."""
+        answers = self.answers
+        infeasible = answers.status[at] == Status.INFEASIBLE
+        unanswered = ~answers.answered[at]
+        return self.piece[at], self.energy[at], self.length[at], infeasible, unanswered
+
+    def proven(self, question: Question) -> Projection:
+        """Return the answers; no optimum where a piece that is not searched may have a better."""
+        answers, half = self.answers, 0.5 * self.energy
+        few = question.objective in ("prefix", "fewest")
+        better = np.isfinite(self.unsure) if few else self.unsure < half
+        open_ = np.flatnonzero(answers.answered & better)
+        answers.status[open_] = Status.STOPPED
+        answers.gap[open_] = np.maximum(answers.gap[open_], half[open_] - self.unsure[open_])
+        return answers
