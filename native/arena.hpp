@@ -71,8 +71,11 @@ inline void lay_out(Arena& arena, ActiveSet& s, int m, int d, int wide, bool pai
 inline void lay_out(Arena& arena, Block& k, int m, int wide, int targets) {
     k.at = arena.take<double>(std::size_t(wide) * LANES);
     k.x = arena.take<double>(std::size_t(wide) * LANES);
-    double** parts[] = {&k.base, &k.b, &k.rise, &k.mu};
+    double** parts[] = {&k.base, &k.b, &k.inner, &k.rise, &k.mu};
     for (double** part : parts) *part = arena.take<double>(std::size_t(m) * LANES);
+    const std::size_t few = m <= FEW_ROWS ? m : 0;
+    k.free = arena.take<double>(few * wide);
+    k.products = arena.take<double>(few * (few + 1));
     k.order = arena.take<int>(SORTED);
     k.starts = arena.take<int>(targets + 1);
 }

@@ -9,6 +9,8 @@
 // project.hpp.
 #pragma once
 
+#include <algorithm>
+
 #include "cell.hpp"
 #include "newton.hpp"
 
@@ -20,11 +22,13 @@ constexpr int LANES = Doubles::size;
 constexpr int SORTED = 1024;
 // Most rows of a target among which a block solves for several multipliers.
 constexpr int FEW_ROWS = 16;
+// A row whose part on the coordinates that may move has a smaller square than this is left to others.
+constexpr double SHORT = 1e-6;
 
-// The stored rows of one target.
+// The stored rows of one target, those rows on the coordinates that may move (`free`), and the products of these.
 struct Cell {
     int m, wide, target;
-    const double *u, *gram, *offsets, *norms, *origin;
+    const double *u, *free, *gram, *offsets, *norms, *origin;
     const Guard* guards;
     double away;
 };
@@ -37,12 +41,35 @@ Cell cell_of(const Rows<Real>& rows, int t) {
             rows.wide,
             t,
             s.u + at * rows.wide,
+            s.u + at * rows.wide,
             s.grams + at * (s.m + 1),
             s.offsets + at,
             s.norms + at,
             origin_of(rows, t),
             s.guards + at,
             s.aways[t]};
+}
+
+// Whether some coordinate has to keep its value where those of rank `count` and above have to.
+inline bool is_limited(const Batch& batch, std::int64_t count, int d) {
+    for (int i = 0; i < d; ++i)
+        if (batch.ranks[i] >= count) return true;
+    return false;
+}
+
+// The cell of a target where coordinates of rank `count` and above keep their values.
+inline Cell limited(Cell cell, const Batch& batch, std::int64_t count, int d, Block& k) {
+    for (int j = 0; j < cell.m; ++j) {
+        const double* u = cell.u + std::size_t(j) * cell.wide;
+        double* free = k.free + std::size_t(j) * cell.wide;
+        for (int i = 0; i < d; ++i) free[i] = batch.ranks[i] < count ? u[i] : 0.0;
+        for (int q = 0; q <= j; ++q)
+            k.products[j * (cell.m + 1) + q] = k.products[q * (cell.m + 1) + j] =
+                dot(free, k.free + std::size_t(q) * cell.wide, cell.wide);
+    }
+    cell.free = k.free;
+    cell.gram = k.products;
+    return cell;
 }
 
 // Copy the points of a block, and turn them into columns: from the origin, and scaled.
@@ -71,13 +98,16 @@ void multiply_lanes(const Block& k, int d, const double* u, int next, int apart,
     }
 }
 
-// Set the slacks of `some` rows.
+// Set the slacks of `some` rows, and the products of the points with their free parts.
 template <int some>
 void slacks_of(const Cell& cell, int d, int j, Block& k) {
     Doubles s[some];
     multiply_lanes<some>(k, d, cell.u + std::size_t(j) * cell.wide, 1, cell.wide, s);
     for (int r = 0; r < some; ++r)
         (Doubles::all(cell.offsets[j + r]) - s[r]).store(k.base + (j + r) * LANES);
+    if (cell.free != cell.u)
+        multiply_lanes<some>(k, d, cell.free + std::size_t(j) * cell.wide, 1, cell.wide, s);
+    for (int r = 0; r < some; ++r) s[r].store(k.inner + (j + r) * LANES);
 }
 
 // Slack that a row needs for the model's rounding, at answers of these sizes.
@@ -88,7 +118,7 @@ inline Doubles room_for(const Guard& g, Doubles size, Doubles step, Doubles squa
 
 // Set the slacks of all rows, and those asked for: with the room that an answer at the row is likely to
 // need for the model's rounding. Also the most violated row of each point, by how much it is violated, and
-// its product with the point.
+// the product of its free part with the point.
 inline void price_lanes(const Cell& cell, int d, double factor, Block& k) {
     int j = 0;
     for (; j + 4 <= cell.m; j += 4) slacks_of<4>(cell, d, j, k);
@@ -109,7 +139,7 @@ inline void price_lanes(const Cell& cell, int d, double factor, Block& k) {
         const Doubles base = Doubles::load(k.base + j * LANES), b = base - more, off = zero - b;
         b.store(k.b + j * LANES);
         pick = if_less(lack, off, Doubles::all(double(j)), pick);
-        along = if_less(lack, off, Doubles::all(h) - base, along);
+        along = if_less(lack, off, Doubles::load(k.inner + j * LANES), along);
         lack = larger(lack, off);
     }
     lack.store(k.lack);
@@ -171,7 +201,7 @@ inline void step_by_one(const Cell& cell, Block& k) {
         for (int j = 0; j < cell.m; ++j) k.rise[j * LANES + q] = gram[j];
     }
     const Doubles norm = Doubles::load(norms), lack = Doubles::load(k.lack),
-                  mu = if_less(Doubles::all(0.5), norm, lack / norm, zero);  // a row of zeros never holds
+                  mu = if_less(Doubles::all(SHORT), norm, lack / norm, zero);  // a row of zeros never holds
     Doubles more = zero, next = zero;
     for (int j = 0; j < cell.m; ++j) {
         const Doubles b = Doubles::load(k.b + j * LANES),
@@ -227,7 +257,7 @@ inline void weigh_lane(const Cell& cell, int q, Block& k) {
         const double rise = k.rise[j * LANES + q], b = k.b[j * LANES + q], base = k.base[j * LANES + q];
         gap -= mu[j] * (rise - b);
         energy -= mu[j] * rise;
-        square -= 2.0 * mu[j] * (cell.offsets[j] - base);
+        square -= 2.0 * mu[j] * k.inner[j * LANES + q];
         on_row |= base < 0.0 && base * base <= 4.0 * TIGHT * TIGHT * k.far[q];
         off = most(off, std::fabs(rise - b) - TIGHT * (std::fabs(b) + std::fabs(rise)));
     }
@@ -273,7 +303,7 @@ struct Step {
 
 // The step of one point from its multipliers; steps that are rounding noise are none.
 inline Step step_of_lane(const Cell& cell, int q, const Block& k, Steps& s) {
-    if (!k.several[q]) return {cell.u + std::size_t(k.pick[q]) * cell.wide, -k.lead[q]};
+    if (!k.several[q]) return {cell.free + std::size_t(k.pick[q]) * cell.wide, -k.lead[q]};
     const double* mu = k.mu + q * cell.m;
     const Doubles zero = Doubles::all(0.0), dust = Doubles::all(DUST);
     fill(s.y, 0.0, s.wide);
@@ -282,7 +312,7 @@ inline Step step_of_lane(const Cell& cell, int q, const Block& k, Steps& s) {
         if (!(mu[j] > 0.0)) continue;
         const Doubles f = Doubles::all(mu[j]);
         for (int i = 0; i < s.wide; i += 8) {
-            const Doubles t = f * Doubles::load(cell.u + std::size_t(j) * cell.wide + i);
+            const Doubles t = f * Doubles::load(cell.free + std::size_t(j) * cell.wide + i);
             (Doubles::load(s.y + i) - t).store(s.y + i);
             (Doubles::load(s.free + i) + size_of(t)).store(s.free + i);
         }
@@ -375,19 +405,29 @@ void solve_block(const Rows<Real>& rows, const Cell& cell, const double* const* 
     judge_lanes(cell, w.factor, k);
 }
 
-// Sort problems start to stop by target, keeping their order; where each target starts.
+// How many of the first ranks may move in problem q; none are limited where there are no ranks.
+inline std::int64_t count_of(const Batch& batch, std::int64_t q) { return batch.ranks ? batch.counts[q] : 0; }
+
+// Sort problems start to stop by target, then by the coordinates that may move, then in their order; where each
+// target starts.
 inline void sort_by_target(const Batch& batch, std::int64_t start, int n, int targets, Block& k) {
     for (int t = 0; t <= targets; ++t) k.starts[t] = 0;
     if (!batch.targets) {
         for (int q = 0; q < n; ++q) k.order[q] = q;
         k.starts[targets] = n;
-        return;
+    } else {
+        for (int q = 0; q < n; ++q) ++k.starts[batch.targets[start + q] + 1];
+        for (int t = 0; t < targets; ++t) k.starts[t + 1] += k.starts[t];
+        for (int q = 0; q < n; ++q) k.order[k.starts[batch.targets[start + q]]++] = q;
+        for (int t = targets; t > 0; --t) k.starts[t] = k.starts[t - 1];
+        k.starts[0] = 0;
     }
-    for (int q = 0; q < n; ++q) ++k.starts[batch.targets[start + q] + 1];
-    for (int t = 0; t < targets; ++t) k.starts[t + 1] += k.starts[t];
-    for (int q = 0; q < n; ++q) k.order[k.starts[batch.targets[start + q]]++] = q;
-    for (int t = targets; t > 0; --t) k.starts[t] = k.starts[t - 1];
-    k.starts[0] = 0;
+    if (!batch.ranks) return;
+    const auto earlier = [&](int a, int b) {
+        const std::int64_t one = batch.counts[start + a], other = batch.counts[start + b];
+        return one < other || (one == other && a < b);
+    };
+    for (int t = 0; t < targets; ++t) std::sort(k.order + k.starts[t], k.order + k.starts[t + 1], earlier);
 }
 
 }  // namespace VOICECF_SET

@@ -134,11 +134,12 @@ struct ActiveSet {
 };
 
 // Working memory of a block of eight points. `at` holds the points one after the other, padded; `x`, and
-// what there is of each row, have the eight points side by side.
+// what there is of each row, have the eight points side by side. `free` has the rows of a cell on the coordinates
+// that may move, and `products` theirs with each other, where not all may.
 struct Block {
     double far[8], lack[8], pick[8], next[8], along[8], lead[8], own[8], off[8], gap[8], reach[8];
     double size[8], step[8], square[8];
-    double *at, *x, *base, *b, *rise, *mu;
+    double *at, *x, *base, *b, *inner, *rise, *mu, *free, *products;
     bool several[8];  // whether more than the most violated row may have a multiplier
     int *order, *starts;
 };

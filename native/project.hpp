@@ -455,20 +455,35 @@ int answer_block(const Rows<Real>& rows, const Batch& batch, const Results& out,
     return open;
 }
 
-// Solve where rows are stored: sorted by target, block by block, and what blocks leave one by one.
+// Solve where rows are stored: sorted by target and by the coordinates that may move, block by block, and what
+// blocks leave one by one.
 template <class Real>
 void answer_sorted(const Rows<Real>& rows, const Batch& batch, const Results& out, std::int64_t start,
                    std::int64_t stop, Workspace<Real>& w) {
     const int n = int(stop - start), targets = rows.stored.targets;
+    const int* order = w.lanes.order;
     std::int64_t which[LANES], left[LANES + BLOCK];
     int open = 0;
     sort_by_target(batch, start, n, targets, w.lanes);
     for (int t = 0; t < targets; ++t) {
-        const int last = w.lanes.starts[t + 1];
-        for (int first = w.lanes.starts[t]; first < last; first += LANES) {
-            const int count = smaller_of(LANES, last - first);
-            for (int q = 0; q < count; ++q) which[q] = start + w.lanes.order[first + q];
-            open += answer_block(rows, batch, out, cell_of(rows, t), which, count, w, left + open);
+        Cell cell = cell_of(rows, t);
+        bool blocks = true;
+        for (int first = w.lanes.starts[t], last; first < w.lanes.starts[t + 1]; first = last) {
+            const std::int64_t some = count_of(batch, start + order[first]);
+            const bool begins = first == w.lanes.starts[t] || some != count_of(batch, start + order[first - 1]);
+            if (batch.ranks && begins) {
+                const bool all = !is_limited(batch, some, rows.d);
+                blocks = all || cell.m <= FEW_ROWS;
+                if (blocks) cell = all ? cell_of(rows, t) : limited(cell, batch, some, rows.d, w.lanes);
+            }
+            int count = 0;
+            for (last = first; last < w.lanes.starts[t + 1] && count < LANES; ++last) {
+                if (count_of(batch, start + order[last]) != some) break;
+                which[count++] = start + order[last];
+            }
+            if (blocks)
+                open += answer_block(rows, batch, out, cell, which, count, w, left + open);
+            for (int q = 0; q < (blocks ? 0 : count); ++q) left[open++] = which[q];
             if (open < BLOCK) continue;
             answer_scored(rows, batch, out, left, BLOCK, w);
             open -= BLOCK;

@@ -22,7 +22,7 @@ from voicecf.rules.parts import values_of
 from voicecf.search.aims import Aim, ChoiceAim, fewest_changes, least_cost, shortest_prefix
 from voicecf.search.curves import Curves
 from voicecf.search.question import Question
-from voicecf.solver.projection import Projection, UnitConstraints, project_into_cells
+from voicecf.solver.projection import Prefixes, Projection, UnitConstraints, project_into_cells
 from voicecf.status import Status
 
 Solver = Callable[[Question, Ints, Ints], Projection]
@@ -94,7 +94,12 @@ def _solve_in_cells(
 ) -> Projection:
     """Solve the pairs of all pieces at once, then what is unresolved piece by piece."""
     allowed = question.allowed
-    answers = project_into_cells(question.points, rows, pieces, allowed.box, cells, factor=factor)
+    prefixes = None
+    if allowed.fixed.any():
+        prefixes = Prefixes(allowed.fixed.astype(np.int64), np.ones(len(rows), dtype=np.int64))
+    answers = project_into_cells(
+        question.points, rows, pieces, allowed.box, cells, prefixes=prefixes, factor=factor
+    )
     answers.cardinality[:] = (~allowed.fixed).sum()
     close = answers.close & question.learned.repeatable  # the model judges what needs no slack
     left = np.flatnonzero((answers.status == Status.UNRESOLVED) | close)
