@@ -69,8 +69,9 @@ inline void lay_out(Arena& arena, ActiveSet& s, int m, int d, int wide, bool pai
 }
 
 inline void lay_out(Arena& arena, Block& k, int m, int wide, int targets) {
-    k.at = arena.take<double>(std::size_t(wide) * LANES);
-    k.x = arena.take<double>(std::size_t(wide) * LANES);
+    double** lines[] = {&k.at, &k.x,   &k.lo,  &k.hi,   &k.low,
+                        &k.high, &k.y, &k.row, &k.lows, &k.highs};
+    for (double** line : lines) *line = arena.take<double>(std::size_t(wide) * LANES);
     double** parts[] = {&k.base, &k.b, &k.inner, &k.rise, &k.mu};
     for (double** part : parts) *part = arena.take<double>(std::size_t(m) * LANES);
     const std::size_t few = m <= FEW_ROWS ? m : 0;

@@ -87,12 +87,12 @@ void enter_lanes(const Rows<Real>& rows, const double* origin, const double* con
     far.store(k.far);
 }
 
-// Products of the points with `some` rows, whose numbers are `next` apart, and the rows `apart`.
+// Products of points side by side with `some` rows, whose numbers are `next` apart, and the rows `apart`.
 template <int some>
-void multiply_lanes(const Block& k, int d, const double* u, int next, int apart, Doubles (&s)[some]) {
+void multiply_lanes(const double* points, int d, const double* u, int next, int apart, Doubles (&s)[some]) {
     for (int r = 0; r < some; ++r) s[r] = Doubles::all(0.0);
     for (int i = 0; i < d; ++i, u += next) {
-        const Doubles x = Doubles::load(k.x + i * LANES);
+        const Doubles x = Doubles::load(points + i * LANES);
 #pragma GCC unroll 4
         for (int r = 0; r < some; ++r) s[r] = s[r] + x * Doubles::all(u[r * apart]);
     }
@@ -102,11 +102,11 @@ void multiply_lanes(const Block& k, int d, const double* u, int next, int apart,
 template <int some>
 void slacks_of(const Cell& cell, int d, int j, Block& k) {
     Doubles s[some];
-    multiply_lanes<some>(k, d, cell.u + std::size_t(j) * cell.wide, 1, cell.wide, s);
+    multiply_lanes<some>(k.x, d, cell.u + std::size_t(j) * cell.wide, 1, cell.wide, s);
     for (int r = 0; r < some; ++r)
         (Doubles::all(cell.offsets[j + r]) - s[r]).store(k.base + (j + r) * LANES);
     if (cell.free != cell.u)
-        multiply_lanes<some>(k, d, cell.free + std::size_t(j) * cell.wide, 1, cell.wide, s);
+        multiply_lanes<some>(k.x, d, cell.free + std::size_t(j) * cell.wide, 1, cell.wide, s);
     for (int r = 0; r < some; ++r) s[r].store(k.inner + (j + r) * LANES);
 }
 
@@ -295,6 +295,77 @@ inline void judge_lanes(const Cell& cell, double factor, Block& k) {
     (room / pace).store(k.reach);
 }
 
+// Most steps of Newton along one row.
+constexpr int ROW_STEPS = 16;
+
+// Newton along one row for each point: y = clip(-mu row, low, high), with row . y = b. Returns by how much that does
+// not hold beyond rounding.
+inline Doubles climb_lanes(int d, Doubles b, Doubles& mu, Block& k) {
+    const Doubles zero = Doubles::all(0.0), one = Doubles::all(1.0), tight = Doubles::all(TIGHT);
+    Doubles off = one;
+    bool open = true;
+    mu = zero;
+    for (int turn = 0; turn < ROW_STEPS && open; ++turn) {
+        Doubles r = zero - b, terms = size_of(b), h = zero;
+        for (int i = 0; i < d; ++i) {
+            const Doubles v = Doubles::load(k.row + i * LANES), low = Doubles::load(k.low + i * LANES),
+                          high = Doubles::load(k.high + i * LANES);
+            const Doubles y = smaller(larger(zero - mu * v, low), high), t = v * y;
+            y.store(k.y + i * LANES);
+            r = r + t;
+            terms = terms + size_of(t);
+            // A coordinate moves if it is inside its bounds or, at first, if the row takes it inwards.
+            const Doubles inside = turn ? if_less(low, y, if_less(y, high, one, zero), zero)
+                                        : if_less(zero, v, if_less(low, zero, one, zero),
+                                                  if_less(zero, high, one, zero));
+            h = h + inside * (v * v);
+        }
+        off = size_of(r) - tight * terms;
+        const Doubles next = larger(mu + r / h, zero), left = if_less(Doubles::all(SHORT), h, off, zero);
+        mu = if_less(zero, left, next, mu);
+        double held[LANES];
+        left.store(held);  // where nothing can move any more, nothing is left to do
+        open = false;
+        for (double some : held) open |= some > 0.0;  // a point does not depend on what is NaN beside it
+    }
+    return off;
+}
+
+// Solve each point by its most violated row alone, within its box.
+inline void step_in_box(const Cell& cell, int d, Block& k) {
+    const Doubles zero = Doubles::all(0.0), dust = Doubles::all(DUST);
+    double rights[LANES];
+    for (int q = 0; q < LANES; ++q) {
+        const double* u = cell.free + std::size_t(k.pick[q]) * cell.wide;
+        rights[q] = k.b[int(k.pick[q]) * LANES + q];
+        for (int i = 0; i < d; ++i) k.row[i * LANES + q] = u[i];
+    }
+    const Doubles b = Doubles::load(rights);
+    Doubles mu, rise = zero, energy = zero, square = zero;
+    const Doubles off = climb_lanes(d, b, mu, k);
+    for (int i = 0; i < d; ++i) {
+        const Doubles v = Doubles::load(k.row + i * LANES), low = Doubles::load(k.low + i * LANES),
+                      high = Doubles::load(k.high + i * LANES), noise = dust * size_of(mu * v);
+        Doubles y = Doubles::load(k.y + i * LANES);
+        y = if_less(noise, y - low, y, low);  // next to a bound but for rounding is on it
+        y = if_less(noise, high - y, y, high);
+        y.store(k.y + i * LANES);
+        const Doubles x = Doubles::load(k.x + i * LANES) + y;
+        rise = rise + v * y;
+        energy = energy + y * y;
+        square = square + x * x;
+    }
+    for (int j = 0; j < cell.m; ++j) {
+        Doubles s[1];
+        multiply_lanes<1>(k.y, d, cell.u + std::size_t(j) * cell.wide, 1, cell.wide, s);
+        s[0].store(k.rise + j * LANES);
+    }
+    mu.store(k.lead);
+    (zero - mu * (rise - b)).store(k.gap);
+    for (bool& several : k.several) several = false;
+    weigh_lanes(cell, energy, square, off, k);
+}
+
 // A step: a multiple of a line of numbers.
 struct Step {
     const double* along;
@@ -360,15 +431,11 @@ Left leave_lane(const Rows<Real>& rows, const double* at, const Step& step, doub
     return {keeps, reach, total(cost)};
 }
 
-// Write the answer of one point; false where it has to be solved.
+// Write what is known of the answer of one point besides its place.
 template <class Real>
-bool write_lane(const Rows<Real>& rows, const Cell& cell, int q, const Results& out, std::int64_t to,
-                Workspace<Real>& w) {
+void write_measures(const Rows<Real>& rows, const Cell& cell, int q, const Left& left, const Results& out,
+                    std::int64_t to, const Workspace<Real>& w) {
     const Block& k = w.lanes;
-    if (!(k.off[q] <= 0.0)) return false;
-    const Step moved = step_of_lane(cell, q, k, w.s);
-    const Left left = leave_lane(rows, k.at + q * rows.wide, moved, out.points + to * rows.d, w);
-    if (!left.keeps) return false;
     const double step = k.step[q];
     out.status[to] = OPTIMAL;
     out.close[to] = w.factor < 1.0;
@@ -384,6 +451,51 @@ bool write_lane(const Rows<Real>& rows, const Cell& cell, int q, const Results& 
         out.gap[to] *= step > 0.0 ? 2.0 / (step * step) : 2.0;
         out.cost[to] = left.cost;
     }
+}
+
+// Write the answer of one point; false where it has to be solved.
+template <class Real>
+bool write_lane(const Rows<Real>& rows, const Cell& cell, int q, const Results& out, std::int64_t to,
+                Workspace<Real>& w) {
+    const Block& k = w.lanes;
+    if (!(k.off[q] <= 0.0)) return false;
+    const Step moved = step_of_lane(cell, q, k, w.s);
+    const Left left = leave_lane(rows, k.at + q * rows.wide, moved, out.points + to * rows.d, w);
+    if (left.keeps) write_measures(rows, cell, q, left, out, to, w);
+    return left.keeps;
+}
+
+// Copy the bounds of one point, as steps.
+template <class Real>
+void enter_box(const Rows<Real>& rows, int q, Workspace<Real>& w) {
+    const Block& k = w.lanes;
+    const double* at = k.at + q * rows.wide;
+    for (int i = 0; i < rows.wide; i += 8) {
+        const Doubles a = Doubles::load(at + i), scale = Doubles::load(rows.scale + i);
+        (scale * (Doubles::load(w.s.lo + i) - a)).store(k.lows + q * rows.wide + i);
+        (scale * (Doubles::load(w.s.hi + i) - a)).store(k.highs + q * rows.wide + i);
+    }
+}
+
+// Write the answer of one point within its box; false where it has to be solved.
+template <class Real>
+bool write_boxed(const Rows<Real>& rows, const Cell& cell, int q, const Results& out, std::int64_t to,
+                 Workspace<Real>& w) {
+    const Block& k = w.lanes;
+    if (!(k.off[q] <= 0.0) || !k.some[q]) return false;
+    Steps s = w.s;
+    s.a = k.at + q * rows.wide;
+    s.low = k.lows + q * rows.wide;
+    s.high = k.highs + q * rows.wide;
+    for (int i = 0; i < s.d; ++i) s.y[i] = k.y[i * LANES + q];
+    leave(s, rows.inverse);
+    Doubles cost = Doubles::all(0.0);
+    for (int i = 0; i < (rows.pairs ? s.wide : 0); i += 8) {
+        const Doubles t = Doubles::load(s.z + i) - Doubles::load(s.a + i);
+        cost = cost + Doubles::load(rows.weights + i) * t * t;
+    }
+    copy_line(s.z, out.points + to * rows.d, rows.d);
+    write_measures(rows, cell, q, {true, reach_in_box(s), total(cost)}, out, to, w);
     return true;
 }
 
@@ -427,7 +539,10 @@ inline void sort_by_target(const Batch& batch, std::int64_t start, int n, int ta
         const std::int64_t one = batch.counts[start + a], other = batch.counts[start + b];
         return one < other || (one == other && a < b);
     };
-    for (int t = 0; t < targets; ++t) std::sort(k.order + k.starts[t], k.order + k.starts[t + 1], earlier);
+    for (int t = 0; t < targets; ++t) {
+        int *first = k.order + k.starts[t], *last = k.order + k.starts[t + 1];
+        if (!std::is_sorted(first, last, earlier)) std::sort(first, last, earlier);
+    }
 }
 
 }  // namespace VOICECF_SET

@@ -135,11 +135,15 @@ struct ActiveSet {
 
 // Working memory of a block of eight points. `at` holds the points one after the other, padded; `x`, and
 // what there is of each row, have the eight points side by side. `free` has the rows of a cell on the coordinates
-// that may move, and `products` theirs with each other, where not all may.
+// that may move, and `products` theirs with each other, where not all may. `low` and `high` bound the steps y along
+// one row each, `row`; `lows` and `highs` are the same bounds, one point after the other, as are the boxes `lo` and
+// `hi` of points that have their own.
 struct Block {
     double far[8], lack[8], pick[8], next[8], along[8], lead[8], own[8], off[8], gap[8], reach[8];
     double size[8], step[8], square[8];
     double *at, *x, *base, *b, *inner, *rise, *mu, *free, *products;
+    double *lo, *hi, *low, *high, *y, *row, *lows, *highs;
+    bool some[8];     // whether the box of a point is not empty
     bool several[8];  // whether more than the most violated row may have a multiplier
     int *order, *starts;
 };

@@ -28,8 +28,11 @@ void read_box(const Point& p, Workspace<Real>& w) {
     double *lo = w.s.lo, *hi = w.s.hi;
     copy_line(p.lo, lo, w.s.d);
     copy_line(p.hi, hi, w.s.d);
-    for (int i = 0; i < (p.ranks ? w.s.d : 0); ++i)
-        if (p.ranks[i] >= p.count) lo[i] = hi[i] = p.at[i];
+    for (int i = 0; i < (p.ranks ? w.s.d : 0); ++i) {
+        const bool keeps = p.ranks[i] >= p.count;
+        lo[i] = keeps ? p.at[i] : lo[i];
+        hi[i] = keeps ? p.at[i] : hi[i];
+    }
     bool some = true, bounded = false;
     for (int i = 0; i < w.s.d; ++i) {
         some &= (lo[i] <= hi[i]) & (lo[i] < INF) & (hi[i] > -INF);
@@ -429,13 +432,39 @@ void answer_scored(const Rows<Real>& rows, const Batch& batch, const Results& ou
     }
 }
 
+// Use the place of point q for its box, if points have boxes of their own.
+template <class Real>
+void use_box(const Batch& batch, int q, Workspace<Real>& w) {
+    if (batch.one_box()) return;
+    w.s.lo = w.lanes.lo + q * w.s.wide;
+    w.s.hi = w.lanes.hi + q * w.s.wide;
+}
+
+// Solve the problems of a block within their boxes, by one row each, and judge them.
+template <class Real>
+void solve_boxed(const Rows<Real>& rows, const Batch& batch, const Cell& cell, Workspace<Real>& w) {
+    Block& k = w.lanes;
+    const double *lows[LANES], *highs[LANES];
+    for (int q = 0; q < LANES; ++q) {
+        use_box(batch, q, w);
+        enter_box(rows, q, w);
+        lows[q] = k.lows + q * rows.wide;
+        highs[q] = k.highs + q * rows.wide;
+    }
+    turn_lines(lows, rows.d, k.low, LANES);
+    turn_lines(highs, rows.d, k.high, LANES);
+    step_in_box(cell, rows.d, k);
+    judge_lanes(cell, w.factor, k);
+}
+
 // Solve for a block of points of one target. Points that need more than a block does are appended to `left`;
 // returns how many.
 template <class Real>
 int answer_block(const Rows<Real>& rows, const Batch& batch, const Results& out, const Cell& cell,
                  const std::int64_t* which, int count, Workspace<Real>& w, std::int64_t* left) {
     const double* at[LANES];
-    int open = 0;
+    const Steps common = w.s;
+    int boxed[LANES], many = 0, open = 0;
     for (int q = 0; q < LANES; ++q) at[q] = point_of(rows, batch, which[q < count ? q : count - 1]).at;
     solve_block(rows, cell, at, w);
     if (out.source) assign_lanes(rows, cell, w.lanes);
@@ -449,9 +478,22 @@ int answer_block(const Rows<Real>& rows, const Batch& batch, const Results& out,
                 continue;
             }
         }
+        use_box(batch, q, w);
         if (!batch.one_box()) read_box(p, w);
-        if (!write_lane(rows, cell, q, out, to, w)) left[open++] = which[q];
+        w.lanes.some[q] = w.some;
+        if (write_lane(rows, cell, q, out, to, w)) continue;
+        if (w.lanes.several[q])
+            left[open++] = to;
+        else
+            boxed[many++] = q;
     }
+    if (many > 0) solve_boxed(rows, batch, cell, w);
+    for (int t = 0; t < many; ++t) {
+        const int q = boxed[t];
+        use_box(batch, q, w);
+        if (!write_boxed(rows, cell, q, out, which[q], w)) left[open++] = which[q];
+    }
+    w.s = common;
     return open;
 }
 

@@ -221,7 +221,7 @@ struct Highest {
 template <int some>
 void keep_highest(const Rows<double>& rows, const Block& k, int j, Highest& found) {
     Doubles s[some];
-    multiply_lanes<some>(k, rows.d, rows.vectors + j, rows.long_, 1, s);
+    multiply_lanes<some>(k.x, rows.d, rows.vectors + j, rows.long_, 1, s);
     for (int r = 0; r < some; ++r) {
         const Doubles t = Doubles::all(rows.unit) * s[r] - Doubles::all(rows.halves[j + r]);
         found.label = if_less(found.top, t, Doubles::all(double(j + r)), found.label);
