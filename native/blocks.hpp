@@ -235,7 +235,7 @@ inline bool step_by_several(const Cell& cell, int q, Block& k, Choice& c) {
     c.mu = mu;
     c.gram = const_cast<double*>(cell.gram);
     for (int j = 0; j < cell.m; ++j) c.b[j] = k.b[j * LANES + q];
-    if (!all_at_once(c) && !one_by_one(c)) return false;
+    if (!all_at_once(c)) return false;
     for (int j = 0; j < cell.m; ++j) {
         double rise = 0.0;
         for (int p = 0; p < cell.m; ++p)

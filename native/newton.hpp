@@ -284,63 +284,6 @@ inline bool all_at_once(Choice& c) {
     return false;
 }
 
-// Make row w tight, dropping active rows whose multiplier falls to zero on the way; false if the row depends
-// on the active ones and none of these can be dropped.
-inline bool enforce_row(Choice& c, int w, int& active) {
-    const int stride = c.limit + 1;
-    const double* g = c.gram + w * stride;
-    while (true) {
-        for (int p = 0; p < active; ++p) {
-            c.rhs[p] = g[c.act[p]];
-            for (int t = 0; t <= p; ++t)
-                c.h[p * c.rank + t] = c.gram[c.act[p] * stride + c.act[t]];
-        }
-        if (!solve_spd(c.h, c.rank, c.rhs, active)) return false;
-        double curvature = g[w], violation = -c.b[w] - g[w] * c.mu[w], longest = INF;
-        int blocker = -1;
-        for (int p = 0; p < active; ++p) {
-            const double mu = c.mu[c.act[p]];
-            curvature -= g[c.act[p]] * c.rhs[p];
-            violation -= g[c.act[p]] * mu;
-            if (c.rhs[p] > 0.0 && mu < longest * c.rhs[p]) {
-                longest = mu / c.rhs[p];
-                blocker = p;
-            }
-        }
-        const bool apart = active < c.rank && curvature > SINGULAR * g[w];
-        const double full = apart ? most(violation, 0.0) / curvature : INF;
-        const double t = least(full, longest);
-        if (!(t < INF)) return false;
-        for (int p = 0; p < active; ++p) c.mu[c.act[p]] = most(c.mu[c.act[p]] - t * c.rhs[p], 0.0);
-        c.mu[w] += t;
-        if (full <= longest) {
-            c.act[active++] = w;
-            return true;
-        }
-        c.mu[c.act[blocker]] = 0.0;
-        for (--active; blocker < active; ++blocker) c.act[blocker] = c.act[blocker + 1];
-    }
-}
-
-// Multipliers of the choice without a box, one violated row at a time (Goldfarb and Idnani's method in the
-// Gram matrix), for rows that depend on each other. False where that does not end.
-inline bool one_by_one(Choice& c) {
-    int active = 0;
-    fill(c.mu, 0.0, c.count);
-    for (int turn = 0; turn < NEWTON_STEPS + 4 * c.count; ++turn) {
-        const int worst = most_violated(c, active);
-        if (worst < 0) {
-            const int kept = solve_active(c, active);  // afresh: without rounding of the updates
-            if (kept < 0) return false;
-            if (kept == active && most_violated(c, active) < 0) return true;
-            active = kept;
-            continue;
-        }
-        if (!enforce_row(c, worst, active)) return false;
-    }
-    return false;
-}
-
 // Set y = -U' mu and the residual; true if the KKT conditions hold, without a box and without doubt.
 inline bool settle_free(Choice& c, Steps& s) {
     double* terms = s.free;

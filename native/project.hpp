@@ -165,7 +165,7 @@ bool move(Workspace<Real>& w) {
     Choice& c = w.choice;
     w.moved = true;
     if (!w.boxed) {
-        const bool found = all_at_once(c) || one_by_one(c);
+        const bool found = all_at_once(c);
         c.known = c.count;
         if (found && settle_free(c, w.s) && keeps_in_box(w.s)) return true;
         w.boxed = true;
@@ -195,58 +195,11 @@ inline void start(Steps& s, bool& boxed, bool& moved) {
     for (int i = s.d / 8 * 8; i < s.d; ++i) boxed |= s.free[i] == 0.0;
 }
 
-// Step straight to the loaded row; true if that makes the row tight and stays in the box.
-inline bool step_along(Choice& c, Steps& s, Sizes& z) {
-    const Doubles zero = Doubles::all(0.0), b = Doubles::all(c.b[0]), dust = Doubles::all(DUST);
-    Doubles rise = zero, size = zero, step = zero, square = zero, off = zero;
-    const double* u = c.rows[0];
-    for (int i = 0; i < s.wide; i += 8) {
-        const Doubles v = Doubles::load(u + i), y = b * v, far = y + dust * y;
-        const Doubles t = Doubles::load(s.placed + i) + y, x = Doubles::load(s.x + i) + y;
-        y.store(s.y + i);
-        rise = rise + v * y;
-        size = size + t * t;
-        step = step + y * y;
-        square = square + x * x;
-        off = larger(off, larger(Doubles::load(s.low + i) - smaller(far, zero),
-                                 larger(far, zero) - Doubles::load(s.high + i)));
-    }
-    const double energy = total(step);
-    z = {std::sqrt(total(size)), std::sqrt(energy), total(square)};
-    c.mu[0] = -c.b[0];
-    c.residual[0] = total(rise) - c.b[0];
-    const double slack = std::fabs(c.residual[0]);
-    return !(highest(off) > 0.0) && slack <= TIGHT * std::fabs(c.b[0]) &&
-           slack * c.mu[0] <= CLOSED * 0.5 * energy;
-}
-
-// Solve with the most violated row alone, which is enough for most points; false where another row or a
-// bound may matter, too.
-template <class Real>
-bool one_row(const Rows<Real>& rows, const Point& p, Workspace<Real>& w) {
-    Choice& c = w.choice;
-    Sizes z;
-    c.count = c.known = 0;
-    w.boxed = w.moved = false;
-    price_all(rows, p, w);
-    const Real worst = highest_peak(w.peaks, rows.long_);
-    if (!(worst > w.error)) return false;
-    load_row(rows, p, position(w.r, w.peaks, rows.count, worst), w);
-    if (!(c.b[0] < 0.0) || !step_along(c, w.s, z) || !is_sound(z)) return false;
-    c.count = 1;
-    if (room_of(c, z, w.factor) != ENOUGH) return false;
-    w.close = w.factor < 1.0;
-    w.moved = true;
-    price_all(rows, p, w);
-    return highest_peak(w.peaks, rows.long_) < -(w.error + w.factor * room_of_all(rows, z));
-}
-
 // Solve for one point by Newton on a choice of rows; UNRESOLVED where that is given up.
 template <class Real>
 Status solve(const Rows<Real>& rows, const Point& p, Workspace<Real>& w) {
     // Where a block of few rows has left a point open, its bounds bind as a rule.
     const bool tried = rows.stored.u && rows.stored.m <= FEW_ROWS;
-    if (!tried && one_row(rows, p, w)) return OPTIMAL;
     Choice& c = w.choice;
     c.count = c.known = 0;
     start(w.s, w.boxed, w.moved);
