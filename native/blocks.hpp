@@ -187,11 +187,17 @@ inline void weigh_lanes(const Cell& cell, Doubles energy, Doubles square, Double
     if_less(size, Doubles::all(HUGE_SIZE), off, one).store(k.off);
 }
 
+// 1 for points that violate their row by no more than rounding (see slack_of), which are left to others; else 0.
+inline Doubles on_row(Doubles base, Doubles far) {
+    const Doubles zero = Doubles::all(0.0), one = Doubles::all(1.0);
+    const Doubles near = Doubles::all(4.0 * TIGHT * TIGHT) * far - base * base;
+    return if_less(base, zero, if_less(near, zero, zero, one), zero);
+}
+
 // Solve each point by its most violated row alone, y = -mu u. Points of which another row is then violated
-// are marked, for they need several. `off` is positive where a point is on its row but for rounding (see
-// slack_of).
+// are marked, for they need several.
 inline void step_by_one(const Cell& cell, Block& k) {
-    const Doubles zero = Doubles::all(0.0), one = Doubles::all(1.0), tight = Doubles::all(TIGHT);
+    const Doubles zero = Doubles::all(0.0), tight = Doubles::all(TIGHT);
     double norms[LANES], bases[LANES], left[LANES];
     for (int q = 0; q < LANES; ++q) {
         const int pick = int(k.pick[q]);
@@ -216,9 +222,8 @@ inline void step_by_one(const Cell& cell, Block& k) {
     for (int q = 0; q < LANES; ++q) k.several[q] = left[q] > 0.0;
     const Doubles rise = zero - norm * mu, apart = rise + lack;
     const Doubles energy = larger(zero - mu * rise, zero), far = Doubles::load(k.far);
-    const Doubles base = Doubles::load(bases), near = Doubles::all(4.0 * TIGHT * TIGHT) * far - base * base;
-    const Doubles slip = larger(size_of(apart) - tight * (lack + size_of(rise)),
-                                if_less(base, zero, if_less(near, zero, zero, one), zero));
+    const Doubles slip =
+        larger(size_of(apart) - tight * (lack + size_of(rise)), on_row(Doubles::load(bases), far));
     mu.store(k.lead);
     (zero - mu * apart).store(k.gap);
     weigh_lanes(cell, energy, far - Doubles::all(2.0) * mu * Doubles::load(k.along) + energy, slip, k);
@@ -334,15 +339,18 @@ inline Doubles climb_lanes(int d, Doubles b, Doubles& mu, Block& k) {
 // Solve each point by its most violated row alone, within its box.
 inline void step_in_box(const Cell& cell, int d, Block& k) {
     const Doubles zero = Doubles::all(0.0), dust = Doubles::all(DUST);
-    double rights[LANES];
+    double rights[LANES], bases[LANES];
     for (int q = 0; q < LANES; ++q) {
-        const double* u = cell.free + std::size_t(k.pick[q]) * cell.wide;
-        rights[q] = k.b[int(k.pick[q]) * LANES + q];
+        const int pick = int(k.pick[q]);
+        const double* u = cell.free + std::size_t(pick) * cell.wide;
+        rights[q] = k.b[pick * LANES + q];
+        bases[q] = k.base[pick * LANES + q];
         for (int i = 0; i < d; ++i) k.row[i * LANES + q] = u[i];
     }
     const Doubles b = Doubles::load(rights);
     Doubles mu, rise = zero, energy = zero, square = zero;
-    const Doubles off = climb_lanes(d, b, mu, k);
+    const Doubles left = climb_lanes(d, b, mu, k);
+    const Doubles off = larger(left, on_row(Doubles::load(bases), Doubles::load(k.far)));
     for (int i = 0; i < d; ++i) {
         const Doubles v = Doubles::load(k.row + i * LANES), low = Doubles::load(k.low + i * LANES),
                       high = Doubles::load(k.high + i * LANES), noise = dust * size_of(mu * v);

@@ -273,7 +273,7 @@ def mixed(region: Region, cell: Cell, seed: int):
 @pytest.mark.parametrize("through", ["nothing", "a map"])
 def test_the_share_of_the_move_covers_what_the_solver_rounds_for_rows_far_away(through):
     violated = 0
-    for seed in range(4):
+    for seed in range(12):
         cell, rows = walled_in(seed)
         region = cell.region(delta=DELTA, arithmetic=Arithmetic())
         metric = cell.weights + DELTA
