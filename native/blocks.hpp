@@ -1,9 +1,11 @@
-// Blocks: points of one target, eight at a time, as long as their box does not bind.
+// Blocks: points of one target with the same coordinates free, eight at a time.
 //
 // Where the rows of all targets can be stored, a point costs a product with each row of its target and a
-// tiny problem in their Gram matrix: the step is y = -U' mu, and U y = -(U U') mu. The innermost loops run
-// over points, so each point has its sums in the same order whoever its neighbours are. While a block is
-// at hand, its points are also assigned to their own clusters, if that is asked for.
+// tiny problem in their Gram matrix: the step is y = -V' mu, and U y = -(V V') mu, where V are the rows on the
+// coordinates that may move. Where a bound then stands in the way, the point is solved once more by its most
+// violated row alone, y = clip(-mu v, low, high), by Newton on mu. The innermost loops run over points, so each point
+// has its sums in the same order whoever its neighbours are. While a block is at hand, its points are also assigned to
+// their own clusters, if that is asked for.
 //
 // What is accepted satisfies the KKT conditions, box and rounding guard included; all else is left to
 // project.hpp.
