@@ -43,12 +43,14 @@ COUNTED = ("problems", "points", "feasible", "infeasible", *FATAL, "undecided")
 
 
 def kernel(task: Problem) -> Answer:
-    """Answer a problem by voicecf.solver.projection."""
+    """Answer a problem by voicecf.solver.projection; frozen columns are also said to be so."""
     from voicecf.geometry.region import Region
-    from voicecf.solver.projection import Status, project
+    from voicecf.solver.projection import Prefixes, Status, project
 
     region = Region(normals=task.G, offsets=task.h, lo=task.lo, hi=task.hi, origin=task.origin)
-    found = project(task.points, region, metric=task.q)
+    frozen = ((task.lo == task.points) & (task.hi == task.points)).all(axis=0)
+    free = Prefixes(frozen.astype(np.int64), np.ones(len(task.points), dtype=np.int64))
+    found = project(task.points, region, metric=task.q, prefixes=free if frozen.any() else None)
     status = [Status(code).name.lower() for code in found.status]
     return Answer(found.points, found.multipliers, found.gap, status)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -11,8 +13,9 @@ import judges
 import sweep
 from problems import problem
 from voicecf._core import FEW_ROWS
+from voicecf.geometry.cell import Cell
 from voicecf.geometry.region import Region
-from voicecf.solver.projection import Status, project
+from voicecf.solver.projection import Prefixes, Status, project
 
 SEED = 2026
 
@@ -146,3 +149,54 @@ def test_a_long_step_to_a_single_point_or_vertex_ends_on_it(seed, index):
     for i in range(len(task.points)):
         kkt = judges.optimality(task, i, found.points[i], found.multipliers[i])
         assert kkt <= 1e-10
+
+
+# Only some coordinates may change.
+
+
+def limited(seed: int, collapsed: bool):
+    """A cell in a box, points in it and around it, and how many coordinates each may change."""
+    rng = np.random.default_rng(seed)
+    d, k, n = int(rng.integers(2, 12)), int(rng.integers(2, 16)), 40
+    centers, weights = rng.normal(size=(k, d)), rng.dirichlet(np.ones(d))
+    if collapsed:
+        weights = np.r_[1.0, np.full(d - 1, 1e-9)]
+    cell, side = Cell(centers, weights / weights.sum(), 0), np.full(d, 1.5)
+    region = cell.region(0.9).within(-side, side)
+    points, ranks = rng.normal(size=(n, d)), rng.permutation(d)
+    return region, weights + 1e-9, points, Prefixes(ranks, rng.integers(0, d + 1, size=n))
+
+
+@pytest.mark.parametrize("collapsed", [False, True])
+@pytest.mark.parametrize("seed", range(12))
+def test_a_coordinate_that_may_not_change_is_as_one_whose_box_is_its_value(seed, collapsed):
+    region, metric, points, prefixes = limited(seed, collapsed)
+    found = project(points, region, metric, prefixes=prefixes)
+    keeps = prefixes.ranks >= prefixes.counts[:, None]
+    boxes = (np.where(keeps, points, side) for side in (region.lo, region.hi))
+    fixed = region.within(*boxes)
+    task = judges_problem(fixed.normals, fixed.offsets, fixed.lo, fixed.hi, points)
+    task = replace(task, q=metric, origin=fixed.origin)
+    answer = judges.Answer(
+        found.points, found.multipliers, found.gap, [Status(s).name.lower() for s in found.status]
+    )
+    task = replace(task, truth=(None,) * len(points))
+    for verdict in judges.verdicts(task, answer, ("daqp", "highs")):
+        assert verdict.outcome == "agree", verdict
+    keeps &= (found.status == Status.OPTIMAL)[:, None]
+    np.testing.assert_array_equal(found.points[keeps], points[keeps])
+
+
+@pytest.mark.parametrize("collapsed", [False, True])
+@pytest.mark.parametrize("seed", range(6))
+def test_limited_points_have_the_same_bits_alone_and_in_another_order(seed, collapsed):
+    region, metric, points, prefixes = limited(seed, collapsed)
+    together = project(points, region, metric, prefixes=prefixes)
+    order = np.random.default_rng(seed).permutation(len(points))
+    shuffled = project(points, region, metric, rows=order, prefixes=prefixes.of(order))
+    np.testing.assert_array_equal(shuffled.points, together.points[order])
+    for i in range(len(points)):
+        one = np.array([i])
+        alone = project(points, region, metric, rows=one, prefixes=prefixes.of(one))
+        for name in ("points", "status", "gap", "rho", "multipliers"):
+            np.testing.assert_array_equal(getattr(alone, name)[0], getattr(together, name)[i])
