@@ -11,10 +11,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from threadpoolctl import threadpool_limits
 
 # One thread a worker: two workers share the cores already, and threads of OpenMP wait in a loop.
+# The variables are for processes that are started; without workers, pytest has imported voicecf,
+# and NumPy with it, before this file, to know the warnings that pyproject.toml names.
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ.setdefault(name, "1")
+threadpool_limits(int(os.environ["OMP_NUM_THREADS"]))
 
 # What the app keeps is no business of the user's own folder, and no test sees that of another.
 if "VOICECF_PROJECTS" not in os.environ:
