@@ -6,6 +6,7 @@ import errno
 import hashlib
 import json
 import os
+import shutil
 import signal
 import stat
 import subprocess
@@ -467,11 +468,27 @@ DAMAGES = [
 ]  # fmt: skip
 
 
+@pytest.fixture(scope="module")
+def halfway(voice, tmp_path_factory) -> Path:
+    """Return a folder with a table, its whole output, and another run that was cut off."""
+    folder = tmp_path_factory.mktemp("halfway")
+    pacsv.write_csv(numbers(), folder / "in.csv")
+    explain_files(voice, folder / "in.csv", folder / "whole", part_rows=PART)
+    cut_off(voice, folder / "in.csv", folder / "out", 3)
+    return folder
+
+
+def test_a_work_folder_without_damage_is_gone_on_with_where_it_was_copied(voice, halfway, tmp_path):
+    shutil.copytree(halfway, tmp_path, dirs_exist_ok=True)
+    explain_files(voice, tmp_path / "in.csv", tmp_path / "out", part_rows=PART)
+    assert left_behind(tmp_path / "out") == left_behind(halfway / "whole")
+
+
 @pytest.mark.parametrize(("name", "how"), DAMAGES)
-def test_a_damaged_work_folder_says_restart_and_is_not_gone_on_with(voice, tmp_path, name, how):
-    pacsv.write_csv(numbers(), tmp_path / "in.csv")
-    explain_files(voice, tmp_path / "in.csv", tmp_path / "whole", part_rows=PART)
-    cut_off(voice, tmp_path / "in.csv", tmp_path / "out", 3)
+def test_a_damaged_work_folder_says_restart_and_is_not_gone_on_with(
+    voice, halfway, tmp_path, name, how
+):
+    shutil.copytree(halfway, tmp_path, dirs_exist_ok=True)
     how(tmp_path / "out.partial" / name)
     before = left_behind(tmp_path)
     with pytest.raises(DamagedError, match=r"is damaged: .* with --restart, or give another"):
