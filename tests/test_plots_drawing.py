@@ -239,7 +239,7 @@ def test_hostile_names_are_written_literally():
         for text in texts(figure):
             assert "\n" not in text.get_text() or not text.get_text().startswith("two")
             assert not text.get_parse_math() or "$" not in text.get_text()
-        display.save(BytesIO())
+        display.save(BytesIO(), dpi=50)
 
 
 def test_a_file_shows_the_dollar_signs_of_a_name():
