@@ -29,14 +29,15 @@ if "VOICECF_PROJECTS" not in os.environ:
 # A browser before the running app.
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of the user who starts the app."""
     return tmp_path_factory.mktemp("home")
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def address(home: Path) -> Iterator[str]:
+    """The app, started once for all visitors: each has work of their own."""
     from app_server import running_app
 
     with running_app(home) as found:
@@ -45,6 +46,7 @@ def address(home: Path) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
+    """A browser for a file of tests: its event loop is not to run beside other tests."""
     from app_server import ARGUMENTS, browser_path
 
     path = browser_path()
