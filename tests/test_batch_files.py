@@ -21,6 +21,7 @@ import pytest
 from sklearn.cluster import KMeans
 
 import voicecf
+from tables import files_of_at_most
 from voicecf import VoICE
 from voicecf.errors import ColumnError, DataError
 from voicecf.files import explain_files, open_source
@@ -386,23 +387,8 @@ def test_a_full_disk_is_a_sentence_and_a_later_run_goes_on(
 
 
 def test_a_limit_on_the_size_of_files_is_a_full_disk(voice, given, tmp_path):
-    code = RUN.replace(
-        "explain_files(",
-        """
-import resource, signal, pyarrow.parquet
-voicecf.load(sys.argv[1]).explain(pyarrow.parquet.read_table(sys.argv[2]))
-signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, 60_000))
-explain_files(""",
-    )
-    voice.save(tmp_path / "in.voicecf")
-    arguments = [tmp_path / "in.voicecf", given, tmp_path / "out.csv"]
-    environment = {**os.environ, "PYTHONPATH": str(Path(voicecf.__file__).parents[1])}
-    ran = subprocess.run(
-        [sys.executable, "-c", code, *map(str, arguments)], env=environment, text=True,
-        capture_output=True, check=False,
-    )  # fmt: skip
-    assert "FullError: the disk is full" in ran.stderr
+    with files_of_at_most(60_000), pytest.raises(FullError, match="the disk is full"):
+        explain_files(voice, given, tmp_path / "out.csv", part_rows=256)
     assert not (tmp_path / "out.csv").exists()
     explain_files(voice, given, tmp_path / "out.csv", part_rows=256)
     assert read(tmp_path / "out.csv").num_rows == ROWS
