@@ -74,12 +74,16 @@ def shots(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def visit(browser: Any, address: str, shots: Path, request: Any) -> Iterator[Any]:
-    """A visitor who has just opened the app; a parameter has options of the browser."""
+    """A visitor who has just opened the app; a parameter has options of the browser.
+
+    With ``AT_HOME = False`` in a file, visitors come with an empty page and open another first.
+    """
     from app_server import SIZE, Visit
 
     options = {"viewport": SIZE, "color_scheme": "light", **getattr(request, "param", {})}
     context = browser.new_context(**options)
-    found = Visit(context.new_page(), address, shots)
+    at_home = getattr(request.module, "AT_HOME", True)
+    found = Visit(context.new_page(), address, shots, at_home)
     yield found
     context.close()
     assert found.problems == []

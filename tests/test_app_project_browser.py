@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 from app_server import SIZE, Visit, running_app
+from voicecf.app.project import Store
 
 pytest.importorskip("playwright.sync_api")
 
@@ -70,10 +71,13 @@ def test_refresh_back_a_second_tab_and_a_deep_link_keep_the_work(visit: Visit) -
     second.get_by_text("Regulars of ours").first.wait_for()
 
 
-def test_a_failed_upload_leaves_everything_as_it_was(visit: Visit) -> None:
-    visit.upload("shoppers.csv", shoppers())
-    place = named_segment(visit)
-    visit.open("Data")
+def test_a_failed_upload_leaves_everything_as_it_was(visit: Visit, home: Path) -> None:
+    now = Store(home / "projects").create("shoppers.csv", shoppers())
+    now.rename(0, "Regulars of ours")
+    now.save()
+    place = f"{visit.address}/segments?s={now.id}"
+    visit.page.goto(f"{visit.address}/?s={now.id}")
+    visit.settle()
     visit.click(visit.page.get_by_text("Another table"))
     visit.upload("ragged.csv", b"a,b\n1,2\n3,4,5\n")
     visit.see("more values than the 2 columns")
