@@ -194,7 +194,7 @@ def test_text_is_what_json_says_and_few_digits_long(name, contraction):
 
 
 @pytest.mark.parametrize("way", list(MAPS))
-@pytest.mark.parametrize("contraction", ["retain", 1.0])
+@pytest.mark.parametrize("contraction", ["retain", pytest.param(1.0, marks=pytest.mark.slow)])
 def test_cards_land_and_so_do_the_ends_of_their_ranges(way, contraction):
     voice, some, cf = answers("skewed 2", way, contraction, "cost", 12)
     for i in moved(cf):
