@@ -9,8 +9,9 @@
 # make scale   files, Dask, many clusters and the app, beside what there is to compare them with
 # make others  the same rows answered by DiCE, alibi and CFCLUST, in environments of their own
 #              (VOICE=folder: also by the paper's software, of which folder is a checkout)
-# make sweep   judge 20,000 random searches, a million random projections (COUNT=...), and 200,000
-#              answers of models at extreme numbers
+# make sweep   the tests that make test leaves out for their volume (marked slow), 20,000 random searches
+#              among them; judge a million random projections (COUNT=...), and 200,000 answers of models
+#              at extreme numbers
 # make sanitize  the core's tests under address and undefined-behaviour sanitizers
 # make portable  the kernels for ARM, Windows and macOS: no warning, and for ARM the same bits (needs qemu-user)
 # make wheel   build a wheel, and test it in a fresh environment without a compiler
@@ -84,7 +85,7 @@ others: $(VENV)/test
 	$(RUN) benchmarks/bench_others.py --environments $(VENV) $(if $(VOICE),--voice $(VOICE))
 
 sweep: $(VENV)/test
-	$(RUN) -m pytest -m slow --numprocesses 2 tests
+	$(RUN) -m pytest -m slow --numprocesses 2 --dist worksteal $(AGAIN) tests
 	$(RUN) tests/sweep.py --count $(COUNT) --processes 2
 	$(RUN) tests/attack.py --count 200000 --processes 2
 

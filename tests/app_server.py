@@ -68,7 +68,7 @@ def _wait_for(address: str, server: subprocess.Popen[bytes]) -> None:
 class Visit:
     """One visitor: a page of the browser, what went wrong on it, and how often it was clicked."""
 
-    def __init__(self, page: Any, address: str, shots: Path) -> None:
+    def __init__(self, page: Any, address: str, shots: Path, at_home: bool = True) -> None:
         self.page, self.address, self.shots = page, address, shots
         self.clicks = 0
         self.problems: list[str] = []
@@ -76,8 +76,9 @@ class Visit:
         page.on("console", self._heard)
         page.on("pageerror", lambda error: self.problems.append(f"page error: {error}"))
         page.on("request", self._asked)
-        page.goto(address)
-        self.settle()
+        if at_home:
+            page.goto(address)
+            self.settle()
 
     def _heard(self, message: Any) -> None:
         # On a deep link, Streamlit looks for its server below the page's name first.

@@ -11,10 +11,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from threadpoolctl import threadpool_limits
 
 # One thread a worker: two workers share the cores already, and threads of OpenMP wait in a loop.
+# The variables are for processes that are started; without workers, pytest has imported voicecf,
+# and NumPy with it, before this file, to know the warnings that pyproject.toml names.
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ.setdefault(name, "1")
+threadpool_limits(int(os.environ["OMP_NUM_THREADS"]))
 
 # What the app keeps is no business of the user's own folder, and no test sees that of another.
 if "VOICECF_PROJECTS" not in os.environ:
@@ -25,14 +29,15 @@ if "VOICECF_PROJECTS" not in os.environ:
 # A browser before the running app.
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of the user who starts the app."""
     return tmp_path_factory.mktemp("home")
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def address(home: Path) -> Iterator[str]:
+    """The app, started once for all visitors: each has work of their own."""
     from app_server import running_app
 
     with running_app(home) as found:
@@ -41,6 +46,7 @@ def address(home: Path) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
+    """A browser for a file of tests: its event loop is not to run beside other tests."""
     from app_server import ARGUMENTS, browser_path
 
     path = browser_path()
@@ -68,12 +74,16 @@ def shots(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def visit(browser: Any, address: str, shots: Path, request: Any) -> Iterator[Any]:
-    """A visitor who has just opened the app; a parameter has options of the browser."""
+    """A visitor who has just opened the app; a parameter has options of the browser.
+
+    With ``AT_HOME = False`` in a file, visitors come with an empty page and open another first.
+    """
     from app_server import SIZE, Visit
 
     options = {"viewport": SIZE, "color_scheme": "light", **getattr(request, "param", {})}
     context = browser.new_context(**options)
-    found = Visit(context.new_page(), address, shots)
+    at_home = getattr(request.module, "AT_HOME", True)
+    found = Visit(context.new_page(), address, shots, at_home)
     yield found
     context.close()
     assert found.problems == []

@@ -97,7 +97,9 @@ def test_a_run_is_stopped_and_goes_on(visit: Visit) -> None:
 @pytest.mark.parametrize(
     ("visit", "name"),
     [
-        ({"viewport": {"width": 1400, "height": 900}}, "campaign"),
+        pytest.param(
+            {"viewport": {"width": 1400, "height": 900}}, "campaign", marks=pytest.mark.slow
+        ),
         ({"viewport": {"width": 400, "height": 900}, "color_scheme": "dark"}, "campaign-narrow"),
     ],
     indirect=["visit"],

@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 from app_server import SIZE, Visit, running_app
+from voicecf.app.project import Store
 
 pytest.importorskip("playwright.sync_api")
 
@@ -70,10 +71,13 @@ def test_refresh_back_a_second_tab_and_a_deep_link_keep_the_work(visit: Visit) -
     second.get_by_text("Regulars of ours").first.wait_for()
 
 
-def test_a_failed_upload_leaves_everything_as_it_was(visit: Visit) -> None:
-    visit.upload("shoppers.csv", shoppers())
-    place = named_segment(visit)
-    visit.open("Data")
+def test_a_failed_upload_leaves_everything_as_it_was(visit: Visit, home: Path) -> None:
+    now = Store(home / "projects").create("shoppers.csv", shoppers())
+    now.rename(0, "Regulars of ours")
+    now.save()
+    place = f"{visit.address}/segments?s={now.id}"
+    visit.page.goto(f"{visit.address}/?s={now.id}")
+    visit.settle()
     visit.click(visit.page.get_by_text("Another table"))
     visit.upload("ragged.csv", b"a,b\n1,2\n3,4,5\n")
     visit.see("more values than the 2 columns")
@@ -109,19 +113,18 @@ def test_a_session_file_is_opened_and_earlier_work_deleted(visit: Visit, home: P
         visit.see("no longer, kept on this computer")
 
 
-def test_a_restarted_server_goes_on(browser: Any, tmp_path: Path) -> None:
+def test_a_server_that_is_started_again_goes_on(browser: Any, visit: Visit, home: Path) -> None:
+    """The first one is not asked to end, so it has nothing left to put down."""
+    visit.upload("shoppers.csv", shoppers())
+    place = named_segment(visit)
+    visit.open("One row")
+    sentence = visit.answer()
     context = browser.new_context(viewport=SIZE)
-    with running_app(tmp_path) as address:
-        visit = Visit(context.new_page(), address, tmp_path)
-        visit.upload("shoppers.csv", shoppers())
-        place = named_segment(visit)
-        visit.open("One row")
-        sentence = visit.answer()
-    with running_app(tmp_path) as again:
+    with running_app(home) as again:
         page = context.new_page()
-        page.goto(place.replace(address, again))
+        page.goto(place.replace(visit.address, again))
         assert name_of_first(page) == "Regulars of ours"
-        page.goto(place.replace(address, again).replace("/segments", "/row"))
+        page.goto(place.replace(visit.address, again).replace("/segments", "/row"))
         page.locator(".v-lead").first.wait_for()
         assert page.locator(".v-lead").first.inner_text() == sentence
     context.close()

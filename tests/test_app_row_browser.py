@@ -42,6 +42,10 @@ def now(home: Path, visit: Visit) -> Project:
     return made
 
 
+# They begin with a project that is there.
+AT_HOME = False
+
+
 def begin(visit: Visit, now: Project) -> None:
     """Open the page about one row of a project, as it was put down."""
     now.save()

@@ -6,6 +6,7 @@ import errno
 import hashlib
 import json
 import os
+import shutil
 import signal
 import stat
 import subprocess
@@ -20,6 +21,7 @@ import pytest
 from sklearn.cluster import KMeans
 
 import voicecf
+from tables import files_of_at_most
 from voicecf import VoICE
 from voicecf.errors import ColumnError, DataError
 from voicecf.files import explain_files, open_source
@@ -385,23 +387,8 @@ def test_a_full_disk_is_a_sentence_and_a_later_run_goes_on(
 
 
 def test_a_limit_on_the_size_of_files_is_a_full_disk(voice, given, tmp_path):
-    code = RUN.replace(
-        "explain_files(",
-        """
-import resource, signal, pyarrow.parquet
-voicecf.load(sys.argv[1]).explain(pyarrow.parquet.read_table(sys.argv[2]))
-signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, 60_000))
-explain_files(""",
-    )
-    voice.save(tmp_path / "in.voicecf")
-    arguments = [tmp_path / "in.voicecf", given, tmp_path / "out.csv"]
-    environment = {**os.environ, "PYTHONPATH": str(Path(voicecf.__file__).parents[1])}
-    ran = subprocess.run(
-        [sys.executable, "-c", code, *map(str, arguments)], env=environment, text=True,
-        capture_output=True, check=False,
-    )  # fmt: skip
-    assert "FullError: the disk is full" in ran.stderr
+    with files_of_at_most(60_000), pytest.raises(FullError, match="the disk is full"):
+        explain_files(voice, given, tmp_path / "out.csv", part_rows=256)
     assert not (tmp_path / "out.csv").exists()
     explain_files(voice, given, tmp_path / "out.csv", part_rows=256)
     assert read(tmp_path / "out.csv").num_rows == ROWS
@@ -467,11 +454,27 @@ DAMAGES = [
 ]  # fmt: skip
 
 
+@pytest.fixture(scope="module")
+def halfway(voice, tmp_path_factory) -> Path:
+    """Return a folder with a table, its whole output, and another run that was cut off."""
+    folder = tmp_path_factory.mktemp("halfway")
+    pacsv.write_csv(numbers(), folder / "in.csv")
+    explain_files(voice, folder / "in.csv", folder / "whole", part_rows=PART)
+    cut_off(voice, folder / "in.csv", folder / "out", 3)
+    return folder
+
+
+def test_a_work_folder_without_damage_is_gone_on_with_where_it_was_copied(voice, halfway, tmp_path):
+    shutil.copytree(halfway, tmp_path, dirs_exist_ok=True)
+    explain_files(voice, tmp_path / "in.csv", tmp_path / "out", part_rows=PART)
+    assert left_behind(tmp_path / "out") == left_behind(halfway / "whole")
+
+
 @pytest.mark.parametrize(("name", "how"), DAMAGES)
-def test_a_damaged_work_folder_says_restart_and_is_not_gone_on_with(voice, tmp_path, name, how):
-    pacsv.write_csv(numbers(), tmp_path / "in.csv")
-    explain_files(voice, tmp_path / "in.csv", tmp_path / "whole", part_rows=PART)
-    cut_off(voice, tmp_path / "in.csv", tmp_path / "out", 3)
+def test_a_damaged_work_folder_says_restart_and_is_not_gone_on_with(
+    voice, halfway, tmp_path, name, how
+):
+    shutil.copytree(halfway, tmp_path, dirs_exist_ok=True)
     how(tmp_path / "out.partial" / name)
     before = left_behind(tmp_path)
     with pytest.raises(DamagedError, match=r"is damaged: .* with --restart, or give another"):

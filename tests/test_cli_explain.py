@@ -657,7 +657,7 @@ def test_dates_are_set_aside_and_carried(tmp_path, capsys):
     assert found.schema.field("flag").type == pa.bool_()
 
 
-def test_without_pyarrow_it_says_what_to_install(table):
+def test_the_core_does_not_need_pyarrow_and_the_command_says_what_to_install(table):
     code = (
         "import sys; sys.modules['pyarrow'] = None\n"
         "from voicecf.cli.command import main\n"
@@ -669,12 +669,6 @@ def test_without_pyarrow_it_says_what_to_install(table):
     assert ran.returncode == 2
     assert "pip install 'voicecf[files]'" in ran.stderr
     assert "Traceback" not in ran.stderr
-
-
-def test_the_core_does_not_need_pyarrow():
-    code = "import sys; sys.modules['pyarrow'] = None; import voicecf, voicecf.cli.command"
-    source = str(Path(voicecf.__file__).parents[1])
-    assert subprocess.run([sys.executable, "-c", code], env={"PYTHONPATH": source}).returncode == 0
 
 
 def test_the_manifest_has_what_was_asked(table, tmp_path):

@@ -191,45 +191,48 @@ socket.socket.connect = socket.getaddrinfo = no_network
 """
 
 
-def bare(code, folder):
+BARE_RUN = """
+from voicecf.cli.command import main
+from voicecf.datasets import load, names
+
+def digests(dataset):
+    return [hashlib.sha256(part.tobytes()).hexdigest() for part in (dataset.X, dataset.label)]
+
+try:
+    error = load("student").frame
+except ImportError as found:
+    error = str(found)
+print(json.dumps([{name: digests(load(name)) for name in names()}, error]))
+raise SystemExit(main(["reproduce", "--dataset", "wholesale", "--table", "parsimony", "--check"]))
+"""
+
+
+@pytest.fixture(scope="module")
+def bare(tmp_path_factory):
     """Return what a process prints that has no pandas, network, environment or home."""
-    command = [sys.executable, "-W", "error", "-c", BARE + code]
-    run = subprocess.run(command, cwd=folder, env={}, capture_output=True, text=True, check=False)
+    run = subprocess.run(
+        [sys.executable, "-W", "error", "-c", BARE + BARE_RUN],
+        cwd=tmp_path_factory.mktemp("bare"), env={}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
     assert run.returncode == 0, run.stderr
-    return run.stdout
+    first, _, rest = run.stdout.partition("\n")
+    return *json.loads(first), rest
 
 
 def digests(dataset):
     return [sha256(part.tobytes()).hexdigest() for part in (dataset.X, dataset.label)]
 
 
-def test_loading_needs_neither_pandas_nor_network_nor_environment(tmp_path):
-    code = """
-from voicecf.datasets import load, names
-def digests(dataset):
-    return [hashlib.sha256(part.tobytes()).hexdigest() for part in (dataset.X, dataset.label)]
-print(json.dumps({name: digests(load(name)) for name in names()}))
-"""
-    assert json.loads(bare(code, tmp_path)) == {name: digests(load(name)) for name in names()}
+def test_loading_needs_neither_pandas_nor_network_nor_environment(bare):
+    assert bare[0] == {name: digests(load(name)) for name in names()}
 
 
-def test_only_the_frame_needs_pandas_and_says_so(tmp_path):
-    code = """
-from voicecf.datasets import load
-try:
-    load("student").frame
-except ImportError as error:
-    print(error)
-"""
-    assert "Dataset.frame needs pandas: pip install pandas." in bare(code, tmp_path)
+def test_only_the_frame_needs_pandas_and_says_so(bare):
+    assert "Dataset.frame needs pandas: pip install pandas." in bare[1]
 
 
-def test_the_paper_is_reproduced_without_pandas_or_network(tmp_path):
-    code = """
-from voicecf.cli.command import main
-raise SystemExit(main(["reproduce", "--dataset", "wholesale", "--table", "parsimony", "--check"]))
-"""
-    assert "4 of 4 printed cells are the same." in bare(code, tmp_path)
+def test_the_paper_is_reproduced_without_pandas_or_network(bare):
+    assert "4 of 4 printed cells are the same." in bare[2]
 
 
 @pytest.mark.parametrize("name", PRINTED)

@@ -6,8 +6,12 @@ import importlib
 import inspect
 import os
 import re
+import shlex
+import subprocess
 import sys
+from importlib.metadata import entry_points
 from pathlib import Path
+from types import SimpleNamespace
 from xml.etree import ElementTree
 
 import nbformat
@@ -15,6 +19,7 @@ import pytest
 from nbclient import NotebookClient
 
 import voicecf
+from voicecf.cli.command import main
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -30,10 +35,27 @@ READ = [*DOCS.rglob("*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
 ROOMS = ("plots", "diagnostics", "files", "streaming", "datasets")
 
 
+def in_this_process(command: str, **_: object) -> subprocess.CompletedProcess[str]:
+    """Run a command of a page without a shell and a process of its own."""
+    name, *words = shlex.split(command)
+    assert name == "voicecf"
+    try:
+        code = main(words)
+    except SystemExit as end:  # --help ends so
+        code = end.code
+    return subprocess.CompletedProcess(command, code, "", "")
+
+
+def test_the_command_is_installed_under_its_name() -> None:
+    (script,) = entry_points(group="console_scripts", name="voicecf")
+    assert script.load() is main
+
+
 @pytest.mark.parametrize("page", WITH_CODE, ids=lambda page: str(page.relative_to(DOCS)))
 @pytest.mark.filterwarnings("default")
 def test_the_code_of_a_page_runs(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MPLBACKEND", "Agg")
+    monkeypatch.setattr(pages, "subprocess", SimpleNamespace(run=in_this_process))
     pages.outputs(pages.read(page), page.name)
 
 

@@ -24,10 +24,22 @@ SLOW = (
 )
 
 
-def test_hundreds_of_hostile_files_are_refused_in_words_or_answer_as_before(tmp_path):
-    files = Hostile(tmp_path)
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Return a folder for the good file."""
+    return tmp_path_factory.mktemp("good")
+
+
+@pytest.fixture(scope="module")
+def files(folder):
+    return Hostile(folder)
+
+
+def test_hundreds_of_hostile_files_are_refused_in_words_or_answer_as_before(
+    files, folder, tmp_path
+):
     rows = TABLE[:4]
-    before = load(tmp_path / "good.voicecf").explain(rows, limit=20).points.tobytes()
+    before = load(folder / "good.voicecf").explain(rows, limit=20).points.tobytes()
     count = 0
     for name, content in files.chosen(lambda name: not any(word in name for word in SLOW)):
         count += 1
@@ -50,12 +62,12 @@ def test_hundreds_of_hostile_files_are_refused_in_words_or_answer_as_before(tmp_
     "1000000000)", "times 1 MB", "80000000 bytes", "5000 members", "say 2147483648", "not sealed",
 ])  # fmt: skip
 def test_what_asks_for_too_much_is_refused_before_anything_is_made_of_it(
-    word, tmp_path, monkeypatch
+    word, files, tmp_path, monkeypatch
 ):
     monkeypatch.setattr(skops.io, "load", lambda *_, **__: pytest.fail("skops was asked"))
     path = tmp_path / "hostile.voicecf"
     found = 0
-    for _, content in Hostile(tmp_path).chosen(lambda name: word in name):
+    for _, content in files.chosen(lambda name: word in name):
         found += 1
         path.write_bytes(content)
         size, content = len(content), b""

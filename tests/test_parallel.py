@@ -122,6 +122,8 @@ def test_a_bar_appears_by_itself_only_on_a_terminal_and_after_a_while(monkeypatc
     monkeypatch.setattr(Progress, "draw", draw)
     monkeypatch.setattr(Progress, "add", add)
     monkeypatch.setattr(parallel, "PATIENCE", 0.0)
+    # Another test may have run a notebook, and in one a bar appears, too.
+    monkeypatch.delitem(sys.modules, "ipykernel", raising=False)
     assert not drawn()
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
     monkeypatch.setattr(parallel, "PAUSE", 0.0)

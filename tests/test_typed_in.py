@@ -127,7 +127,18 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("name", "way", "contraction", "objective"), CASES)
+def in_every_run(name, way, contraction, objective) -> bool:
+    """Tell what is not left to the sweep: one objective a contraction, few random tables."""
+    random = name in [f"skewed {seed}" for seed in range(2, 6)]
+    return not random and (contraction, objective) in (("retain", "cost"), (1.0, "fewest"))
+
+
+MARKED = [
+    pytest.param(*case, marks=[] if in_every_run(*case) else pytest.mark.slow) for case in CASES
+]
+
+
+@pytest.mark.parametrize(("name", "way", "contraction", "objective"), MARKED)
 def test_every_sentence_and_every_json_value_lands_when_it_is_typed_in(
     name, way, contraction, objective
 ):
@@ -163,6 +174,7 @@ def test_every_sentence_and_every_json_value_lands_when_it_is_typed_in(
     assert len(typed["text"]) >= EACH
 
 
+@pytest.mark.slow
 def test_that_are_thousands():
     assert EACH * len(CASES) >= 5_000
 
@@ -182,7 +194,7 @@ def test_text_is_what_json_says_and_few_digits_long(name, contraction):
 
 
 @pytest.mark.parametrize("way", list(MAPS))
-@pytest.mark.parametrize("contraction", ["retain", 1.0])
+@pytest.mark.parametrize("contraction", ["retain", pytest.param(1.0, marks=pytest.mark.slow)])
 def test_cards_land_and_so_do_the_ends_of_their_ranges(way, contraction):
     voice, some, cf = answers("skewed 2", way, contraction, "cost", 12)
     for i in moved(cf):

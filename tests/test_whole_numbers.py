@@ -29,8 +29,12 @@ from voicecf import SHARK, Status, VoICE, streaming
 pytestmark = pytest.mark.filterwarnings(
     "ignore::voicecf.shark.WeightCollapseWarning", "ignore::voicecf.errors.EmptyClusterWarning"
 )
-PIPELINES = 300
 A_TEST = 10  # pipelines a test
+# The first pipelines are for every run, the rest of them for the sweep.
+PIPELINES = [
+    pytest.param(first, marks=[pytest.mark.slow] if first >= 30 else [])
+    for first in range(0, 300, A_TEST)
+]
 
 
 def curve(function, inverse, scaler):
@@ -158,7 +162,7 @@ def assert_believable(way, sides, low: float, high: float) -> None:
                 assert "outside the observed range" in way.text, way
 
 
-@pytest.mark.parametrize("first", range(0, PIPELINES, A_TEST))
+@pytest.mark.parametrize("first", PIPELINES)
 def test_random_pipelines_of_whole_numbers(first):
     for seed in range(first, first + A_TEST):
         voice, options, frame, rules = random_case(seed)
