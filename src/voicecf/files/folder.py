@@ -8,7 +8,7 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from voicecf.saving.apart import OutputError
 CHECKED = ("explainer.voicecf", "input.json", "input.parquet")
 # What a work folder holds, up to the first point of a name.
 OURS = (
-    "manifest", "explainer", "input", "spill", "parts", "result", "bad", "finished", "replaced", "",
+    "manifest", "explainer", "input", "spill", "parts", "result", "bad", "replaced", "",
 )  # fmt: skip
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
@@ -31,6 +31,13 @@ class BusyError(OutputError):
 
 class FullError(OutputError):
     """The disk is full."""
+
+    def __init__(self, folder: Path, rows: int) -> None:
+        goes_on = f"it goes on at row {rows:,}" if rows else "it starts again"
+        super().__init__(
+            f"the disk is full: {shutil.disk_usage(folder).free:,} bytes are free in {folder}. "
+            f"Make room and run the same command again: {goes_on}."
+        )
 
 
 class DamagedError(OutputError):
@@ -43,15 +50,12 @@ class DamagedError(OutputError):
         )
 
 
-def lock_of(output: Path) -> Path:
-    """Return the file that is there as long as a process writes an output."""
-    return output.parent / (output.name + ".lock")
-
-
 @contextmanager
-def locked(output: Path) -> Iterator[None]:
-    """Keep all other processes from an output; a process that dies lets go of it."""
-    path = lock_of(output)
+def locked(path: Path) -> Iterator[None]:
+    """Keep all other processes from an output; a process that dies lets go of it.
+
+    The file OUTPUT.lock at `path` is there as long as the output is locked.
+    """
     while True:
         try:
             lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
@@ -62,8 +66,8 @@ def locked(output: Path) -> Iterator[None]:
         try:
             if not _alone(lock):
                 raise BusyError(
-                    f"another process is writing {output} right now. Wait for it, or give another "
-                    "output."
+                    f"another process is writing {path.with_suffix('')} right now. Wait for it, or "
+                    "give another output."
                 )
             if _is(lock, path):  # not one that its owner removed in the meantime
                 try:
@@ -99,21 +103,6 @@ def _is(opened: int, path: Path) -> bool:
         return False
 
 
-@contextmanager
-def room_for(folder: Path, goes_on: Callable[[], str]) -> Iterator[None]:
-    """Turn a full disk into a sentence; `goes_on` tells what a second run will do."""
-    try:
-        yield
-    except OSError as error:
-        if error.errno not in FULL:
-            raise
-        free = shutil.disk_usage(folder).free
-        raise FullError(
-            f"the disk is full: {free:,} bytes are free in {folder}. Make room and run the same "
-            f"command again: {goes_on()}."
-        ) from None
-
-
 def read_json(path: Path) -> dict[str, Any] | None:
     """Return the object that a JSON file holds, None where there is none or it is not whole."""
     try:
@@ -123,17 +112,14 @@ def read_json(path: Path) -> dict[str, Any] | None:
     return found if isinstance(found, dict) else None
 
 
-def checksums(folder: Path) -> dict[str, str | None]:
-    """Return the checksums of what parts are made from, None where there is no such file."""
-    return {name: _checksum(folder / name) for name in CHECKED}
-
-
-def _checksum(path: Path) -> str | None:
-    try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError:
-        return None
+def checksums(folder: Path) -> dict[str, str]:
+    """Return the checksums of those files that parts are made from and that are there."""
+    found = {}
+    for path in (folder / name for name in CHECKED):
+        if path.exists():
+            with path.open("rb") as file:
+                found[path.name] = hashlib.file_digest(file, "sha256").hexdigest()
+    return found
 
 
 def damage_of(folder: Path, manifest: dict[str, Any]) -> str:
@@ -141,17 +127,12 @@ def damage_of(folder: Path, manifest: dict[str, Any]) -> str:
     before, now = manifest.get("checksums"), checksums(folder)
     if not isinstance(before, dict):
         return "manifest.json lacks checksums"
-    changed = [name for name in now if now[name] != before.get(name)]
+    changed = [name for name in CHECKED if now.get(name) != before.get(name)]
     return f"{listed(changed)} changed or is missing" if changed else ""
 
 
-def same(earlier: dict[str, Any], manifest: dict[str, Any]) -> bool:
-    """Return True if an earlier manifest has all that this one has."""
-    return all(earlier.get(key) == value for key, value in manifest.items())
-
-
 def differences(earlier: dict[str, Any], manifest: dict[str, Any]) -> str:
-    """Describe in what two manifests differ."""
+    """Describe what a manifest has otherwise than an earlier one; nothing if that has it all."""
     found = []
     for key, now in manifest.items():
         before = earlier.get(key)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from glob import glob
+from itertools import count
 from os.path import exists, isdir, isfile
 from pathlib import Path
 from shutil import rmtree
@@ -15,12 +17,11 @@ from typing import Any
 from weakref import finalize
 
 from voicecf.errors import DataError, OptionError
-from voicecf.files.badrows import RowPlace
+from voicecf.files.badrows import Place
 from voicecf.files.staging import (
     Reading,
     Staged,
     connected,
-    lines_of,
     opened_files,
     stage_csv,
     stage_query,
@@ -188,7 +189,7 @@ class Source:
     def _staged(self, folder: Path, progress: bool) -> Table:
         path = folder / "input.parquet"
         staged = Staged.saved(folder) or self._stage(folder, path, progress)
-        return Table.of([path], staged, self._places(folder, staged))
+        return Table.of([path], staged, partial(self._lines, folder, staged))
 
     def _stage(self, folder: Path, path: Path, progress: bool) -> Staged:
         database = self.files[0] if self.kind == "database" else None
@@ -235,11 +236,14 @@ class Source:
             return f"select * from read_json_auto({files})"
         return f"select * from read_parquet({files}, hive_partitioning=true)"
 
-    def _places(self, folder: Path, staged: Staged) -> Callable[[int], RowPlace]:
-        if not self.is_text:
-            name = self.files[0].name if len(self.files) == 1 else "the input"
-            return lambda row: RowPlace(name, f"row {row}")
-        return lines_of(lambda: self.csv(folder, staged.encoding), staged.rejected)
+    def _lines(self, folder: Path, staged: Staged) -> Iterator[Place]:
+        """Yield where each row of a table that was brought into a folder was."""
+        if self.is_text:
+            rejected = {(bad.file, bad.place) for bad in staged.rejected}
+            yield from self.csv(folder, staged.encoding).places(rejected)
+            return
+        name = self.files[0].name if len(self.files) == 1 else "the input"
+        yield from ((name, f"row {row}") for row in count())
 
 
 def _only_table(connection: Any, file: Path) -> str:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from voicecf.errors import ColumnError, DataError, OptionError, listed
-from voicecf.files.badrows import BadRow, RowPlace
+from voicecf.files.badrows import BadRow, Place
 
 DELIMITERS = ",;\t|"
 NEWLINES = ("\r\n", "\n", "\r")
@@ -409,7 +409,7 @@ class CsvText:
         ]
         return f"({' union all '.join(files)})"
 
-    def places(self, rejected: set[tuple[str, str]]) -> Iterator[RowPlace]:
+    def places(self, rejected: set[Place]) -> Iterator[Place]:
         """Read the files again, and yield the line of every row; `rejected` lines are none."""
         for file, encoding, layout in zip(self.files, self.encodings, self.dialects, strict=True):
             with opened(file, encoding) as text:
@@ -422,7 +422,7 @@ class CsvText:
                     if header:
                         header = False
                     elif (file.name, f"line {line}") not in rejected:
-                        yield RowPlace(file.name, f"line {line}", record)
+                        yield file.name, f"line {line}"
 
     def rejected(self, errors: list[tuple[str, int, str, str]]) -> list[BadRow]:
         """Return the lines that DuckDB rejected; an error is a path, position, kind and text."""

@@ -186,7 +186,7 @@ def _unread(connection: Any, table: Table) -> dict[int, int]:
     (file,) = table.files
     return dict(
         connection.execute(
-            f"select fault, count(*) from read_parquet({quoted(escape(str(file)))}) "
-            "where fault is not null group by fault"
+            "select cast(split_part(fault, ' ', 1) as integer) as c, count(*) "
+            f"from read_parquet({quoted(escape(str(file)))}) where fault is not null group by c"
         ).fetchall()
     )
