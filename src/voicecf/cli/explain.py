@@ -67,8 +67,8 @@ def add_explain(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     add("--quiet", action="store_true", help="print neither progress nor summary")
     groups = {title: parser.add_argument_group(title) for title in GROUPS}
     for name, option in OPTIONS.items():
-        flag, described = f"--{name.replace('_', '-')}", {"help": option.help, "default": None}
-        groups[option.group].add_argument(flag, **described, **option.arguments)
+        add = groups[option.group].add_argument
+        add(f"--{name.replace('_', '-')}", help=option.help, default=None, **option.arguments)
     add = groups["segments"].add_argument
     add("--model", type=Path, help="use a saved explainer instead of fitting one")
     add("--save-model", type=Path, help="save the explainer to this file, which must be new")

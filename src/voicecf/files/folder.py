@@ -116,7 +116,7 @@ def checksums(folder: Path) -> dict[str, str]:
     """Return the checksums of those files that parts are made from and that are there."""
     found = {}
     for path in (folder / name for name in CHECKED):
-        if path.exists():
+        if path.is_file():
             with path.open("rb") as file:
                 found[path.name] = hashlib.file_digest(file, "sha256").hexdigest()
     return found

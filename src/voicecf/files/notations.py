@@ -11,8 +11,8 @@ from voicecf.files.text import quoted
 
 # What stands for no value in a column of numbers or dates: nothing, or one of these.
 GAP = r"\s*(#?N/A|n/a|NA|NaN|nan|NULL|null|None|-|\?)?\s*"
-# Where a value goes in a sentence.
-PLACE = "\0"
+# How much of a wrong value is shown.
+SHOWN = 60
 # Spaces and apostrophes as they stand between thousands.
 SPACES, APOSTROPHES = " \u00a0\u202f", "'\u2019"
 MINUS = "\u2212"
@@ -118,10 +118,10 @@ class Notation:
             tests.append(f"{self.value(c, self.types[0])} != {value}")
         return " or ".join(f"({test})" for test in tests)
 
-    def why(self, name: str) -> str:
-        """Say what is wrong with a value of another kind, which goes in the place of `PLACE`."""
+    def why(self, name: str, text: str) -> str:
+        """Say what is wrong with a text of another kind in a column."""
         whole = "whole " if self.narrow and self.is_number else ""
-        return f"{name} is {PLACE}, which is no {whole}{self.noun}"
+        return f"{name} is {text[:SHOWN]!r}, which is no {whole}{self.noun}"
 
 
 TEXT = Notation("text", types=("varchar", "varchar"), noun="text")

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
@@ -35,11 +34,11 @@ from voicecf.files.parts import AnsweredPart, count_parts, in_order
 from voicecf.files.source import Look, Source, open_source
 from voicecf.files.table import Chunk, Table
 from voicecf.files.tally import Tally
-from voicecf.files.writing import Writer, flush
+from voicecf.files.writing import Writer
 from voicecf.learned.explainer import Explainer
 from voicecf.saving import digest, load_explainer, save
 from voicecf.saving.apart import OutputError, Paths
-from voicecf.saving.whole import sync_folder, write_whole
+from voicecf.saving.whole import flush, write_whole
 from voicecf.status import Status
 
 FORMAT, VERSION = "voicecf/explain", 2
@@ -382,7 +381,7 @@ class Work:
             listing(self.folder / "bad.csv", table.rejected) as list_bad,
             tqdm(total=table.n_rows, unit=" rows", disable=hidden) as bar,
         ):
-            result = self._writer(answering)
+            result = Writer(self.folder / "result", answering.schema, *self._form())
             for number, part in enumerate(parts):
                 bad = [place(row, why) for row, why in part.bad]
                 if bad and self.bad_rows == "stop" and not self.drop_gaps:
@@ -401,31 +400,21 @@ class Work:
 
     def _part(self, answering: Answering, table: Table, chunk: Chunk) -> AnsweredPart:
         """Answer a part, but for bad rows."""
-        bad = dict(chunk.wrong)
-        self._stop_at(bad, table)
+        bad, stop = dict(chunk.wrong), self.bad_rows == "stop"
+        if stop:
+            table.refuse(bad)
         if self.drop_gaps:
             bad = {**unusable(chunk.table, answering.columns(), chunk.first), **bad}
         rows, numbers = chunk.without(bad)
         answers = answering.explained(rows)
         faults = {int(numbers[i]): why for i, why in answers.outcome.rows.faults.items()}
+        if stop:
+            table.refuse(faults)
         if faults:
-            self._stop_at(faults, table)
             answers = answers[answers.status != Status.UNREADABLE]
             bad |= faults
         tally = Tally.of(answers, chunk.table.num_rows - len(bad), len(bad))
         return AnsweredPart(answering.batch(answers, rows, numbers), tally, sorted(bad.items()))
-
-    def _stop_at(self, bad: Mapping[int, str], table: Table) -> None:
-        if self.bad_rows == "stop":
-            table.refuse(bad)
-
-    def _writer(self, answering: Answering) -> Writer:
-        """Begin to write the result, in place of one that was not completed."""
-        kind, several = self._form()
-        path = self.folder / "result"
-        if path.is_dir():
-            shutil.rmtree(path)
-        return Writer(path, answering.schema, kind, several)
 
     def _hand_over(self, manifest: dict[str, Any]) -> None:
         """Put the finished result into its place; a run that dies here is ended by the next one."""
@@ -441,7 +430,6 @@ class Work:
             elif not left["summary"]["bad"]:
                 self.bad.unlink(missing_ok=True)  # of an output that was replaced
             _write_json(self.manifest_path, left)
-            sync_folder(output.parent)
         elif left is not None and differences(left, manifest):
             return  # the work of another question
         with suppress(OutputError):

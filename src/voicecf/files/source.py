@@ -29,7 +29,7 @@ from voicecf.files.staging import (
 from voicecf.files.table import Table
 from voicecf.files.text import CsvText, listed_files
 from voicecf.files.workbook import write_sheet
-from voicecf.files.writing import flush
+from voicecf.saving.whole import flush
 
 # Kinds of files by the ends of their names.
 ENDINGS = {
@@ -240,7 +240,8 @@ class Source:
         """Yield where each row of a table that was brought into a folder was."""
         if self.is_text:
             rejected = {(bad.file, bad.place) for bad in staged.rejected}
-            yield from self.csv(folder, staged.encoding).places(rejected)
+            for file in self.csv(folder, staged.encoding).files:
+                yield from (place for place in file.places() if place not in rejected)
             return
         name = self.files[0].name if len(self.files) == 1 else "the input"
         yield from ((name, f"row {row}") for row in count())

@@ -72,9 +72,6 @@ class Staged:
         What was understood beyond what the input says.
     rejected : list of BadRow
         Lines that are no rows.
-    whys : list of str
-        For each column, what is wrong with a value that is not of its kind; empty if there are no
-        such values.
     encoding : str or None
         Of CSV files, if it was found out.
     empty : list of str
@@ -86,7 +83,6 @@ class Staged:
     names: list[str]
     notes: list[str] = field(default_factory=list)
     rejected: list[BadRow] = field(default_factory=list)
-    whys: list[str] = field(default_factory=list)
     encoding: str | None = None
     empty: list[str] = field(default_factory=list)
     words: list[str] = field(default_factory=list)
@@ -196,7 +192,7 @@ def stage_csv(connection: Any, csv: CsvText, reading: Reading, output: Path) -> 
     number of its column, a space, and the value as it stands in the file.
     """
     rows = rows_of(csv, reading)
-    delimiter = csv.dialect.delimiter
+    delimiter = csv.first.delimiter
     deciding = Deciding(connection, csv.names, reading.kinds, delimiter, reading.decimal)
     connection.execute(f"create or replace temp table head as from {rows} limit {HEAD}")
     kinds, seen = deciding.kinds("head")
@@ -210,9 +206,8 @@ def stage_csv(connection: Any, csv: CsvText, reading: Reading, output: Path) -> 
     return Staged(
         csv.names,
         list(csv.notes()),
-        csv.rejected(errors),
-        [kind.why(name) for name, kind in zip(csv.names, kinds, strict=True)],
-        csv.encodings[0] if len(set(csv.encodings)) == 1 else None,
+        [bad for file in csv.files for bad in file.rejected(errors)],
+        csv.encodings[0] if len(csv.encodings) == 1 else None,
         [csv.names[i] for i in deciding.empty],
         [kind.word for kind in kinds],
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,15 +13,13 @@ import pyarrow.parquet as pq
 
 from voicecf.errors import ColumnError, DataError, listed
 from voicecf.files.badrows import BadRow, BadRowError, Place
-from voicecf.files.notations import PLACE
+from voicecf.files.notations import Notation, notation_of
 from voicecf.files.staging import Staged
 
 # Rows that are read at once.
 READ = 1 << 16
 # What goes without saying.
 PLAIN = ("text", "number", "date")
-# How much of a wrong value is shown.
-SHOWN = 60
 
 
 @dataclass(frozen=True)
@@ -147,7 +145,7 @@ class Table(Staged):
     def _chunk(self, tables: list[pa.Table], first: int) -> Chunk:
         table = pa.concat_tables(tables).combine_chunks()
         wrong: dict[int, str] = {}
-        if self.whys and table["fault"].null_count < table.num_rows:
+        if self.words and table["fault"].null_count < table.num_rows:
             faults = enumerate(table["fault"].to_pylist(), start=first)
             wrong = {row: self._why(fault) for row, fault in faults if fault is not None}
         columns = [
@@ -159,7 +157,13 @@ class Table(Staged):
     def _why(self, fault: str) -> str:
         """Say what is wrong with a value: the number of its column, and its text."""
         column, _, text = fault.partition(" ")
-        return self.whys[int(column)].replace(PLACE, repr(text[:SHOWN]))
+        return self.notation(int(column)).why(self.names[int(column)], text)
+
+    def notation(self, i: int) -> Notation:
+        """Return how the values of a column of CSV files are written."""
+        kind = self.schema.types[i]
+        narrow = pa.types.is_integer(kind) or pa.types.is_date(kind)
+        return replace(notation_of(self.words[i]), narrow=narrow)
 
     def refuse(self, bad: Mapping[int, str]) -> None:
         """Raise for the first of some bad rows, which are numbers and reasons, if there are any."""

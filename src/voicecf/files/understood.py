@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from voicecf.files.kinds import MOSTLY, Deciding, Fitting
-from voicecf.files.notations import POINT, TEXT, Notation, is_gap, notation_of
+from voicecf.files.notations import POINT, TEXT, Notation, is_gap
 from voicecf.files.source import Source
 from voicecf.files.staging import HEAD, connected, rows_of
 from voicecf.files.table import Table
@@ -77,11 +77,11 @@ def understood(source: Source, table: Table, folder: Path) -> tuple[Understood, 
         csv = source.csv(folder, table.encoding)
         rows = rows_of(csv, source.reading)
         connection.execute(f"create temp table head as from {rows} limit {HEAD}")
-        deciding = Deciding(connection, csv.names, {}, csv.dialect.delimiter, "auto")
+        deciding = Deciding(connection, csv.names, {}, csv.first.delimiter, "auto")
         deciding.kinds("head")
-        unread, marked = _unread(connection, table), _marked(connection)
+        unread, marks = _unread(connection, table), _marks(connection)
         return tuple(
-            _column(connection, i, table, deciding.tried[i], unread.get(i, 0), f"c{i}" in marked)
+            _column(connection, i, table, deciding.tried[i], unread.get(i, 0), marks.get(f"c{i}"))
             for i in range(len(csv.names))
         )
 
@@ -92,23 +92,22 @@ def _by_type(column: pa.Field) -> Understood:
 
 
 def _column(
-    connection: Any, i: int, table: Table, tried: Fitting, unread: int, marked: bool
-) -> Understood:
-    """Look at one column of the first rows; `marked` if numbers such as -999 are there."""
-    column = table.schema.field(i)
-    narrow = pa.types.is_integer(column.type) or pa.types.is_date(column.type)
-    kind = replace(notation_of(table.words[i]), narrow=narrow)
+    connection: Any, i: int, table: Table, tried: Fitting, unread: int,
+    marks: list[tuple[str, int]] | None,
+) -> Understood:  # fmt: skip
+    """Look at one column of the first rows; `marks` are numbers such as -999 that are there."""
+    kind = table.notation(i)
     others, rows = _others(connection, f"c{i}", kind, tried)
     # Texts that tell the other readings apart say more than those that do not.
     told = sorted(rows, key=lambda row: len(set(row[1:])) == 1)
     shown = list(dict.fromkeys(row[:2] for row in told))[:SHOWN]
     doubtful: tuple[tuple[str, int], ...] = ()
-    if kind.is_number and marked:
-        doubtful = _odd_numbers(connection, f"c{i}", kind)
+    if kind.is_number and marks:
+        doubtful = _odd_numbers(connection, f"c{i}", kind, marks)
     if unread or (kind.is_text and NUMBERS <= tried[POINT].share < 1):
         doubtful += _odd_words(connection, f"c{i}", kind)
     return Understood(
-        column.name, kind.word, tuple(text for text, _ in shown),
+        table.names[i], kind.word, tuple(text for text, _ in shown),
         tuple(value or "" for _, value in shown), others, doubtful, unread,
     )  # fmt: skip
 
@@ -139,26 +138,23 @@ def _others(
     return (*words, *text), [tuple(row[at] for at in kept) for row in rows]
 
 
-def _odd_numbers(connection: Any, c: str, kind: Notation) -> tuple[tuple[str, int], ...]:
-    """Return numbers such as -999, there several times: the only negative, or far from others."""
-    marks = connection.execute(
-        f"select trim({c}) as v, count(*), any_value({kind.value(c)}) from head "
-        f"where regexp_full_match(trim({c}), {quoted(MARKS)}) group by v having count(*) > 1"
-    ).fetchall()
-    found = []
-    for text, count, value in marks:
-        others = [mark for _, _, mark in marks if mark != value and mark is not None]
-        listed = "".join(f" and n != {mark!r}" for mark in others)
-        low, high, negative = connection.execute(
-            f"select min(n), max(n), count_if(n < 0) from (select {kind.value(c)} as n from head) "
-            f"where n != {value!r}{listed}"
-        ).fetchone()
-        if low is None or value is None:
-            continue
-        alone = value < 0 and not negative
-        if alone or max(low - value, value - high) >= max(high - low, 1):
-            found.append((text, count))
-    return tuple(found)
+def _odd_numbers(
+    connection: Any, c: str, kind: Notation, marks: list[tuple[str, int]]
+) -> tuple[tuple[str, int], ...]:
+    """Return those of numbers such as -999 that are the only negative, or far from all others."""
+    texts = ", ".join(f"({quoted(text)})" for text, _ in marks)
+    values = connection.execute(f"select {kind.value('v')} from (values {texts}) t(v)").fetchall()
+    known = [value for (value,) in values if value is not None]
+    low, high, negative = connection.execute(
+        f"select min(n), max(n), count_if(n < 0) from (select {kind.value(c)} as n from head) "
+        f"where not list_contains({known}, n)"
+    ).fetchone()
+    return tuple(
+        mark
+        for mark, (value,) in zip(marks, values, strict=True)
+        if not (low is None or value is None)
+        and ((value < 0 and not negative) or max(low - value, value - high) >= max(high - low, 1))
+    )
 
 
 def _odd_words(connection: Any, c: str, kind: Notation) -> tuple[tuple[str, int], ...]:
@@ -172,13 +168,16 @@ def _odd_words(connection: Any, c: str, kind: Notation) -> tuple[tuple[str, int]
     return tuple(words) if few else ()
 
 
-def _marked(connection: Any) -> set[str]:
-    """Return the columns in which numbers such as -999 stand several times."""
+def _marks(connection: Any) -> dict[str, list[tuple[str, int]]]:
+    """Return, by column, numbers such as -999 that are there several times, and how often."""
     found = connection.execute(
-        "select distinct c from (unpivot head on columns(*) into name c value v) "
-        f"where regexp_full_match(trim(v), {quoted(MARKS)}) group by c, v having count(*) > 1"
+        "select c, trim(v) as v, count(*) from (unpivot head on columns(*) into name c value v) "
+        f"where regexp_full_match(trim(v), {quoted(MARKS)}) group by all having count(*) > 1"
     ).fetchall()
-    return {c for (c,) in found}
+    marks: dict[str, list[tuple[str, int]]] = {}
+    for c, text, count in sorted(found):
+        marks.setdefault(c, []).append((text, count))
+    return marks
 
 
 def _unread(connection: Any, table: Table) -> dict[int, int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 
 from voicecf.files.entry import PREFIX
+from voicecf.saving.whole import flush
 
 
 class Writer:
@@ -19,7 +20,7 @@ class Writer:
     Parameters
     ----------
     path : Path
-        The file or folder to write.
+        The file or folder to write, in place of one that was not completed.
     schema : pyarrow.Schema
     kind : "parquet", "csv" or "tsv"
     several : bool
@@ -29,6 +30,8 @@ class Writer:
     def __init__(self, path: Path, schema: pa.Schema, kind: str, several: bool) -> None:
         self.path, self.schema, self.kind, self.several = path, schema, kind, several
         self.count = 0
+        if path.is_dir():
+            shutil.rmtree(path)
         if several:
             path.mkdir()
         self.file = None if several else self._opened(path)
@@ -65,12 +68,3 @@ class Writer:
             self.file.close()
         for path in sorted(self.path.iterdir()) if self.several else [self.path]:
             flush(path)
-
-
-def flush(path: Path) -> None:
-    """Put a file on the disk."""
-    opened = os.open(path, os.O_RDWR)
-    try:
-        os.fsync(opened)
-    finally:
-        os.close(opened)
