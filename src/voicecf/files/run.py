@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Callable
+from contextlib import closing, suppress
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from itertools import chain
@@ -18,18 +17,7 @@ from tqdm.auto import tqdm
 from voicecf.errors import DataError, SavingError, known_option, listed
 from voicecf.files.badrows import BadRowError, listing, unusable
 from voicecf.files.entry import Answering, rules_of
-from voicecf.files.folder import (
-    FULL,
-    DamagedError,
-    FullError,
-    any_part,
-    checksums,
-    damage_of,
-    differences,
-    locked,
-    read_json,
-    remove,
-)
+from voicecf.files.folder import DamagedError, WorkFolder, differences, locked, read_json
 from voicecf.files.parts import AnsweredPart, count_parts, in_order
 from voicecf.files.source import Look, Source, open_source
 from voicecf.files.table import Chunk, Table
@@ -180,11 +168,11 @@ class Work:
                 f"{self.output.name}: answers are written as .parquet, .csv or .tsv, or into a "
                 "folder."
             )
-        self.folder, self.manifest_path, self.bad, self.lock = (
+        work, self.manifest_path, self.bad, self.lock = (
             self.output.parent / (self.output.name + ending)
             for ending in (".partial", ".manifest.json", ".bad.csv", ".lock")
         )
-        self.parts = self.folder / "parts"
+        self.folder = WorkFolder(work)
         self.size = 0  # rows that make a part, once that is known
         self._check_paths(self.source.named())
 
@@ -192,7 +180,7 @@ class Work:
         """Refuse outputs that would replace an input or each other."""
         outputs = {
             "the output": self.output,
-            "the work folder": self.folder,
+            "the work folder": self.folder.path,
             "the lock": self.lock,
             "the manifest": self.manifest_path,
             "the list of bad rows": self.bad,
@@ -218,7 +206,7 @@ class Work:
             if self._keeps_model() and not self.nothing_to_do:
                 raise OutputError(_there(self.model))
             if finished is None:
-                with self._tidied():
+                with self.folder.tidied(lambda: self.size * count_parts(self.folder.parts)):
                     finished = self._made_anew(make, manifest, look)
             self._hand_over(manifest)
             self._save_model(make)
@@ -239,8 +227,8 @@ class Work:
         self, make: Callable[[Table], Explainer], manifest: dict[str, Any], look: Look
     ) -> dict[str, Any]:
         """Read, answer and write; return what is put down about it."""
-        self._prepare(manifest)
-        table = self.source.table(self.folder, self.progress)
+        self.folder.prepare(manifest, self.restart)
+        table = self.source.table(self.folder.path, self.progress)
         if table.rejected and self.bad_rows == "stop":
             raise BadRowError(table.rejected[0])
         self._check_types(table)
@@ -251,31 +239,12 @@ class Work:
                 "the input was changed while it was being read; run again with --restart."
             )
         if tally.bad:
-            flush(self.folder / "bad.csv")
+            flush(self.folder.bad)
         else:
-            (self.folder / "bad.csv").unlink()
+            self.folder.bad.unlink()
         finished = {**manifest, "summary": asdict(tally)}
-        _write_json(self.folder / "manifest.json", finished)
+        _write_json(self.folder.known, finished)
         return finished
-
-    @contextmanager
-    def _tidied(self) -> Iterator[None]:
-        """Say what happened to a run that fails; remove its work unless a later one can go on."""
-        try:
-            yield
-        except Exception as error:
-            problem: OutputError | None = None
-            name = os.fsdecode(getattr(error, "filename", None) or "")
-            if isinstance(error, OSError) and error.errno in FULL:
-                problem = FullError(self.folder.parent, self.size * count_parts(self.parts))
-            elif any_part(self.folder) and self.folder in Path(name).parents:
-                problem = DamagedError(self.folder, str(error))
-            if not any_part(self.folder):
-                with suppress(OutputError, OSError):
-                    remove(self.folder)
-            if problem is None:
-                raise
-            raise problem from None
 
     def _save_model(self, make: Callable[[Table], Explainer]) -> None:
         """Save the explainer, if that was asked for and is not done already."""
@@ -308,12 +277,12 @@ class Work:
 
     def _finished(self, manifest: dict[str, Any]) -> dict[str, Any] | None:
         """Return what an earlier run that came to its end says; refuse to harm other outputs."""
-        output, ended = self.output, read_json(self.folder / "manifest.json") or {}
+        output, ended = self.output, self.folder.manifest or {}
         if "summary" in ended and not differences(ended, manifest):
-            if output.exists() or (self.folder / "result").exists():
+            if output.exists() or self.folder.result.exists():
                 return ended
             if not self.restart:
-                raise DamagedError(self.folder, "it lacks its result")
+                raise DamagedError(self.folder.path, "it lacks its result")
         empty = output.is_dir() and not any(output.iterdir())
         if self.overwrite or empty or not output.exists():
             return None
@@ -328,47 +297,28 @@ class Work:
             "overwrite=True)."
         )
 
-    def _prepare(self, manifest: dict[str, Any]) -> None:
-        """Make the work folder, or find that it is of the same question and undamaged."""
-        before = read_json(self.folder / "manifest.json")
-        problem: OutputError | None = None
-        if before is None:
-            problem = DamagedError(self.folder, "manifest.json cannot be read")
-        elif others := differences(before, manifest):
-            problem = OutputError(
-                f"{self.folder} holds the work of a run that was cut off, for another question: "
-                f"{others}. Ask the same again to go on, drop that work with --restart, or give "
-                "another output."
-            )
-        elif damage := damage_of(self.folder, before):
-            problem = DamagedError(self.folder, damage)
-        if problem is not None and any_part(self.folder) and not self.restart:
-            raise problem
-        if problem is not None or self.restart:
-            remove(self.folder)  # without parts, nothing is lost but the fit
-        self.folder.mkdir(exist_ok=True)
-
     def _explainer(self, manifest: dict[str, Any], make: Callable[[], Explainer]) -> Explainer:
         """Return the explainer that an earlier run kept, or a new one, which is kept."""
-        path, known = self.folder / "explainer.voicecf", self.folder / "manifest.json"
-        if not known.exists():
-            save(make(), path)
-            _write_json(known, {**manifest, "checksums": checksums(self.folder)})
+        folder = self.folder
+        if not folder.known.exists():
+            save(make(), folder.explainer)
+            _write_json(folder.known, {**manifest, "checksums": folder.checksums()})
         # It is read even if it was just written: both runs have the very same.
-        return load_explainer(path)  # type: ignore[no-any-return]
+        return load_explainer(folder.explainer)  # type: ignore[no-any-return]
 
     def _answered(self, voice: Explainer, table: Table) -> Tally:
         """Write all parts: those that an earlier run kept, and those that are still to be made."""
         answering = Answering.of(voice, table.schema, self.question)
         size = self.size = self.part_rows or _part_rows(voice, self.question)
-        self.parts.mkdir(exist_ok=True)
-        earlier = count_parts(self.parts)
+        folder = self.folder.parts
+        folder.mkdir(exist_ok=True)
+        earlier = count_parts(folder)
         self.went_on = min(size * earlier, table.n_rows)
         later = enumerate(table.parts(size, earlier * size), earlier)
 
         def answer(item: tuple[int, Chunk | None]) -> AnsweredPart:
             number, chunk = item
-            if chunk is None and (part := AnsweredPart.read(self.parts, number)) is not None:
+            if chunk is None and (part := AnsweredPart.read(folder, number)) is not None:
                 return part
             chunk = chunk or next(table.parts(size, number * size))
             return self._part(answering, table, chunk)
@@ -378,10 +328,10 @@ class Work:
         hidden = None if self.progress else True  # None: hidden unless there is a terminal
         with (
             closing(in_order(answer, items, AT_ONCE)) as parts,
-            listing(self.folder / "bad.csv", table.rejected) as list_bad,
+            listing(self.folder.bad, table.rejected) as list_bad,
             tqdm(total=table.n_rows, unit=" rows", disable=hidden) as bar,
         ):
-            result = Writer(self.folder / "result", answering.schema, *self._form())
+            result = Writer(self.folder.result, answering.schema, *self._form())
             for number, part in enumerate(parts):
                 bad = [place(row, why) for row, why in part.bad]
                 if bad and self.bad_rows == "stop" and not self.drop_gaps:
@@ -390,7 +340,7 @@ class Work:
                         "or start again with --restart."
                     )
                 if number >= earlier:
-                    part.put(self.parts, number)
+                    part.put(folder, number)
                 result.write(part.batch)
                 list_bad(bad)
                 tally = tally.plus(part.tally)
@@ -418,22 +368,21 @@ class Work:
 
     def _hand_over(self, manifest: dict[str, Any]) -> None:
         """Put the finished result into its place; a run that dies here is ended by the next one."""
-        left = read_json(self.folder / "manifest.json")
+        left, result = self.folder.manifest, self.folder.result
         if left is not None and "summary" in left:
-            output, result, bad = self.output, self.folder / "result", self.folder / "bad.csv"
             if result.exists():
-                if output.is_dir() or (output.exists() and result.is_dir()):
-                    output.rename(self.folder / "replaced")
-                result.replace(output)
-            if bad.exists():
-                bad.replace(self.bad)
+                if self.output.is_dir() or (self.output.exists() and result.is_dir()):
+                    self.output.rename(self.folder.path / "replaced")
+                result.replace(self.output)
+            if self.folder.bad.exists():
+                self.folder.bad.replace(self.bad)
             elif not left["summary"]["bad"]:
                 self.bad.unlink(missing_ok=True)  # of an output that was replaced
             _write_json(self.manifest_path, left)
         elif left is not None and differences(left, manifest):
             return  # the work of another question
         with suppress(OutputError):
-            remove(self.folder)
+            self.folder.remove()
 
 
 def _plain_question(question: dict[str, Any]) -> dict[str, Any]:

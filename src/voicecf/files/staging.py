@@ -16,8 +16,7 @@ import duckdb
 from voicecf.errors import DataError, known_column
 from voicecf.files.badrows import BadRow
 from voicecf.files.folder import read_json
-from voicecf.files.kinds import Deciding
-from voicecf.files.notations import Notation
+from voicecf.files.kinds import Deciding, Notation
 from voicecf.files.text import CsvText, quoted
 from voicecf.saving.whole import write_whole
 

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from voicecf.errors import ColumnError, DataError, listed
 from voicecf.files.badrows import BadRow, BadRowError, Place
-from voicecf.files.notations import Notation, notation_of
+from voicecf.files.kinds import Notation, notation_of
 from voicecf.files.staging import Staged
 
 # Rows that are read at once.

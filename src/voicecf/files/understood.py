@@ -9,8 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from voicecf.files.kinds import MOSTLY, Deciding, Fitting
-from voicecf.files.notations import POINT, TEXT, Notation, is_gap
+from voicecf.files.kinds import MOSTLY, POINT, TEXT, Deciding, Fitting, Notation, is_gap
 from voicecf.files.source import Source
 from voicecf.files.staging import HEAD, connected, rows_of
 from voicecf.files.table import Table
