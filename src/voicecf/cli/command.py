@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from voicecf import __version__
@@ -86,7 +86,7 @@ def _add_reproduce(commands: argparse._SubParsersAction[argparse.ArgumentParser]
         help="recompute the tables of the paper and compare them with the printed ones",
         description="Recompute the tables of the paper and compare each cell with the printed one.",
     )
-    add, (names, _) = parser.add_argument, _dataset_names()
+    add = parser.add_argument
     tables = f"only these tables, of {', '.join(TABLES)}"
     add("--table", nargs="+", action="extend", metavar="T", help=tables)
     add(
@@ -94,7 +94,7 @@ def _add_reproduce(commands: argparse._SubParsersAction[argparse.ArgumentParser]
         nargs="+",
         action="extend",
         metavar="D",
-        help=f"only these datasets, of {', '.join(names)}",
+        help=f"only these datasets, of {', '.join(CATALOGUE)}",
     )
     add("--check", action="store_true", help="exit with 1 if a cell differs from the printed one")
     add(
@@ -120,7 +120,7 @@ def _reproduce(chosen: argparse.Namespace) -> int:
 
     request = StudyRequest(
         tables=_known(chosen, "table", TABLES) or TABLES,
-        datasets=_known(chosen, "dataset", *_dataset_names()),
+        datasets=_known(chosen, "dataset", CATALOGUE),
         extended=chosen.extended,
         paired=chosen.paired,
     )
@@ -142,21 +142,14 @@ def _reproduce(chosen: argparse.Namespace) -> int:
     return 1 if result.differing else 0
 
 
-def _dataset_names() -> tuple[list[str], dict[str, str]]:
-    """Return the names of the datasets, and a dict from the paper's titles to these names."""
-    return list(CATALOGUE), {source.title.lower(): name for name, source in CATALOGUE.items()}
+def _known(chosen: argparse.Namespace, what: str, names: Collection[str]) -> list[str]:
+    """Return the names that an option holds, without repeats; exit if one is unknown.
 
-
-def _known(
-    chosen: argparse.Namespace,
-    what: str,
-    names: Sequence[str],
-    titles: dict[str, str] | None = None,
-) -> list[str]:
-    """Return the names that an option holds, without repeats; exit if one is unknown."""
-    found = []
+    A dataset may be called by its title in the paper, too.
+    """
+    found, titles = [], {source.title.lower(): name for name, source in CATALOGUE.items()}
     for text in getattr(chosen, what) or []:
-        name = (titles or {}).get(text.lower(), text)
+        name = titles.get(text.lower(), text)
         if name not in names:
             chosen.parser.error(f"unknown {what} {text!r}; {likely(text, names, len(names))}")
         found.append(name)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from voicecf.cli.options import OPTIONS, read_options
+from voicecf.cli.options import GROUPS, OPTIONS, read_options
 from voicecf.errors import ColumnError, OptionError, VoiceError
 from voicecf.rules.rule import ColumnList
 from voicecf.rules.rules import RULES, Rules
@@ -29,8 +29,6 @@ __all__ = ["add_explain"]
 
 # Options that take the names of columns.
 COLUMNS = [*(word for word in RULES if issubclass(RULES[word], ColumnList)), "ignore", "category"]
-# Headings of the options in the command's help.
-GROUPS = ("files", "segments", "question")
 # Options for reading CSV files.
 READING = ("delimiter", "decimal", "encoding", "sheet")
 EXAMPLES = """\
@@ -65,13 +63,15 @@ def add_explain(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     add("--restart", action="store_true", help="start again instead of continuing an "
         "interrupted run")  # fmt: skip
     add("--quiet", action="store_true", help="print neither progress nor summary")
-    groups = {title: parser.add_argument_group(title) for title in GROUPS}
-    for name, option in OPTIONS.items():
-        add = groups[option.group].add_argument
-        add(f"--{name.replace('_', '-')}", help=option.help, default=None, **option.arguments)
-    add = groups["segments"].add_argument
-    add("--model", type=Path, help="use a saved explainer instead of fitting one")
-    add("--save-model", type=Path, help="save the explainer to this file, which must be new")
+    for title, options in GROUPS.items():
+        add = parser.add_argument_group(title).add_argument
+        for name, option in options.items():
+            add(f"--{name.replace('_', '-')}", help=option.help, default=None, **option.arguments)
+        if title == "segments":
+            add("--model", type=Path, help="use a saved explainer instead of fitting one")
+            add(
+                "--save-model", type=Path, help="save the explainer to this file, which must be new"
+            )
     add = parser.add_argument_group("rules").add_argument
     add("--rules", type=Path, metavar="F", help="a TOML file with these rules, and options of the "
         "groups above except --model and --save-model")  # fmt: skip

@@ -12,7 +12,7 @@ from voicecf.errors import OptionError, known_option, likely
 from voicecf.rules.rule import several
 from voicecf.rules.rules import RULES
 
-__all__ = ["OPTIONS", "Option", "read_options"]
+__all__ = ["GROUPS", "OPTIONS", "Option", "read_options"]
 
 
 @dataclass(frozen=True)
@@ -21,86 +21,74 @@ class Option:
 
     Attributes
     ----------
-    group : str
-        The heading under which the command's help has it.
     help : str
     default : object
     allowed : tuple of str
         What it may be; anything if empty.
-    fitting : bool
-        Whether it is about fitting, so that a saved explainer does not take it.
     arguments : dict
         Other arguments of `add_argument`.
     """
 
-    group: str
     help: str
     default: Any = None
     allowed: tuple[str, ...] = ()
-    fitting: bool = False
     arguments: dict[str, Any] = field(default_factory=dict)
 
 
 COLUMNS, WHOLE, NUMBER = several("COLUMN"), {"type": int}, {"type": float}
-OPTIONS = {
-    "format": Option(
-        "files", "format of the files if OUTPUT is a folder: parquet (default) or csv", "parquet",
-        ("parquet", "csv")),
-    "delimiter": Option("files", "delimiter of CSV files (default: detected)"),
-    "decimal": Option(
-        "files", 'decimal mark of CSV files: "." or "," (default: detected by column)', "auto",
-        ("auto", ".", ",")),
-    "encoding": Option(
-        "files", "encoding of CSV files: utf-8, latin-1, ... (default: detected)"),
-    "sheet": Option("files", "sheet of a workbook (default: the one with the most cells)"),
-    "bad_rows": Option(
-        "files", "rows that cannot be read: stop (default), or skip and list them", "stop",
-        ("stop", "skip")),
-    "missing": Option(
-        "files", "missing values: stop (default), drop the row, or fill them in", "stop",
-        ("stop", "drop", "fill")),
-    "ignore": Option(
-        "files", "copy to the output, but do not use for the segments", [], arguments=COLUMNS),
-    "category": Option(
-        "files", "treat as categories, even if they look like numbers or names", [],
-        fitting=True, arguments=COLUMNS),
-    "k": Option("segments", "number of segments (default 3)", 3, fitting=True, arguments=WHOLE),
-    "weights": Option(
-        "segments", "none (default) is plain k-means; shark learns feature weights", "none",
-        ("none", "shark"), fitting=True),
-    "scale": Option(
-        "segments", "scaling of numbers: standard (default), minmax or none", "standard",
-        ("standard", "minmax", "none"), fitting=True),
-    "seed": Option(
-        "segments", "random seed of the clustering (default 0)", 0, fitting=True, arguments=WHOLE),
-    "contraction": Option(
-        "segments", "how far cells shrink towards their centroids, so that answers keep off the "
-        "border: retain (default, by --retain), or a factor such as 0.9; 1 is not at all", "retain",
-        fitting=True),
-    "retain": Option(
-        "segments", "share of its members that a contracted cell still holds (default 1)", 1.0,
-        fitting=True, arguments=NUMBER),
-    "box": Option(
-        "segments", "data (default) keeps answers within the observed range; none does not", "data",
-        ("data", "none"), fitting=True),
-    "margin": Option(
-        "segments", "least distance of answers from a boundary, as a share of the way from there "
-        "to the centroid (default 0)", 0.0, fitting=True, arguments=NUMBER),
-    "target": Option(
-        "question", "number of a segment, nearest (default: the cheapest other one) or each (all "
-        "others)", "nearest"),
-    "objective": Option(
-        "question", "cost (default: least cost), prefix (fewest columns of the ranking) or fewest "
-        "(fewest changed columns)", "cost", ("cost", "prefix", "fewest")),
-    "deepen": Option(
-        "question", "also move rows of the target itself deeper into it", False,
-        arguments={"action": "store_true"}),
-    "alternatives": Option(
-        "question", "number of further answers for each row (default 0)", 0, arguments=WHOLE),
-    "limit": Option(
-        "question", "largest number of boxes that the search for one answer examines",
-        arguments=WHOLE),
+# Options by the headings under which the command's help has them.
+GROUPS = {
+    "files": {
+        "format": Option("format of the files if OUTPUT is a folder: parquet (default) or csv",
+                         "parquet", ("parquet", "csv")),
+        "delimiter": Option("delimiter of CSV files (default: detected)"),
+        "decimal": Option('decimal mark of CSV files: "." or "," (default: detected by column)',
+                          "auto", ("auto", ".", ",")),
+        "encoding": Option("encoding of CSV files: utf-8, latin-1, ... (default: detected)"),
+        "sheet": Option("sheet of a workbook (default: the one with the most cells)"),
+        "bad_rows": Option("rows that cannot be read: stop (default), or skip and list them",
+                           "stop", ("stop", "skip")),
+        "missing": Option("missing values: stop (default), drop the row, or fill them in",
+                          "stop", ("stop", "drop", "fill")),
+        "ignore": Option("copy to the output, but do not use for the segments", [],
+                         arguments=COLUMNS),
+        "category": Option("treat as categories, even if they look like numbers or names", [],
+                           arguments=COLUMNS),
+    },
+    "segments": {
+        "k": Option("number of segments (default 3)", 3, arguments=WHOLE),
+        "weights": Option("none (default) is plain k-means; shark learns feature weights",
+                          "none", ("none", "shark")),
+        "scale": Option("scaling of numbers: standard (default), minmax or none",
+                        "standard", ("standard", "minmax", "none")),
+        "seed": Option("random seed of the clustering (default 0)", 0, arguments=WHOLE),
+        "contraction": Option(
+            "how far cells shrink towards their centroids, so that answers keep off the border: "
+            "retain (default, by --retain), or a factor such as 0.9; 1 is not at all", "retain"),
+        "retain": Option("share of its members that a contracted cell still holds (default 1)",
+                         1.0, arguments=NUMBER),
+        "box": Option("data (default) keeps answers within the observed range; none does not",
+                      "data", ("data", "none")),
+        "margin": Option("least distance of answers from a boundary, as a share of the way from "
+                         "there to the centroid (default 0)", 0.0, arguments=NUMBER),
+    },
+    "question": {
+        "target": Option("number of a segment, nearest (default: the cheapest other one) or each "
+                         "(all others)", "nearest"),
+        "objective": Option("cost (default: least cost), prefix (fewest columns of the ranking) or "
+                            "fewest (fewest changed columns)", "cost",
+                            ("cost", "prefix", "fewest")),
+        "deepen": Option("also move rows of the target itself deeper into it", False,
+                         arguments={"action": "store_true"}),
+        "alternatives": Option("number of further answers for each row (default 0)", 0,
+                               arguments=WHOLE),
+        "limit": Option("largest number of boxes that the search for one answer examines",
+                        arguments=WHOLE),
+    },
 }  # fmt: skip
+OPTIONS = {name: option for group in GROUPS.values() for name, option in group.items()}
+# Options of fitting, which a saved explainer does not take.
+FITTING = (*GROUPS["segments"], "category")
 
 
 def read_options(chosen: argparse.Namespace) -> tuple[argparse.Namespace, dict[str, Any]]:
@@ -113,7 +101,7 @@ def read_options(chosen: argparse.Namespace) -> tuple[argparse.Namespace, dict[s
         if getattr(chosen, name) is not None:
             rules[name] = _merged(rules.get(name), rule.parsed(getattr(chosen, name)))
     for name, option in OPTIONS.items():
-        if chosen.model is not None and option.fitting and name in options:
+        if chosen.model is not None and name in FITTING and name in options:
             raise OptionError(
                 f"--{name} is for fitting, and --model {chosen.model} is fitted already; leave out "
                 "one of them."

@@ -18,11 +18,10 @@ from voicecf.errors import DataError, SavingError, known_option, listed
 from voicecf.files.badrows import BadRowError, listing, unusable
 from voicecf.files.entry import Answering, rules_of
 from voicecf.files.folder import DamagedError, WorkFolder, differences, locked, read_json
-from voicecf.files.parts import AnsweredPart, count_parts, in_order
+from voicecf.files.parts import AnsweredPart, Writer, count_parts, in_order
 from voicecf.files.source import Look, Source, open_source
 from voicecf.files.table import Chunk, Table
 from voicecf.files.tally import Tally
-from voicecf.files.writing import Writer
 from voicecf.learned.explainer import Explainer
 from voicecf.saving import digest, load_explainer, save
 from voicecf.saving.apart import OutputError, Paths
