@@ -301,27 +301,26 @@ class Deciding:
         """Decide by some rows, given as SQL; tell also whether every column has a value there."""
         plain = self._counts(rows, range(len(self.names)), [POINT])
         self.empty = [i for i, counts in plain.items() if not counts[POINT].values]
-        self.found = self._fitting(rows, plain)
-        evidence = Evidence(self.found.values())
-        kinds = [self._kind(i, evidence) for i in plain]
-        return kinds, all(self.stated[i] is not None for i in self.empty)
-
-    def _kind(self, i: int, evidence: Evidence) -> Notation:
-        """Choose one of the notations that fit a column."""
-        found, stated = self.found[i], self.stated[i]
-        if not found:
-            return replace(POINT, narrow=ANY_NUMBER[stated]) if stated in ANY_NUMBER else TEXT
-        notation = evidence.chosen(found)
-        narrow = found[notation].narrow == found[notation].fits and not notation.is_text
-        return replace(notation, narrow=ANY_NUMBER.get(stated or "", narrow))
-
-    def _fitting(self, rows: str, plain: dict[int, Fitting]) -> dict[int, Fitting]:
-        """Return the notations that fit each column."""
         self.tried = {i: dict(counts) for i, counts in plain.items()}
         for notations, columns in self._candidates(rows, plain).items():
             for i, counts in self._counts(rows, columns, notations).items():
                 self.tried[i] |= counts
-        return {i: self._fit(i, counts) for i, counts in self.tried.items()}
+        best = [_best(self._fit(i, counts)) for i, counts in self.tried.items()]
+        # What the columns that can be read in one way only say about the others.
+        sure = [{w.decimal for w in found} for found in best if not _is_whole(found)]
+        marks = {decimal for decimals in sure if len(decimals) == 1 for decimal in decimals}
+        dates = [set(found) & {DAY_FIRST, MONTH_FIRST} for found in best]
+        dollars = any(w.unit in DOLLARS for found in best for w in found)
+        month_first = {DAY_FIRST} not in dates and ({MONTH_FIRST} in dates or dollars)
+        kinds = []
+        for found, stated in zip(best, self.stated, strict=True):
+            notation = _chosen(found, marks, month_first)
+            narrow = notation in found and found[notation].narrow == found[notation].fits
+            if not found and stated in ANY_NUMBER:
+                notation = POINT
+            narrow = ANY_NUMBER.get(stated or "", narrow and not notation.is_text)
+            kinds.append(replace(notation, narrow=narrow))
+        return kinds, all(self.stated[i] is not None for i in self.empty)
 
     def _candidates(
         self, rows: str, plain: dict[int, Fitting]
@@ -430,36 +429,18 @@ def _by_notation(notations: Sequence[Notation], counts: Sequence[int]) -> Fittin
     }
 
 
-class Evidence:
-    """What the columns that can be read in one way only say about the others.
+def _chosen(best: Fitting, marks: set[str], month_first: bool) -> Notation:
+    """Choose one of the notations that fit a column best, by what other columns have.
 
-    Parameters
-    ----------
-    columns : iterable of Fitting
-        The notations that fit each column.
+    `marks` are their decimal marks; `month_first` if dates are written so. Without any it is text.
     """
-
-    def __init__(self, columns: Iterable[Fitting]) -> None:
-        best = [_best(found) for found in columns]
-        sure = [{w.decimal for w in found} for found in best if not _is_whole(found)]
-        self.decimals = {decimal for marks in sure if len(marks) == 1 for decimal in marks}
-        dates = [set(found) & {DAY_FIRST, MONTH_FIRST} for found in best]
-        dollars = any(w.unit in DOLLARS for found in best for w in found)
-        self.month_first = {DAY_FIRST} not in dates and ({MONTH_FIRST} in dates or dollars)
-
-    def chosen(self, found: Fitting) -> Notation:
-        """Choose one of the notations that fit a column."""
-        best = _best(found)
-        if _is_whole(best):
-            return POINT
-        if self.month_first and MONTH_FIRST in best:
-            return MONTH_FIRST
-        if all(counts.narrow == counts.fits for counts in best.values()):  # no decimal mark
-            return next((w for w in best if w.decimal == "."), next(iter(best)))
-        for decimal in (",", "."):
-            if decimal in self.decimals:
-                return next((w for w in best if w.decimal == decimal), next(iter(best)))
-        return next(iter(best))
+    if _is_whole(best):
+        return POINT
+    if month_first and MONTH_FIRST in best:
+        return MONTH_FIRST
+    no_mark = all(counts.narrow == counts.fits for counts in best.values())
+    wanted = "." if no_mark else next((mark for mark in (",", ".") if mark in marks), None)
+    return next((w for w in best if w.decimal == wanted), next(iter(best), TEXT))
 
 
 def _best(found: Fitting) -> Fitting:
