@@ -18,6 +18,7 @@ from typing import Any
 
 from voicecf.errors import ColumnError, DataError, OptionError, listed
 from voicecf.files.badrows import BadRow, Place
+from voicecf.table.wording import counted
 
 DELIMITERS = ",;\t|"
 NEWLINES = ("\r\n", "\n", "\r")
@@ -425,8 +426,7 @@ class CsvText:
         if WESTERN in self.encodings and self.chosen != WESTERN:
             yield "the text is not UTF-8 and was read as Western European (--encoding cp1252)"
         if self.first.skip:
-            lines = "1 line" if self.first.skip == 1 else f"{self.first.skip} lines"
-            yield f"{lines} above the header left out"
+            yield f"{counted(self.first.skip, 'line')} above the header left out"
         for file in self.files:
             for record in reversed(file.foot):
                 yield f"{' '.join(filter(None, record))!r} below the table left out"
@@ -464,8 +464,7 @@ def _lines(path: Path, newline: str, positions: list[int]) -> Iterator[int]:
 def _why(kind: str, text: str) -> str:
     expected, _, found = text.removeprefix("Expected Number of Columns: ").partition(" Found: ")
     if kind == "MISSING COLUMNS":
-        values = "1 value" if found == "1" else f"{found} values"
-        return f"{values} where there are {expected} columns"
+        return f"{counted(int(found), 'value')} where there are {expected} columns"
     if kind == "TOO MANY COLUMNS":
         return f"more values than the {expected} columns"
     if kind == "UNQUOTED VALUE":
