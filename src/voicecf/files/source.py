@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from glob import glob
-from itertools import count
 from os.path import exists, isdir, isfile
 from pathlib import Path
 from shutil import rmtree
@@ -189,7 +188,7 @@ class Source:
     def _staged(self, folder: Path, progress: bool) -> Table:
         path = folder / "input.parquet"
         staged = Staged.saved(folder) or self._stage(folder, path, progress)
-        return Table.of([path], staged, partial(self._lines, folder, staged))
+        return Table.of([path], staged, partial(self._find, folder, staged))
 
     def _stage(self, folder: Path, path: Path, progress: bool) -> Staged:
         database = self.files[0] if self.kind == "database" else None
@@ -236,15 +235,19 @@ class Source:
             return f"select * from read_json_auto({files})"
         return f"select * from read_parquet({files}, hive_partitioning=true)"
 
-    def _lines(self, folder: Path, staged: Staged) -> Iterator[Place]:
-        """Yield where each row of a table that was brought into a folder was."""
-        if self.is_text:
-            rejected = {(bad.file, bad.place) for bad in staged.rejected}
-            for file in self.csv(folder, staged.encoding).files:
-                yield from (place for place in file.places() if place not in rejected)
-            return
+    def _find(self, folder: Path, staged: Staged) -> Callable[[int], Place]:
+        """Return a function that tells where rows were, if it is asked for them in their order."""
         name = self.files[0].name if len(self.files) == 1 else "the input"
-        yield from ((name, f"row {row}") for row in count())
+        if not self.is_text:
+            return lambda row: (name, f"row {row}")
+        lines = enumerate(self._lines(folder, staged))
+        return lambda row: next(line for number, line in lines if number == row)
+
+    def _lines(self, folder: Path, staged: Staged) -> Iterator[Place]:
+        """Read CSV files again, and yield the line of every row."""
+        rejected = {(bad.file, bad.place) for bad in staged.rejected}
+        for file in self.csv(folder, staged.encoding).files:
+            yield from (line for line in file.places() if line not in rejected)
 
 
 def _only_table(connection: Any, file: Path) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -58,8 +59,8 @@ class Table(Staged):
         The user's columns.
     counts : list of int
         Rows of each file.
-    lines : callable or None
-        Returns an iterator over the places of all rows; None if they are rows of these files.
+    find : callable
+        Returns a function that tells the place of rows, if it is asked for them in their order.
     stored : list of str
         The names that the columns have in the files.
     """
@@ -67,7 +68,7 @@ class Table(Staged):
     files: list[Path]
     schema: pa.Schema
     counts: list[int]
-    lines: Callable[[], Iterator[Place]] | None
+    find: Callable[[], Callable[[int], Place]]
     stored: list[str]
 
     @classmethod
@@ -75,7 +76,7 @@ class Table(Staged):
         cls,
         files: list[Path],
         known: Staged | None = None,
-        lines: Callable[[], Iterator[Place]] | None = None,
+        find: Callable[[], Callable[[int], Place]] | None = None,
     ) -> Table:
         """Open the user's own Parquet files, or one that was made of another input."""
         heads = [_opened(file) for file in files]
@@ -88,7 +89,7 @@ class Table(Staged):
         counts = [head.metadata.num_rows for head in heads]
         return cls(
             **vars(known), files=files, schema=schema, counts=counts, stored=stored.names,
-            lines=lines,
+            find=find or (lambda: partial(_row_of, files, counts)),
         )  # fmt: skip
 
     @property
@@ -176,10 +177,8 @@ class Table(Staged):
 
         It is called with the number of a row, and the reason. It reads CSV files again.
         """
-        if self.lines is None:
-            return lambda row, why: BadRow(row, *_row_of(self.files, self.counts, row), why)
-        lines = enumerate(self.lines())
-        return lambda row, why: BadRow(row, *next(at for i, at in lines if i == row), why)
+        place_of = self.find()
+        return lambda row, why: BadRow(row, *place_of(row), why)
 
     def _tables(self, start: int) -> Iterator[pa.Table]:
         """Read the rows from number `start` on, in tables of various lengths."""
