@@ -35,6 +35,9 @@ A_PLACE = 1 << 13
 STRUCTURE = ("content", "key_types", "shape")
 LAST_CHARACTER = 0x10FFFF
 
+# The steps from the root of a tree to a node.
+Place = tuple[str, ...]
+
 
 def dumped(value: Any, name: str) -> dict[str, bytes]:
     """Return members that depend on a value alone; `name` is what errors call it."""
@@ -118,7 +121,7 @@ def checked(members: dict[str, bytes], name: str = "it") -> set[str]:
             f"{name} has {n_nodes:,} parts, in {len(schema):,} characters; at most {MOST_NODES:,} "
             f"and {LONGEST_SCHEMA:,} are loaded. Use fewer columns, levels or clusters."
         )
-    for node, place in _nodes(json.loads(schema), (None, name)):
+    for node, place in _nodes(json.loads(schema), (name,)):
         names.add(_trusted_name(node, place))
         if "file" in node:
             n_bytes += len(members[node["file"]]) + A_PLACE
@@ -131,10 +134,10 @@ def checked(members: dict[str, bytes], name: str = "it") -> set[str]:
     return names
 
 
-def _nodes(part: Any, place: Any, depth: int = 0) -> Iterator[tuple[dict[str, Any], Any]]:
-    """Yield every node and its place: a pair of the place around it and the step from there."""
-    if depth > DEEPEST:
-        raise SavingError(f"{_path(place):.80} is nested too deeply.")
+def _nodes(part: Any, place: Place) -> Iterator[tuple[dict[str, Any], Place]]:
+    """Yield every node and its place: the steps to it, which errors join. Some steps are long."""
+    if len(place) > DEEPEST + 1:
+        raise SavingError(f"{''.join(place):.80} is nested too deeply.")
     if isinstance(part, dict) and "__loader__" in part:
         yield part, place
     for key, inner in part.items() if isinstance(part, dict) else enumerate(part):
@@ -144,16 +147,7 @@ def _nodes(part: Any, place: Any, depth: int = 0) -> Iterator[tuple[dict[str, An
             step = f"[{_step_name(inner) or key}]"
         else:
             step = "" if key in STRUCTURE else f".{key}"
-        yield from _nodes(inner, (place, step), depth + 1)
-
-
-def _path(place: Any) -> str:
-    """Return a place in words. It is made for errors only: long keys stand at many places."""
-    steps = []
-    while place is not None:
-        place, step = place
-        steps.append(step)
-    return "".join(reversed(steps))
+        yield from _nodes(inner, (*place, step))
 
 
 def _step_name(node: Any) -> str:
@@ -163,7 +157,7 @@ def _step_name(node: Any) -> str:
     return first if isinstance(first, str) and first.startswith('"') else ""
 
 
-def _trusted_name(node: dict[str, Any], place: Any) -> str:
+def _trusted_name(node: dict[str, Any], place: Place) -> str:
     """Return the type that a node names; raise SavingError if it is not trusted.
 
     A node with an address, by which skops would read it from several places, is not read either.
@@ -178,7 +172,7 @@ def _trusted_name(node: dict[str, Any], place: Any) -> str:
         else "Use the steps that VoICE explains, and numbers, text, arrays and lists. Of a model "
         "of your own, the centroids are enough: VoICE.from_centers(model.cluster_centers_)."
     )
-    raise SavingError(f"{_path(place):.200} is {name!r:.80}, which is not safe to load. {remedy}")
+    raise SavingError(f"{''.join(place):.200} is {name!r:.80}, which is not safe to load. {remedy}")
 
 
 def _check_array(content: bytes) -> None:
