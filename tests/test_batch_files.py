@@ -198,13 +198,13 @@ RUN = """
 import sys
 import voicecf
 from voicecf.files import explain_files
-from voicecf.files.parts import KeptParts
+from voicecf.files.parts import AnsweredPart
 
-def put(self, number, part, whole=KeptParts.put):
-    whole(self, number, part)
+def put(self, folder, number, whole=AnsweredPart.put):
+    whole(self, folder, number)
     print("part", flush=True)
 
-KeptParts.put = put
+AnsweredPart.put = put
 explain_files(voicecf.load(sys.argv[1]), sys.argv[2], sys.argv[3], part_rows=256)
 """
 
@@ -237,15 +237,15 @@ def test_a_killed_process_is_gone_on_with_to_the_same_bytes(voice, tmp_path, par
 
 def cut_off(voice, given: Path, output: Path, parts: int, **options) -> None:
     """Run until so many parts are on the disk."""
-    from voicecf.files.parts import KeptParts
+    from voicecf.files.parts import AnsweredPart
 
-    def put(self, number, part, whole=KeptParts.put):
+    def put(self, folder, number, whole=AnsweredPart.put):
         if number >= parts:
             raise Killed
-        return whole(self, number, part)
+        return whole(self, folder, number)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(KeptParts, "put", put)
+        patch.setattr(AnsweredPart, "put", put)
         with pytest.raises(Killed):
             explain_files(voice, given, output, **{"part_rows": PART, **options})
 
@@ -307,13 +307,13 @@ def test_another_version_is_refused(voice, given, tmp_path, monkeypatch):
 
 
 def test_an_input_that_changes_while_it_is_read_is_told(voice, given, tmp_path, monkeypatch):
-    from voicecf.files.parts import KeptParts
+    from voicecf.files.parts import AnsweredPart
 
-    def put(self, number, part, whole=KeptParts.put):
+    def put(self, folder, number, whole=AnsweredPart.put):
         os.utime(given, (1, 1))
-        return whole(self, number, part)
+        return whole(self, folder, number)
 
-    monkeypatch.setattr(KeptParts, "put", put)
+    monkeypatch.setattr(AnsweredPart, "put", put)
     with pytest.raises(DataError, match="was changed while it was being read"):
         explain_files(voice, given, tmp_path / "out.parquet", part_rows=PART)
     assert not (tmp_path / "out.parquet").exists()
@@ -354,7 +354,7 @@ def test_a_folder_of_others_with_the_name_of_the_work_is_never_removed(voice, gi
 def test_a_second_process_is_sent_away_and_harms_nothing(voice, given, tmp_path):
     output = tmp_path / "out.parquet"
     cut_off(voice, given, output, 2)
-    with locked(output):
+    with locked(tmp_path / "out.parquet.lock"):
         before = left_behind(tmp_path)
         with pytest.raises(BusyError, match="another process is writing"):
             explain_files(voice, given, output, part_rows=PART)
@@ -368,16 +368,16 @@ def test_a_full_disk_is_a_sentence_and_a_later_run_goes_on(
     voice, given, tmp_path, output, monkeypatch
 ):
     explain_files(voice, given, tmp_path / f"whole-{output}", part_rows=PART)
-    from voicecf.files.parts import KeptPart
+    from voicecf.files.parts import AnsweredPart
 
-    def full(self, path, whole=KeptPart.write):
+    def full(self, path, whole=AnsweredPart.write):
         whole(self, path)
         if self.batch["voicecf_row"][0].as_py() >= 4 * PART:
             path.write_bytes(path.read_bytes()[:1000])
             raise OSError(errno.ENOSPC, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr(KeptPart, "write", full)
+        patch.setattr(AnsweredPart, "write", full)
         with pytest.raises(FullError, match=r"the disk is full: .* bytes .*goes on at row 512\."):
             explain_files(voice, given, tmp_path / output, part_rows=PART)
     assert not (tmp_path / output).exists()

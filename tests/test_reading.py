@@ -250,7 +250,7 @@ def test_a_kind_that_later_rows_contradict_is_decided_by_all_rows(tmp_path, monk
     assert [str(kind) for kind in found.schema.types] == ["double", "int64", "int64", "string"]
     ((chunk),) = found.parts(1000)
     assert list(chunk.wrong) == [60]
-    bad = found.bad_row(60, chunk.wrong[60])
+    bad = found.places()(60, chunk.wrong[60])
     assert str(bad) == "in.csv, line 62: b is 'sixty', which is no whole number"
 
 
@@ -261,7 +261,7 @@ def test_lines_are_counted_right_in_a_long_file(tmp_path, name):
     found = table(tmp_path / name, gzip.compress(content) if name.endswith("gz") else content)
     assert [bad.place for bad in found.rejected] == ["line 60002", "line 360003"]
     assert found.n_rows == 330_000
-    assert found.bad_row(30_000, "why").place == "line 60003"
+    assert found.places()(30_000, "why").place == "line 60003"
 
 
 @pytest.mark.parametrize("name", ["a[1].csv", "a*b.csv", "it's {x}.csv", "ü ?.csv"])
@@ -278,7 +278,7 @@ def test_files_of_a_folder_may_be_laid_out_in_different_ways(tmp_path):
         (tmp_path / "in" / f"{i}.csv").write_bytes(content)
     found = open_source(tmp_path / "in").table()
     assert pa.concat_tables(found).to_pydict() == {"a": [1, 2, 3, 4], "b": ["x", "y", "z", "w"]}
-    assert [found.bad_row(i, "").place for i in range(4)] == [
+    assert [found.places()(i, "").place for i in range(4)] == [
         "line 2",
         "line 3",
         "line 4",

@@ -709,7 +709,7 @@ def test_what_is_too_large_is_neither_saved_nor_loaded(path, monkeypatch):
 def test_what_has_too_many_parts_is_neither_saved_nor_loaded(path, monkeypatch):
     many = StandardScaler(copy=list(range(1_000)))
     save(many, path)
-    monkeypatch.setattr("voicecf.saving.nodes.MOST_NODES", 500)
+    monkeypatch.setattr("voicecf.saving.archive.MOST_NODES", 500)
     for call in (lambda: save(many, path), lambda: load(path)):
         with pytest.raises(SavingError, match=r"has 1,0\d\d parts, .* at most 500"):
             call()

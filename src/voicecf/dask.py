@@ -22,6 +22,7 @@ except ImportError:
 
 from voicecf.errors import DataError
 from voicecf.files import Answering, explain_batches
+from voicecf.files.entry import PREFIX
 from voicecf.files.parts import in_order
 from voicecf.learned.explainer import Explainer
 from voicecf.parallel import Running
@@ -32,6 +33,14 @@ from voicecf.table.stream import Progress, Stream, transformed
 __all__ = ["explain", "fit"]
 
 Estimator = TypeVar("Estimator")
+
+# The number of a row within its partition, which the index tells.
+ROW = PREFIX + "row"
+# Types of pandas for whole numbers and truth values some of which are missing.
+NULLABLE = {pa.bool_(): pd.BooleanDtype()} | {
+    pa.from_numpy_dtype(name.lower()): pd.api.types.pandas_dtype(name)
+    for name in ("Int8", "Int16", "Int32", "Int64", "UInt8", "UInt16", "UInt32", "UInt64")
+}
 
 
 def explain(voice: Explainer, frame: dd.DataFrame, **question: Any) -> dd.DataFrame:
@@ -91,28 +100,20 @@ def _meta(voice: Explainer, empty: pd.DataFrame, question: dict[str, Any]) -> pd
         own = place >= len(schema)
         same = not own and field.type == schema.field(place).type
         dtype = empty.dtypes.iloc[place] if same else field.type.to_pandas_dtype()
-        columns[field.name] = pd.Series(dtype=_with_gaps(dtype, own, field.name))
-    columns.pop(_row_name(output, schema))
+        if own and pa.types.is_string(field.type):
+            dtype = "str"
+        elif not own or field.name == PREFIX + "n_changed":
+            dtype = _with_gaps(dtype)
+        columns[field.name] = pd.Series(dtype=dtype)
+    del columns[ROW]
     return pd.DataFrame(columns, index=empty.index[:0])
 
 
-def _row_name(output: pa.Schema, rows: pa.Schema) -> str:
-    """Return the name of the column of row numbers: the first after the user's own columns."""
-    return str(output.names[len(rows)])
-
-
-def _with_gaps(dtype: Any, own: bool, name: str) -> Any:
-    """Return a type that can be missing where rows have no answer."""
-    if own and not name.endswith("n_changed"):
-        return "str" if dtype is np.str_ or dtype is str else dtype
-    if isinstance(dtype, pd.api.extensions.ExtensionDtype):
+def _with_gaps(dtype: Any) -> Any:
+    """Return a type of pandas that can be missing, as rows without an answer are."""
+    if isinstance(dtype, pd.api.extensions.ExtensionDtype) or np.dtype(dtype).kind not in "biu":
         return dtype
-    kind = np.dtype(dtype)
-    if kind.kind == "b":
-        return "boolean"
-    if kind.kind in "iu":
-        return kind.name.replace("int", "Int").replace("u", "U")
-    return kind
+    return NULLABLE[pa.from_numpy_dtype(dtype)]
 
 
 def _answered(
@@ -125,25 +126,11 @@ def _answered(
     with Running(n_jobs=1, progress=False):
         (answers,) = explain_batches(voice, [rows], **question)
     table = pa.Table.from_batches([answers])
-    row = _row_name(table.schema, rows.schema)
-    index = part.index[table[row].to_numpy()]
-    made = table.drop_columns([row]).to_pandas(types_mapper=_nullable, use_threads=False)
-    made.index = index
-    apart = {
-        name: dtype
-        for name, dtype in meta.dtypes.items()
-        if made[name].dtype != dtype and not isinstance(dtype, pd.CategoricalDtype)
-    }
-    return made.astype(apart) if apart else made
-
-
-def _nullable(kind: Any) -> Any:
-    """Keep whole numbers whole where some are missing."""
-    if pa.types.is_boolean(kind):
-        return pd.BooleanDtype()
-    if pa.types.is_integer(kind):
-        return pd.array([], dtype=_with_gaps(kind.to_pandas_dtype(), False, "")).dtype
-    return None
+    # Whole numbers stay whole where some are missing.
+    made = table.drop_columns([ROW]).to_pandas(types_mapper=NULLABLE.get, use_threads=False)
+    made.index = part.index[table[ROW].to_numpy()]
+    kinds = meta.dtypes[[not isinstance(kind, pd.CategoricalDtype) for kind in meta.dtypes]]
+    return made.astype(kinds.to_dict())
 
 
 def fit(

@@ -140,7 +140,8 @@ class Running:
     """
 
     def __init__(self, n_jobs: Any = None, progress: Any = None) -> None:
-        if n_jobs is not None and not _is_count(n_jobs):
+        number = isinstance(n_jobs, Integral) and not isinstance(n_jobs, bool) and n_jobs != 0
+        if n_jobs is not None and not number:
             raise OptionError(
                 f"n_jobs={n_jobs!r} is not allowed; use a number of threads, -1 for all cores, or "
                 f"None."
@@ -161,10 +162,6 @@ class Running:
     def __exit__(self, failure: type[BaseException] | None, *_: object) -> None:
         _running.reset(self._before)
         self.progress.close(failed=failure is not None)
-
-
-def _is_count(n_jobs: Any) -> bool:
-    return isinstance(n_jobs, Integral) and not isinstance(n_jobs, bool) and n_jobs != 0
 
 
 def _current() -> Running:

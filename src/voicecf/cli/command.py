@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from voicecf import __version__
@@ -14,6 +14,18 @@ from voicecf.datasets.sources import CATALOGUE, DATA
 from voicecf.errors import likely
 from voicecf.paper.published import TABLES
 from voicecf.saving.apart import OutputError, Paths
+
+# Options of ``voicecf reproduce``: what else it does, and what it writes by a function of `report`.
+SWITCHES = {
+    "check": "exit with 1 if a cell differs from the printed one",
+    "extended": "also compute exact answers for all datasets and modes",
+    "paired": "also compute them with the same random rows for all modes",
+}
+REPORTS = {
+    "json": "write all cells with all digits as JSON",
+    "csv": "write one line for each cell as CSV",
+    "markdown": "write the report as Markdown",
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -86,30 +98,15 @@ def _add_reproduce(commands: argparse._SubParsersAction[argparse.ArgumentParser]
         help="recompute the tables of the paper and compare them with the printed ones",
         description="Recompute the tables of the paper and compare each cell with the printed one.",
     )
-    add, (names, _) = parser.add_argument, _dataset_names()
+    add = parser.add_argument
     tables = f"only these tables, of {', '.join(TABLES)}"
     add("--table", nargs="+", action="extend", metavar="T", help=tables)
-    add(
-        "--dataset",
-        nargs="+",
-        action="extend",
-        metavar="D",
-        help=f"only these datasets, of {', '.join(names)}",
-    )
-    add("--check", action="store_true", help="exit with 1 if a cell differs from the printed one")
-    add(
-        "--extended",
-        action="store_true",
-        help="also compute exact answers for all datasets and modes",
-    )
-    add(
-        "--paired",
-        action="store_true",
-        help="also compute them with the same random rows for all modes",
-    )
-    add("--json", type=Path, metavar="F", help="write all cells with all digits as JSON")
-    add("--csv", type=Path, metavar="F", help="write one line for each cell as CSV")
-    add("--markdown", type=Path, metavar="F", help="write the report as Markdown")
+    datasets = f"only these datasets, of {', '.join(CATALOGUE)}"
+    add("--dataset", nargs="+", action="extend", metavar="D", help=datasets)
+    for name, text in SWITCHES.items():
+        add(f"--{name}", action="store_true", help=text)
+    for name, text in REPORTS.items():
+        add(f"--{name}", type=Path, metavar="F", help=text)
     parser.set_defaults(run=_reproduce, parser=parser)
 
 
@@ -120,20 +117,16 @@ def _reproduce(chosen: argparse.Namespace) -> int:
 
     request = StudyRequest(
         tables=_known(chosen, "table", TABLES) or TABLES,
-        datasets=_known(chosen, "dataset", *_dataset_names()),
+        datasets=_known(chosen, "dataset", CATALOGUE),
         extended=chosen.extended,
         paired=chosen.paired,
     )
     _check_outputs(chosen)
     result = reproduce(request, StudyProgress())
     print(report.as_text(result), end="")
-    for path, write in (
-        (chosen.json, report.write_json),
-        (chosen.csv, report.write_csv),
-        (chosen.markdown, report.write_markdown),
-    ):
-        if path is not None:
-            write(result, path)
+    for name in REPORTS:
+        if getattr(chosen, name) is not None:
+            getattr(report, f"write_{name}")(result, getattr(chosen, name))
     if not chosen.check:
         return 0
     if not result.compared:
@@ -142,21 +135,14 @@ def _reproduce(chosen: argparse.Namespace) -> int:
     return 1 if result.differing else 0
 
 
-def _dataset_names() -> tuple[list[str], dict[str, str]]:
-    """Return the names of the datasets, and a dict from the paper's titles to these names."""
-    return list(CATALOGUE), {source.title.lower(): name for name, source in CATALOGUE.items()}
+def _known(chosen: argparse.Namespace, what: str, names: Collection[str]) -> list[str]:
+    """Return the names that an option holds, without repeats; exit if one is unknown.
 
-
-def _known(
-    chosen: argparse.Namespace,
-    what: str,
-    names: Sequence[str],
-    titles: dict[str, str] | None = None,
-) -> list[str]:
-    """Return the names that an option holds, without repeats; exit if one is unknown."""
-    found = []
+    A dataset may be called by its title in the paper, too.
+    """
+    found, titles = [], {source.title.lower(): name for name, source in CATALOGUE.items()}
     for text in getattr(chosen, what) or []:
-        name = (titles or {}).get(text.lower(), text)
+        name = titles.get(text.lower(), text)
         if name not in names:
             chosen.parser.error(f"unknown {what} {text!r}; {likely(text, names, len(names))}")
         found.append(name)
@@ -165,7 +151,7 @@ def _known(
 
 def _check_outputs(chosen: argparse.Namespace) -> None:
     """Exit if an output cannot be written or would replace another, before minutes of work."""
-    options = {f"--{option}": getattr(chosen, option) for option in ("json", "csv", "markdown")}
+    options = {f"--{name}": getattr(chosen, name) for name in REPORTS}
     outputs = {option: path for option, path in options.items() if path is not None}
     for option, path in outputs.items():
         if not path.absolute().parent.is_dir():

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from argparse import Namespace
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,50 +19,20 @@ from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, StandardScaler
 from tqdm.auto import tqdm
 
 from voicecf.errors import DataError, OptionError, VoiceError, known_column, listed
-from voicecf.files.badrows import BadRowError, unusable
+from voicecf.files.badrows import unusable
 from voicecf.files.table import Table
+from voicecf.rules.rule import number_of
 from voicecf.shark import SHARK
 from voicecf.streaming import fit
 from voicecf.voice import VoICE
 
-__all__ = ["Choice", "Columns", "Selected", "fitted", "unfitted"]
+__all__ = ["Columns", "doubts", "fitted", "unfitted", "usable"]
 
 SCALERS = {"standard": StandardScaler, "minmax": MinMaxScaler}
 # A text column with more distinct values than this in the first rows is no category, but names.
 NAMES = 100
 # Rows that are read at once.
 AT_ONCE = 1 << 16
-
-
-@dataclass(frozen=True)
-class Choice:
-    """Options of the clustering.
-
-    Attributes
-    ----------
-    k : int
-        Number of clusters.
-    weights : "none" or "shark"
-        Plain k-means, or with learned feature weights.
-    scale : "standard", "minmax" or "none"
-    missing : "stop", "drop" or "fill"
-        Missing values make a bad row, drop the row, or are filled in: numbers by the median, while
-        for a category missing is a level of its own.
-    ignore, category : tuple of str
-        Columns that are copied but not clustered; columns that are categories, whatever their type.
-    seed : int
-    options : dict
-        Options of `VoICE`: contraction, retain, bounds, margin.
-    """
-
-    k: int = 3
-    weights: str = "none"
-    scale: str = "standard"
-    missing: str = "stop"
-    ignore: tuple[str, ...] = ()
-    category: tuple[str, ...] = ()
-    seed: int = 0
-    options: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -72,22 +44,24 @@ class Columns:
     notes: list[str]
 
     @classmethod
-    def of(cls, schema: pa.Schema, choice: Choice) -> Columns:
+    def of(cls, table: Table, options: Namespace) -> Columns:
         """Sort the columns of files by their types."""
-        names = schema.names
+        schema, category = table.schema, options.category
         for option in ("ignore", "category"):
-            for name in getattr(choice, option):
-                known_column(name, names, f"--{option}")
-        both = set(choice.ignore) & set(choice.category)
+            for name in getattr(options, option):
+                known_column(name, schema.names, f"--{option}")
+        empty = [name for name in table.empty if table.n_rows and name not in options.ignore]
+        ignore = {*options.ignore, *empty}
+        both = ignore & set(category)
         if both:
             raise OptionError(
                 f"{listed(both)} cannot be in both --ignore and --category; drop it from one."
             )
         numbers, categories, others = [], [], []
         for field in schema:
-            if field.name in choice.ignore:
+            if field.name in ignore:
                 continue
-            if field.name in choice.category or _is_category(field.type):
+            if field.name in category or _is_category(field.type):
                 categories.append(field.name)
             elif pa.types.is_integer(field.type) or pa.types.is_floating(field.type):
                 numbers.append(field.name)
@@ -98,7 +72,8 @@ class Columns:
                 "no column is left to cluster: segments need at least one column of numbers or "
                 "text that is not in --ignore."
             )
-        notes = [f"not used, as neither numbers nor text: {', '.join(others)}"] if others else []
+        notes = [f"not used, as they have no values: {listed(empty)}"] if empty else []
+        notes += [f"not used, as neither numbers nor text: {', '.join(others)}"] if others else []
         return cls(numbers, categories, notes)
 
     @property
@@ -115,33 +90,30 @@ def _is_category(kind: Any) -> bool:
     )
 
 
-def unfitted(columns: Columns, choice: Choice) -> VoICE:
-    """Return an unfitted explainer of a pipeline for the given columns.
-
-    Examples
-    --------
-    >>> from voicecf.cli.fitting import Choice, Columns, unfitted
-    >>> voice = unfitted(Columns(["age", "income"], [], []), Choice(k=4, scale="none"))
-    >>> voice.model
-    KMeans(n_clusters=4, n_init=10, random_state=0)
-    """
-    if choice.weights == "shark":
-        model: Any = SHARK(choice.k, random_state=choice.seed)
+def unfitted(columns: Columns, options: Namespace) -> VoICE:
+    """Return an unfitted explainer of a pipeline for the given columns."""
+    if options.weights == "shark":
+        model: Any = SHARK(options.k, random_state=options.seed)
     else:
-        model = KMeans(choice.k, n_init=10, random_state=choice.seed)
+        model = KMeans(options.k, n_init=10, random_state=options.seed)
     steps: list[Any] = []
-    if choice.missing == "fill" and columns.numbers:
+    if options.missing == "fill" and columns.numbers:
         steps.append(SimpleImputer(strategy="median"))
-    if choice.scale != "none" and columns.numbers:
-        steps.append(SCALERS[choice.scale]())
-    options = choice.options or {}
-    if not columns.categories:
-        return VoICE(make_pipeline(*steps, model) if steps else model, **options)
-    transformers: list[Any] = [("text", OneHotEncoder(), columns.categories)]
-    if columns.numbers:
-        transformers.insert(0, ("numbers", _one_step(steps), columns.numbers))
-    columns_step = ColumnTransformer(transformers, sparse_threshold=0)
-    return VoICE(make_pipeline(columns_step, model), **options)
+    if options.scale != "none" and columns.numbers:
+        steps.append(SCALERS[options.scale]())
+    if columns.categories:
+        transformers: list[Any] = [("text", OneHotEncoder(), columns.categories)]
+        if columns.numbers:
+            transformers.insert(0, ("numbers", _one_step(steps), columns.numbers))
+        steps = [ColumnTransformer(transformers, sparse_threshold=0)]
+    contraction = options.contraction
+    if contraction != "retain":
+        contraction = number_of(contraction, "--contraction")
+    return VoICE(
+        make_pipeline(*steps, model) if steps else model, contraction=contraction,
+        retain=options.retain, bounds="data" if options.box == "data" else None,
+        margin=options.margin,
+    )  # fmt: skip
 
 
 def _one_step(steps: list[Any]) -> Any:
@@ -150,55 +122,35 @@ def _one_step(steps: list[Any]) -> Any:
     return steps[0] if len(steps) == 1 else make_pipeline(*steps)
 
 
-class Selected:
-    """The clustered columns of a table, without unusable rows; can be iterated several times.
-
-    Parameters
-    ----------
-    table : Table
-    columns : Columns
-    missing : "stop", "drop" or "fill"
-    bad_rows : "stop" or "skip"
-    """
-
-    def __init__(self, table: Table, columns: Columns, missing: str, bad_rows: str) -> None:
-        self.table, self.columns = table, columns
-        self.missing, self.bad_rows = missing, bad_rows
-
-    def __iter__(self) -> Iterator[pa.Table]:
-        """Yield tables of usable rows."""
-        for chunk in self.table.parts(AT_ONCE):
-            gaps = self._gaps(chunk.table)
-            fatal: dict[int, str | int] = {**chunk.wrong}
-            if self.missing != "drop":
-                fatal = {**gaps, **fatal}
-            if fatal and self.bad_rows == "stop":
-                first = min(fatal)
-                raise BadRowError(self.table.bad_row(chunk.first + first, fatal[first]))
-            usable, rows = chunk.without({*gaps, *chunk.wrong})
-            if len(rows):
-                yield usable.select(self.columns.every)
-
-    def _gaps(self, table: pa.Table) -> dict[int, str]:
-        """Return the rows that lack a value, unless it is filled in, or have an infinite one."""
-        if self.missing != "fill":
-            return unusable(table, self.columns.every)
-        filled = pa.table({n: pc.fill_null(table[n], 0) for n in self.columns.numbers})
-        return unusable(filled, self.columns.numbers)
+def usable(table: Table, columns: Columns, options: Namespace) -> Iterator[pa.Table]:
+    """Read the clustered columns of a table, without unusable rows; raise if those are fatal."""
+    fill = options.missing == "fill"
+    for chunk in table.parts(AT_ONCE):
+        rows, names = chunk.table, columns.every
+        if fill:  # a number that is missing is filled in, an infinite one is not
+            names = columns.numbers
+            rows = pa.table({name: pc.fill_null(rows[name], 0) for name in names})
+        gaps = unusable(rows, names, chunk.first)
+        if options.bad_rows == "stop":
+            table.refuse(chunk.wrong if options.missing == "drop" else {**gaps, **chunk.wrong})
+        left, numbers = chunk.without({**gaps, **chunk.wrong})
+        if len(numbers):
+            yield left.select(columns.every)
 
 
-def fitted(voice: VoICE, rows: Selected, progress: bool = False) -> VoICE:
+def fitted(table: Table, columns: Columns, options: Namespace) -> VoICE:
     """Fit an explainer to the rows of files, with a bar for each pass over them."""
-    if next(iter(rows), None) is None:
+    rows = partial(usable, table, columns, options)
+    if next(rows(), None) is None:
         raise DataError("there are no rows to learn segments from.")
+    voice = unfitted(columns, options)
     try:
-        if rows.missing == "fill":
+        if options.missing == "fill":
             # Streaming would turn None into NaN, which OneHotEncoder treats as another level.
-            return voice.fit(pa.concat_tables(rows).combine_chunks())
-        with tqdm(
-            total=rows.table.n_rows, unit=" rows", leave=False, disable=None if progress else True
-        ) as bar:
-            return fit(voice, rows, progress=lambda turn, n: _drawn(bar, turn, n))
+            return voice.fit(pa.concat_tables(rows()).combine_chunks())
+        hidden = True if options.quiet else None  # None: hidden unless there is a terminal
+        with tqdm(total=table.n_rows, unit=" rows", leave=False, disable=hidden) as bar:
+            return fit(voice, rows, progress=partial(_drawn, bar))
     except VoiceError:
         raise
     except ValueError as error:  # raised by scikit-learn
@@ -212,14 +164,14 @@ def _drawn(bar: Any, turn: int, n: int) -> None:
     bar.update(0)
 
 
-def doubts(table: Table, columns: Columns, choice: Choice) -> list[str]:
+def doubts(table: Table, columns: Columns, category: list[str]) -> list[str]:
     """Check the first rows: refuse names as a category, return notes on numbers that count rows."""
     head = next(iter(table), None)
     if head is None or head.num_rows < 3:
         return []
     for name in columns.categories:
         count = len(head[name].unique())
-        if count > NAMES and name not in choice.category:
+        if count > NAMES and name not in category:
             raise DataError(
                 f"column {name!r} has {count:,} different texts in the first {head.num_rows:,} "
                 "rows, as a column of names has. Leave it out of the segments with "

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import astuple, dataclass, fields
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyarrow.compute as pc
@@ -17,13 +17,8 @@ from voicecf.errors import DataError
 MISSING = "{name} has no value (--missing fill fills it in, --missing drop leaves the row out)"
 INFINITE = "{name} is not a finite number"
 
-
-class RowPlace(NamedTuple):
-    """Where a row is: a file, a line or row of it, and the texts of that line, in CSV files."""
-
-    file: str
-    place: str
-    texts: Sequence[str] = ()
+# Where a row is: the name of a file, and a line or a row of it.
+Place = tuple[str, str]
 
 
 @dataclass(frozen=True)
@@ -59,10 +54,10 @@ class BadRowError(DataError):
         )
 
 
-def unusable(table: Any, names: Sequence[str]) -> dict[int, str]:
+def unusable(table: Any, names: Sequence[str], first: int) -> dict[int, str]:
     """Return the rows of a pyarrow table with a missing or infinite value in some columns, and why.
 
-    What is missing is told before what is infinite.
+    What is missing is told before what is infinite. `first` is the number of the first row.
     """
     found: dict[int, str] = {}
     numbers = [name for name in names if str(table[name].type) in ("float", "double", "halffloat")]
@@ -70,7 +65,7 @@ def unusable(table: Any, names: Sequence[str]) -> dict[int, str]:
     infinite = [(INFINITE, n, pc.fill_null(pc.is_inf(table[n]), False)) for n in numbers]
     for why, name, mask in (*gaps, *infinite):
         for row in np.flatnonzero(np.asarray(mask)).tolist():
-            found.setdefault(row, why.format(name=name))
+            found.setdefault(first + row, why.format(name=name))
     return found
 
 

@@ -15,6 +15,7 @@ from voicecf.counterfactuals import Counterfactuals
 from voicecf.errors import ColumnError, OptionError, listed
 from voicecf.learned.explainer import Explainer
 from voicecf.parallel import Running
+from voicecf.rules.allowed import as_rules
 from voicecf.rules.columns import column_of
 from voicecf.rules.rules import RULES, Rules
 from voicecf.status import Status
@@ -169,7 +170,7 @@ class Answering:
         """Write answers as one batch; `rows` number those of the table."""
         changed = answers.to_frame()
         columns = [
-            _cast(_one(changed.column(name)), self.schema.field(name).type, name)
+            _array(changed.column(name), self.schema.field(name).type, name)
             for name in table.column_names
         ]
         columns += [_own_column(answers, name, rows) for name in _own(self.voice, self.question)]
@@ -216,12 +217,8 @@ def _check_names(names: list[str]) -> None:
 
 def rules_of(question: dict[str, Any]) -> Rules:
     """Return the rules of a question, however they were given."""
-    rules = question.get("rules")
-    if isinstance(rules, Rules):
-        return rules
-    if rules is not None:
-        return Rules.from_dict(rules)
-    return Rules.from_dict({word: value for word, value in question.items() if word in RULES})
+    words = {word: value for word, value in question.items() if word in RULES}
+    return as_rules(question.get("rules"), **words)
 
 
 def _number_type(voice: Explainer, column: Column, whole: bool, kind: Any) -> Any:
@@ -237,16 +234,9 @@ def _number_type(voice: Explainer, column: Column, whole: bool, kind: Any) -> An
     return kind if column.sources[0] in space.single else pa.float64()
 
 
-def _one(column: Any) -> Any:
-    """Return a column as one array."""
-    if not isinstance(column, pa.ChunkedArray):
-        return column
-    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
-
-
-def _cast(values: Any, kind: Any, name: str) -> Any:
-    if values.type == kind:
-        return values
+def _array(column: pa.ChunkedArray, kind: Any, name: str) -> pa.Array:
+    """Return a column as one array of a type."""
+    values = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
     try:
         return values.cast(kind)
     except pa.ArrowInvalid as error:

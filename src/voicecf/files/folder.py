@@ -20,7 +20,7 @@ from voicecf.saving.apart import OutputError
 CHECKED = ("explainer.voicecf", "input.json", "input.parquet")
 # What a work folder holds, up to the first point of a name.
 OURS = (
-    "manifest", "explainer", "input", "spill", "parts", "result", "bad", "finished", "replaced", "",
+    "manifest", "explainer", "input", "spill", "parts", "result", "bad", "replaced", "",
 )  # fmt: skip
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
@@ -31,6 +31,13 @@ class BusyError(OutputError):
 
 class FullError(OutputError):
     """The disk is full."""
+
+    def __init__(self, folder: Path, rows: int) -> None:
+        goes_on = f"it goes on at row {rows:,}" if rows else "it starts again"
+        super().__init__(
+            f"the disk is full: {shutil.disk_usage(folder).free:,} bytes are free in {folder}. "
+            f"Make room and run the same command again: {goes_on}."
+        )
 
 
 class DamagedError(OutputError):
@@ -43,15 +50,12 @@ class DamagedError(OutputError):
         )
 
 
-def lock_of(output: Path) -> Path:
-    """Return the file that is there as long as a process writes an output."""
-    return output.parent / (output.name + ".lock")
-
-
 @contextmanager
-def locked(output: Path) -> Iterator[None]:
-    """Keep all other processes from an output; a process that dies lets go of it."""
-    path = lock_of(output)
+def locked(path: Path) -> Iterator[None]:
+    """Keep all other processes from an output; a process that dies lets go of it.
+
+    The file OUTPUT.lock at `path` is there as long as the output is locked.
+    """
     while True:
         try:
             lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
@@ -62,8 +66,8 @@ def locked(output: Path) -> Iterator[None]:
         try:
             if not _alone(lock):
                 raise BusyError(
-                    f"another process is writing {output} right now. Wait for it, or give another "
-                    "output."
+                    f"another process is writing {path.with_suffix('')} right now. Wait for it, or "
+                    "give another output."
                 )
             if _is(lock, path):  # not one that its owner removed in the meantime
                 try:
@@ -99,21 +103,6 @@ def _is(opened: int, path: Path) -> bool:
         return False
 
 
-@contextmanager
-def room_for(folder: Path, goes_on: Callable[[], str]) -> Iterator[None]:
-    """Turn a full disk into a sentence; `goes_on` tells what a second run will do."""
-    try:
-        yield
-    except OSError as error:
-        if error.errno not in FULL:
-            raise
-        free = shutil.disk_usage(folder).free
-        raise FullError(
-            f"the disk is full: {free:,} bytes are free in {folder}. Make room and run the same "
-            f"command again: {goes_on()}."
-        ) from None
-
-
 def read_json(path: Path) -> dict[str, Any] | None:
     """Return the object that a JSON file holds, None where there is none or it is not whole."""
     try:
@@ -123,35 +112,8 @@ def read_json(path: Path) -> dict[str, Any] | None:
     return found if isinstance(found, dict) else None
 
 
-def checksums(folder: Path) -> dict[str, str | None]:
-    """Return the checksums of what parts are made from, None where there is no such file."""
-    return {name: _checksum(folder / name) for name in CHECKED}
-
-
-def _checksum(path: Path) -> str | None:
-    try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError:
-        return None
-
-
-def damage_of(folder: Path, manifest: dict[str, Any]) -> str:
-    """Say which of the files that a manifest vouches for are not what they were."""
-    before, now = manifest.get("checksums"), checksums(folder)
-    if not isinstance(before, dict):
-        return "manifest.json lacks checksums"
-    changed = [name for name in now if now[name] != before.get(name)]
-    return f"{listed(changed)} changed or is missing" if changed else ""
-
-
-def same(earlier: dict[str, Any], manifest: dict[str, Any]) -> bool:
-    """Return True if an earlier manifest has all that this one has."""
-    return all(earlier.get(key) == value for key, value in manifest.items())
-
-
 def differences(earlier: dict[str, Any], manifest: dict[str, Any]) -> str:
-    """Describe in what two manifests differ."""
+    """Describe what a manifest has otherwise than an earlier one; nothing if that has it all."""
     found = []
     for key, now in manifest.items():
         before = earlier.get(key)
@@ -178,16 +140,101 @@ def _short(value: Any) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def any_part(folder: Path) -> bool:
-    """Tell whether a part is on the disk."""
-    return any((folder / "parts").glob("*.arrow"))
+class WorkFolder:
+    """The folder in which a run keeps its work: OUTPUT.partial.
 
+    Attributes
+    ----------
+    path : Path
+    known : Path
+        The manifest: for what question the work is, with the checksums of what parts are made from,
+        or with a summary once the result is complete.
+    parts, result, bad, explainer : Path
+        The folder of answered parts, the output as far as it is written, the list of bad rows, and
+        what answers.
+    """
 
-def remove(folder: Path) -> None:
-    """Remove a work folder, and nothing that is none."""
-    if not folder.exists():
-        return
-    ours = folder.is_dir() and all(p.name.split(".")[0] in OURS for p in folder.iterdir())
-    if not ours:
-        raise OutputError(f"{folder} is in the way, and is no work of voicecf; move it elsewhere.")
-    shutil.rmtree(folder)
+    def __init__(self, path: Path) -> None:
+        self.path, self.known, self.parts = path, path / "manifest.json", path / "parts"
+        self.result, self.bad = path / "result", path / "bad.csv"
+        self.explainer = path / "explainer.voicecf"
+
+    @property
+    def manifest(self) -> dict[str, Any] | None:
+        """What the manifest says; None where there is none or it is not whole."""
+        return read_json(self.known)
+
+    def prepare(self, manifest: dict[str, Any], restart: bool) -> None:
+        """Make the folder, or find that it is of the same question and undamaged."""
+        before = self.manifest
+        problem: OutputError | None = None
+        if before is None:
+            problem = DamagedError(self.path, "manifest.json cannot be read")
+        elif others := differences(before, manifest):
+            problem = OutputError(
+                f"{self.path} holds the work of a run that was cut off, for another question: "
+                f"{others}. Ask the same again to go on, drop that work with --restart, or give "
+                "another output."
+            )
+        elif damage := self._damage(before):
+            problem = DamagedError(self.path, damage)
+        if problem is not None and self._has_parts() and not restart:
+            raise problem
+        if problem is not None or restart:
+            self.remove()  # without parts, nothing is lost but the fit
+        self.path.mkdir(exist_ok=True)
+
+    def checksums(self) -> dict[str, str]:
+        """Return the checksums of those files that parts are made from and that are there."""
+        found = {}
+        for path in (self.path / name for name in CHECKED):
+            if path.is_file():
+                with path.open("rb") as file:
+                    found[path.name] = hashlib.file_digest(file, "sha256").hexdigest()
+        return found
+
+    def _damage(self, manifest: dict[str, Any]) -> str:
+        """Say which of the files that a manifest vouches for are not what they were."""
+        before, now = manifest.get("checksums"), self.checksums()
+        if not isinstance(before, dict):
+            return "manifest.json lacks checksums"
+        changed = [name for name in CHECKED if now.get(name) != before.get(name)]
+        return f"{listed(changed)} changed or is missing" if changed else ""
+
+    def _has_parts(self) -> bool:
+        return any(self.parts.glob("*.arrow"))
+
+    @contextmanager
+    def tidied(self, rows: Callable[[], int]) -> Iterator[None]:
+        """Say what happened to a run that fails; remove its work unless a later one can go on.
+
+        `rows` tells how many rows are answered.
+        """
+        try:
+            yield
+        except Exception as error:
+            problem: OutputError | None = None
+            name = os.fsdecode(getattr(error, "filename", None) or "")
+            if isinstance(error, OSError) and error.errno in FULL:
+                problem = FullError(self.path.parent, rows())
+            elif self._has_parts() and self.path in Path(name).parents:
+                problem = DamagedError(self.path, str(error))
+            if not self._has_parts():
+                with suppress(OutputError, OSError):
+                    self.remove()
+            if problem is None:
+                raise
+            raise problem from None
+
+    def remove(self) -> None:
+        """Remove the folder, and nothing that is none."""
+        if not self.path.exists():
+            return
+        ours = self.path.is_dir() and all(
+            found.name.split(".")[0] in OURS for found in self.path.iterdir()
+        )
+        if not ours:
+            raise OutputError(
+                f"{self.path} is in the way, and is no work of voicecf; move it elsewhere."
+            )
+        shutil.rmtree(self.path)

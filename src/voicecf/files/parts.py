@@ -1,80 +1,39 @@
-"""Rows answered part by part, in their order; a part that is kept is not answered again."""
+"""Answers part by part: kept, so that they are not found again, and written as the user wants."""
 
 from __future__ import annotations
 
 import json
+import shutil
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
 from dataclasses import asdict, dataclass
-from itertools import count as numbers
+from itertools import count
 from pathlib import Path
-from threading import Lock
-from typing import Generic, TypeVar
+from typing import Any, TypeVar
 from zlib import crc32
 
 import pyarrow as pa
+import pyarrow.csv as pacsv
+import pyarrow.parquet as pq
 
-from voicecf.files.badrows import BadRow
+from voicecf.files.entry import PREFIX
 from voicecf.files.tally import Tally
+from voicecf.saving.whole import flush
 
 # Key of the schema's metadata under which counts and bad rows of a part stand.
 FACTS = b"voicecf"
 # Bytes before a part, which begin with its checksum; so many that Arrow's buffers stay aligned.
 SEAL = 64
 
-T = TypeVar("T")
-Part = TypeVar("Part")
-
-
-class ResumableJob(Generic[Part]):
-    """Rows answered part by part, from the row on at which an earlier run stopped.
-
-    Iterated over, it yields the parts; `done` and `total` count rows meanwhile.
-
-    Parameters
-    ----------
-    rows : range
-        Numbers of the rows that are still to be answered.
-    size : int
-        Rows that make a part.
-    answer : callable
-        Makes a part of some rows, given as a range.
-    threads : int
-        Parts that are answered at once; 0 answers a part when it is asked for.
-
-    Examples
-    --------
-    >>> from voicecf.files.parts import ResumableJob
-    >>> job = ResumableJob(range(2, 7), 3, list)
-    >>> [(part, job.done, job.total) for part in job]
-    [([2, 3, 4], 5, 7), ([5, 6], 7, 7)]
-    """
-
-    def __init__(
-        self, rows: range, size: int, answer: Callable[[range], Part], threads: int = 0
-    ) -> None:
-        self.rows, self.size, self.answer, self.threads = rows, size, answer, threads
-        self.done, self.total = rows.start, rows.stop
-
-    def __iter__(self) -> Generator[Part, None, None]:
-        """Answer the rows, and yield the parts in their order."""
-        starts = range(0, len(self.rows), self.size)
-        every = (self.rows[start : start + self.size] for start in starts)
-        with closing(in_order(self.answer, every, self.threads)) as parts:
-            for part in parts:
-                self.done = min(self.done + self.size, self.total)
-                yield part
+Item = TypeVar("Item")
+Made = TypeVar("Made")
 
 
 def in_order(
-    make: Callable[[T], Part], items: Iterable[T], threads: int
-) -> Generator[Part, None, None]:
+    make: Callable[[Item], Made], items: Iterable[Item], threads: int
+) -> Generator[Made, None, None]:
     """Make something of each item, in several threads; yield what is made in the order of items."""
-    if not threads:
-        yield from map(make, items)
-        return
     pool, coming = ThreadPoolExecutor(threads), deque()  # type: ignore[var-annotated]
     try:
         for item in items:
@@ -87,47 +46,34 @@ def in_order(
         pool.shutdown(cancel_futures=True)
 
 
-class Walk(Generic[T]):
-    """Items by their number, for several threads: quick if they are asked for in their order.
-
-    Parameters
-    ----------
-    begin : callable
-        Returns an iterator over the items from a number on.
-    """
-
-    def __init__(self, begin: Callable[[int], Iterator[T]]) -> None:
-        self.begin, self.at, self.lock = begin, -1, Lock()
-
-    def __getitem__(self, number: int) -> T:
-        with self.lock:
-            if number != self.at:
-                if number < self.at or self.at < 0:
-                    self.items, self.at = self.begin(number), number - 1
-                while self.at < number:
-                    self.item, self.at = next(self.items), self.at + 1
-            return self.item
-
-
 @dataclass
-class KeptPart:
+class AnsweredPart:
     """Answers to some rows of the input.
+
+    The system writes parts to the disk when it likes: waiting for it takes as long as answering. If
+    the machine itself fails, parts that were not there yet lack their end, and are made again.
 
     Attributes
     ----------
     batch : pyarrow.RecordBatch
     tally : Tally
-    bad : list of BadRow
-        Rows without an answer.
+    bad : list of (int, str)
+        The numbers of rows without an answer, ascending, and why they have none.
     """
 
     batch: pa.RecordBatch
     tally: Tally
-    bad: list[BadRow]
+    bad: list[tuple[int, str]]
+
+    def put(self, folder: Path, number: int) -> None:
+        """Keep the part in a folder, whole or not at all."""
+        half = folder / "half"
+        self.write(half)
+        half.replace(_path(folder, number))
 
     def write(self, path: Path) -> None:
         """Write the part as an Arrow file, behind its checksum."""
-        facts = {"tally": asdict(self.tally), "bad": [asdict(bad) for bad in self.bad]}
+        facts = {"tally": asdict(self.tally), "bad": self.bad}
         schema = self.batch.schema.with_metadata({FACTS: json.dumps(facts).encode()})
         sink = pa.BufferOutputStream()
         with pa.ipc.new_file(sink, schema) as file:
@@ -138,47 +84,83 @@ class KeptPart:
             opened.write(content)
 
     @classmethod
-    def from_file(cls, path: Path) -> KeptPart | None:
-        """Read a part; None if the file is not what was written."""
-        whole = pa.py_buffer(path.read_bytes())
+    def read(cls, folder: Path, number: int) -> AnsweredPart | None:
+        """Return a part that was kept in a folder; None if it is damaged."""
+        whole = pa.py_buffer(_path(folder, number).read_bytes())
         content = whole[SEAL:]
         if whole[:SEAL].to_pybytes() != _seal(content):
             return None
         with pa.ipc.open_file(content) as file:
             facts = json.loads(file.schema.metadata[FACTS])
             batch = file.get_batch(0).replace_schema_metadata(None)
-        return cls(batch, Tally(**facts["tally"]), [BadRow(**bad) for bad in facts["bad"]])
+        return cls(batch, Tally(**facts["tally"]), [(row, why) for row, why in facts["bad"]])
 
 
-@dataclass(frozen=True)
-class KeptParts:
-    """The parts in a work folder.
+def count_parts(folder: Path) -> int:
+    """Count the parts in a folder, from the first one on, up to one that is not there."""
+    return next(number for number in count() if not _path(folder, number).exists())
 
-    The system writes them to the disk when it likes: waiting for it takes as long as answering. If
-    the machine itself fails, parts that were not there yet lack their end, and are made again.
-    """
 
-    folder: Path
-
-    def _path(self, number: int) -> Path:
-        return self.folder / f"part-{number:05d}.arrow"
-
-    @property
-    def count(self) -> int:
-        """Number of parts from the first one on that are there."""
-        return next(i for i in numbers() if not self._path(i).exists())
-
-    def read(self, number: int) -> KeptPart | None:
-        """Return a part; None if it is damaged."""
-        return KeptPart.from_file(self._path(number))
-
-    def put(self, number: int, part: KeptPart) -> None:
-        """Keep a part, whole or not at all."""
-        half = self.folder / "half"
-        part.write(half)
-        half.replace(self._path(number))
+def _path(folder: Path, number: int) -> Path:
+    return folder / f"part-{number:05d}.arrow"
 
 
 def _seal(content: pa.Buffer) -> bytes:
     """Return the checksum of a part; a cryptographic one would take as long as writing it."""
     return b"%08x" % crc32(content) + b"\0" * (SEAL - 8)
+
+
+class Writer:
+    """Writes parts of one schema, one after the other.
+
+    Parameters
+    ----------
+    path : Path
+        The file or folder to write, in place of one that was not completed.
+    schema : pyarrow.Schema
+    kind : "parquet", "csv" or "tsv"
+    several : bool
+        Whether the path is a folder, with a file for each part: part-00000.parquet and so on.
+    """
+
+    def __init__(self, path: Path, schema: pa.Schema, kind: str, several: bool) -> None:
+        self.path, self.schema, self.kind, self.several = path, schema, kind, several
+        self.count = 0
+        if path.is_dir():
+            shutil.rmtree(path)
+        if several:
+            path.mkdir()
+        self.file = None if several else self._opened(path)
+
+    def _opened(self, path: Path) -> Any:
+        if self.kind == "parquet":
+            # A dictionary of numbers that do not repeat is as long as they are, and takes most of
+            # the time.
+            repeated = [
+                field.name
+                for field in self.schema
+                if not pa.types.is_floating(field.type) and field.name != PREFIX + "row"
+            ]
+            return pq.ParquetWriter(
+                path, self.schema, use_dictionary=repeated, compression="snappy"
+            )
+        options = pacsv.WriteOptions(delimiter="\t" if self.kind == "tsv" else ",")
+        return pacsv.CSVWriter(path, self.schema, write_options=options)
+
+    def write(self, part: pa.RecordBatch) -> None:
+        """Write a part: a row group, some lines, or a file."""
+        file = self.file or self._opened(self.path / f"part-{self.count:05d}.{self.kind}")
+        if part.num_rows:
+            file.write_batch(part)
+        self.count += 1
+        if self.several:
+            file.close()
+
+    def close(self) -> None:
+        """Complete what was written, and put it on the disk."""
+        if self.several and not self.count:
+            self.write(pa.RecordBatch.from_pylist([], schema=self.schema))
+        if self.file is not None:
+            self.file.close()
+        for path in sorted(self.path.iterdir()) if self.several else [self.path]:
+            flush(path)

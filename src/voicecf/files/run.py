@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Callable
+from contextlib import closing, suppress
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
+from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
 
@@ -18,31 +17,18 @@ from tqdm.auto import tqdm
 from voicecf.errors import DataError, SavingError, known_option, listed
 from voicecf.files.badrows import BadRowError, listing, unusable
 from voicecf.files.entry import Answering, rules_of
-from voicecf.files.folder import (
-    DamagedError,
-    any_part,
-    checksums,
-    damage_of,
-    differences,
-    lock_of,
-    locked,
-    read_json,
-    remove,
-    room_for,
-    same,
-)
-from voicecf.files.parts import KeptPart, KeptParts, ResumableJob, Walk
+from voicecf.files.folder import DamagedError, WorkFolder, differences, locked, read_json
+from voicecf.files.parts import AnsweredPart, Writer, count_parts, in_order
 from voicecf.files.source import Look, Source, open_source
 from voicecf.files.table import Chunk, Table
 from voicecf.files.tally import Tally
-from voicecf.files.writing import Writer, flush
 from voicecf.learned.explainer import Explainer
 from voicecf.saving import digest, load_explainer, save
 from voicecf.saving.apart import OutputError, Paths
-from voicecf.saving.whole import sync_folder, write_whole
+from voicecf.saving.whole import flush, write_whole
 from voicecf.status import Status
 
-FORMAT, VERSION = "voicecf/explain", 1
+FORMAT, VERSION = "voicecf/explain", 2
 MADE_WITH = ("voicecf", "pyarrow", "duckdb", "numpy", "scikit-learn")
 # Rows of the input that make a part: where answers are projections, and where they are searches.
 PART, SEARCHED = 1 << 17, 1 << 13
@@ -123,13 +109,16 @@ def explain_files(
     known_option(bad_rows, ("stop", "skip"), "bad_rows")
     source = given if isinstance(given, Source) else open_source(given)
     options = {"question": _plain_question(question), "model": digest(voice)}
-    request = Request(source, Path(output), options, question, bad_rows, part_rows)
-    return Work(request, overwrite, restart, progress).done(lambda table: voice)
+    work = Work(
+        source, Path(output), options, question, bad_rows=bad_rows, part_rows=part_rows,
+        overwrite=overwrite, restart=restart, progress=progress,
+    )  # fmt: skip
+    return work.done(lambda table: voice)
 
 
-@dataclass(frozen=True)
-class Request:
-    """What is to be done.
+@dataclass
+class Work:
+    """One run, from the first look at the output to the last renaming.
 
     Attributes
     ----------
@@ -139,41 +128,10 @@ class Request:
         All that the answers depend on besides the input, in types of JSON.
     question : dict
         As of `explain`.
-    bad_rows : "stop" or "skip"
-    part_rows : int or None
+    bad_rows, part_rows, overwrite, restart, progress
+        As of `explain_files`.
     drop_gaps : bool
         Whether rows with missing values are left out even if other bad rows are fatal.
-    """
-
-    source: Source
-    output: Path
-    options: dict[str, Any]
-    question: dict[str, Any]
-    bad_rows: str = "stop"
-    part_rows: int | None = None
-    drop_gaps: bool = False
-
-    def manifest(self, look: Look) -> dict[str, Any]:
-        """Return what has to be the same for a run to go on, with an input as it is now."""
-        return {
-            "format": FORMAT,
-            "version": VERSION,
-            "made with": {name: version(name) for name in MADE_WITH},
-            "input": look.prints,
-            "reading": {"sql": self.source.sql, **asdict(self.source.reading)},
-            "options": {**self.options, "part_rows": self.part_rows},
-        }
-
-
-@dataclass
-class Work:
-    """One run, from the first look at the output to the last renaming.
-
-    Attributes
-    ----------
-    request : Request
-    overwrite, restart, progress : bool
-        As of `explain_files`.
     model : Path or None
         File to save the explainer to.
     also_read : tuple of Path
@@ -186,7 +144,13 @@ class Work:
         What answered.
     """
 
-    request: Request
+    source: Source
+    output: Path
+    options: dict[str, Any]
+    question: dict[str, Any]
+    bad_rows: str = "stop"
+    part_rows: int | None = None
+    drop_gaps: bool = False
     overwrite: bool = False
     restart: bool = False
     progress: bool = False
@@ -198,30 +162,31 @@ class Work:
 
     def __post_init__(self) -> None:
         """Name the files, and check what can be checked before a query is run."""
-        output = self.request.output
-        if output.suffix.lower() in OTHERS:
+        if self.output.suffix.lower() in OTHERS:
             raise OutputError(
-                f"{output.name}: answers are written as .parquet, .csv or .tsv, or into a folder."
+                f"{self.output.name}: answers are written as .parquet, .csv or .tsv, or into a "
+                "folder."
             )
-        self.folder = _beside(output, ".partial")
-        self.manifest_path = _beside(output, ".manifest.json")
-        self.bad = _beside(output, ".bad.csv")
+        work, self.manifest_path, self.bad, self.lock = (
+            self.output.parent / (self.output.name + ending)
+            for ending in (".partial", ".manifest.json", ".bad.csv", ".lock")
+        )
+        self.folder = WorkFolder(work)
         self.size = 0  # rows that make a part, once that is known
-        self._check_paths(self.request.source.named())
+        self._check_paths(self.source.named())
 
     def _check_paths(self, inputs: list[Path]) -> None:
         """Refuse outputs that would replace an input or each other."""
-        source, output = self.request.source, self.request.output
         outputs = {
-            "the output": output,
-            "the work folder": self.folder,
-            "the lock": lock_of(output),
+            "the output": self.output,
+            "the work folder": self.folder.path,
+            "the lock": self.lock,
             "the manifest": self.manifest_path,
             "the list of bad rows": self.bad,
         }
         if self.model is not None:
             outputs["the model (--save-model)"] = self.model
-        folders = [] if source.folder is None else [source.folder]
+        folders = [] if self.source.folder is None else [self.source.folder]
         Paths(outputs, [*inputs, *self.also_read], folders).check()
         for what, path in outputs.items():
             if path.exists() and not (path.is_file() or path.is_dir()):
@@ -231,73 +196,68 @@ class Work:
 
     def done(self, make: Callable[[Table], Explainer]) -> Tally:
         """Do what is left to do; `make` gives the explainer where an earlier run kept none."""
-        look = self.request.source.look()
+        look = self.source.look()
         self._check_paths(look.files)
-        with locked(self.request.output):
-            manifest = self.request.manifest(look)
+        with locked(self.lock):
+            manifest = self._manifest(look)
             finished = self._finished(manifest)
-            self._check_model()
+            # Beside a complete output it may be the explainer itself: see `_save_model`.
+            if self._keeps_model() and not self.nothing_to_do:
+                raise OutputError(_there(self.model))
             if finished is None:
-                with self._tidied(), room_for(self.folder.parent, self._goes_on):
+                with self.folder.tidied(lambda: self.size * count_parts(self.folder.parts)):
                     finished = self._made_anew(make, manifest, look)
             self._hand_over(manifest)
             self._save_model(make)
         return Tally(**finished["summary"])
 
+    def _manifest(self, look: Look) -> dict[str, Any]:
+        """Return what has to be the same for a run to go on, with an input as it is now."""
+        return {
+            "format": FORMAT,
+            "version": VERSION,
+            "made with": {name: version(name) for name in MADE_WITH},
+            "input": look.prints,
+            "reading": {"sql": self.source.sql, **asdict(self.source.reading)},
+            "options": {**self.options, "part_rows": self.part_rows},
+        }
+
     def _made_anew(
         self, make: Callable[[Table], Explainer], manifest: dict[str, Any], look: Look
     ) -> dict[str, Any]:
         """Read, answer and write; return what is put down about it."""
-        self._prepare(manifest)
-        table = self.request.source.table(self.folder, self.progress)
-        if table.rejected and self.request.bad_rows == "stop":
+        self.folder.prepare(manifest, self.restart)
+        table = self.source.table(self.folder.path, self.progress)
+        if table.rejected and self.bad_rows == "stop":
             raise BadRowError(table.rejected[0])
         self._check_types(table)
         self.voice = self._explainer(manifest, lambda: make(table))
         tally = self._answered(self.voice, table)
-        if not self.request.source.is_still(look):
+        if not self.source.is_still(look):
             raise DataError(
                 "the input was changed while it was being read; run again with --restart."
             )
-        return self._finish(manifest, tally)
-
-    @contextmanager
-    def _tidied(self) -> Iterator[None]:
-        """Remove the work of a run that was refused, unless a later one can go on with parts."""
-        try:
-            yield
-        except Exception as error:
-            name = getattr(error, "filename", None)
-            if not any_part(self.folder):
-                with suppress(OutputError, OSError):
-                    remove(self.folder)
-            elif name is not None and self.folder in Path(os.fsdecode(name)).parents:
-                raise DamagedError(self.folder, str(error)) from None
-            raise
-
-    def _goes_on(self) -> str:
-        """Tell what the next run will do."""
-        rows = self.size * KeptParts(self.folder / "parts").count
-        return f"it goes on at row {rows:,}" if rows else "it starts again"
-
-    def _check_model(self) -> None:
-        """Refuse to replace a file by the explainer, before anything takes long."""
-        # Beside a complete output it may be the explainer itself: see `_save_model`.
-        if self.model is None or self.overwrite or self.nothing_to_do:
-            return
-        if self.model.exists():
-            raise OutputError(_there(self.model))
+        if tally.bad:
+            flush(self.folder.bad)
+        else:
+            self.folder.bad.unlink()
+        finished = {**manifest, "summary": asdict(tally)}
+        _write_json(self.folder.known, finished)
+        return finished
 
     def _save_model(self, make: Callable[[Table], Explainer]) -> None:
         """Save the explainer, if that was asked for and is not done already."""
         if self.model is None:
             return
-        self.voice = self.voice or make(self.request.source.table())
-        if self.model.exists() and not self.overwrite:
-            if _digest_of(self.model) != digest(self.voice):
-                raise OutputError(_there(self.model))
-            return
-        save(self.voice, self.model)
+        self.voice = self.voice or make(self.source.table())
+        if not self._keeps_model():
+            save(self.voice, self.model)
+        elif _digest_of(self.model) != digest(self.voice):
+            raise OutputError(_there(self.model))
+
+    def _keeps_model(self) -> bool:
+        """Return True if the file to save the explainer to is there, and may not be replaced."""
+        return self.model is not None and self.model.exists() and not self.overwrite
 
     def _check_types(self, table: Table) -> None:
         """Refuse types that the output cannot hold, before anything takes long."""
@@ -309,181 +269,119 @@ class Work:
 
     def _form(self) -> tuple[str, bool]:
         """Return the format of the output, and whether it is a folder."""
-        form = self.request.options.get("format")
         kind = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".tsv": "tsv"}.get(
-            self.request.output.suffix.lower()
+            self.output.suffix.lower()
         )
-        return kind or form or "parquet", kind is None
+        return kind or self.options.get("format") or "parquet", kind is None
 
     def _finished(self, manifest: dict[str, Any]) -> dict[str, Any] | None:
         """Return what an earlier run that came to its end says; refuse to harm other outputs."""
-        output, before = self.request.output, read_json(self.manifest_path)
-        ended = read_json(self.folder / "finished.json")
-        if ended is not None and same(ended, manifest):
-            if output.exists() or (self.folder / "result").exists():
+        output, ended = self.output, self.folder.manifest or {}
+        if "summary" in ended and not differences(ended, manifest):
+            if output.exists() or self.folder.result.exists():
                 return ended
             if not self.restart:
-                raise DamagedError(self.folder, "it lacks its result")
-        if self.overwrite or not output.exists() or _is_empty_folder(output):
+                raise DamagedError(self.folder.path, "it lacks its result")
+        empty = output.is_dir() and not any(output.iterdir())
+        if self.overwrite or empty or not output.exists():
             return None
-        if before is None:
-            raise OutputError(
-                f"{output} is there already, and voicecf did not write it. Give another output, or "
-                "overwrite it (--overwrite; overwrite=True)."
-            )
-        if not same(before, manifest):
-            others = differences(before, manifest)
-            raise OutputError(
-                f"{output} is there already, for another question: {others}. "
-                "Give another output, or overwrite it (--overwrite; overwrite=True)."
-            )
-        self.nothing_to_do = True
-        return before
-
-    def _prepare(self, manifest: dict[str, Any]) -> None:
-        """Make the work folder, or find that it is of the same question and undamaged."""
-        problem = self._cannot_go_on(manifest)
-        if problem is not None and any_part(self.folder) and not self.restart:
-            raise problem
-        if problem is not None or self.restart:
-            remove(self.folder)  # without parts, nothing is lost but the fit
-        self.folder.mkdir(exist_ok=True)
-
-    def _cannot_go_on(self, manifest: dict[str, Any]) -> OutputError | None:
-        """Return why work in the folder is of no use for this question."""
-        before = read_json(self.folder / "manifest.json")
-        if before is None:
-            return DamagedError(self.folder, "manifest.json cannot be read")
-        if not same(before, manifest):
-            return OutputError(
-                f"{self.folder} holds the work of a run that was cut off, for another question: "
-                f"{differences(before, manifest)}. Ask the same again to go on, drop that work "
-                "with --restart, or give another output."
-            )
-        damage = damage_of(self.folder, before)
-        return DamagedError(self.folder, damage) if damage else None
+        before = read_json(self.manifest_path)
+        other = before and differences(before, manifest)
+        if before and not other:
+            self.nothing_to_do = True
+            return before
+        why = f", for another question: {other}." if other else ", and voicecf did not write it."
+        raise OutputError(
+            f"{output} is there already{why} Give another output, or overwrite it (--overwrite; "
+            "overwrite=True)."
+        )
 
     def _explainer(self, manifest: dict[str, Any], make: Callable[[], Explainer]) -> Explainer:
         """Return the explainer that an earlier run kept, or a new one, which is kept."""
-        kept = self.folder / "explainer.voicecf"
-        if not (self.folder / "manifest.json").exists():
-            save(make(), kept)
-            found = {**manifest, "checksums": checksums(self.folder)}
-            write_whole(self.folder / "manifest.json", _json(found))
-        # What was kept is read even if it was just written: both runs have the very same.
-        return load_explainer(kept)  # type: ignore[no-any-return]
+        folder = self.folder
+        if not folder.known.exists():
+            save(make(), folder.explainer)
+            _write_json(folder.known, {**manifest, "checksums": folder.checksums()})
+        # It is read even if it was just written: both runs have the very same.
+        return load_explainer(folder.explainer)  # type: ignore[no-any-return]
 
     def _answered(self, voice: Explainer, table: Table) -> Tally:
         """Write all parts: those that an earlier run kept, and those that are still to be made."""
-        answering = Answering.of(voice, table.schema, self.request.question)
-        size = self.size = self.request.part_rows or _part_rows(voice, self.request.question)
-        kept = KeptParts(self.folder / "parts")
-        kept.folder.mkdir(exist_ok=True)
-        earlier = kept.count
+        answering = Answering.of(voice, table.schema, self.question)
+        size = self.size = self.part_rows or _part_rows(voice, self.question)
+        folder = self.folder.parts
+        folder.mkdir(exist_ok=True)
+        earlier = count_parts(folder)
         self.went_on = min(size * earlier, table.n_rows)
-        chunks = Walk(lambda number: table.parts(size, number * size))
+        later = enumerate(table.parts(size, earlier * size), earlier)
 
-        def answer(rows: range) -> KeptPart:
-            number = rows.start // size
-            part = kept.read(number) if number < earlier else None
-            return part or self._part(answering, table, chunks[number])
+        def answer(item: tuple[int, Chunk | None]) -> AnsweredPart:
+            number, chunk = item
+            if chunk is None and (part := AnsweredPart.read(folder, number)) is not None:
+                return part
+            chunk = chunk or next(table.parts(size, number * size))
+            return self._part(answering, table, chunk)
 
-        job = ResumableJob(range(table.n_rows), size, answer, AT_ONCE)
-        tally = Tally(bad=len(table.rejected))
+        items = chain(((number, None) for number in range(earlier)), later)
+        tally, place = Tally(bad=len(table.rejected)), table.places()
         hidden = None if self.progress else True  # None: hidden unless there is a terminal
         with (
-            closing(iter(job)) as parts,
-            listing(self.folder / "bad.csv", table.rejected) as list_bad,
-            tqdm(total=job.total, unit=" rows", disable=hidden) as bar,
+            closing(in_order(answer, items, AT_ONCE)) as parts,
+            listing(self.folder.bad, table.rejected) as list_bad,
+            tqdm(total=table.n_rows, unit=" rows", disable=hidden) as bar,
         ):
-            result = self._writer(answering)
+            result = Writer(self.folder.result, answering.schema, *self._form())
             for number, part in enumerate(parts):
-                self._check_bad(part)
+                bad = [place(row, why) for row, why in part.bad]
+                if bad and self.bad_rows == "stop" and not self.drop_gaps:
+                    raise OutputError(
+                        f"the run that was cut off left out {bad[0]}. Go on with --bad-rows skip, "
+                        "or start again with --restart."
+                    )
                 if number >= earlier:
-                    kept.put(number, part)
+                    part.put(folder, number)
                 result.write(part.batch)
-                list_bad(part.bad)
+                list_bad(bad)
                 tally = tally.plus(part.tally)
-                bar.update(job.done - bar.n)
+                bar.update(min(size, table.n_rows - bar.n))
             result.close()
         return tally
 
-    def _part(self, answering: Answering, table: Table, chunk: Chunk) -> KeptPart:
+    def _part(self, answering: Answering, table: Table, chunk: Chunk) -> AnsweredPart:
         """Answer a part, but for bad rows."""
-        whys: dict[int, str | int] = {**chunk.wrong}
-        self._stop_at(whys, table, chunk)
-        if self.request.drop_gaps:
-            whys = {**unusable(chunk.table, answering.columns()), **whys}
-        rows, numbers = chunk.without(whys)
+        bad, stop = dict(chunk.wrong), self.bad_rows == "stop"
+        if stop:
+            table.refuse(bad)
+        if self.drop_gaps:
+            bad = {**unusable(chunk.table, answering.columns(), chunk.first), **bad}
+        rows, numbers = chunk.without(bad)
         answers = answering.explained(rows)
-        faults = {int(numbers[i] - chunk.first): w for i, w in answers.outcome.rows.faults.items()}
+        faults = {int(numbers[i]): why for i, why in answers.outcome.rows.faults.items()}
+        if stop:
+            table.refuse(faults)
         if faults:
-            self._stop_at(faults, table, chunk)
             answers = answers[answers.status != Status.UNREADABLE]
-            whys |= faults
-        bad = [table.bad_row(chunk.first + i, whys[i]) for i in sorted(whys)]
+            bad |= faults
         tally = Tally.of(answers, chunk.table.num_rows - len(bad), len(bad))
-        return KeptPart(answering.batch(answers, rows, numbers), tally, bad)
-
-    def _stop_at(self, whys: Mapping[int, str | int], table: Table, chunk: Chunk) -> None:
-        """Raise at the first bad row, if bad rows are fatal."""
-        if whys and self.request.bad_rows == "stop":
-            first = min(whys)
-            raise BadRowError(table.bad_row(chunk.first + first, whys[first]))
-
-    def _check_bad(self, part: KeptPart) -> None:
-        """Refuse to go on where an earlier run left out rows that are fatal now."""
-        if part.bad and self.request.bad_rows == "stop" and not self.request.drop_gaps:
-            raise OutputError(
-                f"the run that was cut off left out {part.bad[0]}. Go on with --bad-rows skip, or "
-                "start again with --restart."
-            )
-
-    def _writer(self, answering: Answering) -> Writer:
-        """Begin to write the result, in place of one that was not completed."""
-        kind, several = self._form()
-        path = self.folder / "result"
-        if path.is_dir():
-            shutil.rmtree(path)
-        return Writer(path, answering.schema, kind, several)
-
-    def _finish(self, manifest: dict[str, Any], tally: Tally) -> dict[str, Any]:
-        """Put down that the result is complete."""
-        if tally.bad:
-            flush(self.folder / "bad.csv")
-        else:
-            (self.folder / "bad.csv").unlink()
-        finished = {**manifest, "summary": asdict(tally)}
-        write_whole(self.folder / "finished.json", _json(finished))
-        return finished
+        return AnsweredPart(answering.batch(answers, rows, numbers), tally, sorted(bad.items()))
 
     def _hand_over(self, manifest: dict[str, Any]) -> None:
         """Put the finished result into its place; a run that dies here is ended by the next one."""
-        finished = read_json(self.folder / "finished.json")
-        if finished is None:
-            self._clear_up(manifest)
-            return
-        output = self.request.output
-        result = self.folder / "result"
-        if result.exists():
-            if output.is_dir() or (output.exists() and result.is_dir()):
-                output.rename(self.folder / "replaced")
-            result.replace(output)
-        bad = self.folder / "bad.csv"
-        if bad.exists():
-            bad.replace(self.bad)
-        elif not finished["summary"]["bad"]:
-            self.bad.unlink(missing_ok=True)  # of an output that was replaced
-        (self.folder / "finished.json").replace(self.manifest_path)
-        sync_folder(output.parent)
-        remove(self.folder)
-
-    def _clear_up(self, manifest: dict[str, Any]) -> None:
-        """Remove what a run that died at its very end left."""
-        left = read_json(self.folder / "manifest.json")
-        if left is None or same(left, manifest):
-            with suppress(OutputError):
-                remove(self.folder)
+        left, result = self.folder.manifest, self.folder.result
+        if left is not None and "summary" in left:
+            if result.exists():
+                if self.output.is_dir() or (self.output.exists() and result.is_dir()):
+                    self.output.rename(self.folder.path / "replaced")
+                result.replace(self.output)
+            if self.folder.bad.exists():
+                self.folder.bad.replace(self.bad)
+            elif not left["summary"]["bad"]:
+                self.bad.unlink(missing_ok=True)  # of an output that was replaced
+            _write_json(self.manifest_path, left)
+        elif left is not None and differences(left, manifest):
+            return  # the work of another question
+        with suppress(OutputError):
+            self.folder.remove()
 
 
 def _plain_question(question: dict[str, Any]) -> dict[str, Any]:
@@ -503,11 +401,7 @@ def _part_rows(voice: Explainer, question: dict[str, Any]) -> int:
     return max(size // pairs, 1 << 10)
 
 
-def _beside(output: Path, ending: str) -> Path:
-    return output.parent / (output.name + ending)
-
-
-def _there(path: Path) -> str:
+def _there(path: Path | None) -> str:
     return f"{path} is there already; give --save-model another file, or add --overwrite."
 
 
@@ -518,9 +412,5 @@ def _digest_of(path: Path) -> str | None:
     return None
 
 
-def _json(content: Any) -> bytes:
-    return json.dumps(content, indent=1, sort_keys=True).encode("ascii") + b"\n"
-
-
-def _is_empty_folder(path: Path) -> bool:
-    return path.is_dir() and not any(path.iterdir())
+def _write_json(path: Path, content: Any) -> None:
+    write_whole(path, json.dumps(content, indent=1, sort_keys=True).encode("ascii") + b"\n")

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from glob import glob
 from os.path import exists, isdir, isfile
 from pathlib import Path
@@ -15,12 +16,11 @@ from typing import Any
 from weakref import finalize
 
 from voicecf.errors import DataError, OptionError
-from voicecf.files.badrows import RowPlace
+from voicecf.files.badrows import Place
 from voicecf.files.staging import (
     Reading,
     Staged,
     connected,
-    lines_of,
     opened_files,
     stage_csv,
     stage_query,
@@ -28,7 +28,7 @@ from voicecf.files.staging import (
 from voicecf.files.table import Table
 from voicecf.files.text import CsvText, listed_files
 from voicecf.files.workbook import write_sheet
-from voicecf.files.writing import flush
+from voicecf.saving.whole import flush
 
 # Kinds of files by the ends of their names.
 ENDINGS = {
@@ -188,7 +188,7 @@ class Source:
     def _staged(self, folder: Path, progress: bool) -> Table:
         path = folder / "input.parquet"
         staged = Staged.saved(folder) or self._stage(folder, path, progress)
-        return Table.of([path], staged, self._places(folder, staged))
+        return Table.of([path], staged, partial(self._find, folder, staged))
 
     def _stage(self, folder: Path, path: Path, progress: bool) -> Staged:
         database = self.files[0] if self.kind == "database" else None
@@ -235,11 +235,19 @@ class Source:
             return f"select * from read_json_auto({files})"
         return f"select * from read_parquet({files}, hive_partitioning=true)"
 
-    def _places(self, folder: Path, staged: Staged) -> Callable[[int], RowPlace]:
+    def _find(self, folder: Path, staged: Staged) -> Callable[[int], Place]:
+        """Return a function that tells where rows were, if it is asked for them in their order."""
+        name = self.files[0].name if len(self.files) == 1 else "the input"
         if not self.is_text:
-            name = self.files[0].name if len(self.files) == 1 else "the input"
-            return lambda row: RowPlace(name, f"row {row}")
-        return lines_of(lambda: self.csv(folder, staged.encoding), staged.rejected)
+            return lambda row: (name, f"row {row}")
+        lines = enumerate(self._lines(folder, staged))
+        return lambda row: next(line for number, line in lines if number == row)
+
+    def _lines(self, folder: Path, staged: Staged) -> Iterator[Place]:
+        """Read CSV files again, and yield the line of every row."""
+        rejected = {(bad.file, bad.place) for bad in staged.rejected}
+        for file in self.csv(folder, staged.encoding).files:
+            yield from (line for line in file.places() if line not in rejected)
 
 
 def _only_table(connection: Any, file: Path) -> str:

@@ -5,21 +5,18 @@ from __future__ import annotations
 import errno
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import duckdb
 
 from voicecf.errors import DataError, known_column
-from voicecf.files.badrows import BadRow, RowPlace
+from voicecf.files.badrows import BadRow
 from voicecf.files.folder import read_json
-from voicecf.files.kinds import Deciding
-from voicecf.files.notations import Notation
-from voicecf.files.parts import Walk
+from voicecf.files.kinds import Deciding, Notation
 from voicecf.files.text import CsvText, quoted
 from voicecf.saving.whole import write_whole
 
@@ -74,9 +71,6 @@ class Staged:
         What was understood beyond what the input says.
     rejected : list of BadRow
         Lines that are no rows.
-    whys : list of str
-        For each column, what is wrong with a value that is not of its kind; empty if there are no
-        such values.
     encoding : str or None
         Of CSV files, if it was found out.
     empty : list of str
@@ -88,7 +82,6 @@ class Staged:
     names: list[str]
     notes: list[str] = field(default_factory=list)
     rejected: list[BadRow] = field(default_factory=list)
-    whys: list[str] = field(default_factory=list)
     encoding: str | None = None
     empty: list[str] = field(default_factory=list)
     words: list[str] = field(default_factory=list)
@@ -195,10 +188,10 @@ def stage_csv(connection: Any, csv: CsvText, reading: Reading, output: Path) -> 
     """Write the rows of CSV files, with numbers as numbers, and dates as dates.
 
     A value that is of another kind than its column makes a bad row: the column `fault` has the
-    number of its column.
+    number of its column, a space, and the value as it stands in the file.
     """
     rows = rows_of(csv, reading)
-    delimiter = csv.dialect.delimiter
+    delimiter = csv.first.delimiter
     deciding = Deciding(connection, csv.names, reading.kinds, delimiter, reading.decimal)
     connection.execute(f"create or replace temp table head as from {rows} limit {HEAD}")
     kinds, seen = deciding.kinds("head")
@@ -212,9 +205,8 @@ def stage_csv(connection: Any, csv: CsvText, reading: Reading, output: Path) -> 
     return Staged(
         csv.names,
         list(csv.notes()),
-        csv.rejected(errors),
-        [kind.why(name) for name, kind in zip(csv.names, kinds, strict=True)],
-        csv.encodings[0] if len(set(csv.encodings)) == 1 else None,
+        [bad for file in csv.files for bad in file.rejected(errors)],
+        csv.encodings[0] if len(csv.encodings) == 1 else None,
         [csv.names[i] for i in deciding.empty],
         [kind.word for kind in kinds],
     )
@@ -225,8 +217,10 @@ def _stage(connection: Any, rows: str, kinds: list[Notation], output: Path) -> b
     read = [i for i, kind in enumerate(kinds) if not kind.is_text]
     values = [f"c{i}" if kind.is_text else f"n{i} as c{i}" for i, kind in enumerate(kinds)]
     converted = "".join(f", {kinds[i].value(f'c{i}')} as n{i}" for i in read)
-    wrong = " ".join(f"when {kinds[i].is_wrong(f'c{i}', f'n{i}')} then {i}" for i in read)
-    fault = f"case {wrong} end" if wrong else "cast(null as integer)"
+    wrong = " ".join(
+        f"when {kinds[i].is_wrong(f'c{i}', f'n{i}')} then '{i} ' || c{i}" for i in read
+    )
+    fault = f"case {wrong} end" if wrong else "cast(null as varchar)"
     connection.execute("drop table if exists reject_errors; drop table if exists reject_scans")
     converted_rows = f"(select *{converted} from {rows})"
     select = f"select {', '.join(values)}, {fault} as fault from {converted_rows}"
@@ -249,9 +243,3 @@ def _rejects(connection: Any) -> list[tuple[str, int, str, str]]:
             "join reject_scans using (scan_id, file_id) order by scan_id, file_id, line"
         ).fetchall()
     return []
-
-
-def lines_of(csv: Callable[[], CsvText], rejected: list[BadRow]) -> Callable[[int], RowPlace]:
-    """Return a function that tells the line of a row; quick if it is asked for rows in order."""
-    left_out = {(bad.file, bad.place) for bad in rejected}
-    return Walk(lambda row: islice(csv().places(left_out), row, None)).__getitem__

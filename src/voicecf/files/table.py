@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,16 +13,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from voicecf.errors import ColumnError, DataError, listed
-from voicecf.files.badrows import BadRow, BadRowError, RowPlace
-from voicecf.files.notations import PLACE
+from voicecf.files.badrows import BadRow, BadRowError, Place
+from voicecf.files.kinds import Notation, notation_of
 from voicecf.files.staging import Staged
 
 # Rows that are read at once.
 READ = 1 << 16
 # What goes without saying.
 PLAIN = ("text", "number", "date")
-# How much of a wrong value is shown.
-SHOWN = 60
 
 
 @dataclass(frozen=True)
@@ -33,20 +32,20 @@ class Chunk:
     table : pyarrow.Table
     first : int
         The number of the first row in the whole table, from 0.
-    wrong : dict of int to int
-        Rows of the chunk with a value that is not of the kind of its column, and that column.
+    wrong : dict of int to str
+        The numbers of rows with a value that is not of the kind of its column, and what is wrong.
     """
 
     table: pa.Table
     first: int
-    wrong: dict[int, int] = field(default_factory=dict)
+    wrong: dict[int, str] = field(default_factory=dict)
 
     def without(self, rows: Any) -> tuple[pa.Table, Any]:
-        """Return the table without some rows, and the numbers of those that are left."""
-        kept = np.ones(self.table.num_rows, dtype=np.bool_)
-        kept[list(rows)] = False
-        table = self.table if kept.all() else self.table.filter(pa.array(kept))
-        return table, self.first + np.flatnonzero(kept)
+        """Return the table without rows of some numbers, and the numbers of those that are left."""
+        left = np.ones(self.table.num_rows, dtype=np.bool_)
+        left[[row - self.first for row in rows]] = False
+        table = self.table if left.all() else self.table.filter(pa.array(left))
+        return table, self.first + np.flatnonzero(left)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,8 +59,8 @@ class Table(Staged):
         The user's columns.
     counts : list of int
         Rows of each file.
-    place_of : callable
-        Tells file and line of a row.
+    find : callable
+        Returns a function that tells the place of rows, if it is asked for them in their order.
     stored : list of str
         The names that the columns have in the files.
     """
@@ -69,7 +68,7 @@ class Table(Staged):
     files: list[Path]
     schema: pa.Schema
     counts: list[int]
-    place_of: Callable[[int], RowPlace]
+    find: Callable[[], Callable[[int], Place]]
     stored: list[str]
 
     @classmethod
@@ -77,7 +76,7 @@ class Table(Staged):
         cls,
         files: list[Path],
         known: Staged | None = None,
-        place_of: Callable[[int], RowPlace] | None = None,
+        find: Callable[[], Callable[[int], Place]] | None = None,
     ) -> Table:
         """Open the user's own Parquet files, or one that was made of another input."""
         heads = [_opened(file) for file in files]
@@ -90,7 +89,7 @@ class Table(Staged):
         counts = [head.metadata.num_rows for head in heads]
         return cls(
             **vars(known), files=files, schema=schema, counts=counts, stored=stored.names,
-            place_of=place_of or (lambda row: _row_of(files, counts, row)),
+            find=find or (lambda: partial(_row_of, files, counts)),
         )  # fmt: skip
 
     @property
@@ -120,15 +119,13 @@ class Table(Staged):
             Whether values that are not of the kind of their column are left blank. By default they
             raise, as lines that are no rows always do.
         """
+        if self.rejected:
+            raise BadRowError(self.rejected[0])
         tables = [self.schema.empty_table()]
-        bad = self.rejected[:1]
         for chunk in self.parts(READ):
             tables.append(chunk.table)
-            if chunk.wrong and not (blank or bad):
-                row = min(chunk.wrong)
-                bad = [self.bad_row(chunk.first + row, chunk.wrong[row])]
-        if bad:
-            raise BadRowError(bad[0])
+            if not blank:
+                self.refuse(chunk.wrong)
         return pa.concat_tables(tables).to_pandas(ignore_metadata=True, date_as_object=False)
 
     def parts(self, size: int, start: int = 0) -> Iterator[Chunk]:
@@ -148,25 +145,40 @@ class Table(Staged):
 
     def _chunk(self, tables: list[pa.Table], first: int) -> Chunk:
         table = pa.concat_tables(tables).combine_chunks()
-        wrong: dict[int, int] = {}
-        if self.whys and table["fault"].null_count < table.num_rows:
-            faults = enumerate(table["fault"].to_pylist())
-            wrong = {row: column for row, column in faults if column is not None}
+        wrong: dict[int, str] = {}
+        if self.words and table["fault"].null_count < table.num_rows:
+            faults = enumerate(table["fault"].to_pylist(), start=first)
+            wrong = {row: self._why(fault) for row, fault in faults if fault is not None}
         columns = [
             column if column.type == kind else column.cast(kind)
             for column, kind in zip(table.columns, self.schema.types, strict=False)
         ]
         return Chunk(pa.Table.from_arrays(columns, schema=self.schema), first, wrong)
 
-    def bad_row(self, row: int, why: str | int) -> BadRow:
-        """Return a row as a bad one, with the reason or the column of a wrong value.
+    def _why(self, fault: str) -> str:
+        """Say what is wrong with a value: the number of its column, and its text."""
+        column, _, text = fault.partition(" ")
+        return self.notation(int(column)).why(self.names[int(column)], text)
 
-        This reads CSV files again, from the beginning unless rows are asked for in their order.
+    def notation(self, i: int) -> Notation:
+        """Return how the values of a column of CSV files are written."""
+        kind = self.schema.types[i]
+        narrow = pa.types.is_integer(kind) or pa.types.is_date(kind)
+        return replace(notation_of(self.words[i]), narrow=narrow)
+
+    def refuse(self, bad: Mapping[int, str]) -> None:
+        """Raise for the first of some bad rows, which are numbers and reasons, if there are any."""
+        if bad:
+            row = min(bad)
+            raise BadRowError(self.places()(row, bad[row]))
+
+    def places(self) -> Callable[[int, str], BadRow]:
+        """Return a function that tells where bad rows are, if it is asked for them in their order.
+
+        It is called with the number of a row, and the reason. It reads CSV files again.
         """
-        place = self.place_of(row)
-        if isinstance(why, int):
-            why = self.whys[why].replace(PLACE, repr(place.texts[why][:SHOWN]))
-        return BadRow(row, place.file, place.place, why)
+        place_of = self.find()
+        return lambda row, why: BadRow(row, *place_of(row), why)
 
     def _tables(self, start: int) -> Iterator[pa.Table]:
         """Read the rows from number `start` on, in tables of various lengths."""
@@ -190,11 +202,11 @@ class Table(Staged):
             raise DataError(f"{file} is damaged: {error}.") from None
 
 
-def _row_of(files: list[Path], counts: list[int], row: int) -> RowPlace:
+def _row_of(files: list[Path], counts: list[int], row: int) -> Place:
     """Return the file of a row of the whole table, and its number there."""
     ends = np.cumsum(counts)
     at = int(np.searchsorted(ends, row, side="right"))
-    return RowPlace(files[at].name, f"row {row - (ends[at] - counts[at])}")
+    return files[at].name, f"row {row - (ends[at] - counts[at])}"
 
 
 def _without_decimal(kind: Any) -> Any:

@@ -89,21 +89,19 @@ class Tally:
 
     def text(self) -> str:
         """Say it in a few lines."""
-        lines = [f"{self.rows:,} rows, {self.answers:,} answers: {self._told_outcomes()}"]
+        ordered = sorted(self.outcomes.items(), key=lambda item: -item[1])
+        outcomes = ", ".join(f"{count:,} {name}" for name, count in ordered) or "none"
+        lines = [f"{self.rows:,} rows, {self.answers:,} answers: {outcomes}"]
         if self.bad:
             lines.append(f"{self.bad:,} rows were left out")
         if self.answers:
             lines.append(f"feasible: {self.feasible / self.answers:.1%}")
         if self.median_cost is not None:
             lines.append(f"median cost: {self.median_cost:.3g}")
-            lines += self._told_columns()
+            lines += self._column_lines()
         return "\n".join(lines) + "\n"
 
-    def _told_outcomes(self) -> str:
-        ordered = sorted(self.outcomes.items(), key=lambda item: -item[1])
-        return ", ".join(f"{count:,} {name}" for name, count in ordered) or "none"
-
-    def _told_columns(self) -> list[str]:
+    def _column_lines(self) -> list[str]:
         """Tell which columns do the work: how often they change, and what of the cost is theirs."""
         moved = sum(self.costs.values())
         total = sum(self.share.values()) or 1.0

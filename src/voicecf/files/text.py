@@ -5,9 +5,10 @@ from __future__ import annotations
 import csv
 import gzip
 import re
+import shutil
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from glob import escape
 from io import StringIO
@@ -16,7 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from voicecf.errors import ColumnError, DataError, OptionError, listed
-from voicecf.files.badrows import BadRow, RowPlace
+from voicecf.files.badrows import BadRow, Place
+from voicecf.table.wording import counted
 
 DELIMITERS = ",;\t|"
 NEWLINES = ("\r\n", "\n", "\r")
@@ -54,12 +56,16 @@ def listed_files(files: list[Path]) -> str:
     return f"[{', '.join(quoted(escape(str(file))) for file in files)}]"
 
 
-@dataclass(frozen=True)
-class Dialect:
-    """How a CSV file is laid out.
+@dataclass
+class CsvFile:
+    """A CSV file: how it is laid out, and how DuckDB reads it.
 
     Attributes
     ----------
+    file : Path
+    encoding : str
+    copy : Path
+        Where it is written again if it is not in UTF-8.
     delimiter : str
     skip : int
         Lines above the header.
@@ -75,16 +81,19 @@ class Dialect:
         Lines below the table: totals and notes.
     """
 
+    file: Path
+    encoding: str
+    copy: Path
     delimiter: str
     skip: int
     names: list[str]
     header: bool
     newline: str
-    spaces: int = 0
-    foot: list[list[str]] = field(default_factory=list)
+    spaces: int
+    foot: list[list[str]]
 
     @classmethod
-    def of(cls, file: Path, encoding: str, delimiter: str | None) -> Dialect:
+    def of(cls, file: Path, encoding: str, copy: Path, delimiter: str | None) -> CsvFile:
         """Look at the beginning of a file, and at its end."""
         with opened(file, encoding) as text:
             sample = text.read(LOOKED_AT) + "".join(islice(text, SOME_LINES))
@@ -110,7 +119,59 @@ class Dialect:
         names = first if header else [f"column {i}" for i in range(1, len(first) + 1)]
         last = tabbed(_last_lines(file, encoding), spaces)
         foot = _foot(last, delimiter, len(names), below) if len(below) > 1 else []
-        return cls(delimiter, skip, names, header, _newline(lines, delimiter), spaces, foot)
+        newline = _newline(lines, delimiter)
+        return cls(file, encoding, copy, delimiter, skip, names, header, newline, spaces, foot)
+
+    @cached_property
+    def path(self) -> Path:
+        """The file in UTF-8: the user's own, or a copy."""
+        if self.encoding.lower() in UTF8 and not self.spaces:
+            return self.file
+        try:
+            with (
+                opened(self.file, self.encoding) as text,
+                self.copy.open("w", encoding="utf-8", newline="") as out,
+            ):
+                if self.spaces:
+                    out.writelines(tabbed(text, self.spaces))
+                shutil.copyfileobj(text, out, 1 << 22)
+        except UnicodeError:
+            raise wrong_encoding(self.file, self.encoding) from None
+        return self.copy
+
+    def sql(self) -> str:
+        """Return SQL that reads the rows; DuckDB puts lines that are none into a table."""
+        columns = ", ".join(f"c{i}: 'VARCHAR'" for i in range(len(self.names)))
+        filled = " or ".join(f"c{i} is not null" for i in range(len(self.names)))
+        return (
+            f"select * from read_csv({quoted(escape(str(self.path)))}, columns={{{columns}}}, "
+            f"delim={quoted(self.delimiter)}, quote='\"', escape='\"', "
+            f"new_line={self.newline!r}, header={self.header}, skip={self.skip}, "
+            f"auto_detect=false, allow_quoted_nulls=false, store_rejects=true) "
+            f"where ({filled}){_above(self.foot)}"
+        )
+
+    def places(self) -> Iterator[Place]:
+        """Read the file again, and yield the line of every row, and of lines that are none."""
+        with opened(self.file, self.encoding) as text:
+            reader = csv.reader(tabbed(text, self.spaces), delimiter=self.delimiter)
+            end, header = 0, self.header
+            for record in reader:
+                line, end = end + 1, reader.line_num
+                if line <= self.skip or not any(record) or record in self.foot:
+                    continue
+                if not header:
+                    yield self.file.name, f"line {line}"
+                header = False
+
+    def rejected(self, errors: list[tuple[str, int, str, str]]) -> list[BadRow]:
+        """Return the lines that DuckDB rejected; an error is a path, position, kind and text."""
+        here = sorted(error[1:] for error in errors if error[0] == str(self.path))
+        lines = _lines(self.path, self.newline, [at for at, *_ in here])
+        found: dict[int, BadRow] = {}
+        for (_, *fault), line in zip(here, lines, strict=True):
+            found.setdefault(line, BadRow(None, self.file.name, f"line {line}", _why(*fault)))
+        return list(found.values())
 
 
 def _delimiter(lines: list[str]) -> tuple[str, int]:
@@ -316,124 +377,67 @@ class CsvText:
 
     Parameters
     ----------
-    files : list of Path
+    paths : list of Path
     folder : Path
         Where files in other encodings than UTF-8 are written again.
     delimiter, encoding : str, optional
-        Told from the first file if left out.
+        Told from the files if left out.
     known : list of str
         What is known about the files already, to be told with the rest.
     """
 
     def __init__(
-        self, files: list[Path], folder: Path, delimiter: str | None, encoding: str | None,
+        self, paths: list[Path], folder: Path, delimiter: str | None, encoding: str | None,
         known: Sequence[str] = (),
     ) -> None:  # fmt: skip
-        self.known = known
         if delimiter is not None and len(delimiter) != 1:
             raise OptionError(f"--delimiter {delimiter!r} must be one character.")
-        self.files, self.folder, self.chosen, self.delimiter = files, folder, encoding, delimiter
-        self.encodings = [encoding_of(file, encoding) for file in files]
-        self.dialects: list[Dialect] = []
-        for file, used in zip(files, self.encodings, strict=True):
+        self.known, self.folder, self.chosen, self.delimiter = known, folder, encoding, delimiter
+        self.files: list[CsvFile] = []
+        for i, path in enumerate(paths):
+            used, copy = encoding_of(path, encoding), folder / f"input.{i}.csv"
             try:
-                self.dialects.append(Dialect.of(file, used, delimiter))
+                self.files.append(CsvFile.of(path, used, copy, delimiter))
             except UnicodeError:
-                raise DataError(_wrong_encoding([file], [used])) from None
-            _check_header(self.dialects[-1].names, self.dialect.names, file, files[0])
-        self.names = list(_unique(self.dialect.names))
+                raise wrong_encoding(path, used) from None
+            _check_header(self.files[-1], self.first)
+        self.names = list(_unique(self.first.names))
 
     @property
-    def dialect(self) -> Dialect:
-        """How the first file is laid out; others may have other delimiters or ends of lines."""
-        return self.dialects[0]
+    def first(self) -> CsvFile:
+        """The first file; others may have other delimiters or ends of lines."""
+        return self.files[0]
 
-    @cached_property
-    def paths(self) -> list[Path]:
-        """Files in UTF-8: the user's own, or copies."""
-        return [self._as_utf8(i) for i in range(len(self.files))]
-
-    def _as_utf8(self, i: int) -> Path:
-        """Return a file in UTF-8: itself, or a copy."""
-        file, encoding, spaces = self.files[i], self.encodings[i], self.dialects[i].spaces
-        if encoding.lower() in UTF8 and not spaces:
-            return file
-        copy = self.folder / f"input.{i}.csv"
-        try:
-            with (
-                opened(file, encoding) as text,
-                copy.open("w", encoding="utf-8", newline="") as out,
-            ):
-                if spaces:
-                    out.writelines(tabbed(text, spaces))
-                while block := text.read(1 << 22):
-                    out.write(block)
-        except UnicodeError:
-            raise DataError(_wrong_encoding([file], [encoding])) from None
-        return copy
+    @property
+    def encodings(self) -> list[str]:
+        """The encodings of the files, each once."""
+        return list(dict.fromkeys(file.encoding for file in self.files))
 
     def in_western_encoding(self) -> CsvText:
         """Return the same files, read as Western European text; raise if the user chose another."""
         if self.chosen is not None or WESTERN in self.encodings:
-            raise DataError(_wrong_encoding(self.files, self.encodings))
-        return CsvText(self.files, self.folder, self.delimiter, WESTERN)
+            raise wrong_encoding(self.first.file, self.first.encoding)
+        paths = [file.file for file in self.files]
+        return CsvText(paths, self.folder, self.delimiter, WESTERN)
 
     def notes(self) -> Iterator[str]:
         """Tell what was understood beyond what the files say."""
         yield from self.known
-        for encoding in dict.fromkeys(self.encodings):
-            if encoding == WESTERN and self.chosen != WESTERN:
-                yield "the text is not UTF-8 and was read as Western European (--encoding cp1252)"
-        if self.dialect.skip:
-            lines = "1 line" if self.dialect.skip == 1 else f"{self.dialect.skip} lines"
-            yield f"{lines} above the header left out"
-        for layout in self.dialects:
-            for record in reversed(layout.foot):
+        if WESTERN in self.encodings and self.chosen != WESTERN:
+            yield "the text is not UTF-8 and was read as Western European (--encoding cp1252)"
+        if self.first.skip:
+            yield f"{counted(self.first.skip, 'line')} above the header left out"
+        for file in self.files:
+            for record in reversed(file.foot):
                 yield f"{' '.join(filter(None, record))!r} below the table left out"
-        if not self.dialect.header:
+        if not self.first.header:
             yield "the first line holds numbers, not names: the columns were numbered"
-        elif self.names != [name.strip() for name in self.dialect.names]:
+        elif self.names != [name.strip() for name in self.first.names]:
             yield "some columns have no name, or that of another one: they got a number"
 
     def sql(self) -> str:
-        """Return SQL that reads the rows; DuckDB puts lines that are none into a table."""
-        columns = ", ".join(f"c{i}: 'VARCHAR'" for i in range(len(self.names)))
-        filled = " or ".join(f"c{i} is not null" for i in range(len(self.names)))
-        files = [
-            f"select * from read_csv({quoted(escape(str(path)))}, columns={{{columns}}}, "
-            f"delim={quoted(layout.delimiter)}, quote='\"', escape='\"', "
-            f"new_line={layout.newline!r}, header={layout.header}, skip={layout.skip}, "
-            f"auto_detect=false, allow_quoted_nulls=false, store_rejects=true) "
-            f"where ({filled}){_above(layout.foot)}"
-            for path, layout in zip(self.paths, self.dialects, strict=True)
-        ]
-        return f"({' union all '.join(files)})"
-
-    def places(self, rejected: set[tuple[str, str]]) -> Iterator[RowPlace]:
-        """Read the files again, and yield the line of every row; `rejected` lines are none."""
-        for file, encoding, layout in zip(self.files, self.encodings, self.dialects, strict=True):
-            with opened(file, encoding) as text:
-                reader = csv.reader(tabbed(text, layout.spaces), delimiter=layout.delimiter)
-                end, header = 0, layout.header
-                for record in reader:
-                    line, end = end + 1, reader.line_num
-                    if line <= layout.skip or not any(record) or record in layout.foot:
-                        continue
-                    if header:
-                        header = False
-                    elif (file.name, f"line {line}") not in rejected:
-                        yield RowPlace(file.name, f"line {line}", record)
-
-    def rejected(self, errors: list[tuple[str, int, str, str]]) -> list[BadRow]:
-        """Return the lines that DuckDB rejected; an error is a path, position, kind and text."""
-        found: dict[tuple[str, int], BadRow] = {}
-        for file, path, layout in zip(self.files, self.paths, self.dialects, strict=True):
-            here = sorted(error[1:] for error in errors if error[0] == str(path))
-            lines = _lines(path, layout.newline, [at for at, *_ in here])
-            for (_, *fault), line in zip(here, lines, strict=True):
-                place = file.name, line
-                found.setdefault(place, BadRow(None, file.name, f"line {line}", _why(*fault)))
-        return list(found.values())
+        """Return SQL that reads the rows of all files."""
+        return f"({' union all '.join(file.sql() for file in self.files)})"
 
 
 def _above(foot: list[list[str]]) -> str:
@@ -460,8 +464,7 @@ def _lines(path: Path, newline: str, positions: list[int]) -> Iterator[int]:
 def _why(kind: str, text: str) -> str:
     expected, _, found = text.removeprefix("Expected Number of Columns: ").partition(" Found: ")
     if kind == "MISSING COLUMNS":
-        values = "1 value" if found == "1" else f"{found} values"
-        return f"{values} where there are {expected} columns"
+        return f"{counted(int(found), 'value')} where there are {expected} columns"
     if kind == "TOO MANY COLUMNS":
         return f"more values than the {expected} columns"
     if kind == "UNQUOTED VALUE":
@@ -481,16 +484,16 @@ def _unique(names: list[str]) -> Iterator[str]:
         yield unique
 
 
-def _check_header(names: list[str], wanted: list[str], file: Path, first: Path) -> None:
-    if names != wanted:
+def _check_header(file: CsvFile, first: CsvFile) -> None:
+    if file.names != first.names:
         raise ColumnError(
-            f"{file.name} has the columns {listed(names)}, {first.name} has {listed(wanted)}; all "
-            "files need the same, in the same order."
+            f"{file.file.name} has the columns {listed(file.names)}, {first.file.name} has "
+            f"{listed(first.names)}; all files need the same, in the same order."
         )
 
 
-def _wrong_encoding(files: list[Path], encodings: list[str]) -> str:
-    return (
-        f"{files[0].name} is not encoded as {encodings[0]}; give its encoding, such as --encoding "
-        "latin-1."
+def wrong_encoding(file: Path, encoding: str) -> DataError:
+    """Return the error that a file is in another encoding."""
+    return DataError(
+        f"{file.name} is not encoded as {encoding}; give its encoding, such as --encoding latin-1."
     )

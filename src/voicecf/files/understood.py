@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from glob import escape
 from pathlib import Path
@@ -9,8 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from voicecf.files.kinds import MOSTLY, Deciding, Fitting
-from voicecf.files.notations import POINT, TEXT, Notation, is_gap, notation_of
+from voicecf.files.kinds import MOSTLY, POINT, TEXT, Deciding, Fitting, Notation, is_gap
 from voicecf.files.source import Source
 from voicecf.files.staging import HEAD, connected, rows_of
 from voicecf.files.table import Table
@@ -29,6 +30,9 @@ TYPES = (
     (pa.types.is_floating, "number"),
     (pa.types.is_temporal, "date"),
 )
+
+# A text, and how often it is there.
+Count = tuple[str, int]
 
 
 @dataclass(frozen=True)
@@ -72,43 +76,38 @@ def understood(source: Source, table: Table, folder: Path) -> tuple[Understood, 
         Where the table was brought to.
     """
     if not source.is_text:
-        return tuple(_by_type(column) for column in table.schema)
+        return tuple(Understood(column.name, _word(column.type)) for column in table.schema)
     with connected(folder) as connection:
         csv = source.csv(folder, table.encoding)
         rows = rows_of(csv, source.reading)
         connection.execute(f"create temp table head as from {rows} limit {HEAD}")
-        deciding = Deciding(connection, csv.names, {}, csv.dialect.delimiter, "auto")
+        deciding = Deciding(connection, csv.names, {}, csv.first.delimiter, "auto")
         deciding.kinds("head")
-        unread, marked = _unread(connection, table), _marked(connection)
+        unread, marks = _unread(connection, table), _marks(connection)
         return tuple(
-            _column(connection, i, table, deciding.tried[i], unread.get(i, 0), f"c{i}" in marked)
+            _column(connection, i, table, deciding.tried[i], unread.get(i, 0), marks[f"c{i}"])
             for i in range(len(csv.names))
         )
 
 
-def _by_type(column: pa.Field) -> Understood:
-    kind = next((word for fits, word in TYPES if fits(column.type)), "text")
-    return Understood(column.name, kind)
+def _word(kind: pa.DataType) -> str:
+    return next((word for fits, word in TYPES if fits(kind)), "text")
 
 
 def _column(
-    connection: Any, i: int, table: Table, tried: Fitting, unread: int, marked: bool
+    connection: Any, i: int, table: Table, tried: Fitting, unread: int, marks: Sequence[Count]
 ) -> Understood:
-    """Look at one column of the first rows; `marked` if numbers such as -999 are there."""
-    column = table.schema.field(i)
-    narrow = pa.types.is_integer(column.type) or pa.types.is_date(column.type)
-    kind = replace(notation_of(table.words[i]), narrow=narrow)
-    others, rows = _others(connection, f"c{i}", kind, tried)
+    """Look at one column of the first rows; `marks` are numbers such as -999 that are there."""
+    c, kind = f"c{i}", table.notation(i)
+    others, rows = _others(connection, c, kind, tried)
     # Texts that tell the other readings apart say more than those that do not.
-    told = sorted(rows, key=lambda row: len(set(row[1:])) == 1)
-    shown = list(dict.fromkeys(row[:2] for row in told))[:SHOWN]
-    doubtful: tuple[tuple[str, int], ...] = ()
-    if kind.is_number and marked:
-        doubtful = _odd_numbers(connection, f"c{i}", kind)
+    rows.sort(key=lambda row: len(set(row[1:])) == 1)
+    shown = list(dict.fromkeys(row[:2] for row in rows))[:SHOWN]
+    doubtful = _odd_numbers(connection, c, kind, marks) if kind.is_number and marks else ()
     if unread or (kind.is_text and NUMBERS <= tried[POINT].share < 1):
-        doubtful += _odd_words(connection, f"c{i}", kind)
+        doubtful += _odd_words(connection, c, kind)
     return Understood(
-        column.name, kind.word, tuple(text for text, _ in shown),
+        table.names[i], kind.word, tuple(text for text, _ in shown),
         tuple(value or "" for _, value in shown), others, doubtful, unread,
     )  # fmt: skip
 
@@ -122,46 +121,39 @@ def _others(
     """
     enough = NUMBERS if kind.is_text else MOSTLY
     fitting = [w for w, counts in tried.items() if counts.share >= enough and w.word != kind.word]
-    values = [f"cast({kind.value(c)} as varchar)"]
-    values += [f"cast({replace(w, narrow=kind.narrow).value(c)} as varchar)" for w in fitting]
+    every = [kind, *(replace(w, narrow=kind.narrow) for w in fitting)]
+    values = ", ".join(f"cast({w.value(c)} as varchar)" for w in every)
     rows = connection.execute(
-        f"select {c}, {', '.join(values)} from (select {c} from head limit {LOOKED_AT}) "
-        f"where not {is_gap(c)}"
+        f"select {c}, {values} from (select {c} from head limit {LOOKED_AT}) where not {is_gap(c)}"
     ).fetchall()
-    words, seen, kept = [], [[row[1] for row in rows]], [0, 1]
-    for at, other in enumerate(fitting, start=2):
-        became = [row[at] for row in rows]
-        if became not in seen:
-            words.append(other.word)
-            seen.append(became)
-            kept.append(at)
+    texts, *readings = zip(*rows, strict=True) if rows else [()]
+    words: dict[tuple[str, ...], str] = {}
+    for notation, became in zip(every, readings, strict=False):
+        words.setdefault(became, notation.word)
     text = () if kind.is_text else (TEXT.word,)
-    return (*words, *text), [tuple(row[at] for at in kept) for row in rows]
+    return (*list(words.values())[1:], *text), list(zip(texts, *words, strict=True))
 
 
-def _odd_numbers(connection: Any, c: str, kind: Notation) -> tuple[tuple[str, int], ...]:
-    """Return numbers such as -999, there several times: the only negative, or far from others."""
-    marks = connection.execute(
-        f"select trim({c}) as v, count(*), any_value({kind.value(c)}) from head "
-        f"where regexp_full_match(trim({c}), {quoted(MARKS)}) group by v having count(*) > 1"
-    ).fetchall()
-    found = []
-    for text, count, value in marks:
-        others = [mark for _, _, mark in marks if mark != value and mark is not None]
-        listed = "".join(f" and n != {mark!r}" for mark in others)
-        low, high, negative = connection.execute(
-            f"select min(n), max(n), count_if(n < 0) from (select {kind.value(c)} as n from head) "
-            f"where n != {value!r}{listed}"
-        ).fetchone()
-        if low is None or value is None:
-            continue
-        alone = value < 0 and not negative
-        if alone or max(low - value, value - high) >= max(high - low, 1):
-            found.append((text, count))
-    return tuple(found)
+def _odd_numbers(
+    connection: Any, c: str, kind: Notation, marks: Sequence[Count]
+) -> tuple[Count, ...]:
+    """Return those of numbers such as -999 that are the only negative, or far from all others."""
+    texts = ", ".join(f"({quoted(text)})" for text, _ in marks)
+    values = connection.execute(f"select {kind.value('v')} from (values {texts}) t(v)").fetchall()
+    known = [value for (value,) in values if value is not None]
+    low, high, negative = connection.execute(
+        f"select min(n), max(n), count_if(n < 0) from (select {kind.value(c)} as n from head) "
+        f"where not list_contains({known}, n)"
+    ).fetchone()
+    return tuple(
+        mark
+        for mark, (value,) in zip(marks, values, strict=True)
+        if not (low is None or value is None)
+        and ((value < 0 and not negative) or max(low - value, value - high) >= max(high - low, 1))
+    )
 
 
-def _odd_words(connection: Any, c: str, kind: Notation) -> tuple[tuple[str, int], ...]:
+def _odd_words(connection: Any, c: str, kind: Notation) -> tuple[Count, ...]:
     """Return words that stand among numbers, if they are few and there several times."""
     number = f"try_cast(trim({c}) as double)" if kind.is_text else kind.value(c)
     words = connection.execute(
@@ -172,13 +164,16 @@ def _odd_words(connection: Any, c: str, kind: Notation) -> tuple[tuple[str, int]
     return tuple(words) if few else ()
 
 
-def _marked(connection: Any) -> set[str]:
-    """Return the columns in which numbers such as -999 stand several times."""
+def _marks(connection: Any) -> defaultdict[str, list[Count]]:
+    """Return, by column, numbers such as -999 that are there several times, and how often."""
     found = connection.execute(
-        "select distinct c from (unpivot head on columns(*) into name c value v) "
-        f"where regexp_full_match(trim(v), {quoted(MARKS)}) group by c, v having count(*) > 1"
+        "select c, trim(v) as v, count(*) from (unpivot head on columns(*) into name c value v) "
+        f"where regexp_full_match(trim(v), {quoted(MARKS)}) group by all having count(*) > 1"
     ).fetchall()
-    return {c for (c,) in found}
+    marks = defaultdict(list)
+    for c, *mark in sorted(found):
+        marks[c].append(tuple(mark))
+    return marks
 
 
 def _unread(connection: Any, table: Table) -> dict[int, int]:
@@ -186,7 +181,7 @@ def _unread(connection: Any, table: Table) -> dict[int, int]:
     (file,) = table.files
     return dict(
         connection.execute(
-            f"select fault, count(*) from read_parquet({quoted(escape(str(file)))}) "
-            "where fault is not null group by fault"
+            "select cast(split_part(fault, ' ', 1) as integer) as c, count(*) "
+            f"from read_parquet({quoted(escape(str(file)))}) where fault is not null group by c"
         ).fetchall()
     )

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 from itertools import combinations
 from pathlib import Path
 
@@ -55,39 +56,32 @@ give another.
 
     def check(self) -> None:
         """Raise if an output is, holds or replaces an input, another output, or this folder."""
-        needed, here = self._needed(), _around(Path.cwd())
+        around = cache(_around)  # many files lie in the same folders
+
+        def held(path: Path) -> set[Key]:
+            """Return the keys of a path, and of all folders that it lies in."""
+            return _keys(path).union(*map(around, _parents(path)))
+
+        here, folders = around(Path.cwd()), list(self.folders)
+        needed = {path: held(path) for path in (*self.inputs, *folders)}
         for what, path in self.outputs.items():
             if path.name in ("", ".."):
                 raise OutputError(f"{what} {path} is a folder without a name of its own; name one.")
-            for key in _keys(path):
-                if key in needed:
+            own = _keys(path)
+            for file, keys in needed.items():
+                if own & keys:
                     raise OutputError(
-                        f"{what} {path} would replace the input {needed[key]}; give another."
+                        f"{what} {path} would replace the input {file}; give another."
                     )
-                if key in here:
-                    raise OutputError(f"{what} {path} holds the current folder; give another.")
-            for folder in self.folders:
-                if _holds(folder, path):
+            if own & here:
+                raise OutputError(f"{what} {path} holds the current folder; give another.")
+            for folder in folders:
+                if _keys(folder) & held(path):
                     raise OutputError(
                         f"{what} {path} lies within the folder {folder} of the input; give another."
                     )
-        self._check_outputs()
-
-    def _needed(self) -> dict[Key, Path]:
-        """Return the keys of all inputs and of the folders around them, each with an input."""
-        found: dict[Key, Path] = {}
-        around: dict[Path, Path] = {}
-        for path in (*self.inputs, *self.folders):
-            found |= dict.fromkeys(_keys(path), path)
-            around |= dict.fromkeys(_parents(path), path)
-        for folder, path in around.items():
-            found |= dict.fromkeys(_around(folder), path)
-        return found
-
-    def _check_outputs(self) -> None:
         for (what, path), (other, second) in combinations(self.outputs.items(), 2):
-            same = not _keys(path).isdisjoint(_keys(second))
-            if same or _holds(path, second) or _holds(second, path):
+            if _keys(path) & held(second) or _keys(second) & held(path):
                 raise OutputError(
                     f"{other} {second} would replace {what} {path}, or lie in it; give another."
                 )
@@ -120,7 +114,3 @@ def _around(folder: Path) -> set[Key]:
     """Return the keys of a folder and of all folders around it."""
     real = Path(os.path.realpath(folder))
     return set[Key]().union(*map(_keys, (folder, *folder.parents, real, *real.parents)))
-
-
-def _holds(folder: Path, path: Path) -> bool:
-    return any(not _keys(folder).isdisjoint(_around(parent)) for parent in _parents(path))

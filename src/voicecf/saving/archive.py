@@ -9,20 +9,34 @@ from __future__ import annotations
 import json
 import sys
 import zipfile
+from collections.abc import Iterator
 from hashlib import sha256
 from io import BytesIO
+from math import prod
 from typing import Any
 from warnings import catch_warnings, simplefilter
 
 import narwhals.stable.v2 as nw
 import numpy as np
+from numpy.lib import format as npy
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import InconsistentVersionWarning
 
 from voicecf.errors import SavingError
-from voicecf.saving.nodes import SCHEMA, checked
-from voicecf.saving.trusted import public_module
+from voicecf.saving.trusted import public_module, trusted
 from voicecf.saving.zipped import check_bytes
+
+SCHEMA = "schema.json"
+# What skops makes objects of in a second or two, whatever the nodes are.
+LONGEST_SCHEMA, MOST_NODES, DEEPEST = 1 << 23, 40_000, 100
+# An array takes its bytes at every place in the tree that reads it, and as much time as so many.
+A_PLACE = 1 << 13
+# Keys of nodes that are no part of the path to a value.
+STRUCTURE = ("content", "key_types", "shape")
+LAST_CHARACTER = 0x10FFFF
+
+# The steps from the root of a tree to a node.
+Place = tuple[str, ...]
 
 
 def dumped(value: Any, name: str) -> dict[str, bytes]:
@@ -93,3 +107,90 @@ def loaded(members: dict[str, bytes]) -> Any:
     with catch_warnings():
         simplefilter("ignore", InconsistentVersionWarning)  # voicecf has its own
         return io.load(archived, trusted=sorted(names))
+
+
+def checked(members: dict[str, bytes], name: str = "it") -> set[str]:
+    """Return the types that a tree names; raise SavingError if it is too large or not trusted.
+
+    `name` is what errors call the root of the tree.
+    """
+    schema, n_bytes, names = members[SCHEMA], 0, set()
+    n_nodes = max(schema.count(b"{"), schema.count(b"["))  # counted before anything is parsed
+    if len(schema) > LONGEST_SCHEMA or n_nodes > MOST_NODES:
+        raise SavingError(
+            f"{name} has {n_nodes:,} parts, in {len(schema):,} characters; at most {MOST_NODES:,} "
+            f"and {LONGEST_SCHEMA:,} are loaded. Use fewer columns, levels or clusters."
+        )
+    for node, place in _nodes(json.loads(schema), (name,)):
+        names.add(_trusted_name(node, place))
+        if "file" in node:
+            n_bytes += len(members[node["file"]]) + A_PLACE
+    check_bytes(n_bytes)
+    for member, content in members.items():
+        if member != SCHEMA and not member.startswith(sha256(content).hexdigest()):
+            raise SavingError("one of its arrays was changed. Save it again.")
+        if member.endswith(".npy"):
+            _check_array(content)
+    return names
+
+
+def _nodes(part: Any, place: Place) -> Iterator[tuple[dict[str, Any], Place]]:
+    """Yield every node and its place: the steps to it, which errors join. Some steps are long."""
+    if len(place) > DEEPEST + 1:
+        raise SavingError(f"{''.join(place):.80} is nested too deeply.")
+    if isinstance(part, dict) and "__loader__" in part:
+        yield part, place
+    for key, inner in part.items() if isinstance(part, dict) else enumerate(part):
+        if not isinstance(inner, (dict, list)):
+            continue
+        if isinstance(part, list):
+            step = f"[{_step_name(inner) or key}]"
+        else:
+            step = "" if key in STRUCTURE else f".{key}"
+        yield from _nodes(inner, (*place, step))
+
+
+def _step_name(node: Any) -> str:
+    """Return the name of a step, in quotes, if a node is a pair of a name and an estimator."""
+    pair = node.get("content") if isinstance(node, dict) else None
+    first = pair[0].get("content") if isinstance(pair, list) and len(pair) > 1 else None
+    return first if isinstance(first, str) and first.startswith('"') else ""
+
+
+def _trusted_name(node: dict[str, Any], place: Place) -> str:
+    """Return the type that a node names; raise SavingError if it is not trusted.
+
+    A node with an address, by which skops would read it from several places, is not read either.
+    """
+    kind, name = str(node["__loader__"]), f"{node['__module__']}.{node['__class__']}"
+    text = node["content"].lstrip() if kind == "JsonNode" else ""
+    if name in trusted(kind) and "__id__" not in node and not text.startswith(("[", "{")):
+        return name
+    remedy = (
+        "Use a function of numpy: FunctionTransformer(np.log1p, inverse_func=np.expm1)."
+        if kind == "FunctionNode"
+        else "Use the steps that VoICE explains, and numbers, text, arrays and lists. Of a model "
+        "of your own, the centroids are enough: VoICE.from_centers(model.cluster_centers_)."
+    )
+    raise SavingError(f"{''.join(place):.200} is {name!r:.80}, which is not safe to load. {remedy}")
+
+
+def _check_array(content: bytes) -> None:
+    """Refuse a header that is not true of the bytes after it, and bytes that are no values.
+
+    numpy would believe both. An array without bytes may still have elements, or lengths, that take
+    memory later: there are no more of them than nodes.
+    """
+    stream = BytesIO(content)
+    version = npy.read_magic(stream)
+    shape, _, dtype = npy.read_array_header_1_0(stream)
+    size = len(content) - stream.tell()
+    sound = version == (1, 0) and dtype.kind in "biufcmMSU"
+    sound = sound and prod(shape) * dtype.itemsize == size
+    sound = sound and prod(max(n, 1) for n in (*shape, dtype.itemsize)) <= max(size, MOST_NODES)
+    if sound and dtype.kind in "bU" and size:
+        codes = np.dtype(np.uint8 if dtype.kind == "b" else np.uint32).newbyteorder(dtype.byteorder)
+        highest = 1 if dtype.kind == "b" else LAST_CHARACTER
+        sound = np.frombuffer(content, codes, offset=stream.tell()).max() <= highest
+    if not sound:
+        raise SavingError(f"it has an array of {dtype!s:.40} that voicecf does not load.")

@@ -15,8 +15,7 @@ import sklearn
 from sklearn.base import BaseEstimator
 
 from voicecf.errors import SavingError, VersionWarning
-from voicecf.saving.archive import dumped, loaded
-from voicecf.saving.nodes import SCHEMA
+from voicecf.saving.archive import SCHEMA, dumped, loaded
 from voicecf.saving.sound import check_estimators, need
 from voicecf.saving.trusted import EXPLAINERS
 from voicecf.saving.whole import write_whole

@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator
 from sklearn.preprocessing import OneHotEncoder
 
 from voicecf.errors import SavingError
-from voicecf.saving.nodes import MOST_NODES
+from voicecf.saving.archive import MOST_NODES
 
 
 def need(holds: Any, what: str) -> None:

@@ -13,30 +13,29 @@ from typing import Any
 def write_whole(path: Path, content: Any) -> None:
     """Write bytes to a file that is replaced in one step, once all of them are on the disk.
 
-    Until then the file at `path` stays as it was. Links are followed, and permissions stay.
+    Until then the file at `path` stays as it was. Links are followed, and permissions stay. The
+    names of other files that were replaced in the same folder are on the disk afterwards, too.
     """
     target = Path(os.path.realpath(path))
     half = target.with_name(f"{target.name}.{token_hex(4)}.half")
     try:
-        with half.open("xb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
+        half.touch(exist_ok=False)
+        half.write_bytes(content)
+        flush(half)
         if target.exists():
             shutil.copymode(target, half)
         half.replace(target)
     except BaseException:
-        with suppress(OSError):
-            half.unlink()
+        half.unlink(missing_ok=True)
         raise
-    sync_folder(target.parent)
-
-
-def sync_folder(folder: Path) -> None:
-    """Put the names in a folder on the disk."""
     with suppress(OSError):  # a system that has no such thing
-        opened = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(opened)
-        finally:
-            os.close(opened)
+        flush(target.parent, os.O_RDONLY)
+
+
+def flush(path: Path, how: int = os.O_RDWR) -> None:
+    """Put a file on the disk, or the names in a folder."""
+    opened = os.open(path, how)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)

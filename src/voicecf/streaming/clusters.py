@@ -16,6 +16,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
 from voicecf.errors import DataError, ModelError
+from voicecf.geometry.named import named_rows
 from voicecf.solver.passes import (
     Accumulator,
     Contest,
@@ -29,7 +30,6 @@ from voicecf.solver.passes import (
     sample,
     together,
 )
-from voicecf.table.frames import table
 from voicecf.table.stream import Stream
 
 
@@ -185,7 +185,7 @@ class Farthest:
 def _finish(kmeans: KMeans, centers: Floats, n_iter: int) -> None:
     """Make a fitted model of the centers: scikit-learn fits a copy on them, which sets the rest."""
     names = getattr(kmeans, "feature_names_in_", None)
-    rows = centers if names is None else table(dict(zip(names, centers.T, strict=True)))
+    rows = centers if names is None else named_rows(centers, names)
     shell = clone(kmeans).set_params(init=centers, n_init=1, max_iter=1, verbose=0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # of coinciding centers

@@ -29,7 +29,7 @@ from sklearn.preprocessing import (
 from sklearn.utils.validation import check_is_fitted
 
 from voicecf.errors import DataError, ModelError
-from voicecf.geometry.named import installed_backend
+from voicecf.geometry.named import named_rows
 from voicecf.table.affine import positions
 from voicecf.table.frames import Kind, as_frame, table
 from voicecf.table.stream import Stream
@@ -104,13 +104,14 @@ def _showing_levels(block: Any) -> Any:
     """Return the rows in which some column shows a level for the first time."""
     frame = as_frame(block)
     if frame is None:
-        columns = {str(at): column for at, column in enumerate(block.T)}
-        named = nw.from_dict(columns, backend=installed_backend())
-    else:
-        named = frame
-    new = [named[name].is_first_distinct().to_numpy() for name in named.columns]
-    rows = np.flatnonzero(np.any(new, axis=0))
-    return block[rows] if frame is None else frame[rows].to_native()
+        named = as_frame(named_rows(block, [str(at) for at in range(block.shape[1])]))
+        return block[_first_shown(named)]
+    return frame[_first_shown(frame)].to_native()
+
+
+def _first_shown(frame: Any) -> NDArray[np.int64]:
+    new = [frame[name].is_first_distinct().to_numpy() for name in frame.columns]
+    return np.flatnonzero(np.any(new, axis=0))
 
 
 def _joined(tables: list[Any]) -> Any:

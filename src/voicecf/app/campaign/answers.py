@@ -8,6 +8,7 @@ about or not.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import date
 from enum import IntEnum
 from typing import Any
@@ -21,7 +22,6 @@ from voicecf.app.campaign.effort import options
 from voicecf.app.campaign.plan import Campaign, CampaignCounts
 from voicecf.app.data.preparing import Prepared, with_durations
 from voicecf.app.segments.segments import Segments
-from voicecf.files.parts import ResumableJob
 
 # Rows that are answered between two signs of progress.
 PART = 2_000
@@ -46,8 +46,10 @@ MOVING = (Result.MOVES, Result.STOPPED)
 NOT_ANSWERED = (Result.NOT_ASKED, Result.LEFT_OUT, Result.WAITING)
 
 
-class CampaignJob(ResumableJob[pd.DataFrame]):
+class CampaignJob:
     """Answers that are being found: a part has a line for each row and target.
+
+    Iterated over, it yields the parts; `done` and `total` count rows meanwhile.
 
     Parameters
     ----------
@@ -72,17 +74,23 @@ class CampaignJob(ResumableJob[pd.DataFrame]):
         self._options = options(campaign, segments)
         self._asked = _asked(segments, campaign)
         self._parts: list[pd.DataFrame] = []
-        done = 0
+        self.done, self.total = 0, len(self._asked)
         if begun is not None:
             some = begun[~begun["result"].isin(NOT_ANSWERED)]
             after = [name for name in some if name.startswith("after ")]
             self._parts.append(some[["row", "from", "to", "result", *after]])
-            done = some["row"].nunique()
-        super().__init__(range(done, len(self._asked)), PART, self._answer)
+            self.done = some["row"].nunique()
 
-    def _answer(self, some: range) -> pd.DataFrame:
+    def __iter__(self) -> Iterator[pd.DataFrame]:
+        """Answer the rows that are left, and yield the parts in their order."""
+        while self.done < self.total:
+            part = self._answer(self._asked[self.done : self.done + PART])
+            self.done = min(self.done + PART, self.total)
+            yield part
+
+    def _answer(self, rows: NDArray[np.int64]) -> pd.DataFrame:
         """Answer some of the rows that are asked about; numbers are as short as they can be."""
-        prepared, rows = self.segments.prepared, self._asked[some.start : some.stop]
+        prepared = self.segments.prepared
         voice = self.segments.firmly(self.campaign.margin)
         found = voice.explain(prepared.frame.iloc[rows], progress=False, **self._options).rounded()
         after = _coded(prepared, found.to_frame())
