@@ -17,7 +17,7 @@ from voicecf import VoICE, datasets, project
 from voicecf.datasets.sources import CATALOGUE
 from voicecf.errors import OptionError
 from voicecf.paper import report
-from voicecf.paper.cells import Entry, entry
+from voicecf.paper.cells import Entry
 from voicecf.paper.progress import StudyProgress
 from voicecf.paper.protocol import (
     DELTA,
@@ -28,9 +28,9 @@ from voicecf.paper.protocol import (
     UNWEIGHTED,
     Study,
 )
-from voicecf.paper.published import TABLES, Figure, Key, figures, released, titles, written
-from voicecf.paper.reproduction import Reproduction, StudyRequest, reproduce
-from voicecf.paper.tables import overall_tables
+from voicecf.paper.published import TABLES, Key, figures, released, titles, written
+from voicecf.paper.reproduction import Reproduction, StudyRequest, overall, reproduce
+from voicecf.search.aims import shortest_prefix
 from voicecf.status import Status
 
 PRIMARY = ("iris", "wine", "penguins", "breast_cancer", "wholesale")
@@ -79,10 +79,9 @@ def test_high_risk_is_where_the_weights_collapse(name):
 
 
 def test_what_is_said_of_all_ten_datasets_together():
-    found = {name: reproduced(name).comparisons[name].found for name in ALL}
-    overall = list(overall_tables(found))
-    assert wrong(Reproduction(overall)) == []
-    entries = overall + [e for name in ALL for e in reproduced(name).entries]
+    pooled, quoted = overall([reproduced(name).comparisons[name].found for name in ALL])
+    assert wrong(Reproduction(pooled + quoted)) == []
+    entries = pooled + quoted + [e for name in ALL for e in reproduced(name).entries]
     assert {e.key for e in entries if e.figure} == set(figures())
     counts = {e.key.dataset: e.value for e in entries if e.key[::3] == ("validity", "valid")}
     assert counts["Diabetes"] == 20_497_554
@@ -141,7 +140,7 @@ def test_a_draw_asks_for_another_cluster_and_fixes_its_share(name, paired):
     found = study(name)
     d = found.X.shape[1]
     for mode, draw in found.draws(paired):
-        labels = found.mode(mode).labels
+        labels = found.model(mode).labels_
         assert (draw.targets != labels[draw.rows]).all()
         assert len(set(draw.rows)) == FACTUALS
         sizes = [0] + [min(round(d * share), d - 1) for share in (0.25, 0.5, 0.75)]
@@ -174,14 +173,14 @@ def test_no_shorter_prefix_suffices(name):
     found = study(name)
     for mode, draw in found.draws():
         setup, factual = found.mode(mode), found.X[draw.rows]
-        answers = setup.shortest_prefix(factual, draw.targets)
-        order = np.argsort(-setup.ranking, kind="stable")
+        answers = setup.solve(factual, draw.targets, best=shortest_prefix)
+        order = setup.order
         walked = np.zeros(len(factual), dtype=int)
         for length in range(len(order), 0, -1):
-            free = np.isin(np.arange(len(order)), order[:length])
-            fits = setup.solve(factual, draw.targets, np.tile(free, (len(factual), 1))).feasible
+            fixed = ~np.isin(np.arange(len(order)), order[:length])
+            fits = setup.solve(factual, draw.targets, fixed).answered
             walked[fits] = length
-        assert (answers.allowed == walked).all()
+        assert (answers.cardinality == walked).all()
 
 
 @pytest.mark.parametrize("name", PRIMARY)
@@ -242,7 +241,7 @@ def test_with_equal_weights_the_published_solver_found_what_there_is(name):
     result = reproduce(StudyRequest(["actionability"], [name], extended=True))
     solver = [e for e in result.entries if e.key.table == "solver"]
     assert {e.key for e in solver} == {
-        key for key in released() if key.dataset == study(name).title
+        key for key in released() if key.dataset == study(name).dataset.title
     }
     for e in solver:
         assert not e.compared
@@ -263,7 +262,7 @@ def test_the_published_solver_missed_german_credit():
 
 def differing(notes=()):
     key = Key("clustering", "German Credit", "", "shark_ari")
-    return Entry(key, 0.0569, "0.057", Figure("0.047", "table"), notes=notes)
+    return Entry(key, 0.0569, notes)
 
 
 def test_a_tie_is_listed_and_not_counted():
@@ -322,7 +321,7 @@ def test_the_page_has_every_table_and_says_what_was_not_run(tmp_path):
 
 
 def test_what_cannot_be_computed_is_written_for_json():
-    result = Reproduction([entry("solver", "Iris", "cost", float("nan"), mode=RANKED)])
+    result = Reproduction([Entry(Key("solver", "Iris", RANKED, "cost"), float("nan"))])
     (record,) = report.as_records(result)
     assert record["value"] == "nan"
 

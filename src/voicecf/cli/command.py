@@ -125,7 +125,7 @@ def _reproduce(chosen: argparse.Namespace) -> int:
         paired=chosen.paired,
     )
     _check_outputs(chosen)
-    result = reproduce(request, StudyProgress())
+    result = reproduce(request, StudyProgress(sys.stderr))
     print(report.as_text(result), end="")
     for path, write in (
         (chosen.json, report.write_json),

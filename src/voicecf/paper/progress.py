@@ -1,8 +1,7 @@
-"""A progress bar on stderr, with the time left; a line a dataset where there is no terminal."""
+"""A progress bar, with the time left; a line a dataset where there is no terminal."""
 
 from __future__ import annotations
 
-import sys
 from typing import TextIO
 
 from tqdm import tqdm
@@ -15,13 +14,12 @@ class StudyProgress:
 
     Parameters
     ----------
-    stream : text file
-        Where to; stderr by default. A bar is drawn if it is a terminal.
+    stream : text file, optional
+        Where to; nowhere if left out. A bar is drawn if it is a terminal.
     """
 
     def __init__(self, stream: TextIO | None = None) -> None:
-        self.stream = sys.stderr if stream is None else stream
-        self.alive = self.stream.isatty()
+        self.stream = stream
         self.total = self.done = 0.0
         self.text = ""
 
@@ -29,24 +27,19 @@ class StudyProgress:
         """Say how much is to be done: a guess of the seconds."""
         self.total = total
         self._bar = tqdm(
-            total=total, file=self.stream, disable=not self.alive, leave=False, smoothing=0,
-            bar_format=FORM,
+            total=total, file=self.stream, disable=not (self.stream and self.stream.isatty()),
+            leave=False, smoothing=0, bar_format=FORM,
         )  # fmt: skip
-
-    def advance(self, work: float) -> None:
-        """So much of the work is done."""
-        self.done = min(self.done + work, self.total)
-        self.draw()
 
     def say(self, text: str) -> None:
         """Say what is being done."""
         self.text = text
         self.draw()
 
-    def tell(self, name: str, seconds: float) -> None:
-        """Say how long a dataset took."""
-        if not self.alive:
-            print(f"{name}: {seconds:.1f} s", file=self.stream, flush=True)
+    def advance(self, work: float) -> None:
+        """So much of the work is done."""
+        self.done = min(self.done + work, self.total)
+        self.draw()
 
     def draw(self) -> None:
         """Draw the bar over the last one."""
@@ -54,17 +47,11 @@ class StudyProgress:
         self._bar.n = self.done
         self._bar.refresh()
 
+    def tell(self, name: str, seconds: float) -> None:
+        """Say how long a dataset took, where there is no bar."""
+        if self.stream and self._bar.disable:
+            print(f"{name}: {seconds:.1f} s", file=self.stream, flush=True)
+
     def close(self) -> None:
         """Take the bar away."""
         self._bar.close()
-
-
-class Silent(StudyProgress):
-    """Says nothing."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.alive = False
-
-    def tell(self, name: str, seconds: float) -> None:
-        """Say nothing."""

@@ -1,7 +1,7 @@
 """How the paper's numbers come about: clusterings, draws, answers, and the pairwise comparison.
 
 What its text leaves open was found by replaying each table; see docs/reproduction.md. Answers come
-from the same projection as everything else in the library: `Piece.region`, a box, `project`.
+from the same search as everything else in the library: `Piece.region`, a box, an `Aim`.
 """
 
 from __future__ import annotations
@@ -10,12 +10,11 @@ import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from time import perf_counter, process_time, thread_time
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 from sklearn.cluster import KMeans
 from sklearn.preprocessing import StandardScaler
@@ -31,21 +30,21 @@ from voicecf.diagnostics import (
     evaluate,
     validity,
 )
-from voicecf.geometry.arrays import Array
+from voicecf.geometry.arrays import Array, Ints, Mask
 from voicecf.geometry.models import partition_of
 from voicecf.geometry.partition import Partition
 from voicecf.parallel import cores
+from voicecf.search.aims import Aim, least_cost, shortest_prefix
 from voicecf.shark import SHARK, WeightCollapseWarning
-from voicecf.solver.projection import project
-from voicecf.status import Status
+from voicecf.solver.projection import Projection, UnitConstraints
 from voicecf.voice import VoICE
 
 SEED = 42
 # Rows that are explained, and k-means fits that the pairwise projection is tried on.
 FACTUALS = 50
 FITS = 50
-# Shares of the features that a mask fixes.
-SHARES = (0.25, 0.5, 0.75)
+# Percentages of the features that masks fix.
+SHARES = (0, 25, 50, 75)
 # The printed contraction leaves out rows with an offset at most this; a scale-free one, none.
 PRINTED_FLOOR = 1e-12
 # The least contraction that is used to solve.
@@ -61,27 +60,27 @@ UNWEIGHTED, RANKED, SHARK_MODE = MODES = (
     "Ranked + weighted SHARK",
 )
 
-Rows = NDArray[np.int64]
 Rule = Literal["printed", "scale-free", "box"]
+RULES: tuple[Rule, ...] = get_args(Rule)
 
 
 @dataclass(frozen=True)
 class Draw:
     """Questions to one mode: rows, a target each, and for each share a mask of fixed features."""
 
-    rows: Rows
-    targets: Rows
-    fixed: NDArray[np.bool_]
+    rows: Ints
+    targets: Ints
+    fixed: Mask
 
     @classmethod
-    def of(cls, rng: np.random.Generator, rows: Rows, labels: Rows, k: int, d: int) -> Draw:
+    def of(cls, rng: np.random.Generator, rows: Ints, labels: Ints, k: int, d: int) -> Draw:
         """Draw targets and masks in the paper's order: row by row, the target, then its masks."""
         targets = np.empty(len(rows), dtype=np.int64)
-        fixed = np.zeros((1 + len(SHARES), len(rows), d), dtype=np.bool_)
+        fixed = np.zeros((len(SHARES), len(rows), d), dtype=np.bool_)
         for at, row in enumerate(rows):
             targets[at] = rng.choice([c for c in range(k) if c != labels[row]])
-            for mask, share in zip(fixed[1:], SHARES, strict=True):
-                size = min(round(d * share), d - 1)
+            for mask, share in zip(fixed[1:], SHARES[1:], strict=True):
+                size = min(round(d * share / 100), d - 1)
                 mask[at, rng.choice(d, size=size, replace=False)] = True
         return cls(rows, targets, fixed)
 
@@ -90,64 +89,38 @@ class Draw:
 class Mode:
     """A clustering, its contraction, a box, and the order in which features are tried."""
 
-    name: str
     model: Any
     partition: Partition
-    labels: Rows
     alpha: Array
     box: tuple[Array, Array]
-    ranking: Array
+    order: Ints
 
-    def solve(self, factual: Array, targets: Rows, free: NDArray[np.bool_]) -> Answered:
-        """Find the cheapest answers in which only the free features move."""
-        lo, hi = (np.where(free, side, factual) for side in self.box)
-        points, rho = np.full_like(factual, np.nan), np.full(len(factual), np.nan)
-        for t in np.unique(targets):
-            which = targets == t
-            region = self.partition.piece(int(t)).region(float(self.alpha[t]))
-            found = project(
-                factual[which],
-                region.within(lo[which], hi[which]),
-                self.partition.weights + DELTA,
-            )
-            fits = found.status == Status.OPTIMAL
-            points[which] = np.where(fits[:, None], found.points, np.nan)
-            rho[which] = np.where(fits, found.rho, np.nan)
-        return Answered(points, rho, free.sum(axis=1))
+    def solve(
+        self, factual: Array, targets: Ints, fixed: Any = False, best: Any = least_cost
+    ) -> Projection:
+        """Find answers that leave the fixed features as they are: the cheapest ones, or others.
 
-    def shortest_prefix(self, factual: Array, targets: Rows) -> Answered:
-        """Find the fewest features, in the order of the ranking, that suffice.
-
-        Whatever a prefix allows, a longer one allows, so the length is found by halving.
+        Parameters
+        ----------
+        factual : array of shape (n, d)
+        targets : array of shape (n,)
+        fixed : array of bool of shape (n, d)
+        best : callable
+            `least_cost`, or `shortest_prefix` for the fewest features, in their order, that
+            suffice.
         """
-        n, d = factual.shape
-        place = np.argsort(np.argsort(-self.ranking, kind="stable"), kind="stable")
-        below, above = np.zeros(n, dtype=np.int64), np.full(n, d)
-        while (above - below > 1).any():
-            length = (below + above) // 2
-            fits = self.solve(factual, targets, place < length[:, None]).feasible
-            above, below = np.where(fits, length, above), np.where(fits, below, length)
-        return self.solve(factual, targets, place < above[:, None])
+        lo, hi = (np.where(fixed, factual, side) for side in self.box)
+        found = Projection.unresolved(*factual.shape)
+        for t in np.unique(targets).tolist():
+            which = np.flatnonzero(targets == t)
+            region = self.partition.piece(t).region(float(self.alpha[t])).within(lo, hi)
+            unit = UnitConstraints.of(region, self.partition.weights + DELTA)
+            agrees = partial(self._is_in, t)
+            found.put(which, best(factual, which, Aim(region, unit, self.order, agrees)))
+        return found
 
-
-@dataclass(frozen=True)
-class Answered:
-    """Answers, how far each may be overdone, and how many features were allowed to move."""
-
-    points: Array
-    rho: Array
-    allowed: Rows
-
-    @property
-    def feasible(self) -> NDArray[np.bool_]:
-        """Which questions have an answer."""
-        return np.asarray(~np.isnan(self.rho))
-
-    def evaluation(self, factual: Array, weights: Array) -> Evaluation:
-        """Evaluate the answers."""
-        return evaluate(
-            factual, self.points, weights=weights, cardinality=self.allowed, tau=self.rho - 1.0
-        )
+    def _is_in(self, t: int, points: Array) -> Mask:
+        return np.asarray(self.partition.labels(points) == t)
 
 
 @dataclass(frozen=True)
@@ -158,27 +131,27 @@ class ModeResult:
     ----------
     mode : Mode
     draw : Draw
-    answers : Answered
+    answers : Projection
         Least-cost answers, nothing fixed.
     cheapest, shortest : Evaluation
         Of these, and of the shortest prefixes.
-    feasible : list of int
-        Feasible answers with nothing fixed, and under each mask.
+    feasible : dict of int to int
+        Feasible answers by the percentage of features that is fixed.
     milliseconds : float
         Time for a least-cost answer.
     """
 
     mode: Mode
     draw: Draw
-    answers: Answered
+    answers: Projection
     cheapest: Evaluation
     shortest: Evaluation
-    feasible: list[int]
+    feasible: dict[int, int]
     milliseconds: float
 
     def confirmed(self) -> float:
         """Share of the least-cost answers that the model's own predict puts into the target."""
-        found = self.answers.feasible
+        found = self.answers.answered
         return validity(self.answers.points[found], self.mode.model, self.draw.targets[found])
 
     def explained(self, X: Array) -> float:
@@ -193,17 +166,14 @@ class Study:
     Parameters
     ----------
     dataset : Dataset
+    tick : callable
+        Called after each of the fits of the pairwise comparison.
     """
 
-    def __init__(self, dataset: Dataset) -> None:
-        self.dataset = dataset
+    def __init__(self, dataset: Dataset, tick: Callable[[], None] = lambda: None) -> None:
+        self.dataset, self.tick = dataset, tick
         self.outcomes = cache(self._outcomes)
-        self.contraction = cache(self._contraction)
-
-    @property
-    def title(self) -> str:
-        """What the paper calls the dataset."""
-        return self.dataset.title
+        self._contraction = cache(self._contraction_of)
 
     @cached_property
     def X(self) -> Array:
@@ -229,29 +199,34 @@ class Study:
             warnings.simplefilter("ignore", WeightCollapseWarning)
             return SHARK(self.dataset.k, random_state=SEED).fit(self.X)
 
-    def _contraction(self, weighted: bool, rule: Rule) -> ContractionSummary:
-        model = self.shark if weighted else self.kmeans
-        return contraction_summary(
-            model,
-            self.X,
-            labels=model.labels_,
-            bounds=(self.X.min(axis=0), self.X.max(axis=0)) if rule == "box" else None,
-            floor=PRINTED_FLOOR if rule == "printed" else 0.0,
-        )
+    @property
+    def _range(self) -> tuple[Array, Array]:
+        """The observed range of the features."""
+        return self.X.min(axis=0), self.X.max(axis=0)
+
+    def model(self, mode: str) -> Any:
+        """Return the clustering of a mode."""
+        return self.shark if mode == SHARK_MODE else self.kmeans
+
+    def contraction(self, mode: str, rule: Rule) -> ContractionSummary:
+        """Return how far the cells of a mode's clustering can be contracted."""
+        return self._contraction(self.model(mode), rule)
+
+    def _contraction_of(self, model: Any, rule: Rule) -> ContractionSummary:
+        bounds, floor = self._range if rule == "box" else None, PRINTED_FLOOR * (rule == "printed")
+        labels = model.labels_
+        return contraction_summary(model, self.X, labels=labels, bounds=bounds, floor=floor)
 
     def mode(self, name: str, rule: Rule = "printed") -> Mode:
         """Set up one of the three modes."""
-        weighted = name == SHARK_MODE
-        model = self.shark if weighted else self.kmeans
-        d = self.X.shape[1]
+        unranked = np.zeros(self.X.shape[1])
+        ranking = unranked if name == UNWEIGHTED else self.shark.feature_weights_
         return Mode(
-            name=name,
-            model=model,
-            partition=partition_of(model),
-            labels=np.asarray(model.labels_, dtype=np.int64),
-            alpha=np.maximum(self.contraction(weighted, rule).alpha, LEAST_ALPHA),
-            box=(self.X.min(axis=0), self.X.max(axis=0)),
-            ranking=np.zeros(d) if name == UNWEIGHTED else self.shark.feature_weights_,
+            model=self.model(name),
+            partition=partition_of(self.model(name)),
+            alpha=np.maximum(self.contraction(name, rule).alpha, LEAST_ALPHA),
+            box=self._range,
+            order=np.argsort(-ranking, kind="stable"),
         )
 
     def draws(self, paired: bool = False) -> Iterator[tuple[str, Draw]]:
@@ -264,20 +239,19 @@ class Study:
         rng = np.random.default_rng(SEED)
         (n, d), k = self.X.shape, self.dataset.k
         rows = rng.choice(n, size=min(FACTUALS, n), replace=False)
-        kept = rng.bit_generator.state
+        first_state = rng.bit_generator.state
         for name in MODES:
-            model = self.shark if name == SHARK_MODE else self.kmeans
-            labels = np.asarray(model.labels_, dtype=np.int64)
+            labels = np.asarray(self.model(name).labels_, dtype=np.int64)
             if not paired:
                 yield name, Draw.of(rng, rows, labels, k, d)
                 continue
-            rng.bit_generator.state = kept
+            rng.bit_generator.state = first_state
             number = self._matching if name == SHARK_MODE else np.arange(k)
             draw = Draw.of(rng, rows, number[labels], k, d)
             yield name, Draw(rows, np.argsort(number)[draw.targets], draw.fixed)
 
     @cached_property
-    def _matching(self) -> Rows:
+    def _matching(self) -> Ints:
         """For each SHARK cluster, the k-means cluster that it is matched with."""
         k = self.dataset.k
         overlap = np.zeros((k, k))
@@ -291,22 +265,37 @@ class Study:
         }
 
     def _outcome(self, mode: Mode, draw: Draw) -> ModeResult:
-        factual, weights = self.X[draw.rows], mode.partition.weights
-        every = ~draw.fixed[0]
-        mode.solve(factual[:1], draw.targets[:1], every[:1])  # compiles, if it must
+        factual, targets = self.X[draw.rows], draw.targets
         start = perf_counter()
-        cheapest = mode.solve(factual, draw.targets, every)
+        cheapest = mode.solve(factual, targets)
         took = 1000 * (perf_counter() - start) / len(factual)
-        masked = [mode.solve(factual, draw.targets, ~fixed) for fixed in draw.fixed[1:]]
+        masked = [mode.solve(factual, targets, fixed).answered.sum() for fixed in draw.fixed]
+        evaluation = partial(_evaluated, factual, mode.partition.weights)
         return ModeResult(
             mode=mode,
             draw=draw,
             answers=cheapest,
-            cheapest=cheapest.evaluation(factual, weights),
-            shortest=mode.shortest_prefix(factual, draw.targets).evaluation(factual, weights),
-            feasible=[int(answers.feasible.sum()) for answers in (cheapest, *masked)],
+            cheapest=evaluation(cheapest),
+            shortest=evaluation(mode.solve(factual, targets, best=shortest_prefix)),
+            feasible=dict(zip(SHARES, map(int, masked), strict=True)),
             milliseconds=took,
         )
+
+    @cached_property
+    def comparison(self) -> PairwiseStudy:
+        """The pairwise projection, compared with the full one for every pair of fifty fits."""
+        start, cpu = perf_counter(), process_time()
+        found, fitting = PairwiseComparison(), 0.0
+        for model, took in _fits(self.X, self.dataset.k):
+            found += compare_pairwise(model, self.X, labels=model.labels_)
+            fitting += took
+            self.tick()
+        return PairwiseStudy(found, perf_counter() - start, process_time() - cpu, fitting)
+
+
+def _evaluated(factual: Array, weights: Array, found: Projection) -> Evaluation:
+    allowed, tau = found.cardinality, found.rho - 1.0
+    return evaluate(factual, found.points, weights=weights, cardinality=allowed, tau=tau)
 
 
 def _kmeans(k: int, n_init: int, seed: int) -> Any:
@@ -330,26 +319,6 @@ class PairwiseStudy:
     seconds: float
     cpu: float
     fitting: float
-
-
-def compare(X: Array, k: int, tick: Callable[[], None] = lambda: None) -> PairwiseStudy:
-    """Fit k-means fifty times, and compare the pairwise with the full projection for every pair.
-
-    Parameters
-    ----------
-    X : array of shape (n, d)
-        Standardised data.
-    k : int
-    tick : callable
-        Called after each fit.
-    """
-    start, cpu = perf_counter(), process_time()
-    found, fitting = PairwiseComparison(), 0.0
-    for model, took in _fits(X, k):
-        found += compare_pairwise(model, X, labels=model.labels_)
-        fitting += took
-        tick()
-    return PairwiseStudy(found, perf_counter() - start, process_time() - cpu, fitting)
 
 
 def _fits(X: Array, k: int) -> Iterator[tuple[Any, float]]:

@@ -76,8 +76,9 @@ def _read(name: str) -> Iterable[tuple[Key, str, str]]:
 
 
 def titles(table: str) -> list[str]:
-    """Name the datasets that a table of the paper has, in its order."""
-    named = dict.fromkeys(key.dataset for key in figures() if key.table == table)
+    """Name the datasets that a table was printed, or released, with, in its order."""
+    printed = released() if table == "solver" else figures()
+    named = dict.fromkeys(key.dataset for key in printed if key.table == table)
     return [title for title in named if title != "Overall"]
 
 

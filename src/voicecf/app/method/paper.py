@@ -8,13 +8,13 @@ import streamlit as st
 
 from voicecf.app import blocks
 from voicecf.datasets.sources import CATALOGUE
-from voicecf.paper.progress import Silent
+from voicecf.paper.progress import StudyProgress
 from voicecf.paper.published import TABLES
 from voicecf.paper.report import DIFFERENT, Grid, grids, summary
 from voicecf.paper.reproduction import Reproduction, StudyRequest, reproduce
 
 
-class Bar(Silent):
+class Bar(StudyProgress):
     """Shows on the page how far a reproduction is."""
 
     def __init__(self, bar: Any) -> None:
