@@ -345,7 +345,10 @@ def contraction_summary(
     X = as_rows(X)
     partition = partition_of(model)
     labels = partition.labels(X) if labels is None else np.asarray(labels)
-    box = None if bounds is None else _sides(bounds, X.shape[1])
+    box = None
+    if bounds is not None:
+        lo, hi = (np.broadcast_to(np.asarray(side, np.float64), X.shape[1]) for side in bounds)
+        box = lo, hi
     pieces, scores = partition.pieces_at(X, labels), np.empty(len(X))
     for p in np.unique(pieces).tolist():
         scores[pieces == p] = partition.piece(p).scores(X[pieces == p], box=box, floor=floor)
@@ -353,11 +356,6 @@ def contraction_summary(
     for t in np.unique(labels):
         alpha[t], median[t] = scores[labels == t].max(), np.median(scores[labels == t])
     return ContractionSummary(alpha, median)
-
-
-def _sides(bounds: tuple[Any, Any], d: int) -> tuple[Array, Array]:
-    lo, hi = (np.broadcast_to(np.asarray(side, dtype=np.float64), (d,)) for side in bounds)
-    return lo, hi
 
 
 @dataclass(frozen=True)
