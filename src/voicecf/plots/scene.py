@@ -26,14 +26,13 @@ class Scene:
 
     def __init__(self, learned: Learned, plane: Plane) -> None:
         self.learned, self.plane = learned, plane
-        self.k = learned.n_clusters
         mixing = learned.space.mixing
         # What the model sees of the plane: x = x0 + u x1 + v x2.
         self.base, self.directions = plane.origin, plane.directions
         if mixing is not None:
             self.base = mixing(plane.origin[None])[0]
             self.directions = plane.directions @ mixing.matrix.T
-        self.curved = not all(axis.affine for axis in plane.axes)
+        self.curved = not all(plane.space.columns[c].affine for c in plane.columns)
 
     def rows(self, X: Any, most: int) -> tuple[NDArray[np.int64], Array, NDArray[np.int64]]:
         """Read some rows: their positions, where they are seen, their clusters."""
@@ -109,12 +108,11 @@ class Scene:
     def box(self, lo: Array, hi: Array, frame: Array) -> Array:
         """Return the slice of a box of coordinates in (u, v)."""
         turn, origin = self.plane.directions.T, self.plane.origin
-        sides = [(turn, hi - origin), (-turn, origin - lo)]
-        normals = np.vstack([side for side, _ in sides])
-        offsets = np.concatenate([room for _, room in sides])
+        normals = np.vstack([turn, -turn])
+        offsets = np.concatenate([hi - origin, origin - lo])
         # What the plane does not move is as it is: a fact, which no bound takes back.
-        kept = np.isfinite(offsets) & normals.any(axis=1)
-        return clipped(frame, normals[kept], offsets[kept])
+        binds = np.isfinite(offsets) & normals.any(axis=1)
+        return clipped(frame, normals[binds], offsets[binds])
 
     def bent(self, polygon: Array) -> Array:
         """Return a polygon in the units of the axes."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from voicecf.errors import OptionError, known_option
 from voicecf.geometry.arrays import Array
-from voicecf.rules.allowed import Allowed, as_rules
+from voicecf.reasons.case import with_rules
 from voicecf.rules.rules import RULES
 from voicecf.search.answering import answer
 from voicecf.search.outcome import Outcome
@@ -35,7 +35,4 @@ def _without(question: Question, word: str) -> Question:
     known_option(word, (CONTRACTION, *RULES), "word")
     if word == CONTRACTION:
         return replace(question, learned=question.learned.contracted(1.0))
-    rules = as_rules(replace(question.allowed.rules, **{word: None}))
-    learned, searched = question.learned, question.objective == "fewest"
-    allowed = Allowed.of(learned.space, rules, question.rows, learned.bounds, searched=searched)
-    return replace(question, allowed=allowed)
+    return with_rules(question, replace(question.allowed.rules, **{word: None}))

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-import narwhals.stable.v2 as nw
 import numpy as np
 
 from voicecf.errors import OptionError
@@ -26,8 +25,10 @@ from voicecf.table.frames import Cells, is_missing
 from voicecf.table.rows import Rows
 from voicecf.table.space import Space
 
-__all__ = ["ranges_of", "short_ranges"]
+__all__ = ["TEXTS", "ranges_of", "short_ranges"]
 
+# Columns of the table that are text.
+TEXTS = ("binds_low", "binds_high", "other_levels")
 # Shares of the way from the end of a range back to the answer, tried until the model agrees.
 INWARD = np.concatenate([[0.0], 2.0 ** np.arange(-52.0, 1.0, 2.0)])
 # Number of multiples, from the end of a range inwards, that the model is asked about at once.
@@ -44,26 +45,36 @@ class End:
 
 def ranges_of(outcome: Outcome, i: int) -> Any:
     """Return the table of `Counterfactuals.ranges`."""
-    if outcome.question.objective == PAIRWISE:
-        raise OptionError("ranges are available for answers of VoICE only, not of CFCLUST.")
-    status = Status(int(outcome.status[i]))
-    if not outcome.feasible[i]:
-        raise OptionError(
-            f"answer {i} is {status.name.lower()}, so it has no ranges; see reason({i})."
-        )
-    return _Answer(outcome, i).table()
+    lines, changed = _lines(outcome, i), outcome.changed(i)
+    types = {"column": str, "low": float, "high": float} | dict.fromkeys(TEXTS, str)
+    columns = {
+        name: (np.array([line[name] for line in lines], dtype=object), {kind})
+        for name, kind in types.items()
+    }
+    cells = typed_cells(outcome, np.full(len(changed), i), changed)
+    return typed_table({"column": columns["column"], **cells, **columns}, outcome.rows.kind)
 
 
-def short_ranges(outcome: Outcome, i: int) -> dict[str, list[Any]]:
-    """Return the columns of `Counterfactuals.ranges`, the ends of ranges rounded inwards."""
-    found = nw.from_native(ranges_of(outcome, i), eager_only=True)
-    lines = {name: found.get_column(name).to_list() for name in found.columns}
-    for at, c in enumerate(outcome.changed(i).tolist()):
+def short_ranges(outcome: Outcome, i: int) -> list[dict[str, Any]]:
+    """Return the lines of `Counterfactuals.ranges`, the ends of ranges rounded inwards."""
+    lines = _lines(outcome, i)
+    for line, c in zip(lines, outcome.changed(i).tolist(), strict=True):
         if is_continuous(outcome, c):
             value = float(outcome.values[1][c][i])
             for name, direction in (("low", 1.0), ("high", -1.0)):
-                lines[name][at] = _inwards(lines[name][at], value, direction)
+                line[name] = _inwards(line[name], value, direction)
     return lines
+
+
+def _lines(outcome: Outcome, i: int) -> list[dict[str, Any]]:
+    """Return a line for each changed column of an answer."""
+    if outcome.question.objective == PAIRWISE:
+        raise OptionError("ranges are available for answers of VoICE only, not of CFCLUST.")
+    if not outcome.feasible[i]:
+        status = Status(int(outcome.status[i])).name.lower()
+        raise OptionError(f"answer {i} is {status}, so it has no ranges; see reason({i}).")
+    answer = _Answer(outcome, i)
+    return [answer.line(c) for c in outcome.changed(i).tolist()]
 
 
 def _inwards(end: float, value: float, direction: float) -> float:
@@ -92,38 +103,19 @@ class _Answer:
             return self.outcome.output.take(np.array([self.i]))
         return self.space.write(self.point[None], self.outcome.rows, self.outcome.row[[self.i]])
 
-    def table(self) -> Any:
-        """Return a table with one line for each changed column."""
-        outcome, i = self.outcome, self.i
-        changed = outcome.changed(i)
-        lines = [self._line(int(c)) for c in changed]
-        names = [self.space.names[c] for c in changed]
-        ends = {
-            "low": [low.value for low, _, _ in lines],
-            "high": [high.value for _, high, _ in lines],
-        }
-        texts = {
-            "binds_low": [low.binds for low, _, _ in lines],
-            "binds_high": [high.binds for _, high, _ in lines],
-            "other_levels": [levels for _, _, levels in lines],
-        }
-        columns = {
-            "column": (np.array([str(name) for name in names], dtype=object), {str}),
-            **typed_cells(outcome, np.full(len(changed), i), changed),
-            **{
-                name: (np.array(values, dtype=np.float64), {float}) for name, values in ends.items()
-            },
-            **{name: (np.array(values, dtype=object), {str}) for name, values in texts.items()},
-        }
-        return typed_table(columns, outcome.rows.kind)
-
-    def _line(self, c: int) -> tuple[End, End, str]:
-        if self.space.columns[c].kind == "category":
-            nowhere = End(np.nan, "")
-            return nowhere, nowhere, ", ".join(str(level) for level in self._levels(c))
-        if self.space.columns[c].listed:
-            return *self._listed(c), ""
-        return self._end(c, -1), self._end(c, 1), ""
+    def line(self, c: int) -> dict[str, Any]:
+        """Return how far a column may go, and what limits it."""
+        column, levels = self.space.columns[c], ""
+        if column.kind == "category":
+            low = high = End(np.nan, "")
+            levels = ", ".join(str(level) for level in self._levels(c))
+        elif column.listed:
+            low, high = self._listed(c)
+        else:
+            low, high = self._end(c, -1), self._end(c, 1)
+        ends = {"low": float(low.value), "high": float(high.value)}
+        texts = zip(TEXTS, (low.binds, high.binds, levels), strict=True)
+        return {"column": str(self.space.names[c]), **ends, **dict(texts)}
 
     # What the model says of the answer with one column replaced.
 
@@ -267,15 +259,10 @@ class _Answer:
 
     def _shrunk(self, c: int, at: int) -> float:
         """Return the bound that was contracted along with the cell; infinite if it was not."""
-        infinite = (-np.inf, np.inf)[at]
+        column, infinite = self.space.columns[c], (-np.inf, np.inf)[at]
         if not self.learned.contract_bounds:
             return infinite
-        box = self.outcome.allowed.box
-        row = int(self.outcome.row[self.i])
-        sides = self.learned.box(self.piece, *(np.atleast_2d(side) for side in box))
-        column = self.space.columns[c]
-        rows = sides[at if column.rising else 1 - at]
-        side = rows[row if len(rows) > 1 else 0, column.places[0]]
+        side = self.case.box(self.piece)[at if column.rising else 1 - at][column.places[0]]
         return float(self.space.values(c, [[side]])[0]) if np.isfinite(side) else infinite
 
     def _cell_ends(self, c: int, direction: int) -> Iterator[End]:
@@ -310,19 +297,11 @@ class _Answer:
 
     def _agreed(self, c: int, value: float, end: float) -> float:
         """Return the furthest number, from an end back to the answer's value, that is valid."""
-        candidates = end + (value - end) * INWARD
-        size = max(abs(end), abs(value)) * np.finfo(np.float64).eps
-        candidates = np.where(
-            end > value, np.maximum(candidates - size * (INWARD > 0), value), candidates
-        )
-        candidates = np.where(
-            end < value, np.minimum(candidates + size * (INWARD > 0), value), candidates
-        )
+        eps = max(abs(end), abs(value)) * np.finfo(np.float64).eps
+        candidates = end + (value - end) * INWARD + np.sign(value - end) * eps * (INWARD > 0)
         if self.space.steps is None and self.space.dtype != np.float64:
             candidates = candidates.astype(self.space.dtype).astype(np.float64)
-            candidates = np.clip(candidates, min(end, value), max(end, value))
-        valid = np.flatnonzero(self._valid(c, candidates))
-        return float(candidates[valid[0]]) if valid.size else value
+        return self._first_valid(c, value, np.clip(candidates, min(end, value), max(end, value)))
 
     def _agreed_multiple(self, c: int, value: float, end: float, multiples: Multiples) -> float:
         """Return the furthest multiple, from an end back to the answer's value, that is valid."""
@@ -330,8 +309,10 @@ class _Answer:
         first, last = int(begin[0]), int(past[0])
         steps = np.arange(TRIED)
         places = last - steps if end > value else first + steps
-        candidates = multiples.at(places[(places >= first) & (places <= last)])
-        if not len(candidates):
-            return value
-        valid = np.flatnonzero(self._valid(c, candidates))
-        return float(candidates[valid[0]]) if valid.size else value
+        places = places[(places >= first) & (places <= last)]
+        return self._first_valid(c, value, multiples.at(places))
+
+    def _first_valid(self, c: int, value: float, candidates: Array) -> float:
+        """Return the first valid candidate; the answer's own value if there is none."""
+        valid = candidates[self._valid(c, candidates)] if len(candidates) else candidates
+        return float(valid[0]) if len(valid) else value
