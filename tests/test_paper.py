@@ -18,7 +18,6 @@ from voicecf.datasets.sources import CATALOGUE
 from voicecf.errors import OptionError
 from voicecf.paper import report
 from voicecf.paper.cells import Entry
-from voicecf.paper.progress import StudyProgress
 from voicecf.paper.protocol import (
     DELTA,
     FACTUALS,
@@ -28,8 +27,8 @@ from voicecf.paper.protocol import (
     UNWEIGHTED,
     Study,
 )
-from voicecf.paper.published import TABLES, Key, figures, released, titles, written
-from voicecf.paper.reproduction import Reproduction, StudyRequest, overall, reproduce
+from voicecf.paper.published import TABLES, Key, as_printed, figures, released, titles
+from voicecf.paper.reproduction import Reproduction, StudyRequest, overall, progress_bar, reproduce
 from voicecf.search.aims import shortest_prefix
 from voicecf.status import Status
 
@@ -115,23 +114,23 @@ def test_counterfactual_tables_are_printed_for_primary_datasets_only():
 
 
 @pytest.mark.parametrize(
-    ("table", "column", "value", "text"),
+    ("column", "value", "text"),
     [
-        ("clustering", "kmeans_ari", -0.0003, "0.000"),
-        ("clustering", "shark_ari", -0.0037, "-0.004"),
-        ("clustering", "kmeans_inertia", 4221626.0355, "4221626.00"),
-        ("clustering", "shark_inertia", 1.9000000016e-11, "1.90e-11"),
-        ("validity", "comparisons", 26_335_500, "26335500"),
-        ("validity", "cfclust_validity_pct", 80.58, "80.6"),
-        ("validity_text", "pooled_validity_pct", 80.583, "80.58"),
-        ("actionability", "fixed_25", 93.3333, "93.3"),
-        ("parsimony", "r_star_over_d", 0.44833, "0.448"),
-        ("concentration", "alpha_range", (0.9917, 0.9924), "0.992--0.992"),
-        ("concentration", "alpha_range", (2e-15, 4e-13), "0.000"),
+        ("kmeans_ari", -0.0003, "0.000"),
+        ("shark_ari", -0.0037, "-0.004"),
+        ("kmeans_inertia", 4221626.0355, "4221626.00"),
+        ("shark_inertia", 1.9000000016e-11, "1.90e-11"),
+        ("comparisons", 26_335_500, "26335500"),
+        ("cfclust_validity_pct", 80.58, "80.6"),
+        ("pooled_validity_pct", 80.583, "80.58"),
+        ("fixed_25", 93.3333, "93.3"),
+        ("r_star_over_d", 0.44833, "0.448"),
+        ("alpha_range", (0.9917, 0.9924), "0.992--0.992"),
+        ("alpha_range", (2e-15, 4e-13), "0.000"),
     ],
 )
-def test_numbers_are_written_with_the_digits_of_the_paper(table, column, value, text):
-    assert written(table, column, value) == text
+def test_numbers_are_written_with_the_digits_of_the_paper(column, value, text):
+    assert as_printed(column, value) == text
 
 
 @pytest.mark.parametrize("paired", [False, True])
@@ -170,39 +169,34 @@ def test_paired_targets_hold_the_same_rows_where_the_sources_do():
 
 @pytest.mark.parametrize("name", ["iris", "wholesale"])
 def test_no_shorter_prefix_suffices(name):
-    found = study(name)
-    for mode, draw in found.draws():
-        setup, factual = found.mode(mode), found.X[draw.rows]
-        answers = setup.solve(factual, draw.targets, best=shortest_prefix)
-        order = setup.order
-        walked = np.zeros(len(factual), dtype=int)
+    for trial in study(name).trials().values():
+        answers, order = trial.solve(best=shortest_prefix), trial.order
+        walked = np.zeros(len(trial.factual), dtype=int)
         for length in range(len(order), 0, -1):
             fixed = ~np.isin(np.arange(len(order)), order[:length])
-            fits = setup.solve(factual, draw.targets, fixed).answered
-            walked[fits] = length
+            walked[trial.solve(fixed).answered] = length
         assert (answers.cardinality == walked).all()
 
 
 @pytest.mark.parametrize("name", PRIMARY)
 def test_the_explainer_gives_the_answers_of_the_tables(name):
     found = study(name)
-    outcomes = found.outcomes("scale-free")
-    for mode, outcome in outcomes.items():
+    for mode, trial in found.trials("scale-free").items():
         ranking = "columns" if mode == UNWEIGHTED else found.shark.feature_weights_
-        voice = VoICE(outcome.mode.model, ranking=ranking).fit(found.X)
-        rows, targets = found.X[outcome.draw.rows], outcome.draw.targets
+        voice = VoICE(trial.model, ranking=ranking).fit(found.X)
+        rows, targets = trial.factual, trial.draw.targets
         cheapest = voice.explain(rows, target=targets)
-        np.testing.assert_allclose(cheapest.cost.mean(), outcome.cheapest.cost, rtol=1e-9)
+        np.testing.assert_allclose(cheapest.cost.mean(), trial.cheapest.cost, rtol=1e-9)
         shortest = voice.explain(rows, target=targets, objective="prefix")
-        assert shortest.cardinality.mean() == outcome.shortest.r_star
+        assert shortest.cardinality.mean() == trial.shortest.r_star
 
 
-def problem_of(mode, factual, targets, fixed, t):
+def problem_of(trial, fixed, t):
     """One target's questions, as the judges read them, and the library's answer."""
-    which = targets == t
-    region = mode.partition.piece(int(t)).region(float(mode.alpha[t]))
-    lo, hi = (np.where(fixed, factual, side)[which] for side in mode.box)
-    metric, n = mode.partition.weights + DELTA, int(which.sum())
+    factual, which = trial.factual, trial.draw.targets == t
+    region = trial.partition.piece(int(t)).region(float(trial.alpha[t]))
+    lo, hi = (np.where(fixed, factual, side)[which] for side in trial.box)
+    metric, n = trial.partition.weights + DELTA, int(which.sum())
     answer = project(factual[which], region.within(lo, hi), metric)
     unknown = np.full_like(lo, np.nan)
     problem = Problem(
@@ -215,12 +209,10 @@ def problem_of(mode, factual, targets, fixed, t):
 @pytest.mark.parametrize("rule", ["printed", "scale-free"])
 @pytest.mark.parametrize("name", DIAGNOSTIC)
 def test_every_claim_about_a_collapsed_model_is_certified(name, rule):
-    found = study(name)
-    mode, draw = found.mode(SHARK_MODE, rule), dict(found.draws())[SHARK_MODE]
-    factual = found.X[draw.rows]
-    for fixed in draw.fixed:
-        for t in np.unique(draw.targets):
-            problem, answer = problem_of(mode, factual, draw.targets, fixed, t)
+    trial = study(name).trials(rule)[SHARK_MODE]
+    for fixed in trial.draw.fixed:
+        for t in np.unique(trial.draw.targets):
+            problem, answer = problem_of(trial, fixed, t)
             optimal = np.flatnonzero(answer.status == Status.OPTIMAL)
             points, multipliers = answer.points[optimal], answer.multipliers[optimal]
             assert (residuals(problem, optimal, points, multipliers).worst <= TOLERANCE).all()
@@ -232,8 +224,8 @@ def test_every_claim_about_a_collapsed_model_is_certified(name, rule):
 @pytest.mark.parametrize("rule", ["printed", "scale-free"])
 @pytest.mark.parametrize("name", SMALL)
 def test_with_nothing_fixed_there_is_always_an_answer(name, rule):
-    for outcome in study(name).outcomes(rule).values():
-        assert outcome.feasible[0] == FACTUALS
+    for trial in study(name).trials(rule).values():
+        assert trial.feasible[0] == FACTUALS
 
 
 @pytest.mark.parametrize("name", DIAGNOSTIC)
@@ -253,11 +245,11 @@ def test_with_equal_weights_the_published_solver_found_what_there_is(name):
 
 
 def test_the_published_solver_missed_german_credit():
-    outcome = study("german_credit").outcomes()[SHARK_MODE]
+    trial = study("german_credit").trials()[SHARK_MODE]
     key = Key("solver", "German Credit", SHARK_MODE, "least_cost_0")
     assert int(released()[key].text) == 0
-    assert outcome.feasible[0] == FACTUALS
-    assert outcome.confirmed() == 1
+    assert trial.feasible[0] == FACTUALS
+    assert trial.confirmed == 1
 
 
 def differing(notes=()):
@@ -355,7 +347,7 @@ class Terminal(StringIO):
 
 def test_a_terminal_gets_a_bar_with_the_time_left():
     stream = Terminal()
-    reproduce(StudyRequest(["validity"], ["iris"]), StudyProgress(stream))
+    reproduce(StudyRequest(["validity"], ["iris"]), progress_bar(stream))
     *_, last, cleared = drawn = [line for line in stream.getvalue().split("\r") if line]
     assert drawn[0].startswith("  0%")
     assert last.startswith("100%")

@@ -115,8 +115,7 @@ def _add_reproduce(commands: argparse._SubParsersAction[argparse.ArgumentParser]
 
 def _reproduce(chosen: argparse.Namespace) -> int:
     from voicecf.paper import report
-    from voicecf.paper.progress import StudyProgress
-    from voicecf.paper.reproduction import StudyRequest, reproduce
+    from voicecf.paper.reproduction import StudyRequest, progress_bar, reproduce
 
     request = StudyRequest(
         tables=_known(chosen, "table", TABLES) or TABLES,
@@ -125,7 +124,8 @@ def _reproduce(chosen: argparse.Namespace) -> int:
         paired=chosen.paired,
     )
     _check_outputs(chosen)
-    result = reproduce(request, StudyProgress(sys.stderr))
+    bar = progress_bar(sys.stderr)
+    result = reproduce(request, bar, lambda text: bar.disable and print(text, file=sys.stderr))
     print(report.as_text(result), end="")
     for path, write in (
         (chosen.json, report.write_json),

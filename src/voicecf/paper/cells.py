@@ -10,10 +10,10 @@ from voicecf.paper.published import (
     SHOWN_ONLY,
     Figure,
     Key,
+    as_printed,
     figures,
     names_the_same,
     released,
-    written,
 )
 
 # The cells of one dataset in a table: a row a mode, by column.
@@ -85,7 +85,7 @@ class Entry:
     @property
     def text(self) -> str:
         """Ours, with the digits that the paper prints."""
-        return written(self.key.table, self.key.column, self.value)
+        return as_printed(self.key.column, self.value)
 
     @property
     def figure(self) -> Figure | None:
@@ -107,16 +107,6 @@ class Entry:
         shown_only = self.key.column in SHOWN_ONLY or self.key.table == "solver"
         return self.figure is not None and not shown_only
 
-    @property
-    def excused(self) -> bool:
-        """Whether the cell rests on a tie, so that a difference is no error."""
-        return "tie" in self.notes
-
-    @property
-    def differs(self) -> bool:
-        """Whether the cell is compared and not the same."""
-        return self.compared and not self.agrees
-
 
 def entries(table: str, title: str, rows: Rows, names: Sequence[str] = ()) -> list[Entry]:
     """Return the cells of a dataset in a table; `names` are those that a dominant feature has."""
@@ -130,13 +120,13 @@ def entries(table: str, title: str, rows: Rows, names: Sequence[str] = ()) -> li
 def _notes(key: Key, value: Any, rows: Rows) -> tuple[str, ...]:
     """Return which of `NOTES` apply to a cell, given all rows of its dataset."""
     _, dataset, mode, column = key
-    text = written(key.table, column, value)
+    text = as_printed(column, value)
     exact = {**rows[mode], **rows.get(f"{mode}, scale-free", {})}
     scale_free = exact.get(f"{column}_scale_free", exact[column])
     applies = {
         "tie": dataset == "German Credit" and column in ("shark_ari", "dominant"),
         "digits": column.endswith("inertia") and text not in (f"{value:.2f}", f"{value:.2e}"),
-        "floor": text != written(key.table, column, scale_free),
+        "floor": text != as_printed(column, scale_free),
         "box": mode.endswith("box included") or column == "alpha_range_box",
         "runtime": column == "runtime_ms",
         "risk": column == "degeneracy_risk",

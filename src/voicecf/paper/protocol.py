@@ -17,7 +17,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 from sklearn.cluster import KMeans
-from sklearn.preprocessing import StandardScaler
+from sklearn.metrics import confusion_matrix
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from voicecf.datasets import Dataset
@@ -86,29 +86,53 @@ class Draw:
 
 
 @dataclass(frozen=True)
-class Mode:
-    """A clustering, its contraction, a box, and the order in which features are tried."""
+class Trial:
+    """A clustering and the questions of its draw; answers are computed when first asked for.
 
+    Attributes
+    ----------
+    X : array of shape (n, d)
+        The standardised data.
+    draw : Draw
+    model : estimator
+    alpha : array of shape (k,)
+        Contraction of the cells.
+    order : array of shape (d,)
+        Features in the order in which prefixes take them.
+    """
+
+    X: Array
+    draw: Draw
     model: Any
-    partition: Partition
     alpha: Array
-    box: tuple[Array, Array]
     order: Ints
 
-    def solve(
-        self, factual: Array, targets: Ints, fixed: Any = False, best: Any = least_cost
-    ) -> Projection:
-        """Find answers that leave the fixed features as they are: the cheapest ones, or others.
+    @cached_property
+    def partition(self) -> Partition:
+        """The cells of the clustering."""
+        return partition_of(self.model)
+
+    @property
+    def factual(self) -> Array:
+        """The rows that are explained."""
+        return self.X[self.draw.rows]
+
+    @property
+    def box(self) -> tuple[Array, Array]:
+        """The observed range, which answers keep to."""
+        return self.X.min(axis=0), self.X.max(axis=0)
+
+    def solve(self, fixed: Any = False, best: Any = least_cost) -> Projection:
+        """Find answers that leave the fixed features as they are.
 
         Parameters
         ----------
-        factual : array of shape (n, d)
-        targets : array of shape (n,)
         fixed : array of bool of shape (n, d)
         best : callable
             `least_cost`, or `shortest_prefix` for the fewest features, in their order, that
             suffice.
         """
+        factual, targets = self.factual, self.draw.targets
         lo, hi = (np.where(fixed, factual, side) for side in self.box)
         found = Projection.unresolved(*factual.shape)
         for t in np.unique(targets).tolist():
@@ -122,42 +146,51 @@ class Mode:
     def _is_in(self, t: int, points: Array) -> Mask:
         return np.asarray(self.partition.labels(points) == t)
 
+    @cached_property
+    def answers(self) -> Projection:
+        """Least-cost answers, nothing fixed."""
+        return self.solve()
 
-@dataclass(frozen=True)
-class ModeResult:
-    """What one mode makes of its draw.
+    @property
+    def milliseconds(self) -> float:
+        """Time for a least-cost answer, measured now."""
+        start = perf_counter()
+        n = len(self.solve().points)
+        return 1000 * (perf_counter() - start) / n
 
-    Attributes
-    ----------
-    mode : Mode
-    draw : Draw
-    answers : Projection
-        Least-cost answers, nothing fixed.
-    cheapest, shortest : Evaluation
-        Of these, and of the shortest prefixes.
-    feasible : dict of int to int
-        Feasible answers by the percentage of features that is fixed.
-    milliseconds : float
-        Time for a least-cost answer.
-    """
+    @cached_property
+    def cheapest(self) -> Evaluation:
+        """Evaluation of the least-cost answers."""
+        return self._evaluated(self.answers)
 
-    mode: Mode
-    draw: Draw
-    answers: Projection
-    cheapest: Evaluation
-    shortest: Evaluation
-    feasible: dict[int, int]
-    milliseconds: float
+    @cached_property
+    def shortest(self) -> Evaluation:
+        """Evaluation of the shortest prefixes."""
+        return self._evaluated(self.solve(best=shortest_prefix))
 
+    def _evaluated(self, found: Projection) -> Evaluation:
+        return evaluate(
+            self.factual, found.points, weights=self.partition.weights,
+            cardinality=found.cardinality, tau=found.rho - 1.0,
+        )  # fmt: skip
+
+    @cached_property
+    def feasible(self) -> dict[int, int]:
+        """Number of answers by the percentage of features that is fixed."""
+        masks = zip(SHARES, self.draw.fixed, strict=True)
+        return {share: int(self.solve(fixed).answered.sum()) for share, fixed in masks}
+
+    @property
     def confirmed(self) -> float:
         """Share of the least-cost answers that the model's own predict puts into the target."""
         found = self.answers.answered
-        return validity(self.answers.points[found], self.mode.model, self.draw.targets[found])
+        return validity(self.answers.points[found], self.model, self.draw.targets[found])
 
-    def explained(self, X: Array) -> float:
+    @property
+    def explained(self) -> float:
         """Share of the rows for which `VoICE`, which asks for that too, has an answer."""
-        voice = VoICE(self.mode.model).fit(X)
-        return float(voice.explain(X[self.draw.rows], target=self.draw.targets).feasible.mean())
+        voice = VoICE(self.model).fit(self.X)
+        return float(voice.explain(self.factual, target=self.draw.targets).feasible.mean())
 
 
 class Study:
@@ -172,18 +205,13 @@ class Study:
 
     def __init__(self, dataset: Dataset, tick: Callable[[], None] = lambda: None) -> None:
         self.dataset, self.tick = dataset, tick
-        self.outcomes = cache(self._outcomes)
+        self.trials = cache(self._trials)
         self._contraction = cache(self._contraction_of)
 
     @cached_property
     def X(self) -> Array:
-        """The standardised data.
-
-        Standardised column by column, as pandas hands them over. Row by row the last bits come
-        out differently, and German Credit's SHARK hangs on them.
-        """
-        scaled = StandardScaler().fit_transform(np.asfortranarray(self.dataset.X))
-        return np.ascontiguousarray(scaled)
+        """The standardised data."""
+        return self.dataset.standardised()
 
     @cached_property
     def kmeans(self) -> Any:
@@ -199,11 +227,6 @@ class Study:
             warnings.simplefilter("ignore", WeightCollapseWarning)
             return SHARK(self.dataset.k, random_state=SEED).fit(self.X)
 
-    @property
-    def _range(self) -> tuple[Array, Array]:
-        """The observed range of the features."""
-        return self.X.min(axis=0), self.X.max(axis=0)
-
     def model(self, mode: str) -> Any:
         """Return the clustering of a mode."""
         return self.shark if mode == SHARK_MODE else self.kmeans
@@ -213,21 +236,19 @@ class Study:
         return self._contraction(self.model(mode), rule)
 
     def _contraction_of(self, model: Any, rule: Rule) -> ContractionSummary:
-        bounds, floor = self._range if rule == "box" else None, PRINTED_FLOOR * (rule == "printed")
-        labels = model.labels_
+        bounds = (self.X.min(axis=0), self.X.max(axis=0)) if rule == "box" else None
+        floor, labels = PRINTED_FLOOR if rule == "printed" else 0.0, model.labels_
         return contraction_summary(model, self.X, labels=labels, bounds=bounds, floor=floor)
 
-    def mode(self, name: str, rule: Rule = "printed") -> Mode:
-        """Set up one of the three modes."""
-        unranked = np.zeros(self.X.shape[1])
-        ranking = unranked if name == UNWEIGHTED else self.shark.feature_weights_
-        return Mode(
-            model=self.model(name),
-            partition=partition_of(self.model(name)),
-            alpha=np.maximum(self.contraction(name, rule).alpha, LEAST_ALPHA),
-            box=self._range,
-            order=np.argsort(-ranking, kind="stable"),
-        )
+    def _trials(self, rule: Rule = "printed", paired: bool = False) -> dict[str, Trial]:
+        trials = {}
+        for mode, draw in self.draws(paired):
+            alpha = np.maximum(self.contraction(mode, rule).alpha, LEAST_ALPHA)
+            unranked = np.zeros(self.X.shape[1])
+            ranking = unranked if mode == UNWEIGHTED else self.shark.feature_weights_
+            order = np.argsort(-ranking, kind="stable")
+            trials[mode] = Trial(self.X, draw, self.model(mode), alpha, order)
+        return trials
 
     def draws(self, paired: bool = False) -> Iterator[tuple[str, Draw]]:
         """Draw the questions of the three modes.
@@ -253,33 +274,9 @@ class Study:
     @cached_property
     def _matching(self) -> Ints:
         """For each SHARK cluster, the k-means cluster that it is matched with."""
-        k = self.dataset.k
-        overlap = np.zeros((k, k))
-        np.add.at(overlap, (self.shark.labels_, self.kmeans.labels_), 1)
-        _, match = linear_sum_assignment(overlap, maximize=True)
-        return np.asarray(match)
-
-    def _outcomes(self, rule: Rule = "printed", paired: bool = False) -> dict[str, ModeResult]:
-        return {
-            name: self._outcome(self.mode(name, rule), draw) for name, draw in self.draws(paired)
-        }
-
-    def _outcome(self, mode: Mode, draw: Draw) -> ModeResult:
-        factual, targets = self.X[draw.rows], draw.targets
-        start = perf_counter()
-        cheapest = mode.solve(factual, targets)
-        took = 1000 * (perf_counter() - start) / len(factual)
-        masked = [mode.solve(factual, targets, fixed).answered.sum() for fixed in draw.fixed]
-        evaluation = partial(_evaluated, factual, mode.partition.weights)
-        return ModeResult(
-            mode=mode,
-            draw=draw,
-            answers=cheapest,
-            cheapest=evaluation(cheapest),
-            shortest=evaluation(mode.solve(factual, targets, best=shortest_prefix)),
-            feasible=dict(zip(SHARES, map(int, masked), strict=True)),
-            milliseconds=took,
-        )
+        labels = range(self.dataset.k)
+        overlap = confusion_matrix(self.shark.labels_, self.kmeans.labels_, labels=labels)
+        return np.asarray(linear_sum_assignment(overlap, maximize=True)[1])
 
     @cached_property
     def comparison(self) -> PairwiseStudy:
@@ -291,11 +288,6 @@ class Study:
             fitting += took
             self.tick()
         return PairwiseStudy(found, perf_counter() - start, process_time() - cpu, fitting)
-
-
-def _evaluated(factual: Array, weights: Array, found: Projection) -> Evaluation:
-    allowed, tau = found.cardinality, found.rho - 1.0
-    return evaluate(factual, found.points, weights=weights, cardinality=allowed, tau=tau)
 
 
 def _kmeans(k: int, n_init: int, seed: int) -> Any:

@@ -16,7 +16,7 @@ from voicecf.diagnostics import (
     weight_concentration,
 )
 from voicecf.paper.cells import Rows
-from voicecf.paper.protocol import MODES, RULES, SHARK_MODE, UNWEIGHTED, ModeResult, Study
+from voicecf.paper.protocol import MODES, RULES, SHARK_MODE, UNWEIGHTED, Study, Trial
 
 MEAN = "Mean of the three"
 
@@ -76,27 +76,27 @@ def underestimation_rows(study: Study) -> Rows:
     return {"": _row(found, relative_underestimation_pct="relative_underestimation")}
 
 
-def _cheapest(found: ModeResult) -> dict[str, float]:
+def _cheapest(found: Trial) -> dict[str, float]:
     return _row(
         found.cheapest, feasible_pct="feasibility", changed_features_pct="changed_share",
         cost="cost", tau="tau",
     )  # fmt: skip
 
 
-def _shortest(found: ModeResult) -> dict[str, float]:
+def _shortest(found: Trial) -> dict[str, float]:
     return _row(
         found.shortest, feasible_pct="feasibility", r_star="r_star", r_star_over_d="r_star_over_d",
         single_feature_pct="single_feature", tau="tau",
     )  # fmt: skip
 
 
-def _actionable(found: ModeResult) -> dict[str, float]:
+def _actionable(found: Trial) -> dict[str, float]:
     n = found.cheapest.n
     return {f"fixed_{share}": 100 * count / n for share, count in found.feasible.items()}
 
 
 # What a table of answers has of one mode, by table.
-VIEWS: dict[str, Callable[[ModeResult], dict[str, float]]] = {
+VIEWS: dict[str, Callable[[Trial], dict[str, float]]] = {
     "least_cost": _cheapest,
     "parsimony": _shortest,
     "actionability": _actionable,
@@ -114,22 +114,21 @@ def _averaged(rows: Iterable[dict[str, float]]) -> dict[str, float]:
 
 def mean_rows(study: Study, table: str) -> Rows:
     """Least-cost answers, shortest prefixes or feasibility under masks: the mean of the modes."""
-    found = study.outcomes().values()
+    found = study.trials().values()
     row = _averaged(map(VIEWS[table], found))
     if table == "least_cost":
-        row["runtime_ms"] = float(np.mean([outcome.milliseconds for outcome in found]))
+        row["runtime_ms"] = float(np.mean([trial.milliseconds for trial in found]))
     return {"": row}
 
 
 def mode_rows(study: Study, table: str, paired: bool = False) -> Rows:
     """Answer exactly and mode by mode, for any dataset, with the scale-free contraction."""
-    found = study.outcomes("scale-free", paired)
+    found = study.trials("scale-free", paired)
     rows = {mode: VIEWS[table](found[mode]) for mode in MODES}
     rows[MEAN] = _averaged(rows.values())
     if table == "least_cost":
         for mode in MODES:
-            rows[mode]["confirmed_pct"] = 100 * found[mode].confirmed()
-            rows[mode]["voice_pct"] = 100 * found[mode].explained(study.X)
+            rows[mode] |= _row(found[mode], confirmed_pct="confirmed", voice_pct="explained")
     return rows
 
 
@@ -179,7 +178,7 @@ def dominant_names(study: Study) -> list[str]:
 def solver_rows(study: Study) -> Rows:
     """Exact answers to the questions that the published solver's released results are about."""
     rows = {}
-    for mode, found in study.outcomes().items():
+    for mode, found in study.trials().items():
         counts = {
             f"{kind}_{share}": count
             for share, count in found.feasible.items()
@@ -190,7 +189,7 @@ def solver_rows(study: Study) -> Rows:
 
 
 @dataclass(frozen=True)
-class Table:
+class PaperTable:
     """A table.
 
     Attributes
@@ -211,45 +210,47 @@ class Table:
     option: str = ""
 
 
-def _by_mode(title: str, base: str) -> Table:
-    return Table(f"Beyond the print: {title}", partial(mode_rows, table=base), base, "extended")
+def _by_mode(title: str, base: str) -> PaperTable:
+    return PaperTable(
+        f"Beyond the print: {title}", partial(mode_rows, table=base), base, "extended"
+    )
 
 
-def _paired(title: str, base: str) -> Table:
+def _paired(title: str, base: str) -> PaperTable:
     rows = partial(mode_rows, table=base, paired=True)
-    return Table(f"Paired modes: {title}", rows, base, "paired")
+    return PaperTable(f"Paired modes: {title}", rows, base, "paired")
 
 
 RECOMPUTED = {
-    "datasets": Table("Datasets", dataset_rows),
-    "clustering": Table("Clusterings against the known classes", clustering_rows),
-    "validity": Table(
+    "datasets": PaperTable("Datasets", dataset_rows),
+    "clustering": PaperTable("Clusterings against the known classes", clustering_rows),
+    "validity": PaperTable(
         "Validity of pairwise and of full projections, fifty k-means fits",
         lambda study: validity_rows(study.comparison.found),
     ),
-    "validity_text": Table("Validity, as the text quotes it", underestimation_rows),
-    "least_cost": Table(
+    "validity_text": PaperTable("Validity, as the text quotes it", underestimation_rows),
+    "least_cost": PaperTable(
         "Least-cost answers, mean of the three modes", partial(mean_rows, table="least_cost")
     ),
-    "parsimony": Table(
+    "parsimony": PaperTable(
         "Shortest ranked prefixes, mean of the three modes", partial(mean_rows, table="parsimony")
     ),
-    "actionability": Table(
+    "actionability": PaperTable(
         "Feasibility (%) with a share of the features fixed, mean of the three modes",
         partial(mean_rows, table="actionability"),
     ),
-    "contraction": Table("Contraction", contraction_rows),
-    "concentration": Table("Weight concentration under SHARK", concentration_rows),
+    "contraction": PaperTable("Contraction", contraction_rows),
+    "concentration": PaperTable("Weight concentration under SHARK", concentration_rows),
     "least_cost_by_mode": _by_mode("least-cost answers by mode, exact", "least_cost"),
     "parsimony_by_mode": _by_mode("shortest ranked prefixes by mode, exact", "parsimony"),
     "actionability_by_mode": _by_mode(
         "feasibility (%) under masks by mode, exact", "actionability"
     ),
-    "solver": Table(
+    "solver": PaperTable(
         "Beyond the print: the published solver, and exact answers to its questions",
         solver_rows, "actionability", "extended",
     ),
-    "contraction_all": Table(
+    "contraction_all": PaperTable(
         "Beyond the print: contraction of all ten", contraction_rows, "contraction", "extended"
     ),
     "least_cost_paired": _paired("least-cost answers, exact", "least_cost"),

@@ -80,8 +80,8 @@ class Change:
         """
         if not self.is_number:
             return self.texts
-        before, after = self.written(self.before), self.written(self.after)
-        short = self.written(self.before, DIGITS)
+        before, after = self.text_of(self.before), self.text_of(self.after)
+        short = self.text_of(self.before, DIGITS)
         return short if len(before) > LONG and short != after else before, after
 
     @property
@@ -97,12 +97,12 @@ class Change:
         if not self.is_number or np.isnan(self.before):
             return ""
         sign = MINUS if self.after < self.before else "+"
-        return f"{sign}{self.written(abs(self.after - self.before), 3)}"
+        return f"{sign}{self.text_of(abs(self.after - self.before), 3)}"
 
     @property
     def observed_texts(self) -> tuple[str, str]:
         """Ends of the observed range, as text."""
-        low, high = (self.written(end, 4) if np.isfinite(end) else "open" for end in self.observed)
+        low, high = (self.text_of(end, 4) if np.isfinite(end) else "open" for end in self.observed)
         return low, high
 
     @property
@@ -113,7 +113,7 @@ class Change:
         if np.isnan(self.low):
             return ""
         ends = ((self.low, self.binds_low), (self.high, self.binds_high))
-        low, high = (f"{self.written(end)} ({_limit(binds)})" for end, binds in ends)
+        low, high = (f"{self.text_of(end)} ({_limit(binds)})" for end, binds in ends)
         return f"may be {low} to {high}"
 
     def place(self, value: float) -> float:
@@ -132,7 +132,7 @@ class Change:
         low, high = low - below, high + above
         return float((np.clip(value, low, high) - low) / (high - low))
 
-    def written(self, value: float, digits: int | None = None) -> str:
+    def text_of(self, value: float, digits: int | None = None) -> str:
         """Write a number of the column, exactly or with so many telling digits."""
         text = exact(value, thousands=True) if digits is None else figure(value, digits)
         ends = [abs(end) for end in (self.before, self.after, *self.observed) if np.isfinite(end)]

@@ -36,8 +36,8 @@ def changes_html(
     --------
     >>> from voicecf.plots.changes import Change
     >>> from voicecf.plots.markup import changes_html
-    >>> written = changes_html([Change("<age>", 1.0, 2.5, (0.0, 4.0))], "#1b5e9b")
-    >>> "&lt;age&gt;" in written, "+1.5" in written
+    >>> html = changes_html([Change("<age>", 1.0, 2.5, (0.0, 4.0))], "#1b5e9b")
+    >>> "&lt;age&gt;" in html, "+1.5" in html
     (True, True)
     """
     heads = zip(HEADS, KINDS, strict=True)

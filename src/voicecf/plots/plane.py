@@ -258,10 +258,10 @@ def _one_row(space: Space, row: Any) -> Rows:
     if as_frame(row) is None:
         row = np.asarray(row)
         row = row[None] if row.ndim == 1 else row
-    given = space.read(row)
-    if len(given.points) != 1:
-        raise DataError(f"a plane goes through one row; {len(given.points)} were given.")
-    return given
+    rows = space.read(row)
+    if len(rows.points) != 1:
+        raise DataError(f"a plane goes through one row; {len(rows.points)} were given.")
+    return rows
 
 
 def end_of(one: Counterfactuals) -> Array | None:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from voicecf.counterfactuals import Counterfactuals
 from voicecf.errors import DataError
-from voicecf.geometry.arrays import Array
+from voicecf.geometry.arrays import Array, Ints
 from voicecf.learned.learned import Learned
 from voicecf.plots.plane import Plane, allowed_box, end_of
 from voicecf.plots.polygons import clipped, densified, line, rectangle
@@ -34,7 +33,7 @@ class Scene:
             self.directions = plane.directions @ mixing.matrix.T
         self.curved = not all(plane.space.columns[c].affine for c in plane.columns)
 
-    def rows(self, X: Any, most: int) -> tuple[NDArray[np.int64], Array, NDArray[np.int64]]:
+    def rows(self, X: Any, most: int) -> tuple[Ints, Array, Ints]:
         """Read some rows: their positions, where they are seen, their clusters."""
         if X is None:
             return np.empty(0, dtype=np.int64), np.empty((0, 2)), np.empty(0, dtype=np.int64)
@@ -48,7 +47,7 @@ class Scene:
         read, labels = self.learned.read(some)
         return picked, self.plane.project(read.points), labels
 
-    def cells_at(self, points: Array) -> NDArray[np.int64]:
+    def cells_at(self, points: Array) -> Ints:
         """Return the cluster whose cell each place of the plane, given as (u, v), is in."""
         if not len(points):
             return np.empty(0, dtype=np.int64)

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from voicecf.geometry.arrays import Array
+from voicecf.geometry.arrays import Array, Ints
 from voicecf.plots.display import Canvas, Display, stroke
 from voicecf.plots.theme import mixed
 from voicecf.table.frames import table
@@ -46,7 +45,7 @@ class ContractionScores(Display):
     """
 
     scores: Array
-    labels: NDArray[np.int64]
+    labels: Ints
     alpha: Array
     names: list[str]
 

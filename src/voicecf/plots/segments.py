@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from voicecf.counterfactuals import Counterfactuals
-from voicecf.geometry.arrays import Array
+from voicecf.geometry.arrays import Array, Ints
 from voicecf.learned.explainer import Explainer
 from voicecf.learned.learned import Learned
 from voicecf.output.sentences import short_title
@@ -81,9 +80,9 @@ class SegmentMap(Display):
     """
 
     points: Array
-    rows: NDArray[np.int64]
-    labels: NDArray[np.int64]
-    drawn_in: NDArray[np.int64]
+    rows: Ints
+    labels: Ints
+    drawn_in: Ints
     cells: list[tuple[int, Array]]
     viewport: tuple[Array, Array]
     axis_labels: tuple[str, str]

@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from voicecf.counterfactuals import Counterfactuals
 from voicecf.errors import DataError, OptionError
-from voicecf.geometry.arrays import Array
+from voicecf.geometry.arrays import Array, Ints
 from voicecf.output.calling import cluster_name, row_name
 from voicecf.plots.display import Canvas, Display, fit
 from voicecf.table.frames import Kind, table
@@ -45,8 +44,8 @@ class Tradeoff(Display):
     ([2.258, 2.125], [['age'], ['age', 'cars']])
     """
 
-    allowed: NDArray[np.int64]
-    changes: NDArray[np.int64]
+    allowed: Ints
+    changes: Ints
     cost: Array
     columns: list[list[str]]
     row: int

@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.stats import binned_statistic_2d
 
 from voicecf.counterfactuals import Counterfactuals
 from voicecf.errors import DataError, OptionError, known_option
-from voicecf.geometry.arrays import Array
+from voicecf.geometry.arrays import Array, Ints, Mask
 from voicecf.plots.changes import column_costs
 from voicecf.plots.display import LITERAL, Canvas, Display
 from voicecf.plots.theme import Theme, is_dark, mixed
@@ -78,7 +77,7 @@ class Transitions(Display):
     cost: Array
     feasible: Array
     changes: Array
-    count: NDArray[np.int64]
+    count: Ints
     shares: Array
     columns: list[str]
     names: tuple[str, ...]
@@ -187,7 +186,7 @@ class _Grid:
     values: Array
     lines: list[str]
     columns: list[str]
-    blank: NDArray[np.bool_]
+    blank: Mask
     form: Callable[[float], str]
 
     def draw(self, canvas: Canvas) -> None:

@@ -1,4 +1,4 @@
-"""One row and its target, solved again with some of the rules and rivals left out."""
+"""Questions, and single rows of them, solved again with some of the rules and rivals left out."""
 
 from __future__ import annotations
 
@@ -7,16 +7,19 @@ from typing import Any
 
 import numpy as np
 
+from voicecf.errors import OptionError, known_option
 from voicecf.geometry.arrays import Array
 from voicecf.learned.learned import Learned
 from voicecf.rules.allowed import Allowed, as_rules
 from voicecf.rules.condition import Situation, Variant
-from voicecf.rules.rules import Rules
+from voicecf.rules.rules import RULES, Rules
 from voicecf.search.answering import answer
 from voicecf.search.outcome import Outcome
 from voicecf.search.question import Pairs, Question
-from voicecf.search.solving import OBJECTIVES, aim_at
+from voicecf.search.solving import OBJECTIVES, PAIRWISE, aim_at
 from voicecf.status import Status
+
+CONTRACTION = "contraction"
 
 
 def with_rules(question: Question, rules: Rules) -> Question:
@@ -26,6 +29,25 @@ def with_rules(question: Question, rules: Rules) -> Question:
         learned.space, as_rules(rules), question.rows, learned.bounds, searched=searched
     )
     return replace(question, allowed=allowed)
+
+
+def cost_without(outcome: Outcome, word: str) -> Array:
+    """Solve a question again without one of its rules; see `Counterfactuals.cost_without`."""
+    if outcome.question.objective == PAIRWISE:
+        raise OptionError("cost_without is available for answers of VoICE only, not of CFCLUST.")
+    question = _without(outcome.question, word)
+    moved = (outcome.source == outcome.target) & (outcome.status != Status.ALREADY)
+    pairs = Pairs(outcome.row, np.maximum(outcome.target, 0))  # -1 for rows that cannot be read
+    found = answer(question, pairs, deepen=bool(moved.any()))
+    return np.where(found.feasible, found.cost, np.nan)
+
+
+def _without(question: Question, word: str) -> Question:
+    """Return a question without the contraction, or without one of its rules."""
+    known_option(word, (CONTRACTION, *RULES), "word")
+    if word == CONTRACTION:
+        return replace(question, learned=question.learned.contracted(1.0))
+    return with_rules(question, replace(question.allowed.rules, **{word: None}))
 
 
 class Case(Situation):
@@ -67,8 +89,8 @@ class Case(Situation):
 
     def explain_keywords(self, variant: Variant) -> dict[str, Any]:
         """Return the rules of a variant as keywords of `VoICE.explain`."""
-        said = {rule.word: rule.value for rule in variant.rules.said()}
-        rules = {w: list(v) if isinstance(v, tuple) else v for w, v in said.items()}
+        words = {rule.word: rule.value for rule in variant.rules.said()}
+        rules = {w: list(v) if isinstance(v, tuple) else v for w, v in words.items()}
         if self.mutable and "immutable" in rules:
             locked = rules.pop("immutable")
             rules["mutable"] = [name for name in self.space.names if name not in locked]

@@ -226,11 +226,11 @@ class _Answer:
 
     def _end(self, c: int, direction: int) -> End:
         """Return how far a number may fall (direction -1) or rise (direction 1)."""
-        value, said = self.number(c), self.outcome.allowed.rules.said()
+        value, rules = self.number(c), self.outcome.allowed.rules.said()
         ends = [
             self._side(c, direction),
             *self._cell_ends(c, direction),
-            *(End(end, "rule") for rule in said for end in rule.ends(self, c, direction)),
+            *(End(end, "rule") for rule in rules for end in rule.ends(self, c, direction)),
         ]
         end = min(ends, key=lambda end: end.value * direction)
         end = End(max(end.value * direction, value * direction) * direction, end.binds)
