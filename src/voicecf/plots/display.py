@@ -22,6 +22,8 @@ REMEDY = 'drawing needs matplotlib: pip install "voicecf[plot]"'
 ROOM = {"w_pad": 0.1, "h_pad": 0.1}
 # Share of the room that text may fill: it is up to a few per cent wider at another resolution.
 ROUNDING = 0.95
+# Letters of a line, however narrow an axes is.
+FEWEST = 12
 # Points from one line of small text to the next.
 LEADING = 1.35
 
@@ -75,21 +77,15 @@ class Canvas:
 
     def wrapped(self, text: str, size: float, weight: str = "normal") -> list[str]:
         """Break text into lines no wider than the axes."""
-        width = self.width * ROUNDING
-        probe = self.ax.text(0, 0, text, fontsize=size, fontweight=weight, **LITERAL)
-        letters = len(text)
-        lines = [text] if text else []
-        while True:
-            over = 1.0
-            for line in lines:
-                probe.set_text(line)
-                over = max(over, width_of(probe) / width)
-            if over <= 1 or letters <= 12:
-                break
-            letters = max(min(letters - 1, int(letters / over**0.5)), 12)
-            lines = wrap(text, letters)
+        probe = self.ax.text(0, 0, "", fontsize=size, fontweight=weight, **LITERAL)
+
+        def widest(letters: int) -> float:
+            return max(width_of(probe, line) for line in wrap(text, letters))
+
+        letters = range(FEWEST, len(text) + 1)
+        fitting = bisect_right(letters, self.width * ROUNDING, key=widest)
         probe.remove()
-        return lines
+        return wrap(text, FEWEST - 1 + max(fitting, 1))
 
     def head(self, title: str, note: str) -> None:
         """Write a title, and a note under it, above the axes and flush with it."""
@@ -212,22 +208,20 @@ def _figure(size: tuple[float, float], pyplot: bool) -> Any:
     return figure
 
 
-def width_of(text: Text) -> float:
-    """Return the width of a text in pixels."""
+def width_of(text: Text, content: str | None = None) -> float:
+    """Return the width of a text in pixels, if need be with other content."""
+    if content is not None:
+        text.set_text(content)
     return float(text.get_window_extent().width)
 
 
 def fit(text: Text, room: float) -> None:
     """Shorten a text in its middle until it is no wider than so many pixels."""
     whole, room = text.get_text(), room * ROUNDING
-
-    def width(letters: int) -> float:
-        text.set_text(shortened(whole, letters))
-        return width_of(text)
-
     if width_of(text) > room:
-        longest = bisect_right(range(1, len(whole)), room, key=width)
-        text.set_text(shortened(whole, max(longest, 1)))
+        letters = range(1, len(whole))
+        fitting = bisect_right(letters, room, key=lambda n: width_of(text, shortened(whole, n)))
+        text.set_text(shortened(whole, max(fitting, 1)))
 
 
 def stroke(width: float, color: str) -> Any:

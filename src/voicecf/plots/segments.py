@@ -157,9 +157,7 @@ class SegmentMap(Display):
         outline = np.vstack([corners, corners[:1]])
         ends = [np.abs(outline - side) <= near for side in (low, high)]
         along = np.any([(end[:-1] & end[1:]).any(axis=1) for end in ends], axis=0)
-        gaps = np.full((len(corners), 2), np.nan)
-        pieces = np.stack([outline[:-1], outline[1:], gaps], axis=1)[~along]
-        return _chained(pieces)
+        return np.insert(outline, np.flatnonzero(along) + 1, np.nan, axis=0)
 
     @property
     def way(self) -> tuple[Array, Array]:
@@ -246,17 +244,6 @@ class SegmentMap(Display):
         )  # fmt: skip
         for text in legend.get_texts():
             text.set(**LITERAL)
-
-
-def _chained(pieces: Array) -> Array:
-    """Join edges, each (start, end, gap), that follow one another, so that dashes run through."""
-    path: list[Array] = []
-    for start, end, gap in pieces:
-        if path and (path[-1] == start).all():
-            path.append(end)
-        else:
-            path += [gap, start, end]
-    return np.array(path[1:]).reshape(-1, 2)
 
 
 def _title(one: Counterfactuals | None) -> str:

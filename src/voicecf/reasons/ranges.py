@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import compress
 from typing import Any
 
 import numpy as np
 
 from voicecf.errors import OptionError
-from voicecf.geometry.arrays import Array, Ints, Mask, product
-from voicecf.geometry.region import Region
+from voicecf.geometry.arrays import Array, Mask, product
 from voicecf.geometry.tolerance import TOLERANCE
 from voicecf.output.calling import cluster_name
 from voicecf.output.digits import BELOW, decimal, is_continuous
@@ -95,6 +95,8 @@ class _Answer:
         self.learned = outcome.learned
         self.space: Space = outcome.space
         self.point = outcome.points[i].astype(np.float64)
+        self._region = self.learned.region(self.piece)
+        self._rivals = self.learned.partition.piece(self.piece).rivals
 
     @cached_property
     def changed_row(self) -> Rows:
@@ -124,8 +126,7 @@ class _Answer:
         rows = self._read(c, values)
         valid = self.learned.labels(rows) == self.target
         valid &= (self._excess(rows) <= self._rounding).all(axis=1)
-        row = int(self.outcome.row[self.i])
-        which, targets = np.full(len(values), row), np.full(len(values), self.target)
+        which, targets = np.full((2, len(values)), [[self.case.row], [self.target]])
         return np.asarray(valid & self.outcome.question.holds(which, targets, rows))
 
     def _excess(self, rows: Rows) -> Array:
@@ -137,27 +138,13 @@ class _Answer:
         """Read the answer again with other values in one column."""
         column, n = self.space.columns[c], len(values)
         every = np.arange(n)
-        new_cells: dict[Any, Cells]
+        cells = {column.sources[0]: Cells(every, values)}
         if column.declared:
-            new_cells = {
-                source: Cells(every, np.array([float(v == source) for v in values]))
-                for source in column.sources
-            }
-        elif column.kind == "category":
-            new_cells = {column.sources[0]: Cells(every, list(values))}
-        else:
-            new_cells = {column.sources[0]: Cells(every, np.asarray(values, dtype=np.float64))}
+            hot = {name: np.array([float(v == name) for v in values]) for name in column.sources}
+            cells = {name: Cells(every, is_level) for name, is_level in hot.items()}
         return self.space.read_again(
-            self.space.with_cells(self.changed_row, np.zeros(n, dtype=np.int64), new_cells)
+            self.space.with_cells(self.changed_row, np.zeros(n, dtype=np.int64), cells)
         )
-
-    @cached_property
-    def _region(self) -> Region:
-        return self.learned.region(self.piece)
-
-    @cached_property
-    def _rivals(self) -> Ints:
-        return self.learned.partition.piece(self.piece).rivals
 
     @cached_property
     def _rounding(self) -> Array:
@@ -181,18 +168,15 @@ class _Answer:
     def _levels(self, c: int) -> list[Any]:
         """Return the other levels of a category that keep the answer valid."""
         column, now = self.space.columns[c], self.outcome.values[1][c][self.i]
-        choices, row = self.outcome.allowed.choices, int(self.outcome.row[self.i])
+        own, choices = self.outcome.values[0][c][self.i], self.outcome.allowed.choices
         assert choices is not None
         allowed = choices._allowed(c)
-        allowed = allowed[row if len(allowed) > 1 else 0]
-        own = self.outcome.values[0][c][self.i]
         known = [
             level
-            for level, may in zip(column.levels, allowed, strict=True)
+            for level, may in zip(column.levels, allowed[self.case.row % len(allowed)], strict=True)
             if not is_missing(level) and level != now and (may or level == own)
         ]
-        valid = self._valid(c, known) if known else ()
-        return [level for level, fits in zip(known, valid, strict=True) if fits]
+        return list(compress(known, self._valid(c, known))) if known else []
 
     def _listed(self, c: int) -> tuple[End, End]:
         """Return the ends of the run of valid listed values around the answer's."""
@@ -215,7 +199,7 @@ class _Answer:
 
     def _rival(self, c: int, k: int) -> str:
         """Name the constraint that a listed value violates most: a cluster, or a rule."""
-        excess = self._excess(self._read(c, [self.space.columns[c].listed[k]]))[0]
+        excess = self._excess(self._read(c, np.array([self.space.columns[c].listed[k]])))[0]
         worst = int(np.argmax(excess - self._rounding))
         has_rules = self.outcome.allowed.constraints or self.outcome.allowed.linear
         if excess[worst] <= self._rounding[worst] and has_rules:
