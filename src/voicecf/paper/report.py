@@ -128,12 +128,10 @@ def summary(result: Reproduction) -> list[str]:
         if there:
             same = sum(entry.agrees for entry in there)
             lines.append(f"{same} of {len(there)} {what} are the same.")
-    shown = [
-        e for e in result.entries if e.figure and e.figure.source == "table" and not e.compared
-    ]
+    seen = [e for e in result.entries if e.figure and e.figure.source == "table"]
+    shown = sum(not entry.compared for entry in seen)
     total = sum(figure.source == "table" for figure in figures().values())
-    seen = sum(bool(e.figure and e.figure.source == "table") for e in result.entries)
-    lines.append(f"{len(shown)} more are shown, not compared; {seen} of {total} recomputed.")
+    lines.append(f"{shown} more are shown, not compared; {len(seen)} of {total} recomputed.")
     lines += [_difference(entry) for entry in result.differing]
     lines += [f"{_difference(entry)} A tie: listed, not counted." for entry in result.excused]
     if result.comparisons and not any(entry.key.dataset == "Overall" for entry in result.entries):

@@ -56,18 +56,12 @@ def validity_rows(found: PairwiseComparison) -> Rows:
 def quoted_rows(found: Sequence[PairwiseComparison]) -> Rows:
     """Return what the text says of all datasets, pooled and averaged."""
     pooled = sum(found, PairwiseComparison())
-    rates = {
-        "failure_rate_pct": 100 * (1 - pooled.validity),
-        "macro_validity_pct": 100 * float(np.mean([each.validity for each in found])),
-    }
-    return {
-        "": _row(pooled, valid="valid", invalid="invalid", pooled_validity_pct="validity")
-        | rates
-        | _row(
-            pooled, repair_cost="repair_cost",
-            relative_underestimation_pct="relative_underestimation",
-        )
-    }  # fmt: skip
+    row = _row(pooled, valid="valid", invalid="invalid", pooled_validity_pct="validity")
+    row["failure_rate_pct"] = 100 * (1 - pooled.validity)
+    row["macro_validity_pct"] = 100 * float(np.mean([each.validity for each in found]))
+    row |= _row(pooled, repair_cost="repair_cost")
+    row |= _row(pooled, relative_underestimation_pct="relative_underestimation")
+    return {"": row}
 
 
 def underestimation_rows(study: Study) -> Rows:
