@@ -237,4 +237,4 @@ def test_a_track_shows_the_ends_and_the_shape_of_its_column() -> None:
     for change in found.changes:
         if change.column != "job":
             ends = segments.spans[change.column]
-            assert "".join(f"<span>{change.written(end, 4)}</span>" for end in ends) in drawn
+            assert "".join(f"<span>{change.text_of(end, 4)}</span>" for end in ends) in drawn

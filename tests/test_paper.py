@@ -17,8 +17,7 @@ from voicecf import VoICE, datasets, project
 from voicecf.datasets.sources import CATALOGUE
 from voicecf.errors import OptionError
 from voicecf.paper import report
-from voicecf.paper.cells import Entry, entry
-from voicecf.paper.progress import StudyProgress
+from voicecf.paper.cells import Entry
 from voicecf.paper.protocol import (
     DELTA,
     FACTUALS,
@@ -28,9 +27,9 @@ from voicecf.paper.protocol import (
     UNWEIGHTED,
     Study,
 )
-from voicecf.paper.published import TABLES, Figure, Key, figures, released, titles, written
-from voicecf.paper.reproduction import Reproduction, StudyRequest, reproduce
-from voicecf.paper.tables import overall_tables
+from voicecf.paper.published import TABLES, Key, as_printed, figures, released, titles
+from voicecf.paper.reproduction import Reproduction, StudyRequest, overall, progress_bar, reproduce
+from voicecf.search.aims import shortest_prefix
 from voicecf.status import Status
 
 PRIMARY = ("iris", "wine", "penguins", "breast_cancer", "wholesale")
@@ -84,10 +83,9 @@ def test_high_risk_is_where_the_weights_collapse(name):
 
 @pytest.mark.slow
 def test_what_is_said_of_all_ten_datasets_together():
-    found = {name: reproduced(name).comparisons[name].found for name in ALL}
-    overall = list(overall_tables(found))
-    assert wrong(Reproduction(overall)) == []
-    entries = overall + [e for name in ALL for e in reproduced(name).entries]
+    pooled, quoted = overall([reproduced(name).comparisons[name].found for name in ALL])
+    assert wrong(Reproduction(pooled + quoted)) == []
+    entries = pooled + quoted + [e for name in ALL for e in reproduced(name).entries]
     assert {e.key for e in entries if e.figure} == set(figures())
     counts = {e.key.dataset: e.value for e in entries if e.key[::3] == ("validity", "valid")}
     assert counts["Diabetes"] == 20_497_554
@@ -119,23 +117,23 @@ def test_counterfactual_tables_are_printed_for_primary_datasets_only():
 
 
 @pytest.mark.parametrize(
-    ("table", "column", "value", "text"),
+    ("column", "value", "text"),
     [
-        ("clustering", "kmeans_ari", -0.0003, "0.000"),
-        ("clustering", "shark_ari", -0.0037, "-0.004"),
-        ("clustering", "kmeans_inertia", 4221626.0355, "4221626.00"),
-        ("clustering", "shark_inertia", 1.9000000016e-11, "1.90e-11"),
-        ("validity", "comparisons", 26_335_500, "26335500"),
-        ("validity", "cfclust_validity_pct", 80.58, "80.6"),
-        ("validity_text", "pooled_validity_pct", 80.583, "80.58"),
-        ("actionability", "fixed_25", 93.3333, "93.3"),
-        ("parsimony", "r_star_over_d", 0.44833, "0.448"),
-        ("concentration", "alpha_range", (0.9917, 0.9924), "0.992--0.992"),
-        ("concentration", "alpha_range", (2e-15, 4e-13), "0.000"),
+        ("kmeans_ari", -0.0003, "0.000"),
+        ("shark_ari", -0.0037, "-0.004"),
+        ("kmeans_inertia", 4221626.0355, "4221626.00"),
+        ("shark_inertia", 1.9000000016e-11, "1.90e-11"),
+        ("comparisons", 26_335_500, "26335500"),
+        ("cfclust_validity_pct", 80.58, "80.6"),
+        ("pooled_validity_pct", 80.583, "80.58"),
+        ("fixed_25", 93.3333, "93.3"),
+        ("r_star_over_d", 0.44833, "0.448"),
+        ("alpha_range", (0.9917, 0.9924), "0.992--0.992"),
+        ("alpha_range", (2e-15, 4e-13), "0.000"),
     ],
 )
-def test_numbers_are_written_with_the_digits_of_the_paper(table, column, value, text):
-    assert written(table, column, value) == text
+def test_numbers_are_written_with_the_digits_of_the_paper(column, value, text):
+    assert as_printed(column, value) == text
 
 
 @pytest.mark.parametrize("paired", [False, True])
@@ -144,7 +142,7 @@ def test_a_draw_asks_for_another_cluster_and_fixes_its_share(name, paired):
     found = study(name)
     d = found.X.shape[1]
     for mode, draw in found.draws(paired):
-        labels = found.mode(mode).labels
+        labels = found.model(mode).labels_
         assert (draw.targets != labels[draw.rows]).all()
         assert len(set(draw.rows)) == FACTUALS
         sizes = [0] + [min(round(d * share), d - 1) for share in (0.25, 0.5, 0.75)]
@@ -174,39 +172,34 @@ def test_paired_targets_hold_the_same_rows_where_the_sources_do():
 
 @pytest.mark.parametrize("name", ["iris", "wholesale"])
 def test_no_shorter_prefix_suffices(name):
-    found = study(name)
-    for mode, draw in found.draws():
-        setup, factual = found.mode(mode), found.X[draw.rows]
-        answers = setup.shortest_prefix(factual, draw.targets)
-        order = np.argsort(-setup.ranking, kind="stable")
-        walked = np.zeros(len(factual), dtype=int)
+    for trial in study(name).trials().values():
+        answers, order = trial.solve(best=shortest_prefix), trial.order
+        walked = np.zeros(len(trial.factual), dtype=int)
         for length in range(len(order), 0, -1):
-            free = np.isin(np.arange(len(order)), order[:length])
-            fits = setup.solve(factual, draw.targets, np.tile(free, (len(factual), 1))).feasible
-            walked[fits] = length
-        assert (answers.allowed == walked).all()
+            fixed = ~np.isin(np.arange(len(order)), order[:length])
+            walked[trial.solve(fixed).answered] = length
+        assert (answers.cardinality == walked).all()
 
 
 @pytest.mark.parametrize("name", PRIMARY)
 def test_the_explainer_gives_the_answers_of_the_tables(name):
     found = study(name)
-    outcomes = found.outcomes("scale-free")
-    for mode, outcome in outcomes.items():
+    for mode, trial in found.trials("scale-free").items():
         ranking = "columns" if mode == UNWEIGHTED else found.shark.feature_weights_
-        voice = VoICE(outcome.mode.model, ranking=ranking).fit(found.X)
-        rows, targets = found.X[outcome.draw.rows], outcome.draw.targets
+        voice = VoICE(trial.model, ranking=ranking).fit(found.X)
+        rows, targets = trial.factual, trial.draw.targets
         cheapest = voice.explain(rows, target=targets)
-        np.testing.assert_allclose(cheapest.cost.mean(), outcome.cheapest.cost, rtol=1e-9)
+        np.testing.assert_allclose(cheapest.cost.mean(), trial.cheapest.cost, rtol=1e-9)
         shortest = voice.explain(rows, target=targets, objective="prefix")
-        assert shortest.cardinality.mean() == outcome.shortest.r_star
+        assert shortest.cardinality.mean() == trial.shortest.r_star
 
 
-def problem_of(mode, factual, targets, fixed, t):
+def problem_of(trial, fixed, t):
     """One target's questions, as the judges read them, and the library's answer."""
-    which = targets == t
-    region = mode.partition.piece(int(t)).region(float(mode.alpha[t]))
-    lo, hi = (np.where(fixed, factual, side)[which] for side in mode.box)
-    metric, n = mode.partition.weights + DELTA, int(which.sum())
+    factual, which = trial.factual, trial.draw.targets == t
+    region = trial.partition.piece(int(t)).region(float(trial.alpha[t]))
+    lo, hi = (np.where(fixed, factual, side)[which] for side in trial.box)
+    metric, n = trial.partition.weights + DELTA, int(which.sum())
     answer = project(factual[which], region.within(lo, hi), metric)
     unknown = np.full_like(lo, np.nan)
     problem = Problem(
@@ -219,12 +212,10 @@ def problem_of(mode, factual, targets, fixed, t):
 @pytest.mark.parametrize("rule", ["printed", "scale-free"])
 @pytest.mark.parametrize("name", DIAGNOSTIC)
 def test_every_claim_about_a_collapsed_model_is_certified(name, rule):
-    found = study(name)
-    mode, draw = found.mode(SHARK_MODE, rule), dict(found.draws())[SHARK_MODE]
-    factual = found.X[draw.rows]
-    for fixed in draw.fixed:
-        for t in np.unique(draw.targets):
-            problem, answer = problem_of(mode, factual, draw.targets, fixed, t)
+    trial = study(name).trials(rule)[SHARK_MODE]
+    for fixed in trial.draw.fixed:
+        for t in np.unique(trial.draw.targets):
+            problem, answer = problem_of(trial, fixed, t)
             optimal = np.flatnonzero(answer.status == Status.OPTIMAL)
             points, multipliers = answer.points[optimal], answer.multipliers[optimal]
             assert (residuals(problem, optimal, points, multipliers).worst <= TOLERANCE).all()
@@ -236,8 +227,8 @@ def test_every_claim_about_a_collapsed_model_is_certified(name, rule):
 @pytest.mark.parametrize("rule", ["printed", "scale-free"])
 @pytest.mark.parametrize("name", SMALL)
 def test_with_nothing_fixed_there_is_always_an_answer(name, rule):
-    for outcome in study(name).outcomes(rule).values():
-        assert outcome.feasible[0] == FACTUALS
+    for trial in study(name).trials(rule).values():
+        assert trial.feasible[0] == FACTUALS
 
 
 @pytest.mark.parametrize("name", DIAGNOSTIC)
@@ -245,7 +236,7 @@ def test_with_equal_weights_the_published_solver_found_what_there_is(name):
     result = reproduce(StudyRequest(["actionability"], [name], extended=True))
     solver = [e for e in result.entries if e.key.table == "solver"]
     assert {e.key for e in solver} == {
-        key for key in released() if key.dataset == study(name).title
+        key for key in released() if key.dataset == study(name).dataset.title
     }
     for e in solver:
         assert not e.compared
@@ -257,16 +248,16 @@ def test_with_equal_weights_the_published_solver_found_what_there_is(name):
 
 
 def test_the_published_solver_missed_german_credit():
-    outcome = study("german_credit").outcomes()[SHARK_MODE]
+    trial = study("german_credit").trials()[SHARK_MODE]
     key = Key("solver", "German Credit", SHARK_MODE, "least_cost_0")
     assert int(released()[key].text) == 0
-    assert outcome.feasible[0] == FACTUALS
-    assert outcome.confirmed() == 1
+    assert trial.feasible[0] == FACTUALS
+    assert trial.confirmed == 1
 
 
 def differing(notes=()):
     key = Key("clustering", "German Credit", "", "shark_ari")
-    return Entry(key, 0.0569, "0.057", Figure("0.047", "table"), notes=notes)
+    return Entry(key, 0.0569, notes)
 
 
 def test_a_tie_is_listed_and_not_counted():
@@ -325,7 +316,7 @@ def test_the_page_has_every_table_and_says_what_was_not_run(tmp_path):
 
 
 def test_what_cannot_be_computed_is_written_for_json():
-    result = Reproduction([entry("solver", "Iris", "cost", float("nan"), mode=RANKED)])
+    result = Reproduction([Entry(Key("solver", "Iris", RANKED, "cost"), float("nan"))])
     (record,) = report.as_records(result)
     assert record["value"] == "nan"
 
@@ -359,7 +350,7 @@ class Terminal(StringIO):
 
 def test_a_terminal_gets_a_bar_with_the_time_left():
     stream = Terminal()
-    reproduce(StudyRequest(["validity"], ["iris"]), StudyProgress(stream))
+    reproduce(StudyRequest(["validity"], ["iris"]), progress_bar(stream))
     *_, last, cleared = drawn = [line for line in stream.getvalue().split("\r") if line]
     assert drawn[0].startswith("  0%")
     assert last.startswith("100%")

@@ -427,7 +427,7 @@ def test_a_card_in_a_notebook_has_every_change_and_range_and_escapes_names():
                 assert escape(text) in written
             if change.is_number:
                 ends = (change.low, change.high)
-                assert all(f"{change.written(end)} (" in written for end in ends)
+                assert all(f"{change.text_of(end)} (" in written for end in ends)
 
 
 def test_a_card_comes_in_the_kind_of_frame_that_was_given():

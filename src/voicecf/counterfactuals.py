@@ -13,7 +13,7 @@ from voicecf.edges import edge
 from voicecf.geometry.arrays import Array, Ints, Mask
 from voicecf.output import schema, sentences, tables
 from voicecf.output.digits import rounded
-from voicecf.reasons.price import CONTRACTION, cost_without
+from voicecf.reasons.case import CONTRACTION, cost_without
 from voicecf.reasons.ranges import ranges_of
 from voicecf.reasons.reasons import Reason, reason_of
 from voicecf.search.outcome import Outcome

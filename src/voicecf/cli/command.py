@@ -112,8 +112,7 @@ def _add_reproduce(commands: argparse._SubParsersAction[argparse.ArgumentParser]
 
 def _reproduce(chosen: argparse.Namespace) -> int:
     from voicecf.paper import report
-    from voicecf.paper.progress import StudyProgress
-    from voicecf.paper.reproduction import StudyRequest, reproduce
+    from voicecf.paper.reproduction import StudyRequest, progress_bar, reproduce
 
     request = StudyRequest(
         tables=_known(chosen, "table", TABLES) or TABLES,
@@ -122,7 +121,8 @@ def _reproduce(chosen: argparse.Namespace) -> int:
         paired=chosen.paired,
     )
     _check_outputs(chosen)
-    result = reproduce(request, StudyProgress())
+    bar = progress_bar(sys.stderr)
+    result = reproduce(request, bar, lambda text: bar.disable and print(text, file=sys.stderr))
     print(report.as_text(result), end="")
     for name in REPORTS:
         if getattr(chosen, name) is not None:

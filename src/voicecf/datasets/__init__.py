@@ -83,12 +83,14 @@ class Dataset:
     def standardised(self) -> Floats:
         """Return X with mean 0 and variance 1 in every column, as all of the paper's tables use it.
 
+        Standardised column by column, as pandas hands them over. Row by row the last bits come
+        out differently, and the weights that SHARK learns from German Credit depend on them.
+
         Returns
         -------
         array of shape (n, d)
         """
-        scaled: Floats = StandardScaler().fit_transform(self.X)
-        return scaled
+        return np.ascontiguousarray(StandardScaler().fit_transform(np.asfortranarray(self.X)))
 
 
 def names() -> list[str]:
@@ -134,32 +136,21 @@ def load(name: str) -> Dataset:
     source = CATALOGUE[name]
     columns = source.read()
     classes = Category.of(columns.pop(source.label))
-    X, features, blocks = _encoded(columns)
-    return Dataset(
-        name=name,
-        title=source.title,
-        columns=columns,
-        label=classes.codes,
-        label_names=classes.levels,
-        X=X,
-        feature_names=tuple(features),
-        blocks=blocks,
-    )
+    levels = classes.levels
+    return Dataset(name, source.title, columns, classes.codes, levels, *_encoded(columns))
 
 
-def _encoded(columns: Columns) -> tuple[Floats, list[str], dict[str, list[int]]]:
+def _encoded(columns: Columns) -> tuple[Floats, tuple[str, ...], dict[str, list[int]]]:
     """Return X, its column names, and the positions of each category's columns."""
-    numbers = {
-        name: column
-        for name, column in columns.items()
-        if not isinstance(column, Category) and column.dtype.kind in "if"
-    }
-    features = list(numbers)
-    parts = [column.astype(np.float64) for column in numbers.values()]
+    hot, categories = {}, {}
+    for name, column in columns.items():
+        if isinstance(column, Category) or column.dtype.kind not in "if":
+            categories[name] = Category.of(column)
+        else:
+            hot[name] = column.astype(np.float64)
     blocks = {}
-    for name in [name for name in columns if name not in numbers]:
-        codes, levels = Category.of(columns[name])
-        blocks[name] = list(range(len(features), len(features) + len(levels) - 1))
-        features += [f"{name}_{level}" for level in levels[1:]]
-        parts += [(codes == code).astype(np.float64) for code in range(1, len(levels))]
-    return np.column_stack(parts), features, blocks
+    for name, (codes, levels) in categories.items():
+        blocks[name] = list(range(len(hot), len(hot) + len(levels) - 1))
+        named = enumerate(levels[1:], start=1)
+        hot |= {f"{name}_{level}": (codes == code).astype(np.float64) for code, level in named}
+    return np.column_stack(list(hot.values())), tuple(hot), blocks

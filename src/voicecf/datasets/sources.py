@@ -39,11 +39,31 @@ Columns = dict[str, Values | Category]
 
 @dataclass(frozen=True)
 class DatasetSource:
-    """A dataset's title in the paper, how its columns are read, and which of them is the label."""
+    """Where a dataset comes from.
+
+    Attributes
+    ----------
+    title : str
+        What the paper calls it.
+    origin : str or callable
+        A file of this package, CSV or numpy arrays, or a function that returns the columns.
+    label : str
+        The column of the known classes.
+    excluded : tuple of str
+        Columns of the file that are left out.
+    """
 
     title: str
-    read: Callable[[], Columns]
+    origin: str | Callable[[], Columns]
     label: str = "target"
+    excluded: tuple[str, ...] = ()
+
+    def read(self) -> Columns:
+        """Return the columns, the label among them, without rows that have a gap."""
+        if not isinstance(self.origin, str):
+            return self.origin()
+        read = _arrays if self.origin.endswith(".npz") else _text_file
+        return read(self.origin, self.excluded)
 
 
 def _shipped(bunch: Callable[[], Any]) -> Columns:
@@ -66,11 +86,8 @@ def _uci_iris() -> Any:
 def _text_file(file: str, excluded: Collection[str] = ()) -> Columns:
     """Read a CSV file without the excluded columns, then without the rows that have a gap."""
     header, *rows = csv.reader((DATA / file).read_text(encoding="utf-8").splitlines())
-    cells = {
-        name: np.array(column)
-        for name, column in zip(header, zip(*rows, strict=True), strict=True)
-        if name not in excluded
-    }
+    named = zip(header, zip(*rows, strict=True), strict=True)
+    cells = {name: np.array(column) for name, column in named if name not in excluded}
     # Only NA is a gap: Obesity's "no" is a level.
     whole = np.all([column != "NA" for column in cells.values()], axis=0)
     return {name: _parsed(column)[whole] for name, column in cells.items()}
@@ -84,7 +101,7 @@ def _parsed(cells: Values) -> Values:
     return cells
 
 
-def _arrays(file: str, excluded: Collection[str] = ()) -> Columns:
+def _arrays(file: str, excluded: Collection[str]) -> Columns:
     """Read a file of numpy arrays, one a column, without the excluded columns."""
     with (DATA / file).open("rb") as stream, np.load(stream) as arrays:
         return {name: arrays[name] for name in arrays.files if name not in excluded}
@@ -142,29 +159,18 @@ CATALOGUE = {
     "iris": DatasetSource("Iris", partial(_shipped, _uci_iris)),
     "wine": DatasetSource("Wine", partial(_shipped, bundled.load_wine)),
     "penguins": DatasetSource(
-        "Palmer Penguins",
-        partial(_text_file, "penguins.csv", excluded=("island", "sex", "year")),
-        label="species",
+        "Palmer Penguins", "penguins.csv", "species", excluded=("island", "sex", "year")
     ),
     "breast_cancer": DatasetSource("Breast Cancer", partial(_shipped, bundled.load_breast_cancer)),
     "wholesale": DatasetSource(
-        "Wholesale Customers",
-        partial(_text_file, "wholesale_customers.csv", excluded=("Channel",)),
-        label="Region",
+        "Wholesale Customers", "wholesale_customers.csv", "Region", excluded=("Channel",)
     ),
-    "diabetes": DatasetSource(
-        "Diabetes", partial(_arrays, "diabetes.npz", excluded=("BMI",)), label="Diabetes_012"
-    ),
-    "obesity": DatasetSource(
-        "Obesity", partial(_text_file, "obesity.csv", excluded=("Weight",)), label="NObeyesdad"
-    ),
-    "german_credit": DatasetSource("German Credit", _german, label="default"),
-    "heart_failure": DatasetSource(
-        "Heart Failure", partial(_text_file, "heart_failure.csv"), label="DEATH_EVENT"
-    ),
+    "diabetes": DatasetSource("Diabetes", "diabetes.npz", "Diabetes_012", excluded=("BMI",)),
+    "obesity": DatasetSource("Obesity", "obesity.csv", "NObeyesdad", excluded=("Weight",)),
+    "german_credit": DatasetSource("German Credit", _german, "default"),
+    "heart_failure": DatasetSource("Heart Failure", "heart_failure.csv", "DEATH_EVENT"),
     "student": DatasetSource(
-        "Student Performance",
-        partial(_text_file, "student_por.csv", excluded=("G1", "G2", "G3")),
-        label="derived_pseudo_classifier",
+        "Student Performance", "student_por.csv", "derived_pseudo_classifier",
+        excluded=("G1", "G2", "G3"),
     ),
-}
+}  # fmt: skip

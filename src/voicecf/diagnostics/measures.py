@@ -11,12 +11,11 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.metrics import adjusted_rand_score
 
 from voicecf.counterfactuals import Counterfactuals
 from voicecf.errors import DataError
-from voicecf.geometry.arrays import Array
+from voicecf.geometry.arrays import Array, Ints
 from voicecf.geometry.models import partition_of
 
 # The paper's threshold, in the units of X: a smaller move of a feature does not count as a change.
@@ -108,7 +107,7 @@ def intervention_cost(factual: Any, points: Any, weights: Any = None) -> Array:
     return np.asarray(moves**2 @ (w / w.sum()))
 
 
-def changed_features(factual: Any, points: Any, tolerance: Any = CHANGED) -> NDArray[np.int64]:
+def changed_features(factual: Any, points: Any, tolerance: Any = CHANGED) -> Ints:
     """Count the features that each answer changes.
 
     Parameters
@@ -345,7 +344,10 @@ def contraction_summary(
     X = as_rows(X)
     partition = partition_of(model)
     labels = partition.labels(X) if labels is None else np.asarray(labels)
-    box = None if bounds is None else _sides(bounds, X.shape[1])
+    box = None
+    if bounds is not None:
+        lo, hi = (np.broadcast_to(np.asarray(side, np.float64), X.shape[1]) for side in bounds)
+        box = lo, hi
     pieces, scores = partition.pieces_at(X, labels), np.empty(len(X))
     for p in np.unique(pieces).tolist():
         scores[pieces == p] = partition.piece(p).scores(X[pieces == p], box=box, floor=floor)
@@ -353,11 +355,6 @@ def contraction_summary(
     for t in np.unique(labels):
         alpha[t], median[t] = scores[labels == t].max(), np.median(scores[labels == t])
     return ContractionSummary(alpha, median)
-
-
-def _sides(bounds: tuple[Any, Any], d: int) -> tuple[Array, Array]:
-    lo, hi = (np.broadcast_to(np.asarray(side, dtype=np.float64), (d,)) for side in bounds)
-    return lo, hi
 
 
 @dataclass(frozen=True)
@@ -431,10 +428,15 @@ def weight_concentration(
         )
     w = w / w.sum()
     names = [f"x{i}" for i in range(len(w))] if names is None else [str(name) for name in names]
-    dominant, members = _dominant(w, names, blocks or {})
+    columns = {name: list(positions) for name, positions in (blocks or {}).items()}
+    taken = {i for positions in columns.values() for i in positions}
+    singles = {name: [i] for i, name in enumerate(names) if i not in taken}
+    every = columns | singles
+    dominant = max(every, key=lambda name: w[every[name]].sum())  # the first of equals
     kind: Literal["feature", "dummy", "block"] = "feature"
-    if blocks and dominant in blocks:
-        kind = "block" if 1 / np.sum((w[members] / w[members].sum()) ** 2) >= SEVERAL else "dummy"
+    if dominant in columns:
+        shares = w[columns[dominant]] / w[columns[dominant]].sum()
+        kind = "block" if 1 / np.sum(shares**2) >= SEVERAL else "dummy"
     return WeightConcentration(
         max_weight=float(w.max()),
         effective=float(1 / np.sum(w**2)),
@@ -442,14 +444,3 @@ def weight_concentration(
         dominant=dominant,
         kind=kind,
     )
-
-
-def _dominant(
-    weights: Array, names: list[str], blocks: Mapping[str, Iterable[int]]
-) -> tuple[str, list[int]]:
-    """Return the column with the most weight (the first of equals), and its features."""
-    columns = {name: list(positions) for name, positions in blocks.items()}
-    taken = {i for positions in columns.values() for i in positions}
-    columns |= {name: [i] for i, name in enumerate(names) if i not in taken}
-    best = max(columns, key=lambda name: weights[columns[name]].sum())
-    return best, columns[best]

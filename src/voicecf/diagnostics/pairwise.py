@@ -7,12 +7,12 @@ cases; a projection onto the whole cell gives the cost of repairing them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import astuple, dataclass
+from functools import partial
+from operator import add
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 import voicecf._core as _core
 from voicecf.diagnostics.measures import as_rows
@@ -107,13 +107,7 @@ class PairwiseComparison:
     underestimation: float = 0.0
 
     def __add__(self, other: PairwiseComparison) -> PairwiseComparison:
-        return PairwiseComparison(
-            self.comparisons + other.comparisons,
-            self.valid + other.valid,
-            self.repaired + other.repaired,
-            self.repair + other.repair,
-            self.underestimation + other.underestimation,
-        )
+        return PairwiseComparison(*map(add, astuple(self), astuple(other)))
 
     @property
     def invalid(self) -> int:
@@ -186,60 +180,22 @@ def compare_pairwise(
         raise ModelError("compare_pairwise needs a model with centroids, such as KMeans.")
     labels = centroids.labels(X) if labels is None else labels
     labels = np.ascontiguousarray(labels, dtype=np.int64)
-    pairs = _Pairs.of(centroids.centers, X, labels, slack)
+    origin = centroids.centers.mean(axis=0)
+    centers = np.ascontiguousarray(centroids.centers - origin)  # around their mean
+    pairs = _core.Pairwise(X, labels, origin, centers, centers @ centers.T, float(slack))
+    unweighted, k = Centroids.from_centers(centroids.centers), len(centers)
     found = PairwiseComparison()
     for first in range(0, len(X), block):
-        found += pairs.compare(first, min(first + block, len(X)))
-    return found
-
-
-@dataclass(frozen=True)
-class _Pairs:
-    """Rows, their clusters, and unweighted centroids relative to the mean of all centroids."""
-
-    X: Array
-    labels: NDArray[np.int64]
-    unweighted: Centroids
-    origin: Array
-    centers: Array
-    gram: Array
-    slack: float
-
-    @classmethod
-    def of(cls, centers: Array, X: Array, labels: NDArray[np.int64], slack: float) -> _Pairs:
-        origin = centers.mean(axis=0)
-        shifted = np.ascontiguousarray(centers - origin)
-        unweighted = Centroids.from_centers(centers)
-        return cls(X, labels, unweighted, origin, shifted, shifted @ shifted.T, slack)
-
-    @cached_property
-    def _compiled(self) -> _core.Pairwise:
-        labels = np.asarray(self.labels, dtype=np.int64)
-        return _core.Pairwise(
-            self.X, labels, self.origin, self.centers, self.gram, float(self.slack)
-        )
-
-    def compare(self, first: int, last: int) -> PairwiseComparison:
-        """Compare all pairs of the rows from `first` to before `last`."""
-        k = len(self.centers)
-        missed = self._missed(first, last)
-        found = PairwiseComparison((last - first) * (k - 1), (last - first) * (k - 1))
-        for t in range(k):
+        missed = np.empty((min(block, len(X) - first), k), dtype=np.bool_)
+        in_parallel(partial(pairs.misses, first, missed), len(missed))
+        n = len(missed) * (k - 1)
+        of_block = PairwiseComparison(comparisons=n, valid=n)
+        for t in np.flatnonzero(missed.any(axis=0)).tolist():
             rows = first + np.flatnonzero(missed[:, t])
-            if rows.size:
-                found += self._repair(rows, t)
-        return found
-
-    def _missed(self, first: int, last: int) -> NDArray[np.bool_]:
-        missed = np.empty((last - first, len(self.centers)), dtype=np.bool_)
-        pairs = self._compiled
-        in_parallel(lambda a, b: pairs.misses(first, missed, a, b), last - first)
-        return missed
-
-    def _repair(self, rows: NDArray[np.int64], t: int) -> PairwiseComparison:
-        region = self.unweighted.piece(t).region()
-        answers = project(self.X, region, rows=rows, certify=False).points
-        out, pairs = np.empty((3, len(rows))), self._compiled
-        in_parallel(lambda a, b: pairs.repair(rows, t, answers, out, a, b), len(rows))
-        repair, underestimation, valid = out.sum(axis=1)
-        return PairwiseComparison(0, -len(rows), int(valid), float(repair), float(underestimation))
+            answers = project(X, unweighted.piece(t).region(), rows=rows, certify=False).points
+            out = np.empty((3, len(rows)))
+            in_parallel(partial(pairs.repair, rows, t, answers, out), len(rows))
+            repair, underestimation, valid = out.sum(axis=1).tolist()
+            of_block += PairwiseComparison(0, -len(rows), int(valid), repair, underestimation)
+        found += of_block
+    return found

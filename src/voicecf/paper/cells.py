@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,11 +10,14 @@ from voicecf.paper.published import (
     SHOWN_ONLY,
     Figure,
     Key,
+    as_printed,
     figures,
     names_the_same,
     released,
-    written,
 )
+
+# The cells of one dataset in a table: a row a mode, by column.
+Rows = Mapping[str, Mapping[str, Any]]
 
 # Lines under a table, for cells that rest on a tie or on a rule that we think wrong.
 NOTES = {
@@ -60,7 +63,7 @@ NOTES = {
 
 @dataclass(frozen=True)
 class Entry:
-    """One cell: ours, and what was printed.
+    """One cell.
 
     Attributes
     ----------
@@ -68,62 +71,67 @@ class Entry:
         Table, dataset, mode and column.
     value : number, text or pair
         Ours, in full.
-    text : str
-        Ours, with the digits that the paper prints.
-    figure : Figure or None
-        What was printed; None if nothing was.
-    agrees : bool
-        Whether they are the same.
     notes : tuple of str
         Which of `NOTES` apply.
+    names : sequence of str
+        All names that a printed name of a feature may mean.
     """
 
     key: Key
     value: Any
-    text: str
-    figure: Figure | None = None
-    agrees: bool = False
     notes: tuple[str, ...] = ()
+    names: Sequence[str] = ()
+
+    @property
+    def text(self) -> str:
+        """Ours, with the digits that the paper prints."""
+        return as_printed(self.key.column, self.value)
+
+    @property
+    def figure(self) -> Figure | None:
+        """What was printed; None if nothing was."""
+        return (released() if self.key.table == "solver" else figures()).get(self.key)
+
+    @property
+    def agrees(self) -> bool:
+        """Whether ours and the printed one are the same."""
+        if self.figure is None:
+            return False
+        if self.key.column == "dominant":
+            return names_the_same(self.figure.text, self.text, self.names)
+        return self.text == (self.figure.text or "nan")
 
     @property
     def compared(self) -> bool:
         """Whether a difference would count, if there is one."""
-        return (
-            self.figure is not None
-            and self.key.column not in SHOWN_ONLY
-            and self.key.table != "solver"
-        )
-
-    @property
-    def excused(self) -> bool:
-        """Whether the cell rests on a tie, so that a difference is no error."""
-        return "tie" in self.notes
-
-    @property
-    def differs(self) -> bool:
-        """Whether the cell is compared and not the same."""
-        return self.compared and not self.agrees
+        shown_only = self.key.column in SHOWN_ONLY or self.key.table == "solver"
+        return self.figure is not None and not shown_only
 
 
-def entry(
-    table: str,
-    title: str,
-    column: str,
-    value: Any,
-    *,
-    mode: str = "",
-    notes: Iterable[str] = (),
-    choices: Sequence[str] = (),
-) -> Entry:
-    """Make a cell and compare it; `choices` are the names that a printed name may mean."""
-    key = Key(table, title, mode, column)
-    text = written(table, column, value)
-    figure = (released() if table == "solver" else figures()).get(key)
-    agrees = False
-    if figure is not None:
-        agrees = (
-            names_the_same(figure.text, text, choices)
-            if choices
-            else text == (figure.text or "nan")
-        )
-    return Entry(key, value, text, figure, agrees, tuple(notes))
+def entries(table: str, title: str, rows: Rows, names: Sequence[str] = ()) -> list[Entry]:
+    """Return the cells of a dataset in a table; `names` are those that a dominant feature has."""
+    return [
+        Entry(key, value, _notes(key, value, rows), names)
+        for mode, row in rows.items()
+        for key, value in ((Key(table, title, mode, column), row[column]) for column in row)
+    ]
+
+
+def _notes(key: Key, value: Any, rows: Rows) -> tuple[str, ...]:
+    """Return which of `NOTES` apply to a cell, given all rows of its dataset."""
+    _, dataset, mode, column = key
+    text = as_printed(column, value)
+    exact = {**rows[mode], **rows.get(f"{mode}, scale-free", {})}
+    scale_free = exact.get(f"{column}_scale_free", exact[column])
+    applies = {
+        "tie": dataset == "German Credit" and column in ("shark_ari", "dominant"),
+        "digits": column.endswith("inertia") and text not in (f"{value:.2f}", f"{value:.2e}"),
+        "floor": text != as_printed(column, scale_free),
+        "box": mode.endswith("box included") or column == "alpha_range_box",
+        "runtime": column == "runtime_ms",
+        "risk": column == "degeneracy_risk",
+        "counts": key.table == "validity" and column == "valid",
+        "confirmed": column in ("confirmed_pct", "voice_pct"),
+        "solver": column.startswith(("least_cost_", "prefix_")),
+    }  # fmt: skip
+    return tuple(note for note, holds in applies.items() if holds)

@@ -1,7 +1,7 @@
 """How the paper's numbers come about: clusterings, draws, answers, and the pairwise comparison.
 
 What its text leaves open was found by replaying each table; see docs/reproduction.md. Answers come
-from the same projection as everything else in the library: `Piece.region`, a box, `project`.
+from the same search as everything else in the library: `Piece.region`, a box, an `Aim`.
 """
 
 from __future__ import annotations
@@ -10,15 +10,14 @@ import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from time import perf_counter, process_time, thread_time
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 from sklearn.cluster import KMeans
-from sklearn.preprocessing import StandardScaler
+from sklearn.metrics import confusion_matrix
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from voicecf.datasets import Dataset
@@ -31,21 +30,21 @@ from voicecf.diagnostics import (
     evaluate,
     validity,
 )
-from voicecf.geometry.arrays import Array
+from voicecf.geometry.arrays import Array, Ints, Mask
 from voicecf.geometry.models import partition_of
 from voicecf.geometry.partition import Partition
 from voicecf.parallel import cores
+from voicecf.search.aims import Aim, least_cost, shortest_prefix
 from voicecf.shark import SHARK, WeightCollapseWarning
-from voicecf.solver.projection import project
-from voicecf.status import Status
+from voicecf.solver.projection import Projection, UnitConstraints
 from voicecf.voice import VoICE
 
 SEED = 42
 # Rows that are explained, and k-means fits that the pairwise projection is tried on.
 FACTUALS = 50
 FITS = 50
-# Shares of the features that a mask fixes.
-SHARES = (0.25, 0.5, 0.75)
+# Percentages of the features that masks fix.
+SHARES = (0, 25, 50, 75)
 # The printed contraction leaves out rows with an offset at most this; a scale-free one, none.
 PRINTED_FLOOR = 1e-12
 # The least contraction that is used to solve.
@@ -61,130 +60,137 @@ UNWEIGHTED, RANKED, SHARK_MODE = MODES = (
     "Ranked + weighted SHARK",
 )
 
-Rows = NDArray[np.int64]
 Rule = Literal["printed", "scale-free", "box"]
+RULES: tuple[Rule, ...] = get_args(Rule)
 
 
 @dataclass(frozen=True)
 class Draw:
     """Questions to one mode: rows, a target each, and for each share a mask of fixed features."""
 
-    rows: Rows
-    targets: Rows
-    fixed: NDArray[np.bool_]
+    rows: Ints
+    targets: Ints
+    fixed: Mask
 
     @classmethod
-    def of(cls, rng: np.random.Generator, rows: Rows, labels: Rows, k: int, d: int) -> Draw:
+    def of(cls, rng: np.random.Generator, rows: Ints, labels: Ints, k: int, d: int) -> Draw:
         """Draw targets and masks in the paper's order: row by row, the target, then its masks."""
         targets = np.empty(len(rows), dtype=np.int64)
-        fixed = np.zeros((1 + len(SHARES), len(rows), d), dtype=np.bool_)
+        fixed = np.zeros((len(SHARES), len(rows), d), dtype=np.bool_)
         for at, row in enumerate(rows):
             targets[at] = rng.choice([c for c in range(k) if c != labels[row]])
-            for mask, share in zip(fixed[1:], SHARES, strict=True):
-                size = min(round(d * share), d - 1)
+            for mask, share in zip(fixed[1:], SHARES[1:], strict=True):
+                size = min(round(d * share / 100), d - 1)
                 mask[at, rng.choice(d, size=size, replace=False)] = True
         return cls(rows, targets, fixed)
 
 
 @dataclass(frozen=True)
-class Mode:
-    """A clustering, its contraction, a box, and the order in which features are tried."""
-
-    name: str
-    model: Any
-    partition: Partition
-    labels: Rows
-    alpha: Array
-    box: tuple[Array, Array]
-    ranking: Array
-
-    def solve(self, factual: Array, targets: Rows, free: NDArray[np.bool_]) -> Answered:
-        """Find the cheapest answers in which only the free features move."""
-        lo, hi = (np.where(free, side, factual) for side in self.box)
-        points, rho = np.full_like(factual, np.nan), np.full(len(factual), np.nan)
-        for t in np.unique(targets):
-            which = targets == t
-            region = self.partition.piece(int(t)).region(float(self.alpha[t]))
-            found = project(
-                factual[which],
-                region.within(lo[which], hi[which]),
-                self.partition.weights + DELTA,
-            )
-            fits = found.status == Status.OPTIMAL
-            points[which] = np.where(fits[:, None], found.points, np.nan)
-            rho[which] = np.where(fits, found.rho, np.nan)
-        return Answered(points, rho, free.sum(axis=1))
-
-    def shortest_prefix(self, factual: Array, targets: Rows) -> Answered:
-        """Find the fewest features, in the order of the ranking, that suffice.
-
-        Whatever a prefix allows, a longer one allows, so the length is found by halving.
-        """
-        n, d = factual.shape
-        place = np.argsort(np.argsort(-self.ranking, kind="stable"), kind="stable")
-        below, above = np.zeros(n, dtype=np.int64), np.full(n, d)
-        while (above - below > 1).any():
-            length = (below + above) // 2
-            fits = self.solve(factual, targets, place < length[:, None]).feasible
-            above, below = np.where(fits, length, above), np.where(fits, below, length)
-        return self.solve(factual, targets, place < above[:, None])
-
-
-@dataclass(frozen=True)
-class Answered:
-    """Answers, how far each may be overdone, and how many features were allowed to move."""
-
-    points: Array
-    rho: Array
-    allowed: Rows
-
-    @property
-    def feasible(self) -> NDArray[np.bool_]:
-        """Which questions have an answer."""
-        return np.asarray(~np.isnan(self.rho))
-
-    def evaluation(self, factual: Array, weights: Array) -> Evaluation:
-        """Evaluate the answers."""
-        return evaluate(
-            factual, self.points, weights=weights, cardinality=self.allowed, tau=self.rho - 1.0
-        )
-
-
-@dataclass(frozen=True)
-class ModeResult:
-    """What one mode makes of its draw.
+class Trial:
+    """A clustering and the questions of its draw; answers are computed when first asked for.
 
     Attributes
     ----------
-    mode : Mode
+    X : array of shape (n, d)
+        The standardised data.
     draw : Draw
-    answers : Answered
-        Least-cost answers, nothing fixed.
-    cheapest, shortest : Evaluation
-        Of these, and of the shortest prefixes.
-    feasible : list of int
-        Feasible answers with nothing fixed, and under each mask.
-    milliseconds : float
-        Time for a least-cost answer.
+    model : estimator
+    alpha : array of shape (k,)
+        Contraction of the cells.
+    order : array of shape (d,)
+        Features in the order in which prefixes take them.
     """
 
-    mode: Mode
+    X: Array
     draw: Draw
-    answers: Answered
-    cheapest: Evaluation
-    shortest: Evaluation
-    feasible: list[int]
-    milliseconds: float
+    model: Any
+    alpha: Array
+    order: Ints
 
+    @cached_property
+    def partition(self) -> Partition:
+        """The cells of the clustering."""
+        return partition_of(self.model)
+
+    @property
+    def factual(self) -> Array:
+        """The rows that are explained."""
+        return self.X[self.draw.rows]
+
+    @property
+    def box(self) -> tuple[Array, Array]:
+        """The observed range, which answers keep to."""
+        return self.X.min(axis=0), self.X.max(axis=0)
+
+    def solve(self, fixed: Any = False, best: Any = least_cost) -> Projection:
+        """Find answers that leave the fixed features as they are.
+
+        Parameters
+        ----------
+        fixed : array of bool of shape (n, d)
+        best : callable
+            `least_cost`, or `shortest_prefix` for the fewest features, in their order, that
+            suffice.
+        """
+        factual, targets = self.factual, self.draw.targets
+        lo, hi = (np.where(fixed, factual, side) for side in self.box)
+        found = Projection.unresolved(*factual.shape)
+        for t in np.unique(targets).tolist():
+            which = np.flatnonzero(targets == t)
+            region = self.partition.piece(t).region(float(self.alpha[t])).within(lo, hi)
+            unit = UnitConstraints.of(region, self.partition.weights + DELTA)
+            agrees = partial(self._is_in, t)
+            found.put(which, best(factual, which, Aim(region, unit, self.order, agrees)))
+        return found
+
+    def _is_in(self, t: int, points: Array) -> Mask:
+        return np.asarray(self.partition.labels(points) == t)
+
+    @cached_property
+    def answers(self) -> Projection:
+        """Least-cost answers, nothing fixed."""
+        return self.solve()
+
+    @property
+    def milliseconds(self) -> float:
+        """Time for a least-cost answer, measured now."""
+        start = perf_counter()
+        n = len(self.solve().points)
+        return 1000 * (perf_counter() - start) / n
+
+    @cached_property
+    def cheapest(self) -> Evaluation:
+        """Evaluation of the least-cost answers."""
+        return self._evaluated(self.answers)
+
+    @cached_property
+    def shortest(self) -> Evaluation:
+        """Evaluation of the shortest prefixes."""
+        return self._evaluated(self.solve(best=shortest_prefix))
+
+    def _evaluated(self, found: Projection) -> Evaluation:
+        return evaluate(
+            self.factual, found.points, weights=self.partition.weights,
+            cardinality=found.cardinality, tau=found.rho - 1.0,
+        )  # fmt: skip
+
+    @cached_property
+    def feasible(self) -> dict[int, int]:
+        """Number of answers by the percentage of features that is fixed."""
+        masks = zip(SHARES, self.draw.fixed, strict=True)
+        return {share: int(self.solve(fixed).answered.sum()) for share, fixed in masks}
+
+    @property
     def confirmed(self) -> float:
         """Share of the least-cost answers that the model's own predict puts into the target."""
-        found = self.answers.feasible
-        return validity(self.answers.points[found], self.mode.model, self.draw.targets[found])
+        found = self.answers.answered
+        return validity(self.answers.points[found], self.model, self.draw.targets[found])
 
-    def explained(self, X: Array) -> float:
+    @property
+    def explained(self) -> float:
         """Share of the rows for which `VoICE`, which asks for that too, has an answer."""
-        voice = VoICE(self.mode.model).fit(X)
-        return float(voice.explain(X[self.draw.rows], target=self.draw.targets).feasible.mean())
+        voice = VoICE(self.model).fit(self.X)
+        return float(voice.explain(self.factual, target=self.draw.targets).feasible.mean())
 
 
 class Study:
@@ -193,27 +199,19 @@ class Study:
     Parameters
     ----------
     dataset : Dataset
+    tick : callable
+        Called after each of the fits of the pairwise comparison.
     """
 
-    def __init__(self, dataset: Dataset) -> None:
-        self.dataset = dataset
-        self.outcomes = cache(self._outcomes)
-        self.contraction = cache(self._contraction)
-
-    @property
-    def title(self) -> str:
-        """What the paper calls the dataset."""
-        return self.dataset.title
+    def __init__(self, dataset: Dataset, tick: Callable[[], None] = lambda: None) -> None:
+        self.dataset, self.tick = dataset, tick
+        self.trials = cache(self._trials)
+        self._contraction = cache(self._contraction_of)
 
     @cached_property
     def X(self) -> Array:
-        """The standardised data.
-
-        Standardised column by column, as pandas hands them over. Row by row the last bits come
-        out differently, and German Credit's SHARK hangs on them.
-        """
-        scaled = StandardScaler().fit_transform(np.asfortranarray(self.dataset.X))
-        return np.ascontiguousarray(scaled)
+        """The standardised data."""
+        return self.dataset.standardised()
 
     @cached_property
     def kmeans(self) -> Any:
@@ -229,30 +227,28 @@ class Study:
             warnings.simplefilter("ignore", WeightCollapseWarning)
             return SHARK(self.dataset.k, random_state=SEED).fit(self.X)
 
-    def _contraction(self, weighted: bool, rule: Rule) -> ContractionSummary:
-        model = self.shark if weighted else self.kmeans
-        return contraction_summary(
-            model,
-            self.X,
-            labels=model.labels_,
-            bounds=(self.X.min(axis=0), self.X.max(axis=0)) if rule == "box" else None,
-            floor=PRINTED_FLOOR if rule == "printed" else 0.0,
-        )
+    def model(self, mode: str) -> Any:
+        """Return the clustering of a mode."""
+        return self.shark if mode == SHARK_MODE else self.kmeans
 
-    def mode(self, name: str, rule: Rule = "printed") -> Mode:
-        """Set up one of the three modes."""
-        weighted = name == SHARK_MODE
-        model = self.shark if weighted else self.kmeans
-        d = self.X.shape[1]
-        return Mode(
-            name=name,
-            model=model,
-            partition=partition_of(model),
-            labels=np.asarray(model.labels_, dtype=np.int64),
-            alpha=np.maximum(self.contraction(weighted, rule).alpha, LEAST_ALPHA),
-            box=(self.X.min(axis=0), self.X.max(axis=0)),
-            ranking=np.zeros(d) if name == UNWEIGHTED else self.shark.feature_weights_,
-        )
+    def contraction(self, mode: str, rule: Rule) -> ContractionSummary:
+        """Return how far the cells of a mode's clustering can be contracted."""
+        return self._contraction(self.model(mode), rule)
+
+    def _contraction_of(self, model: Any, rule: Rule) -> ContractionSummary:
+        bounds = (self.X.min(axis=0), self.X.max(axis=0)) if rule == "box" else None
+        floor, labels = PRINTED_FLOOR if rule == "printed" else 0.0, model.labels_
+        return contraction_summary(model, self.X, labels=labels, bounds=bounds, floor=floor)
+
+    def _trials(self, rule: Rule = "printed", paired: bool = False) -> dict[str, Trial]:
+        trials = {}
+        for mode, draw in self.draws(paired):
+            alpha = np.maximum(self.contraction(mode, rule).alpha, LEAST_ALPHA)
+            unranked = np.zeros(self.X.shape[1])
+            ranking = unranked if mode == UNWEIGHTED else self.shark.feature_weights_
+            order = np.argsort(-ranking, kind="stable")
+            trials[mode] = Trial(self.X, draw, self.model(mode), alpha, order)
+        return trials
 
     def draws(self, paired: bool = False) -> Iterator[tuple[str, Draw]]:
         """Draw the questions of the three modes.
@@ -264,49 +260,34 @@ class Study:
         rng = np.random.default_rng(SEED)
         (n, d), k = self.X.shape, self.dataset.k
         rows = rng.choice(n, size=min(FACTUALS, n), replace=False)
-        kept = rng.bit_generator.state
+        first_state = rng.bit_generator.state
         for name in MODES:
-            model = self.shark if name == SHARK_MODE else self.kmeans
-            labels = np.asarray(model.labels_, dtype=np.int64)
+            labels = np.asarray(self.model(name).labels_, dtype=np.int64)
             if not paired:
                 yield name, Draw.of(rng, rows, labels, k, d)
                 continue
-            rng.bit_generator.state = kept
+            rng.bit_generator.state = first_state
             number = self._matching if name == SHARK_MODE else np.arange(k)
             draw = Draw.of(rng, rows, number[labels], k, d)
             yield name, Draw(rows, np.argsort(number)[draw.targets], draw.fixed)
 
     @cached_property
-    def _matching(self) -> Rows:
+    def _matching(self) -> Ints:
         """For each SHARK cluster, the k-means cluster that it is matched with."""
-        k = self.dataset.k
-        overlap = np.zeros((k, k))
-        np.add.at(overlap, (self.shark.labels_, self.kmeans.labels_), 1)
-        _, match = linear_sum_assignment(overlap, maximize=True)
-        return np.asarray(match)
+        labels = range(self.dataset.k)
+        overlap = confusion_matrix(self.shark.labels_, self.kmeans.labels_, labels=labels)
+        return np.asarray(linear_sum_assignment(overlap, maximize=True)[1])
 
-    def _outcomes(self, rule: Rule = "printed", paired: bool = False) -> dict[str, ModeResult]:
-        return {
-            name: self._outcome(self.mode(name, rule), draw) for name, draw in self.draws(paired)
-        }
-
-    def _outcome(self, mode: Mode, draw: Draw) -> ModeResult:
-        factual, weights = self.X[draw.rows], mode.partition.weights
-        every = ~draw.fixed[0]
-        mode.solve(factual[:1], draw.targets[:1], every[:1])  # compiles, if it must
-        start = perf_counter()
-        cheapest = mode.solve(factual, draw.targets, every)
-        took = 1000 * (perf_counter() - start) / len(factual)
-        masked = [mode.solve(factual, draw.targets, ~fixed) for fixed in draw.fixed[1:]]
-        return ModeResult(
-            mode=mode,
-            draw=draw,
-            answers=cheapest,
-            cheapest=cheapest.evaluation(factual, weights),
-            shortest=mode.shortest_prefix(factual, draw.targets).evaluation(factual, weights),
-            feasible=[int(answers.feasible.sum()) for answers in (cheapest, *masked)],
-            milliseconds=took,
-        )
+    @cached_property
+    def comparison(self) -> PairwiseStudy:
+        """The pairwise projection, compared with the full one for every pair of fifty fits."""
+        start, cpu = perf_counter(), process_time()
+        found, fitting = PairwiseComparison(), 0.0
+        for model, took in _fits(self.X, self.dataset.k):
+            found += compare_pairwise(model, self.X, labels=model.labels_)
+            fitting += took
+            self.tick()
+        return PairwiseStudy(found, perf_counter() - start, process_time() - cpu, fitting)
 
 
 def _kmeans(k: int, n_init: int, seed: int) -> Any:
@@ -330,26 +311,6 @@ class PairwiseStudy:
     seconds: float
     cpu: float
     fitting: float
-
-
-def compare(X: Array, k: int, tick: Callable[[], None] = lambda: None) -> PairwiseStudy:
-    """Fit k-means fifty times, and compare the pairwise with the full projection for every pair.
-
-    Parameters
-    ----------
-    X : array of shape (n, d)
-        Standardised data.
-    k : int
-    tick : callable
-        Called after each fit.
-    """
-    start, cpu = perf_counter(), process_time()
-    found, fitting = PairwiseComparison(), 0.0
-    for model, took in _fits(X, k):
-        found += compare_pairwise(model, X, labels=model.labels_)
-        fitting += took
-        tick()
-    return PairwiseStudy(found, perf_counter() - start, process_time() - cpu, fitting)
 
 
 def _fits(X: Array, k: int) -> Iterator[tuple[Any, float]]:

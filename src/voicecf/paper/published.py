@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 # The tables of the paper, in its order; validity_text is what the text says of validity.
 TABLES = (
@@ -76,8 +76,9 @@ def _read(name: str) -> Iterable[tuple[Key, str, str]]:
 
 
 def titles(table: str) -> list[str]:
-    """Name the datasets that a table of the paper has, in its order."""
-    named = dict.fromkeys(key.dataset for key in figures() if key.table == table)
+    """Name the datasets that a table was printed, or released, with, in its order."""
+    printed = released() if table == "solver" else figures()
+    named = dict.fromkeys(key.dataset for key in printed if key.table == table)
     return [title for title in named if title != "Overall"]
 
 
@@ -106,36 +107,26 @@ def alpha_range(ends: tuple[float, float]) -> str:
     return low if low == high == "0.000" else f"{low}--{high}"
 
 
-def _decimals(digits: int) -> Callable[[float], str]:
-    # z: what rounds to zero has no sign, as in the paper.
-    return lambda value: f"{value:z.{digits}f}"
-
-
-def _whole(value: float) -> str:
-    return f"{value:.0f}"
-
-
-WRITTEN: dict[str, Callable[..., str]] = {
-    **dict.fromkeys(("n", "d", "k", "comparisons", "valid", "invalid"), _whole),
+# How the paper prints numbers, by column. z: what rounds to zero has no sign.
+WHOLE, TWO_DIGITS = "{:.0f}".format, "{:z.2f}".format
+FORMS: dict[str, Callable[..., str]] = {
+    **dict.fromkeys(("n", "d", "k", "comparisons", "valid", "invalid"), WHOLE),
     **dict.fromkeys(("kmeans_inertia", "shark_inertia"), inertia),
     **dict.fromkeys(("dominant", "degeneracy_risk"), str),
     **dict.fromkeys(("alpha_range", "alpha_range_scale_free", "alpha_range_box"), alpha_range),
-    **dict.fromkeys(("r_star", "d_eff"), _decimals(2)),
-    **dict.fromkeys(
-        ("pooled_validity_pct", "macro_validity_pct", "relative_underestimation_pct"), _decimals(2)
-    ),
-    "failure_rate_pct": _decimals(2),
+    **dict.fromkeys(("r_star", "d_eff", "pooled_validity_pct", "macro_validity_pct"), TWO_DIGITS),
+    **dict.fromkeys(("relative_underestimation_pct", "failure_rate_pct"), TWO_DIGITS),
 }
 
 
-def written(table: str, column: str, value: object) -> str:
-    """Write a value with as many digits as the paper prints in that column."""
-    if column in WRITTEN:
-        return WRITTEN[column](value)
-    if table == "solver" and column.startswith(("least_cost_", "prefix_")):
-        return _whole(value)  # type: ignore[arg-type]
+def as_printed(column: str, value: Any) -> str:
+    """Return a value with as many digits as the paper prints in that column."""
+    if column in FORMS:
+        return FORMS[column](value)
+    if column.startswith(("least_cost_", "prefix_")):
+        return WHOLE(value)
     percent = column.endswith("_pct") or column.startswith("fixed_")
-    return _decimals(1 if percent else 3)(value)  # type: ignore[arg-type]
+    return f"{value:z.1f}" if percent else f"{value:z.3f}"
 
 
 def names_the_same(printed: str, ours: str, choices: Iterable[str]) -> bool:

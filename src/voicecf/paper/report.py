@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import math
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
@@ -15,26 +16,8 @@ from typing import Any
 from voicecf.paper.cells import NOTES, Entry
 from voicecf.paper.published import figures
 from voicecf.paper.reproduction import Reproduction
+from voicecf.paper.tables import RECOMPUTED
 
-TITLES = {
-    "datasets": "Datasets",
-    "clustering": "Clusterings against the known classes",
-    "validity": "Validity of pairwise and of full projections, fifty k-means fits",
-    "validity_text": "Validity, as the text quotes it",
-    "least_cost": "Least-cost answers, mean of the three modes",
-    "parsimony": "Shortest ranked prefixes, mean of the three modes",
-    "actionability": "Feasibility (%) with a share of the features fixed, mean of the three modes",
-    "contraction": "Contraction",
-    "concentration": "Weight concentration under SHARK",
-    "least_cost_by_mode": "Beyond the print: least-cost answers by mode, exact",
-    "parsimony_by_mode": "Beyond the print: shortest ranked prefixes by mode, exact",
-    "actionability_by_mode": "Beyond the print: feasibility (%) under masks by mode, exact",
-    "contraction_all": "Beyond the print: contraction of all ten",
-    "solver": "Beyond the print: the published solver, and exact answers to its questions",
-    "least_cost_paired": "Paired modes: least-cost answers, exact",
-    "parsimony_paired": "Paired modes: shortest ranked prefixes, exact",
-    "actionability_paired": "Paired modes: feasibility (%) under masks, exact",
-}
 SAME, DIFFERENT, SHOWN = "=", "≠", "~"
 MARKS = "abcdefghij"
 
@@ -52,46 +35,44 @@ class Grid:
     def of(cls, name: str, entries: Sequence[Entry]) -> Grid:
         """Lay out the cells of one table."""
         columns = list(dict.fromkeys(entry.key.column for entry in entries))
-        keys = list(dict.fromkeys((entry.key.dataset, entry.key.mode) for entry in entries))
-        cells = {(e.key.dataset, e.key.mode, e.key.column): e for e in entries}
+        lines: dict[tuple[str, ...], dict[str, Entry]] = {}
+        has_modes = any(entry.key.mode for entry in entries)
+        for entry in entries:
+            lead = (entry.key.dataset, entry.key.mode)[: 1 + has_modes]
+            lines.setdefault(lead, {})[entry.key.column] = entry
         used = list(dict.fromkeys(note for entry in entries for note in entry.notes))
         marks = dict(zip(used, MARKS, strict=False))
-        whole = {
-            column: _shared([e for e in entries if e.key.column == column]) for column in columns
+        # Notes that all cells of a column have mark its header, not the cells.
+        shared = {
+            column: set.intersection(*(set(e.notes) for e in entries if e.key.column == column))
+            for column in columns
         }
-        rows = []
-        for dataset, mode in keys:
-            found = [cells.get((dataset, mode, column)) for column in columns]
-            rows.append([dataset, mode, *(_cell(entry, marks, whole) for entry in found)])
-        header = ["dataset", "mode", *(c + _marked(whole[c], marks) for c in columns)]
-        if not any(mode for _, mode in keys):
-            header, rows = _without_mode(header), [_without_mode(row) for row in rows]
-        return cls(name, header, rows, [_note(note, marks[note], entries) for note in used])
+        header = ["dataset", "mode"][: 1 + has_modes]
+        return cls(
+            name,
+            header + [column + _marked(shared[column], marks) for column in columns],
+            [
+                [*lead, *(_cell(cells.get(c), marks, shared[c]) for c in columns)]
+                for lead, cells in lines.items()
+            ],
+            [_note(note, marks[note], entries) for note in used],
+        )
 
     @property
     def title(self) -> str:
         """What the table is about."""
-        return TITLES.get(self.name, self.name)
-
-
-def _without_mode(row: list[str]) -> list[str]:
-    return [row[0], *row[2:]]
-
-
-def _shared(entries: Sequence[Entry]) -> set[str]:
-    """Find the notes that all cells of a column have: its header is marked, not the cells."""
-    return set.intersection(*(set(entry.notes) for entry in entries))
+        return RECOMPUTED[self.name].title
 
 
 def _marked(notes: Iterable[str], marks: dict[str, str]) -> str:
     return "".join(f"[{mark}]" for note, mark in marks.items() if note in notes)
 
 
-def _cell(entry: Entry | None, marks: dict[str, str], whole: dict[str, set[str]]) -> str:
+def _cell(entry: Entry | None, marks: dict[str, str], shared: set[str]) -> str:
     """Write a cell: ours, then = or ≠ and what was printed, or ~ where nothing is compared."""
     if entry is None:
         return ""
-    mark = _marked(set(entry.notes) - whole[entry.key.column], marks)
+    mark = _marked(set(entry.notes) - shared, marks)
     if entry.figure is None:
         return entry.text + mark
     sign = SAME if entry.agrees else DIFFERENT
@@ -147,12 +128,10 @@ def summary(result: Reproduction) -> list[str]:
         if there:
             same = sum(entry.agrees for entry in there)
             lines.append(f"{same} of {len(there)} {what} are the same.")
-    shown = [
-        e for e in result.entries if e.figure and e.figure.source == "table" and not e.compared
-    ]
+    seen = [e for e in result.entries if e.figure and e.figure.source == "table"]
+    shown = sum(not entry.compared for entry in seen)
     total = sum(figure.source == "table" for figure in figures().values())
-    seen = sum(bool(e.figure and e.figure.source == "table") for e in result.entries)
-    lines.append(f"{len(shown)} more are shown, not compared; {seen} of {total} recomputed.")
+    lines.append(f"{shown} more are shown, not compared; {len(seen)} of {total} recomputed.")
     lines += [_difference(entry) for entry in result.differing]
     lines += [f"{_difference(entry)} A tie: listed, not counted." for entry in result.excused]
     if result.comparisons and not any(entry.key.dataset == "Overall" for entry in result.entries):
@@ -233,16 +212,12 @@ def write_markdown(result: Reproduction, path: Path) -> None:
     """Write the page of the documentation: prose from a template, tables from this run."""
     page = files(__package__).joinpath("page.md").read_text(encoding="utf-8")
     there = {grid.name: _markdown(grid) for grid in grids(result)}
-    lines = []
-    for line in page.splitlines():
-        if line.startswith("{table ") and line.endswith("}"):
-            name = line[len("{table ") : -1]
-            lines.append(there.get(name, f"*Not run: {name}.*"))
-        elif line == "{summary}":
-            lines += [f"- {text.splitlines()[0]}" for text in summary(result)]
-        else:
-            lines.append(line)
-    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    page = page.replace("{summary}", "\n".join(f"- {line}" for line in summary(result)))
+
+    def table(name: re.Match[str]) -> str:
+        return there.get(name[1], f"*Not run: {name[1]}.*")
+
+    path.write_text(re.sub(r"^\{table (\w+)\}$", table, page, flags=re.MULTILINE), encoding="utf-8")
 
 
 def _markdown(grid: Grid) -> str:

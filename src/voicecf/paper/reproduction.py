@@ -2,32 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from time import perf_counter
+from typing import Any, TextIO
+
+from tqdm import tqdm
 
 from voicecf import datasets
 from voicecf.datasets.sources import CATALOGUE
+from voicecf.diagnostics import PairwiseComparison
 from voicecf.errors import known_option
-from voicecf.paper.cells import Entry
-from voicecf.paper.progress import Silent, StudyProgress
-from voicecf.paper.protocol import FITS, PairwiseStudy, Study, compare
-from voicecf.paper.published import TABLES, Key, figures, released, titles
-from voicecf.paper.tables import BUILDERS, overall_tables, underestimation, validity_table
+from voicecf.paper.cells import Entry, entries
+from voicecf.paper.protocol import FITS, PairwiseStudy, Study
+from voicecf.paper.published import TABLES, Key, figures, titles
+from voicecf.paper.tables import RECOMPUTED, dominant_names, quoted_rows, validity_rows
 
-# What lies beyond the print, and the printed table that each belongs to.
-EXTENDED = {
-    "least_cost_by_mode": "least_cost",
-    "parsimony_by_mode": "parsimony",
-    "actionability_by_mode": "actionability",
-    "solver": "actionability",
-    "contraction_all": "contraction",
-}
-PAIRED = {
-    "least_cost_paired": "least_cost",
-    "parsimony_paired": "parsimony",
-    "actionability_paired": "actionability",
-}
+# What the fifty k-means fits are for.
+VALIDITY = {"validity", "validity_text"}
+# What the two models take beside a k-means fit, for the progress bar alone.
+MODELS = 20
 
 
 @dataclass(frozen=True)
@@ -51,13 +46,17 @@ class StudyRequest:
 
     def all_tables(self) -> list[str]:
         """Name the tables, with those beyond the print that belong to them, in order."""
-        beyond = (EXTENDED if self.extended else {}) | (PAIRED if self.paired else {})
-        wanted = [table for table in TABLES if table in self.tables]
-        return wanted + [table for table, base in beyond.items() if base in self.tables]
+        return [
+            name
+            for name, table in RECOMPUTED.items()
+            if (table.base or name) in self.tables
+            and (not table.option or getattr(self, table.option))
+        ]
 
-    def wants(self, *tables: str) -> bool:
-        """Tell whether one of some tables is asked for."""
-        return bool(set(tables) & set(self.all_tables()))
+    def steps(self) -> int:
+        """Count what is to be done for a dataset, in fits of k-means."""
+        tables = set(self.all_tables())
+        return FITS * bool(tables & VALIDITY) + MODELS * bool(tables - VALIDITY)
 
 
 @dataclass
@@ -76,16 +75,18 @@ class Reproduction:
     @property
     def differing(self) -> list[Entry]:
         """Cells that differ, ties left out."""
-        return [entry for entry in self.compared if entry.differs and not entry.excused]
+        return [e for e in self.compared if not e.agrees and "tie" not in e.notes]
 
     @property
     def excused(self) -> list[Entry]:
         """Cells that differ and rest on a tie."""
-        return [entry for entry in self.compared if entry.differs and entry.excused]
+        return [e for e in self.compared if not e.agrees and "tie" in e.notes]
 
 
 def reproduce(
-    request: StudyRequest | None = None, progress: StudyProgress | None = None
+    request: StudyRequest | None = None,
+    bar: Any = None,
+    tell: Callable[[str], None] = lambda text: None,
 ) -> Reproduction:
     """Recompute tables of the paper.
 
@@ -93,8 +94,10 @@ def reproduce(
     ----------
     request : StudyRequest
         What to recompute; every table for all datasets if left out.
-    progress : StudyProgress
-        Where to tell how far it is; nowhere if left out.
+    bar : tqdm
+        Shows how far it is: `progress_bar`.
+    tell : callable
+        Told how long each dataset took.
 
     Returns
     -------
@@ -107,72 +110,59 @@ def reproduce(
     >>> [(entry.key.column, entry.text, entry.agrees) for entry in found.compared][:2]
     [('feasible_pct', '100.0', True), ('r_star', '1.79', True)]
     """
-    request, progress = request or StudyRequest(), progress or Silent()
+    request = request or StudyRequest()
+    bar = tqdm(disable=True) if bar is None else bar
     start = perf_counter()
     result = Reproduction()
-    progress.plan(sum(_work(name, request) for name in request.names()))
+    bar.reset(request.steps() * sum(map(_microseconds, request.names())))
     for name in request.names():
-        progress.say(name)
         since = perf_counter()
-        _run(Study(datasets.load(name)), request, result, progress)
-        progress.tell(name, perf_counter() - since)
-    progress.close()
-    _finish(request, result)
+        _run(name, request, result, bar)
+        tell(f"{name}: {perf_counter() - since:.1f} s")
+    bar.close()
+    if set(result.comparisons) == set(datasets.names()):
+        pooled, quoted = overall([each.found for each in result.comparisons.values()])
+        result.entries = [*quoted, *result.entries, *pooled]
+    order = {table: at for at, table in enumerate(request.all_tables())}
+    wanted = [entry for entry in result.entries if entry.key.table in order]
+    result.entries = sorted(wanted, key=lambda entry: order[entry.key.table])
     result.seconds = perf_counter() - start
     return result
 
 
-def _run(
-    study: Study, request: StudyRequest, result: Reproduction, progress: StudyProgress
-) -> None:
-    title = study.title
-    for table, build in BUILDERS.items():
-        if request.wants(table) and _covers(table, title):
-            progress.say(f"{title}: {table}")
-            result.entries.extend(build(study))
-    progress.advance(_model_work(study.dataset.name, request))
-    if request.wants("validity", "validity_text"):
-        progress.say(f"{title}: validity")
-        step = _fit_work(study.dataset.name)
-        comparison = compare(study.X, study.dataset.k, tick=lambda: progress.advance(step))
-        result.comparisons[study.dataset.name] = comparison
-        result.entries.extend(validity_table(title, comparison.found))
-        result.entries.extend(underestimation(study, comparison.found))
+def _run(name: str, request: StudyRequest, result: Reproduction, bar: Any) -> None:
+    """Add the cells of one dataset."""
+    work, tables = _microseconds(name), request.all_tables()
+    study = Study(datasets.load(name), tick=partial(bar.update, work))
+    title = study.dataset.title
+    for table in tables:
+        # A table has the datasets that it was printed with; beyond the print, and in the text, all.
+        if title in titles(table) or table == "validity_text" or not titles(table):
+            bar.set_description_str(f"{title}: {table}")
+            names = dominant_names(study)
+            result.entries += entries(table, title, RECOMPUTED[table].rows(study), names)
+    if set(tables) & VALIDITY:
+        result.comparisons[name] = study.comparison
+    if set(tables) - VALIDITY:
+        bar.update(MODELS * work)
 
 
-def _covers(table: str, title: str) -> bool:
-    """Tell whether a table has a dataset: as printed or released, or any beyond the print."""
-    printed = [key.dataset for key in released()] if table == "solver" else titles(table)
-    return title in printed or not printed
+def progress_bar(stream: TextIO) -> Any:
+    """Return a bar with the time left, if a stream is a terminal."""
+    form = "{percentage:3.0f}%|{bar:24}| {remaining} left  {desc}"
+    how: dict[str, Any] = {"leave": False, "smoothing": 0, "mininterval": 0, "bar_format": form}
+    return tqdm(total=1, file=stream, disable=not stream.isatty(), **how)
 
 
-def _finish(request: StudyRequest, result: Reproduction) -> None:
-    """Add what is said of all datasets together, if all were run; sort by table."""
-    if set(result.comparisons) == set(datasets.names()):
-        found = {name: each.found for name, each in result.comparisons.items()}
-        overall = list(overall_tables(found))
-        quoted = [entry for entry in overall if entry.key.table == "validity_text"]
-        rest = [entry for entry in overall if entry.key.table != "validity_text"]
-        result.entries = quoted + result.entries + rest
-    order = {table: at for at, table in enumerate(request.all_tables())}
-    wanted = [entry for entry in result.entries if entry.key.table in order]
-    result.entries = sorted(wanted, key=lambda entry: order[entry.key.table])
+def overall(found: Sequence[PairwiseComparison]) -> tuple[list[Entry], list[Entry]]:
+    """Return what is said of all datasets together: in the table of validity, and in the text."""
+    pooled = validity_rows(sum(found, PairwiseComparison()))
+    text = entries("validity_text", "Overall", quoted_rows(found))
+    return entries("validity", "Overall", pooled), text
 
 
-def _fit_work(name: str) -> float:
-    """Guess the seconds of a k-means fit, for the progress bar alone."""
+def _microseconds(name: str) -> int:
+    """Guess the time of a k-means fit, for the progress bar alone."""
     title = CATALOGUE[name].title
     n, d, k = (int(figures()[Key("datasets", title, "", column)].text) for column in "ndk")
-    return 0.005 + 2.5e-8 * n * d * k
-
-
-def _model_work(name: str, request: StudyRequest) -> float:
-    """Guess the seconds of what needs the two models, likewise."""
-    return (
-        20 * _fit_work(name) if set(request.all_tables()) - {"validity", "validity_text"} else 0.0
-    )
-
-
-def _work(name: str, request: StudyRequest) -> float:
-    fits = FITS if request.wants("validity", "validity_text") else 0
-    return fits * _fit_work(name) + _model_work(name, request)
+    return 5_000 + n * d * k // 40

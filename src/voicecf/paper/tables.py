@@ -1,123 +1,96 @@
-"""The paper's tables, recomputed cell by cell from a study of one dataset."""
+"""The paper's tables: what each is about, and its rows, recomputed from a study of one dataset."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from voicecf.diagnostics import (
-    ContractionSummary,
     PairwiseComparison,
     WeightConcentration,
     adjusted_rand_index,
     weight_concentration,
 )
-from voicecf.paper.cells import Entry, entry
-from voicecf.paper.protocol import MODES, SHARK_MODE, UNWEIGHTED, ModeResult, Study
-from voicecf.paper.published import inertia, written
+from voicecf.paper.cells import Rows
+from voicecf.paper.protocol import MODES, RULES, SHARK_MODE, UNWEIGHTED, Study, Trial
 
 MEAN = "Mean of the three"
-SHARES = (0, 25, 50, 75)
 
 
-def _entries(
-    table: str, title: str, values: Mapping[str, Any], mode: str = "",
-    notes: Mapping[str, Sequence[str]] | None = None,
-) -> Iterator[Entry]:  # fmt: skip
-    """Make a cell for each column; `notes` are those of each column that has some."""
-    for column, value in values.items():
-        told = (notes or {}).get(column, ())
-        yield entry(table, title, column, value, mode=mode, notes=told)
+def _row(found: Any, **columns: str) -> dict[str, Any]:
+    """Read a row off a result, by the attribute that each column shows; percentages of shares."""
+    values = {column: getattr(found, attribute) for column, attribute in columns.items()}
+    return {c: 100 * value if c.endswith("_pct") else value for c, value in values.items()}
 
 
-def dataset_table(study: Study) -> Iterator[Entry]:
+def dataset_rows(study: Study) -> Rows:
     """Size of the data, and whether SHARK's weights collapse on it."""
     (n, d), k = study.X.shape, study.dataset.k
-    yield from _entries("datasets", study.title, {"n": n, "d": d, "k": k})
     collapsed = f"{_concentration(study).top2_mass:.3f}" == "1.000"
     risk = "collapse" if collapsed else "no collapse"
-    yield entry("datasets", study.title, "degeneracy_risk", risk, notes=["risk"])
+    return {"": {"n": n, "d": d, "k": k, "degeneracy_risk": risk}}
 
 
-def clustering_table(study: Study) -> Iterator[Entry]:
+def clustering_rows(study: Study) -> Rows:
     """Agreement with the known classes, and inertia."""
+    row: dict[str, float] = {}
     for name, model in (("kmeans", study.kmeans), ("shark", study.shark)):
-        agreement = adjusted_rand_index(model.labels_, study.dataset.label)
-        tie = ["tie"] if name == "shark" and study.dataset.name == "german_credit" else []
-        yield entry("clustering", study.title, f"{name}_ari", agreement, notes=tie)
-        value = float(model.inertia_)
-        cut = inertia(value) not in (f"{value:.2f}", f"{value:.2e}")
-        notes = ["digits"] if cut else []
-        yield entry("clustering", study.title, f"{name}_inertia", value, notes=notes)
+        row[f"{name}_ari"] = adjusted_rand_index(model.labels_, study.dataset.label)
+        row[f"{name}_inertia"] = float(model.inertia_)
+    return {"": row}
 
 
-def validity_table(title: str, found: PairwiseComparison) -> Iterator[Entry]:
+def validity_rows(found: PairwiseComparison) -> Rows:
     """Count valid projections, pairwise and full; the full one, where valid, needs no repair."""
-    values = {
-        "comparisons": found.comparisons,
-        "valid": found.valid,
-        "cfclust_validity_pct": 100 * found.validity,
-        "cfclust_repair_cost": found.repair_cost,
-        "voice_validity_pct": 100 * found.exact_validity,
-        "voice_repair_cost": 0.0 if found.exact_validity == 1 else float("nan"),
-    }
-    yield from _entries("validity", title, values, notes={"valid": ["counts"]})
+    row = _row(
+        found, comparisons="comparisons", valid="valid", cfclust_validity_pct="validity",
+        cfclust_repair_cost="repair_cost", voice_validity_pct="exact_validity",
+    )  # fmt: skip
+    return {"": {**row, "voice_repair_cost": 0.0 if found.exact_validity == 1 else float("nan")}}
 
 
-def overall_tables(found: dict[str, PairwiseComparison]) -> Iterator[Entry]:
-    """Pooled and averaged over all ten datasets, and the figures that the text quotes."""
-    pooled = sum(found.values(), PairwiseComparison())
-    yield from validity_table("Overall", pooled)
-    macro = float(np.mean([each.validity for each in found.values()]))
-    values = {
-        "valid": pooled.valid,
-        "invalid": pooled.invalid,
-        "pooled_validity_pct": 100 * pooled.validity,
-        "failure_rate_pct": 100 * (1 - pooled.validity),
-        "macro_validity_pct": 100 * macro,
-        "repair_cost": pooled.repair_cost,
-        "relative_underestimation_pct": 100 * pooled.relative_underestimation,
-    }
-    yield from _entries("validity_text", "Overall", values)
+def quoted_rows(found: Sequence[PairwiseComparison]) -> Rows:
+    """Return what the text says of all datasets, pooled and averaged."""
+    pooled = sum(found, PairwiseComparison())
+    row = _row(pooled, valid="valid", invalid="invalid", pooled_validity_pct="validity")
+    row["failure_rate_pct"] = 100 * (1 - pooled.validity)
+    row["macro_validity_pct"] = 100 * float(np.mean([each.validity for each in found]))
+    row |= _row(pooled, repair_cost="repair_cost")
+    row |= _row(pooled, relative_underestimation_pct="relative_underestimation")
+    return {"": row}
 
 
-def underestimation(study: Study, found: PairwiseComparison) -> Iterator[Entry]:
+def underestimation_rows(study: Study) -> Rows:
     """Tell what share of the true cost invalid pairwise answers leave out."""
-    share = 100 * found.relative_underestimation
-    yield entry("validity_text", study.title, "relative_underestimation_pct", share)
+    found = study.comparison.found
+    return {"": _row(found, relative_underestimation_pct="relative_underestimation")}
 
 
-def _cheapest(result: ModeResult) -> dict[str, float]:
-    found = result.cheapest
-    return {
-        "feasible_pct": 100 * found.feasibility,
-        "changed_features_pct": 100 * found.changed_share,
-        "cost": found.cost,
-        "tau": found.tau,
-    }
+def _cheapest(found: Trial) -> dict[str, float]:
+    return _row(
+        found.cheapest, feasible_pct="feasibility", changed_features_pct="changed_share",
+        cost="cost", tau="tau",
+    )  # fmt: skip
 
 
-def _shortest(result: ModeResult) -> dict[str, float]:
-    found = result.shortest
-    return {
-        "feasible_pct": 100 * found.feasibility,
-        "r_star": found.r_star,
-        "r_star_over_d": found.r_star_over_d,
-        "single_feature_pct": 100 * found.single_feature,
-        "tau": found.tau,
-    }
+def _shortest(found: Trial) -> dict[str, float]:
+    return _row(
+        found.shortest, feasible_pct="feasibility", r_star="r_star", r_star_over_d="r_star_over_d",
+        single_feature_pct="single_feature", tau="tau",
+    )  # fmt: skip
 
 
-def _actionable(found: ModeResult) -> dict[str, float]:
-    shares = zip(SHARES, found.feasible, strict=True)
-    return {f"fixed_{share}": 100 * count / found.cheapest.n for share, count in shares}
+def _actionable(found: Trial) -> dict[str, float]:
+    n = found.cheapest.n
+    return {f"fixed_{share}": 100 * count / n for share, count in found.feasible.items()}
 
 
 # What a table of answers has of one mode, by table.
-VIEWS: dict[str, Callable[[ModeResult], dict[str, float]]] = {
+VIEWS: dict[str, Callable[[Trial], dict[str, float]]] = {
     "least_cost": _cheapest,
     "parsimony": _shortest,
     "actionability": _actionable,
@@ -133,39 +106,41 @@ def _averaged(rows: Iterable[dict[str, float]]) -> dict[str, float]:
     return mean
 
 
-def mean_table(study: Study, table: str) -> Iterator[Entry]:
+def mean_rows(study: Study, table: str) -> Rows:
     """Least-cost answers, shortest prefixes or feasibility under masks: the mean of the modes."""
-    found = study.outcomes().values()
-    yield from _entries(table, study.title, _averaged(map(VIEWS[table], found)))
+    found = study.trials().values()
+    row = _averaged(map(VIEWS[table], found))
     if table == "least_cost":
-        took = float(np.mean([outcome.milliseconds for outcome in found]))
-        yield entry(table, study.title, "runtime_ms", took, notes=["runtime"])
+        row["runtime_ms"] = float(np.mean([trial.milliseconds for trial in found]))
+    return {"": row}
 
 
-def _contraction(found: ContractionSummary) -> dict[str, float]:
-    return {
-        "alpha_min": found.minimum,
-        "alpha_median": found.median,
-        "alpha_max": found.maximum,
-        "score_median": found.score,
-    }
+def mode_rows(study: Study, table: str, paired: bool = False) -> Rows:
+    """Answer exactly and mode by mode, for any dataset, with the scale-free contraction."""
+    found = study.trials("scale-free", paired)
+    rows = {mode: VIEWS[table](found[mode]) for mode in MODES}
+    rows[MEAN] = _averaged(rows.values())
+    if table == "least_cost":
+        for mode in MODES:
+            rows[mode] |= _row(found[mode], confirmed_pct="confirmed", voice_pct="explained")
+    return rows
 
 
-def contraction_table(study: Study, table: str = "contraction") -> Iterator[Entry]:
+def contraction_rows(study: Study) -> Rows:
     """Contraction of the cells by both models: as printed, scale-free, and with the box."""
+    rows = {}
     for mode in (UNWEIGHTED, SHARK_MODE):
-        weighted = mode == SHARK_MODE
-        printed = _contraction(study.contraction(weighted, "printed"))
-        exact = _contraction(study.contraction(weighted, "scale-free"))
-        moved = {c for c in printed if written(table, c, printed[c]) != written(table, c, exact[c])}
-        notes = {column: ["floor"] for column in moved}
-        yield from _entries(table, study.title, printed, mode, notes)
-        beside = {"scale-free": exact} if moved else {}
-        beside["box included"] = _contraction(study.contraction(weighted, "box"))
-        for rule, values in beside.items():
-            told = ["box"] if rule == "box included" else []
-            notes = dict.fromkeys(values, told)
-            yield from _entries(table, study.title, values, f"{mode}, {rule}", notes)
+        rows[mode], exact, boxed = (
+            _row(
+                study.contraction(mode, rule), alpha_min="minimum", alpha_median="median",
+                alpha_max="maximum", score_median="score",
+            )
+            for rule in RULES
+        )  # fmt: skip
+        if any(f"{exact[column]:.3f}" != f"{rows[mode][column]:.3f}" for column in exact):
+            rows[f"{mode}, scale-free"] = exact
+        rows[f"{mode}, box included"] = boxed
+    return rows
 
 
 def _concentration(study: Study) -> WeightConcentration:
@@ -173,7 +148,19 @@ def _concentration(study: Study) -> WeightConcentration:
     return weight_concentration(study.shark.feature_weights_, data.feature_names, data.blocks)
 
 
-def _names(study: Study) -> list[str]:
+def concentration_rows(study: Study) -> Rows:
+    """Concentration of the SHARK weights, and the range of contraction that goes with it."""
+    found = _concentration(study)
+    row = _row(
+        found, max_weight="max_weight", d_eff="effective", top2_mass="top2_mass", dominant="label"
+    )
+    for rule, suffix in zip(RULES, ("", "_scale_free", "_box"), strict=True):
+        contraction = study.contraction(SHARK_MODE, rule)
+        row[f"alpha_range{suffix}"] = (contraction.minimum, contraction.maximum)
+    return {"": row}
+
+
+def dominant_names(study: Study) -> list[str]:
     """List what a dominant feature or block can be called."""
     blocks = study.dataset.blocks
     taken = {at for positions in blocks.values() for at in positions}
@@ -182,67 +169,85 @@ def _names(study: Study) -> list[str]:
     return names + [f"{block} {kind}" for block in blocks for kind in ("dummy", "block")]
 
 
-def concentration_table(study: Study) -> Iterator[Entry]:
-    """Concentration of the SHARK weights, and the range of contraction that goes with it."""
-    found = _concentration(study)
-    tie = ["tie"] if study.dataset.name == "german_credit" else []
-    weights = {
-        "max_weight": found.max_weight,
-        "d_eff": found.effective,
-        "top2_mass": found.top2_mass,
-    }
-    yield from _entries("concentration", study.title, weights)
-    yield entry(
-        "concentration", study.title, "dominant", found.label, notes=tie, choices=_names(study)
-    )
-    summaries = {rule: study.contraction(True, rule) for rule in ("printed", "scale-free", "box")}
-    ends = {rule: (found.minimum, found.maximum) for rule, found in summaries.items()}
-    texts = {rule: written("concentration", "alpha_range", pair) for rule, pair in ends.items()}
-    notes = ["floor"] if texts["printed"] != texts["scale-free"] else []
-    yield entry("concentration", study.title, "alpha_range", ends["printed"], notes=notes)
-    yield entry("concentration", study.title, "alpha_range_scale_free", ends["scale-free"])
-    yield entry("concentration", study.title, "alpha_range_box", ends["box"], notes=["box"])
-
-
-def mode_table(study: Study, table: str, paired: bool = False) -> Iterator[Entry]:
-    """Answer exactly and mode by mode, for any dataset, with the scale-free contraction."""
-    found = study.outcomes("scale-free", paired)
-    name = f"{table}_paired" if paired else f"{table}_by_mode"
-    rows = {mode: VIEWS[table](found[mode]) for mode in MODES}
-    rows[MEAN] = _averaged(rows.values())
-    for mode, row in rows.items():
-        yield from _entries(name, study.title, row, mode)
-        if table == "least_cost" and mode != MEAN:
-            yield from _confirmed(study, name, mode, found[mode])
-
-
-def _confirmed(study: Study, table: str, mode: str, found: ModeResult) -> Iterator[Entry]:
-    shares = {"confirmed_pct": 100 * found.confirmed(), "voice_pct": 100 * found.explained(study.X)}
-    notes = dict.fromkeys(shares, ("confirmed",))
-    yield from _entries(table, study.title, shares, mode, notes)
-
-
-def solver_table(study: Study) -> Iterator[Entry]:
+def solver_rows(study: Study) -> Rows:
     """Exact answers to the questions that the published solver's released results are about."""
-    for mode, found in study.outcomes().items():
-        for share, count in zip(SHARES, found.feasible, strict=True):
-            for kind in ("least_cost", "prefix"):
-                yield entry(
-                    "solver", study.title, f"{kind}_{share}", count, mode=mode, notes=["solver"]
-                )
-        means = {"cost": found.cheapest.cost, "r_star": found.shortest.r_star}
-        yield from _entries("solver", study.title, means, mode)
+    rows = {}
+    for mode, found in study.trials().items():
+        counts = {
+            f"{kind}_{share}": count
+            for share, count in found.feasible.items()
+            for kind in ("least_cost", "prefix")
+        }
+        rows[mode] = {**counts, "cost": found.cheapest.cost, "r_star": found.shortest.r_star}
+    return rows
 
 
-BUILDERS: dict[str, Callable[[Study], Iterator[Entry]]] = {
-    "datasets": dataset_table,
-    "clustering": clustering_table,
-    **{table: partial(mean_table, table=table) for table in VIEWS},
-    "contraction": contraction_table,
-    "concentration": concentration_table,
-    # Beyond the print.
-    **{f"{table}_by_mode": partial(mode_table, table=table) for table in VIEWS},
-    "contraction_all": partial(contraction_table, table="contraction_all"),
-    "solver": solver_table,
-    **{f"{table}_paired": partial(mode_table, table=table, paired=True) for table in VIEWS},
-}
+@dataclass(frozen=True)
+class PaperTable:
+    """A table.
+
+    Attributes
+    ----------
+    title : str
+        What it is about.
+    rows : callable
+        Makes the rows of a study.
+    base : str
+        The printed table that one beyond the print belongs to.
+    option : str
+        The option of a request that asks for it: "extended", "paired", or empty if printed.
+    """
+
+    title: str
+    rows: Callable[[Study], Rows]
+    base: str = ""
+    option: str = ""
+
+
+def _by_mode(title: str, base: str) -> PaperTable:
+    return PaperTable(
+        f"Beyond the print: {title}", partial(mode_rows, table=base), base, "extended"
+    )
+
+
+def _paired(title: str, base: str) -> PaperTable:
+    rows = partial(mode_rows, table=base, paired=True)
+    return PaperTable(f"Paired modes: {title}", rows, base, "paired")
+
+
+RECOMPUTED = {
+    "datasets": PaperTable("Datasets", dataset_rows),
+    "clustering": PaperTable("Clusterings against the known classes", clustering_rows),
+    "validity": PaperTable(
+        "Validity of pairwise and of full projections, fifty k-means fits",
+        lambda study: validity_rows(study.comparison.found),
+    ),
+    "validity_text": PaperTable("Validity, as the text quotes it", underestimation_rows),
+    "least_cost": PaperTable(
+        "Least-cost answers, mean of the three modes", partial(mean_rows, table="least_cost")
+    ),
+    "parsimony": PaperTable(
+        "Shortest ranked prefixes, mean of the three modes", partial(mean_rows, table="parsimony")
+    ),
+    "actionability": PaperTable(
+        "Feasibility (%) with a share of the features fixed, mean of the three modes",
+        partial(mean_rows, table="actionability"),
+    ),
+    "contraction": PaperTable("Contraction", contraction_rows),
+    "concentration": PaperTable("Weight concentration under SHARK", concentration_rows),
+    "least_cost_by_mode": _by_mode("least-cost answers by mode, exact", "least_cost"),
+    "parsimony_by_mode": _by_mode("shortest ranked prefixes by mode, exact", "parsimony"),
+    "actionability_by_mode": _by_mode(
+        "feasibility (%) under masks by mode, exact", "actionability"
+    ),
+    "solver": PaperTable(
+        "Beyond the print: the published solver, and exact answers to its questions",
+        solver_rows, "actionability", "extended",
+    ),
+    "contraction_all": PaperTable(
+        "Beyond the print: contraction of all ten", contraction_rows, "contraction", "extended"
+    ),
+    "least_cost_paired": _paired("least-cost answers, exact", "least_cost"),
+    "parsimony_paired": _paired("shortest ranked prefixes, exact", "parsimony"),
+    "actionability_paired": _paired("feasibility (%) under masks, exact", "actionability"),
+}  # fmt: skip

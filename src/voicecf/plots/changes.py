@@ -23,7 +23,6 @@ LIMITS = {
     "rule": "by a rule", "step": "by a step",
 }  # fmt: skip
 MINUS = "\N{MINUS SIGN}"
-TEXTS = ("binds_low", "binds_high", "other_levels")
 
 
 @dataclass(frozen=True)
@@ -81,8 +80,8 @@ class Change:
         """
         if not self.is_number:
             return self.texts
-        before, after = self.written(self.before), self.written(self.after)
-        short = self.written(self.before, DIGITS)
+        before, after = self.text_of(self.before), self.text_of(self.after)
+        short = self.text_of(self.before, DIGITS)
         return short if len(before) > LONG and short != after else before, after
 
     @property
@@ -98,12 +97,12 @@ class Change:
         if not self.is_number or np.isnan(self.before):
             return ""
         sign = MINUS if self.after < self.before else "+"
-        return f"{sign}{self.written(abs(self.after - self.before), 3)}"
+        return f"{sign}{self.text_of(abs(self.after - self.before), 3)}"
 
     @property
     def observed_texts(self) -> tuple[str, str]:
         """Ends of the observed range, as text."""
-        low, high = (self.written(end, 4) if np.isfinite(end) else "open" for end in self.observed)
+        low, high = (self.text_of(end, 4) if np.isfinite(end) else "open" for end in self.observed)
         return low, high
 
     @property
@@ -114,40 +113,30 @@ class Change:
         if np.isnan(self.low):
             return ""
         ends = ((self.low, self.binds_low), (self.high, self.binds_high))
-        low, high = (f"{self.written(end)} ({_limit(binds)})" for end, binds in ends)
+        low, high = (f"{self.text_of(end)} ({_limit(binds)})" for end, binds in ends)
         return f"may be {low} to {high}"
 
-    def written(self, value: float, digits: int | None = None) -> str:
-        """Write a number of the column, exactly or with so many telling digits."""
-        text = exact(value, thousands=True) if digits is None else figure(value, digits)
-        ends = [abs(end) for end in (self.before, self.after, *self.observed) if np.isfinite(end)]
-        return text if max(ends) >= PARTED else text.replace(",", "")
+    def place(self, value: float) -> float:
+        """Return where a value is on a track of the column, 0 to 1; an end of it if infinite.
 
-
-@dataclass(frozen=True)
-class TrackScale:
-    """The scale of one track, from the least to the largest of what is drawn on it."""
-
-    low: float
-    high: float
-
-    @classmethod
-    def of(cls, change: Change) -> TrackScale:
-        """Return the scale that holds the observed range, both values and the tolerance."""
-        numbers = [change.before, change.after, *change.observed, change.low, change.high]
+        The track holds the observed range, both values and the tolerance.
+        """
+        numbers = [self.before, self.after, *self.observed, self.low, self.high]
         values = np.array(numbers, dtype=np.float64)
         values = values[np.isfinite(values)]
         low, high = float(values.min()), float(values.max())
         if not high > low:
             low, high = low - 1.0, high + 1.0
-        room = 0.2 * (high - low)  # on an open side, to see that it goes on
-        open_ = np.isinf(change.observed)
-        return cls(low - room * bool(open_[0]), high + room * bool(open_[1]))
+        # An open side has room beyond, to see that it goes on.
+        below, above = 0.2 * (high - low) * np.isinf(self.observed)
+        low, high = low - below, high + above
+        return float((np.clip(value, low, high) - low) / (high - low))
 
-    def place(self, value: float) -> float:
-        """Return where a value is on the track, 0 to 1; an end of it if it is infinite."""
-        share = (np.clip(value, self.low, self.high) - self.low) / (self.high - self.low)
-        return float(share)
+    def text_of(self, value: float, digits: int | None = None) -> str:
+        """Write a number of the column, exactly or with so many telling digits."""
+        text = exact(value, thousands=True) if digits is None else figure(value, digits)
+        ends = [abs(end) for end in (self.before, self.after, *self.observed) if np.isfinite(end)]
+        return text if max(ends) >= PARTED else text.replace(",", "")
 
 
 def _limit(binds: str) -> str:
@@ -175,7 +164,9 @@ def changes_of(cf: Counterfactuals, i: int = 0, *, ranges: bool = True) -> list[
     if not cf.feasible[i]:
         return []
     costs = column_costs(cf[i])[0]
-    limits = _ranges(cf, i) if ranges else {}
+    # CFCLUST's answers have no ranges.
+    known = ranges and cf.outcome.question.objective != PAIRWISE
+    limits = short_ranges(cf.outcome, i) if known else []
     found = []
     for at, c in enumerate(cf.outcome.changed(i).tolist()):
         column = cf.outcome.space.columns[c]
@@ -185,16 +176,9 @@ def changes_of(cf: Counterfactuals, i: int = 0, *, ranges: bool = True) -> list[
         elif column.kind == "number":
             before, after = float(before), float(after)
         share = costs[c] / costs.sum() if costs.sum() > 0 else np.nan
-        ends = {name: values[at] for name, values in limits.items()}
+        facts = limits[at] if known else {"column": str(column.name)}
         observed = (float(column.observed[0]), float(column.observed[1]))
-        found.append(Change(str(column.name), before, after, observed, share=float(share), **ends))
+        found.append(
+            Change(before=before, after=after, observed=observed, share=float(share), **facts)
+        )
     return found
-
-
-def _ranges(cf: Counterfactuals, i: int) -> dict[str, list[Any]]:
-    """Return how far each changed column may go; nothing where that is not known."""
-    if cf.outcome.question.objective == PAIRWISE:
-        return {}
-    found = short_ranges(cf.outcome, i)
-    ends = {name: [float(end) for end in found[name]] for name in ("low", "high")}
-    return {**ends, **{name: [text or "" for text in found[name]] for name in TEXTS}}

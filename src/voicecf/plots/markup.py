@@ -11,7 +11,7 @@ from importlib.resources import files
 
 import numpy as np
 
-from voicecf.plots.changes import HEADS, Change, TrackScale
+from voicecf.plots.changes import HEADS, Change
 from voicecf.table.wording import legible, shortened
 
 STYLE = files(__package__).joinpath("card.css").read_text(encoding="utf-8")
@@ -36,8 +36,8 @@ def changes_html(
     --------
     >>> from voicecf.plots.changes import Change
     >>> from voicecf.plots.markup import changes_html
-    >>> written = changes_html([Change("<age>", 1.0, 2.5, (0.0, 4.0))], "#1b5e9b")
-    >>> "&lt;age&gt;" in written, "+1.5" in written
+    >>> html = changes_html([Change("<age>", 1.0, 2.5, (0.0, 4.0))], "#1b5e9b")
+    >>> "&lt;age&gt;" in html, "+1.5" in html
     (True, True)
     """
     heads = zip(HEADS, KINDS, strict=True)
@@ -59,26 +59,25 @@ def _line(change: Change, shape: Sequence[float]) -> str:
 
 def _track(change: Change, shape: Sequence[float]) -> str:
     """Draw range, tolerance and both values on a line, below the shape of all rows."""
-    scale = TrackScale.of(change)
     low, high = change.observed
-    marks = f"<i{_span(scale, low, high)}></i>"
+    marks = f"<i{_span(change, low, high)}></i>"
     if not np.isnan(change.low):
-        marks += f"<q{_span(scale, change.low, change.high)}></q>"
+        marks += f"<q{_span(change, change.low, change.high)}></q>"
     if not np.isnan(change.before):
         way = sorted((change.before, change.after))
-        marks += f"<u{_span(scale, *way)}></u><s{_span(scale, change.before)}></s>"
+        marks += f"<u{_span(change, *way)}></u><s{_span(change, change.before)}></s>"
     ends = "".join(f"<span>{text}</span>" for text in change.observed_texts)
     # Whatever is not empty is seen.
     bars = "".join(f'<b style="height:{max(100 * h, 4 * (h > 0)):.0f}%"></b>' for h in shape)
     return (
-        f'<div class="v-track"><div class="v-shape"{_span(scale, low, high)}>{bars}</div>'
-        f'<div class="v-line">{marks}<em{_span(scale, change.after)}></em></div>'
+        f'<div class="v-track"><div class="v-shape"{_span(change, low, high)}>{bars}</div>'
+        f'<div class="v-line">{marks}<em{_span(change, change.after)}></em></div>'
         f'<div class="v-ends">{ends}</div></div>'
     )
 
 
-def _span(scale: TrackScale, low: float, high: float | None = None) -> str:
+def _span(change: Change, low: float, high: float | None = None) -> str:
     """Return the style that puts a mark at a value, or from one to another."""
-    left = 100 * scale.place(low)
-    width = "" if high is None else f";width:{100 * scale.place(high) - left:.1f}%"
+    left = 100 * change.place(low)
+    width = "" if high is None else f";width:{100 * change.place(high) - left:.1f}%"
     return f' style="left:{left:.1f}%{width}"'

@@ -15,6 +15,7 @@ from voicecf.geometry.arrays import Array
 from voicecf.learned.explainer import Explainer
 from voicecf.learned.learned import Learned
 from voicecf.output.calling import cluster_name, row_name
+from voicecf.reasons.case import Case
 from voicecf.status import Status
 from voicecf.table.frames import as_frame
 from voicecf.table.rows import Rows
@@ -25,26 +26,8 @@ from voicecf.table.wording import joined, legible
 LEAST_WEIGHT = 1e-12
 # What is left of a direction is taken for rounding below this share of it.
 NOTHING_LEFT = 1e-9
-# How many columns the name of a direction tells.
-TOLD = 2
-
-
-@dataclass(frozen=True)
-class Axis:
-    """One axis of a plane.
-
-    Attributes
-    ----------
-    label : str
-    column : int or None
-        Position of the column whose units the axis has; None where it mixes columns.
-    affine : bool
-        Whether a straight line of coordinates is one in the units of the axis.
-    """
-
-    label: str
-    column: int | None = None
-    affine: bool = True
+# How many columns a direction is named by.
+NAMED = 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +45,10 @@ class Plane:
     origin, first, second : array of shape (d,)
     dual : array of shape (2, d)
         ``dual @ (z - origin)`` is where a point is seen in the plane.
-    axes : pair of Axis
+    axis_labels : pair of str
+        What the axes are called.
+    columns : tuple of int
+        Positions of the two columns whose units the axes have; empty where axes mix columns.
     row : str
         What the row is called.
     note : str
@@ -86,7 +72,8 @@ class Plane:
     first: Array
     second: Array
     dual: Array
-    axes: tuple[Axis, Axis]
+    axis_labels: tuple[str, str]
+    columns: tuple[int, ...]
     row: str
     note: str
 
@@ -105,33 +92,30 @@ class Plane:
         name : str
             What to call the row.
         """
-        space = voice.space_
-        return cls._of_columns(space, _one_row(space, row), _pair(space, x, y), name)
+        return cls._of_columns(voice.space_, _one_row(voice.space_, row), name, (x, y))
 
     @classmethod
     def through(cls, cf: Counterfactuals, i: int, x: Any, y: Any) -> Plane:
         """Return the plane of two number columns, the others held at the row of answer i."""
-        space = cf.outcome.space
-        return cls._of_columns(space, _picked(cf[i]), _pair(space, x, y), _name(cf[i]))
+        return cls._of_columns(cf.outcome.space, *_row_of(cf[i]), (x, y))
 
     @classmethod
-    def _of_columns(cls, space: Space, given: Rows, pair: tuple[int, int], name: str) -> Plane:
-        columns = [space.columns[c] for c in pair]
+    def _of_columns(cls, space: Space, given: Rows, name: str, pair: Sequence[Any]) -> Plane:
+        columns = _positions(space, pair)
         origin = given.points[0].copy()
-        dual = np.zeros((2, len(origin)))
-        for side, column in zip(dual, columns, strict=True):
-            side[column.places[0]] = 1.0
-            origin[column.places[0]] = 0.0
-        axes = [Axis(legible(space.names[c]), c, space.columns[c].affine) for c in pair]
-        others = len(space.columns) > 2
-        held = (
-            f"Exact where the other columns are as in {name}; dots are coloured by their whole "
-            "rows."
-        )
-        return cls(
-            space, given, origin, dual[0], dual[1], dual, (axes[0], axes[1]), name,
-            held if others else "Exact: there are no other columns.",
-        )  # fmt: skip
+        directions = np.zeros((2, len(origin)))
+        for side, c in zip(directions, columns, strict=True):
+            side[space.columns[c].places[0]] = 1.0
+            origin[space.columns[c].places[0]] = 0.0
+        note = "Exact: there are no other columns."
+        if len(space.columns) > 2:
+            note = (
+                f"Exact where the other columns are as in {name}; dots are coloured by their whole "
+                "rows."
+            )
+        labels = legible(space.names[columns[0]]), legible(space.names[columns[1]])
+        first, second = directions
+        return cls(space, given, origin, first, second, directions, labels, columns, name, note)
 
     @classmethod
     def of_move(cls, cf: Counterfactuals, i: int = 0, *, also: Any = None) -> Plane:
@@ -149,7 +133,7 @@ class Plane:
             Coordinates of a third point that the plane is to hold; it gives the second direction.
         """
         one, learned = cf[i], cf.outcome.learned
-        given, name = _picked(one), _name(one)
+        given, name = _row_of(one)
         start = given.points[0]
         metric = learned.weights + LEAST_WEIGHT
         first, towards = _first_direction(one, start)
@@ -163,16 +147,17 @@ class Plane:
         end = "its answer"
         if towards is not None:
             end = f"the centre of {cluster_name(learned, towards)}"
-        across = _told(cf.outcome.space, second, metric)
-        axes = (
-            Axis(f"Along the move: 0 is {name}, 1 is {end}"),
-            Axis(f"Across it, mostly {across}" if across else "Across it: nothing"),
+        across = _made_of(cf.outcome.space, second, metric)
+        labels = (
+            f"Along the move: 0 is {name}, 1 is {end}",
+            f"Across it, mostly {across}" if across else "Across it: nothing",
         )
         note = (
             f"A projection: the cells are cut by the plane through {name} and {end}; "
             "other rows may lie off it."
         )
-        return cls(cf.outcome.space, given, start.copy(), first, second, dual, axes, name, note)
+        space = cf.outcome.space
+        return cls(space, given, start.copy(), first, second, dual, labels, (), name, note)
 
     @classmethod
     def most_telling(cls, cf: Counterfactuals, i: int = 0) -> Plane:
@@ -190,18 +175,13 @@ class Plane:
             return cls.of_move(one)
         telling = _telling(cf.outcome.learned)
         rest = sorted(set(drawable) - set(changed), key=lambda c: -telling[c])
-        pair = [*changed, *rest][:2]
-        return cls._of_columns(space, _picked(one), (pair[0], pair[1]), _name(one))
-
-    @property
-    def axis_labels(self) -> tuple[str, str]:
-        """What the axes are called."""
-        return self.axes[0].label, self.axes[1].label
+        pair = [space.names[c] for c in [*changed, *rest][:2]]
+        return cls._of_columns(space, *_row_of(one), pair)
 
     @property
     def of_two_columns(self) -> bool:
         """Whether either axis is one column in its own units."""
-        return all(axis.column is not None for axis in self.axes)
+        return bool(self.columns)
 
     @cached_property
     def directions(self) -> Array:
@@ -215,17 +195,15 @@ class Plane:
     def to_units(self, seen: Array) -> Array:
         """Turn (u, v) into the units of the axes; NaN where a column's map cannot be undone."""
         made = np.array(seen, dtype=np.float64)
-        for side, axis in enumerate(self.axes):
-            if axis.column is not None and len(made):
-                made[:, side] = self.space.values(axis.column, made[:, [side]])
+        for side, c in enumerate(self.columns if len(made) else ()):
+            made[:, side] = self.space.values(c, made[:, [side]])
         return made
 
     def from_units(self, points: Any) -> Array:
         """Turn the units of the axes into (u, v)."""
         made = np.array(points, dtype=np.float64)
-        for side, axis in enumerate(self.axes):
-            if axis.column is not None and len(made):
-                made[:, side] = self.space.coordinates(axis.column, made[:, side])[:, 0]
+        for side, c in enumerate(self.columns if len(made) else ()):
+            made[:, side] = self.space.coordinates(c, made[:, side])[:, 0]
         return made
 
     def coordinates(self, points: Any) -> Array:
@@ -237,16 +215,14 @@ class Plane:
         made = self.coordinates(points)
         if self.space.steps is None and self.given.frame is None:
             return made.astype(self.space.dtype)
-        written = self.space.write(made, self.given, np.zeros(len(made), dtype=np.int64))
-        return written.array if written.frame is None else written.frame.to_native()
+        output = self.space.write(made, self.given, np.zeros(len(made), dtype=np.int64))
+        return output.array if output.frame is None else output.frame.to_native()
 
     def limits(self) -> tuple[Array, Array]:
         """Return between which values each axis can be drawn, infinite where anywhere."""
-        pairs = [(-np.inf, np.inf)] * 2
-        for side, axis in enumerate(self.axes):
-            if axis.column is not None:
-                pairs[side] = self.space.columns[axis.column].limits
-        return np.array([pair[0] for pair in pairs]), np.array([pair[1] for pair in pairs])
+        limits = [self.space.columns[c].limits for c in self.columns] or [(-np.inf, np.inf)] * 2
+        low, high = np.array(limits).T
+        return low, high
 
 
 def drawable_columns(space: Space) -> list[int]:
@@ -256,40 +232,36 @@ def drawable_columns(space: Space) -> list[int]:
 
 def allowed_box(one: Counterfactuals) -> tuple[Array, Array]:
     """Return the box of coordinates that an answer had to lie in: bounds, rules, what may not."""
-    question, row = one.outcome.question, int(one.row[0])
-    box = question.learned.box(int(one.outcome.piece[0]), *question.allowed.box)
-    sides = [side if side.ndim == 1 else side[row if len(side) > 1 else 0] for side in box]
-    return sides[0], sides[1]
+    case = Case(one.outcome.question, int(one.row[0]), int(one.target[0]))
+    return case.box(int(one.outcome.piece[0]))
 
 
-def _pair(space: Space, x: Any, y: Any) -> tuple[int, int]:
+def _positions(space: Space, pair: Sequence[Any]) -> tuple[int, ...]:
     """Return the positions of two different columns that can be axes."""
-    found = [known_column(column, space.names, "a plane") for column in (x, y)]
-    for c in found:
-        _check_drawable(space, c)
+    found, drawable = [], drawable_columns(space)
+    for name in pair:
+        c = known_column(name, space.names, "a plane")
+        if c not in drawable:
+            category = space.columns[c].kind == "category"
+            kind = "a category" if category else "known at some values only"
+            raise ColumnError(
+                f"column {space.names[c]!r} is {kind}; an axis needs a number column, one of "
+                f"{listed(space.names[d] for d in drawable)}."
+            )
+        found.append(c)
     if found[0] == found[1]:
-        raise ColumnError(f"a plane needs two columns; {x!r} was given twice.")
-    return found[0], found[1]
-
-
-def _check_drawable(space: Space, c: int) -> None:
-    drawable = drawable_columns(space)
-    if c not in drawable:
-        kind = "a category" if space.columns[c].kind == "category" else "known at some values only"
-        raise ColumnError(
-            f"column {space.names[c]!r} is {kind}; an axis needs a number column, one of "
-            f"{listed(space.names[d] for d in drawable)}."
-        )
+        raise ColumnError(f"a plane needs two columns; {pair[0]!r} was given twice.")
+    return tuple(found)
 
 
 def _one_row(space: Space, row: Any) -> Rows:
     if as_frame(row) is None:
         row = np.asarray(row)
         row = row[None] if row.ndim == 1 else row
-    given = space.read(row)
-    if len(given.points) != 1:
-        raise DataError(f"a plane goes through one row; {len(given.points)} were given.")
-    return given
+    rows = space.read(row)
+    if len(rows.points) != 1:
+        raise DataError(f"a plane goes through one row; {len(rows.points)} were given.")
+    return rows
 
 
 def end_of(one: Counterfactuals) -> Array | None:
@@ -298,14 +270,9 @@ def end_of(one: Counterfactuals) -> Array | None:
     return one.points[0].astype(np.float64) if moved else None
 
 
-def _name(one: Counterfactuals) -> str:
-    """Return what the row of an answer is called."""
-    return row_name(one.outcome.rows, one.row[0])
-
-
-def _picked(one: Counterfactuals) -> Rows:
-    """Return the row of an answer as it came, alone."""
-    return one.outcome.rows.take(one.row)
+def _row_of(one: Counterfactuals) -> tuple[Rows, str]:
+    """Return the row of an answer as it came, alone, and what it is called."""
+    return one.outcome.rows.take(one.row), row_name(one.outcome.rows, one.row[0])
 
 
 def _first_direction(one: Counterfactuals, start: Array) -> tuple[Array, int | None]:
@@ -345,13 +312,13 @@ def _second_direction(
     return np.zeros_like(first)
 
 
-def _told(space: Space, direction: Array, metric: Array) -> str:
+def _made_of(space: Space, direction: Array, metric: Array) -> str:
     """Name the columns that a direction is mostly made of."""
     share = metric * direction**2
     if not share.sum() > 0:
         return ""
     parts = np.array([share[column.places].sum() for column in space.columns]) / share.sum()
-    largest = [c for c in np.argsort(-parts, kind="stable")[:TOLD] if parts[c] > 0.1]
+    largest = [c for c in np.argsort(-parts, kind="stable")[:NAMED] if parts[c] > 0.1]
     return joined([legible(space.names[c]) for c in largest])
 
 

@@ -51,15 +51,12 @@ def clipped(polygon: Array, normals: Array, offsets: Array) -> Array:
 
 def _cut(polygon: Array, over: Array) -> Array:
     """Return what of a polygon lies where `over`, given at its corners, is not positive."""
-    corners = []
-    for j in range(len(polygon)):
-        here, there = over[j], over[(j + 1) % len(polygon)]
-        if here <= 0:
-            corners.append(polygon[j])
-        if (here < 0 < there) or (there < 0 < here):
-            share = here / (here - there)
-            corners.append(polygon[j] + share * (polygon[(j + 1) % len(polygon)] - polygon[j]))
-    return np.array(corners).reshape(-1, 2)
+    following, after = np.roll(polygon, -1, axis=0), np.roll(over, -1)
+    crosses = np.sign(over) * np.sign(after) < 0
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = over / (over - after)
+        crossings = polygon + share[:, None] * (following - polygon)
+    return np.stack([polygon, crossings], axis=1)[np.stack([over <= 0, crosses], axis=1)]
 
 
 def densified(polygon: Array, parts: int = PARTS) -> Array:

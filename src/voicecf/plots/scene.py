@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from voicecf.counterfactuals import Counterfactuals
 from voicecf.errors import DataError
-from voicecf.geometry.arrays import Array
+from voicecf.geometry.arrays import Array, Ints
 from voicecf.learned.learned import Learned
 from voicecf.plots.plane import Plane, allowed_box, end_of
 from voicecf.plots.polygons import clipped, densified, line, rectangle
@@ -26,16 +25,15 @@ class Scene:
 
     def __init__(self, learned: Learned, plane: Plane) -> None:
         self.learned, self.plane = learned, plane
-        self.k = learned.n_clusters
         mixing = learned.space.mixing
         # What the model sees of the plane: x = x0 + u x1 + v x2.
         self.base, self.directions = plane.origin, plane.directions
         if mixing is not None:
             self.base = mixing(plane.origin[None])[0]
             self.directions = plane.directions @ mixing.matrix.T
-        self.curved = not all(axis.affine for axis in plane.axes)
+        self.curved = not all(plane.space.columns[c].affine for c in plane.columns)
 
-    def rows(self, X: Any, most: int) -> tuple[NDArray[np.int64], Array, NDArray[np.int64]]:
+    def rows(self, X: Any, most: int) -> tuple[Ints, Array, Ints]:
         """Read some rows: their positions, where they are seen, their clusters."""
         if X is None:
             return np.empty(0, dtype=np.int64), np.empty((0, 2)), np.empty(0, dtype=np.int64)
@@ -49,7 +47,7 @@ class Scene:
         read, labels = self.learned.read(some)
         return picked, self.plane.project(read.points), labels
 
-    def cells_at(self, points: Array) -> NDArray[np.int64]:
+    def cells_at(self, points: Array) -> Ints:
         """Return the cluster whose cell each place of the plane, given as (u, v), is in."""
         if not len(points):
             return np.empty(0, dtype=np.int64)
@@ -109,12 +107,11 @@ class Scene:
     def box(self, lo: Array, hi: Array, frame: Array) -> Array:
         """Return the slice of a box of coordinates in (u, v)."""
         turn, origin = self.plane.directions.T, self.plane.origin
-        sides = [(turn, hi - origin), (-turn, origin - lo)]
-        normals = np.vstack([side for side, _ in sides])
-        offsets = np.concatenate([room for _, room in sides])
+        normals = np.vstack([turn, -turn])
+        offsets = np.concatenate([hi - origin, origin - lo])
         # What the plane does not move is as it is: a fact, which no bound takes back.
-        kept = np.isfinite(offsets) & normals.any(axis=1)
-        return clipped(frame, normals[kept], offsets[kept])
+        binds = np.isfinite(offsets) & normals.any(axis=1)
+        return clipped(frame, normals[binds], offsets[binds])
 
     def bent(self, polygon: Array) -> Array:
         """Return a polygon in the units of the axes."""

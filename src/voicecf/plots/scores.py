@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from voicecf.geometry.arrays import Array
-from voicecf.plots.display import Display, axis_names, canvas, head, name_lines, stroke, write
-from voicecf.plots.theme import Theme, mixed
+from voicecf.geometry.arrays import Array, Ints
+from voicecf.plots.display import Canvas, Display, stroke
+from voicecf.plots.theme import mixed
 from voicecf.table.frames import table
 from voicecf.table.wording import legible
 from voicecf.voice import VoICE
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 # Most steps of a ridge.
 BINS = 40
@@ -49,7 +45,7 @@ class ContractionScores(Display):
     """
 
     scores: Array
-    labels: NDArray[np.int64]
+    labels: Ints
     alpha: Array
     names: list[str]
 
@@ -73,43 +69,35 @@ class ContractionScores(Display):
     def _size(self, **how: Any) -> tuple[float, float]:
         return 6.8, 1.3 + 0.5 * max(len(self.alpha), 2)
 
-    def plot(self, ax: Axes | None = None, theme: str | Theme = "light") -> Axes:
-        """Draw a ridge a cluster, its median, and alpha; see `Display.plot`."""
-        ax, style = canvas(self, ax, theme)
+    def _draw(self, canvas: Canvas, **how: Any) -> None:
+        """Draw a ridge a cluster, its median, and alpha."""
+        ax, style = canvas.ax, canvas.style
         k, most = len(self.alpha), int(np.bincount(self.labels, minlength=1).max())
         bins = np.linspace(0, 1, int(np.clip(2 * np.sqrt(most), 10, BINS)) + 1)
         ax.set(xlim=(0, 1.13), ylim=(k - 0.75, -0.98))
-        for t in range(k):
-            scores = self.scores[self.labels == t]
-            self._draw_ridge(ax, style, t, scores, bins)
-            alpha = float(self.alpha[t])
+        for t, alpha in enumerate(self.alpha.tolist()):
+            self._draw_ridge(canvas, t, bins)
             edge = mixed(style.color(t), style.ink, 0.35)
             ax.plot([alpha, alpha], [t, t - 0.82], color=edge, lw=1.8, ls=(0, (4, 1.5)), zorder=4)
-            write(
-                ax, 1.02, t - 0.2, f"{alpha:.2f}", style, fontsize=style.small, fontweight="bold",
-            )  # fmt: skip
+            canvas.write_small(1.02, t - 0.2, f"{alpha:.2f}", color=style.ink, fontweight="bold")
         names = [f"{self.names[t]}\n{(self.labels == t).sum():,} rows" for t in range(k)]
-        name_lines(ax, np.arange(k) - 0.25, names, style)
+        canvas.name_lines(np.arange(k) - 0.25, names)
         ax.set_xticks(np.linspace(0, 1, 6))
         ax.spines["left"].set_visible(False)
         ax.spines["bottom"].set_bounds(0, 1)
-        axis_names(ax, ("contraction score: 0 at the centroid, 1 at the border", ""), style)
+        canvas.name_axes("contraction score: 0 at the centroid, 1 at the border")
         note = "Dashed and in figures: alpha, the contraction of the cell. Tick: the median."
-        head(ax, "How much of its cell each row needs", note, style)
-        return ax
+        canvas.head("How much of its cell each row needs", note)
 
-    def _draw_ridge(self, ax: Axes, style: Theme, t: int, scores: Array, bins: Array) -> None:
+    def _draw_ridge(self, canvas: Canvas, t: int, bins: Array) -> None:
+        ax, style, scores = canvas.ax, canvas.style, self.scores[self.labels == t]
         ax.plot([0, 1], [t, t], color=style.rule, lw=0.8, zorder=1)
         if not len(scores):
             return
         counts, _ = np.histogram(scores, bins)
         tops = t - 0.78 * counts / counts.max()
-        ax.stairs(
-            tops, bins, baseline=t, fill=True, color=style.color(t), lw=0, zorder=2,
-        )  # fmt: skip
+        ax.stairs(tops, bins, baseline=t, fill=True, color=style.color(t), lw=0, zorder=2)
         ax.stairs(tops, bins, baseline=t, color=style.ink, lw=0.5, zorder=3)
-        median = float(np.median(scores))
-        ax.plot(
-            [median, median], [t, t - 0.3], color=style.paper, lw=2.2, zorder=5,
-            path_effects=[stroke(3.6, style.ink)],
-        )  # fmt: skip
+        median, halo = float(np.median(scores)), [stroke(3.6, style.ink)]
+        line: dict[str, Any] = {"color": style.paper, "lw": 2.2, "zorder": 5, "path_effects": halo}
+        ax.plot([median, median], [t, t - 0.3], **line)

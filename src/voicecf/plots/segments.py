@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from voicecf.counterfactuals import Counterfactuals
-from voicecf.geometry.arrays import Array
+from voicecf.geometry.arrays import Array, Ints
 from voicecf.learned.explainer import Explainer
 from voicecf.learned.learned import Learned
 from voicecf.output.sentences import short_title
-from voicecf.plots.display import LITERAL, Display, axis_names, canvas, head, stroke
+from voicecf.plots.display import LITERAL, Canvas, Display, stroke
 from voicecf.plots.plane import Plane
 from voicecf.plots.scene import Scene
-from voicecf.plots.theme import Theme, mixed
+from voicecf.plots.theme import mixed
 from voicecf.table.frames import Kind, as_frame, table
 from voicecf.table.wording import counted, joined, legible
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 # How many columns a note names before it counts the rest.
 NAMED = 3
@@ -84,15 +80,14 @@ class SegmentMap(Display):
     """
 
     points: Array
-    rows: NDArray[np.int64]
-    labels: NDArray[np.int64]
-    drawn_in: NDArray[np.int64]
+    rows: Ints
+    labels: Ints
+    drawn_in: Ints
     cells: list[tuple[int, Array]]
     viewport: tuple[Array, Array]
     axis_labels: tuple[str, str]
     title: str
     note: str
-    n_clusters: int
     names: list[str]
     target: int | None = None
     source: int | None = None
@@ -145,9 +140,8 @@ class SegmentMap(Display):
             points=plane.to_units(points), rows=rows, labels=labels,
             drawn_in=scene.cells_at(points), cells=cells, viewport=(low, high),
             axis_labels=plane.axis_labels, title=_title(one),
-            note=_note(plane, one), n_clusters=scene.k,
-            names=[legible(name, 30) for name in learned.names], row=plane.row,
-            of_columns=plane.of_two_columns,
+            note=_note(plane, one), names=[legible(name, 30) for name in learned.names],
+            row=plane.row, of_columns=plane.of_two_columns,
             kind=Kind.of(as_frame(X)) if X is not None else None, **shown,
         )  # fmt: skip
 
@@ -163,9 +157,7 @@ class SegmentMap(Display):
         outline = np.vstack([corners, corners[:1]])
         ends = [np.abs(outline - side) <= near for side in (low, high)]
         along = np.any([(end[:-1] & end[1:]).any(axis=1) for end in ends], axis=0)
-        gaps = np.full((len(corners), 2), np.nan)
-        pieces = np.stack([outline[:-1], outline[1:], gaps], axis=1)[~along]
-        return _chained(pieces)
+        return np.insert(outline, np.flatnonzero(along) + 1, np.nan, axis=0)
 
     @property
     def way(self) -> tuple[Array, Array]:
@@ -178,100 +170,80 @@ class SegmentMap(Display):
     def _size(self, **how: Any) -> tuple[float, float]:
         return 7.6, 5.2
 
-    def plot(self, ax: Axes | None = None, theme: str | Theme = "light") -> Axes:
-        """Draw cells, rows and the answer; see `Display.plot`."""
-        ax, style = canvas(self, ax, theme)
+    def _draw(self, canvas: Canvas, **how: Any) -> None:
+        """Draw cells, rows and the answer."""
+        ax = canvas.ax
         (left, bottom), (right, top) = self.viewport
         ax.set(xlim=(left, right), ylim=(bottom, top))
         if not self.of_columns:  # both axes have the unit of the cost: angles are true
             ax.set_aspect("equal", adjustable="box")
-        self._draw_cells(ax, style)
-        self._draw_rows(ax, style)
+        self._draw_cells(canvas)
+        self._draw_rows(canvas)
         if self.target is not None:
-            self._draw_region(ax, style)
-            self._draw_move(ax, style)
-        self._draw_legend(ax, style)
-        axis_names(ax, self.axis_labels, style)
-        head(ax, self.title, self.note, style)
-        return ax
+            self._draw_region(canvas, self.target)
+            self._draw_move(canvas)
+        self._draw_legend(canvas)
+        canvas.name_axes(*self.axis_labels)
+        canvas.head(self.title, self.note)
 
-    def _draw_cells(self, ax: Axes, style: Theme) -> None:
+    def _draw_cells(self, canvas: Canvas) -> None:
+        ax, style = canvas.ax, canvas.style
         for cluster, corners in self.cells:
             ax.fill(*corners.T, color=style.tint(style.color(cluster), 0.2), lw=0, zorder=1)
         for _, corners in self.cells:
             ax.fill(*corners.T, fill=False, edgecolor=style.faint, lw=0.8, zorder=2)
 
-    def _draw_rows(self, ax: Axes, style: Theme) -> None:
+    def _draw_rows(self, canvas: Canvas) -> None:
+        style = canvas.style
         size = float(np.clip(6000 / max(len(self.points), 1), 9, 30))
-        seen = {cluster for cluster, _ in self.cells}
-        for cluster in sorted(seen.union(self.labels.tolist())):
+        for cluster in sorted({*self.labels.tolist(), *(cluster for cluster, _ in self.cells)}):
             x, y = self.points[self.labels == cluster].T
-            ax.scatter(
-                x, y, s=size, marker=style.marker(cluster),
-                color=style.color(cluster), edgecolors=style.ink, linewidths=0.35, zorder=3,
-                label=self.names[cluster],
+            canvas.ax.scatter(
+                x, y, s=size, marker=style.marker(cluster), color=style.color(cluster), zorder=3,
+                edgecolors=style.ink, linewidths=0.35, label=self.names[cluster],
             )  # fmt: skip
 
-    def _draw_region(self, ax: Axes, style: Theme) -> None:
+    def _draw_region(self, canvas: Canvas, target: int) -> None:
         """Draw what the answer has to be in: the contracted cell, and what is allowed."""
-        if self.box is not None and len(self.box):
-            ax.plot(
-                *self.outline(self.box).T, color=style.faint, lw=1.1, ls=(0, (1, 2.5)), zorder=4,
-                label="allowed range",
-            )  # fmt: skip
-        if self.contracted is not None and len(self.contracted) and self.alpha is not None:
-            contracted = self.alpha < 1
-            target = self.target or 0
-            name = self.names[target] + f",\ncontracted to {self.alpha:.2f}" * contracted
-            edge = mixed(style.color(target), style.ink, 0.35)
-            ax.plot(
-                *self.outline(self.contracted).T, color=edge, lw=1.8, ls=(0, (5, 2)), zorder=4,
-                label=name,
-            )  # fmt: skip
+        style, alpha = canvas.style, 1.0 if self.alpha is None else self.alpha
+        name = self.names[target] + (f",\ncontracted to {alpha:.2f}" if alpha < 1 else "")
+        edge = mixed(style.color(target), style.ink, 0.35)
+        outlines: list[tuple[Array | None, str, dict[str, Any]]] = [
+            (self.box, "allowed range", {"color": style.faint, "lw": 1.1, "ls": (0, (1, 2.5))}),
+            (self.contracted, name, {"color": edge, "lw": 1.8, "ls": (0, (5, 2))}),
+        ]
+        for corners, label, how in outlines:
+            if corners is not None and len(corners):
+                canvas.ax.plot(*self.outline(corners).T, zorder=4, label=label, **how)
 
-    def _draw_move(self, ax: Axes, style: Theme) -> None:
-        ends = [(self.start, self.source, self.row)]
-        if self.end is not None:
+    def _draw_move(self, canvas: Canvas) -> None:
+        ax, style = canvas.ax, canvas.style
+        ends = [(self.start, self.source, self.row, style.paper, 9)]
+        if self.end is not None and self.target is not None:
             there, further = self.way
             halo = [stroke(4.0, style.paper)]
-            ax.plot(*there.T, color=style.ink, lw=1.6, zorder=6, path_effects=halo)
+            line: dict[str, Any] = {"color": style.ink, "zorder": 6, "path_effects": halo}
+            ax.plot(*there.T, lw=1.6, **line)
             if np.any(self.beyond != self.end):
-                ax.plot(
-                    *further.T, color=style.ink, lw=1.4, ls=(0, (1, 1.4)), zorder=6,
-                    path_effects=halo, label="the same move,\nfurther",
-                )  # fmt: skip
-            ends.append((self.end, self.target, "its answer"))
-        for place, cluster, name in ends:
-            if place is None or cluster is None:
-                continue
-            answer = name == "its answer"
-            ax.plot(
-                *place, style.marker(cluster), ms=11 if answer else 9, mec=style.ink, mew=1.6,
-                mfc=style.color(cluster) if answer else style.paper, zorder=7, clip_on=False,
-                label=name, ls="none",
-            )  # fmt: skip
+                label = "the same move,\nfurther"
+                ax.plot(*further.T, lw=1.4, ls=(0, (1, 1.4)), label=label, **line)
+            ends.append((self.end, self.target, "its answer", style.color(self.target), 11))
+        how: dict[str, Any] = {"mew": 1.6, "zorder": 7, "clip_on": False, "ls": "none"}
+        for place, cluster, name, fill, size in ends:
+            if place is not None and cluster is not None:
+                canvas.mark(place[0], place[1], cluster, fill, ms=size, label=name, **how)
 
-    def _draw_legend(self, ax: Axes, style: Theme) -> None:
-        handles, labels = ax.get_legend_handles_labels()
+    def _draw_legend(self, canvas: Canvas) -> None:
+        handles, labels = canvas.ax.get_legend_handles_labels()
         if not handles:
             return
-        legend = ax.legend(
+        legend = canvas.ax.legend(
             handles, labels, loc="upper left", bbox_to_anchor=(1.01, 1.0), frameon=False,
-            fontsize=style.small, labelcolor=style.ink, handlelength=2.2, borderaxespad=0.0,
+            fontsize=canvas.style.small, labelcolor=canvas.style.ink, handlelength=2.2,
+            borderaxespad=0.0,
         )  # fmt: skip
         for text in legend.get_texts():
             text.set(**LITERAL)
-
-
-def _chained(pieces: Array) -> Array:
-    """Join edges, each (start, end, gap), that follow one another, so that dashes run through."""
-    path: list[Array] = []
-    for start, end, gap in pieces:
-        if path and (path[-1] == start).all():
-            path.append(end)
-        else:
-            path += [gap, start, end]
-    return np.array(path[1:]).reshape(-1, 2)
 
 
 def _title(one: Counterfactuals | None) -> str:
@@ -282,10 +254,8 @@ def _note(plane: Plane, one: Counterfactuals | None) -> str:
     """Say in what sense the picture is exact, and what it does not show."""
     if one is None or not plane.of_two_columns or not one.feasible[0]:
         return plane.note
-    shown = {axis.column for axis in plane.axes}
-    hidden = [
-        legible(one.outcome.space.names[c], 30) for c in one.outcome.changed(0) if c not in shown
-    ]
+    names, changed = one.outcome.space.names, one.outcome.changed(0)
+    hidden = [legible(names[c], 30) for c in changed if c not in plane.columns]
     if not hidden:
         return plane.note
     if len(hidden) > NAMED:

@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from voicecf.counterfactuals import Counterfactuals
 from voicecf.errors import DataError, OptionError
-from voicecf.geometry.arrays import Array
+from voicecf.geometry.arrays import Array, Ints
 from voicecf.output.calling import cluster_name, row_name
-from voicecf.plots.display import Display, axis_names, canvas, fit, head, name_lines, write
-from voicecf.plots.theme import Theme
+from voicecf.plots.display import Canvas, Display, fit
 from voicecf.table.frames import Kind, table
 from voicecf.table.wording import compact, counted, legible, opening
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,8 +44,8 @@ class Tradeoff(Display):
     ([2.258, 2.125], [['age'], ['age', 'cars']])
     """
 
-    allowed: NDArray[np.int64]
-    changes: NDArray[np.int64]
+    allowed: Ints
+    changes: Ints
     cost: Array
     columns: list[list[str]]
     row: int
@@ -97,32 +92,23 @@ class Tradeoff(Display):
     def _size(self, **how: Any) -> tuple[float, float]:
         return 7.2, 1.5 + 0.46 * max(len(self.cost), 1)
 
-    def plot(self, ax: Axes | None = None, theme: str | Theme = "light") -> Axes:
-        """Draw the cost of each step, and name the columns that it changes; see `Display.plot`."""
-        ax, style = canvas(self, ax, theme)
+    def _draw(self, canvas: Canvas, **how: Any) -> None:
+        """Draw the cost of each step, and name the columns that it changes."""
+        ax, style = canvas.ax, canvas.style
         n = len(self.cost)
         largest = float(self.cost.max(initial=0.0)) or 1.0
         ax.set(xlim=(0, largest * 1.12), ylim=(max(n, 1) - 0.3, -0.75))
-        room = 0.98 * float(ax.get_window_extent().width)
-        color = style.color(self.target)
+        room = 0.98 * canvas.width
+        bold: dict[str, Any] = {"color": style.ink, "fontweight": "bold"}
+        fill = style.color(self.target)
         for at, (cost, names) in enumerate(zip(self.cost.tolist(), self.columns, strict=True)):
             ax.plot([0, cost], [at, at], color=style.rule, lw=3, solid_capstyle="butt", zorder=1)
-            ax.plot(
-                cost, at, style.marker(self.target), ms=8, mfc=color, mec=style.ink, mew=1.1,
-                zorder=3, clip_on=False,
-            )  # fmt: skip
-            write(
-                ax, cost + 0.02 * largest, at, compact(cost), style, fontsize=style.small,
-                fontweight="bold",
-            )  # fmt: skip
-            made = write(
-                ax, 0, at - 0.33, ", ".join(names), style, fontsize=style.small, color=style.faint,
-            )  # fmt: skip
-            fit(made, room)
-        name_lines(ax, np.arange(n), [counted(int(c), "change") for c in self.changes], style)
-        axis_names(ax, ("cost", ""), style)
-        head(ax, self._title(), self._note(), style)
-        return ax
+            canvas.mark(cost, at, self.target, fill, ms=8, mew=1.1, zorder=3, clip_on=False)
+            canvas.write_small(cost + 0.02 * largest, at, compact(cost), **bold)
+            fit(canvas.write_small(0, at - 0.33, ", ".join(names)), room)
+        canvas.name_lines(np.arange(n), [counted(int(c), "change") for c in self.changes])
+        canvas.name_axes("cost")
+        canvas.head(self._title(), self._note())
 
     def _title(self) -> str:
         if not len(self.cost):

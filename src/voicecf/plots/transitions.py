@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
+from scipy.stats import binned_statistic_2d
 
 from voicecf.counterfactuals import Counterfactuals
 from voicecf.errors import DataError, OptionError, known_option
-from voicecf.geometry.arrays import Array
+from voicecf.geometry.arrays import Array, Ints, Mask
 from voicecf.plots.changes import column_costs
-from voicecf.plots.display import LITERAL, Display, axis_names, canvas, head, name_lines, write
+from voicecf.plots.display import LITERAL, Canvas, Display
 from voicecf.plots.theme import Theme, is_dark, mixed
 from voicecf.table.frames import Kind, table
 from voicecf.table.wording import compact, counted, legible, shortened
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
 # Columns that are shown before the rest is summed up.
 MOST_COLUMNS = 20
-SAID = {
+# Title and note of each table.
+HEADS = {
     "cost": ("What it costs to move from one segment to another", "Median cost of the answers."),
     "feasible": (
         "How many rows can move from one segment to another",
@@ -76,7 +77,7 @@ class Transitions(Display):
     cost: Array
     feasible: Array
     changes: Array
-    count: NDArray[np.int64]
+    count: Ints
     shares: Array
     columns: list[str]
     names: tuple[str, ...]
@@ -92,17 +93,15 @@ class Transitions(Display):
             raise DataError('there are no answers to sum up; use voice.explain(X, target="each").')
         cf = cf[(cf.rank == 0) & (cf.source >= 0)]
         k = cf.outcome.learned.n_clusters
-        asked = _grouped(cf.source, cf.target, k)
-        found = cf.feasible
-        cost, changes, feasible = (np.full((k, k), np.nan) for _ in range(3))
-        count = np.zeros((k, k), dtype=np.int64)
-        for (source, target), which in asked.items():
-            kept = which[found[which]]
-            count[source, target] = len(which)
-            feasible[source, target] = len(kept) / len(which)
-            if len(kept):
-                cost[source, target] = np.median(cf.cost[kept])
-                changes[source, target] = np.median(cf.n_changed[kept])
+        ends = [(-0.5, k - 0.5)] * 2
+
+        def by_pair(some: Counterfactuals, values: Any, how: str) -> Any:
+            return binned_statistic_2d(some.source, some.target, values, how, k, ends).statistic
+
+        found = cf[cf.feasible]
+        cost, changes = (by_pair(found, of, "median") for of in (found.cost, found.n_changed))
+        feasible = by_pair(cf, cf.feasible, "mean")
+        count = by_pair(cf, cf.source, "count").astype(np.int64)
         names = [legible(name) for name in cf.outcome.space.names]
         segments = cf.outcome.learned.names
         return cls(cost, feasible, changes, count, _shares(cf, k), names, segments, cf.kind)
@@ -141,6 +140,7 @@ class Transitions(Display):
         *,
         what: Literal["cost", "feasible", "changes", "columns"] = "cost",
         names: Sequence[Any] | None = None,
+        **how: Any,
     ) -> Axes:
         """Draw a table of numbers, the larger the darker (on dark ground: the lighter).
 
@@ -154,12 +154,13 @@ class Transitions(Display):
         names : sequence of k names, optional
             What the segments are called, if not by the names of the explainer.
         """
-        known_option(what, SAID, "what")
-        ax, style = canvas(self, ax, theme, what=what)
-        self._grid(what, names).draw(ax, style)
-        axis_names(ax, ("to", "" if what == "columns" else "from"), style)
-        head(ax, *SAID[what], style)
-        return ax
+        known_option(what, HEADS, "what")
+        return super().plot(ax, theme, what=what, names=names)
+
+    def _draw(self, canvas: Canvas, what: str = "cost", names: Any = None, **how: Any) -> None:
+        self._grid(what, names).draw(canvas)
+        canvas.name_axes("to", "" if what == "columns" else "from")
+        canvas.head(*HEADS[what])
 
     def _grid(self, what: str, names: Sequence[Any] | None = None) -> _Grid:
         """Return the table that is drawn: sources by targets, or columns by targets."""
@@ -185,26 +186,28 @@ class _Grid:
     values: Array
     lines: list[str]
     columns: list[str]
-    blank: NDArray[np.bool_]
+    blank: Mask
     form: Callable[[float], str]
 
-    def draw(self, ax: Axes, style: Theme) -> None:
+    def draw(self, canvas: Canvas) -> None:
         """Draw cells, numbers and names."""
         from matplotlib.patches import Rectangle
 
-        m, n = self.values.shape
+        ax, style, (m, n) = canvas.ax, canvas.style, self.values.shape
         ax.set(xlim=(0, n), ylim=(m, 0))
         largest = np.nanmax(np.where(self.blank, np.nan, self.values), initial=0.0)
         for i, j in np.ndindex(m, n):
             color, text, ink = self._cell(i, j, float(largest), style)
             ax.add_patch(Rectangle((j, i), 1, 1, fc=color, ec=style.paper, lw=1.5))
-            how = {"ha": "center", "fontsize": style.small, "color": ink, "in_layout": False}
-            write(ax, j + 0.5, i + 0.5, text, style, **how)
-        for spine in ax.spines.values():
-            spine.set_visible(False)
+            canvas.write_small(j + 0.5, i + 0.5, text, ha="center", color=ink, in_layout=False)
+        ax.spines[:].set_visible(False)
         ax.tick_params(length=0)
-        name_lines(ax, np.arange(m) + 0.5, [shortened(name, 30) for name in self.lines], style)
-        self._name_columns(ax, style)
+        canvas.name_lines(np.arange(m) + 0.5, [shortened(name, 30) for name in self.lines])
+        # Names of columns stand at a slant where they are long.
+        how: dict[str, Any] = {"fontsize": style.small, "color": style.ink, **LITERAL}
+        if max(map(len, self.columns)) * style.small * 0.09 > canvas.width / n / 10:
+            how |= {"rotation": 40, "ha": "right", "rotation_mode": "anchor"}
+        ax.set_xticks(np.arange(n) + 0.5, [shortened(name, 24) for name in self.columns], **how)
 
     def _cell(self, i: int, j: int, largest: float, style: Theme) -> tuple[str, str, str]:
         """Return colour, text and its colour."""
@@ -215,15 +218,6 @@ class _Grid:
             return style.paper, "none", style.faint
         color = mixed(style.low, style.high, value / largest if largest > 0 else 0.0)
         return color, self.form(value), "#ffffff" if is_dark(color) else "#10151a"
-
-    def _name_columns(self, ax: Axes, style: Theme) -> None:
-        """Name the columns below them, at a slant where names are long."""
-        n = len(self.columns)
-        how: dict[str, Any] = {"fontsize": style.small, "color": style.ink, **LITERAL}
-        room = ax.get_window_extent().width / n / 10
-        if max(len(name) for name in self.columns) * style.small * 0.09 > room:
-            how |= {"rotation": 40, "ha": "right", "rotation_mode": "anchor"}
-        ax.set_xticks(np.arange(n) + 0.5, [shortened(name, 24) for name in self.columns], **how)
 
 
 def _segment_names(names: Sequence[Any], k: int) -> list[str]:
@@ -238,15 +232,6 @@ def _segment_names(names: Sequence[Any], k: int) -> list[str]:
 
 def _percent(share: float) -> str:
     return "<1%" if 0 < share < 0.005 else f"{share:.0%}"
-
-
-def _grouped(source: Any, target: Any, k: int) -> dict[tuple[int, int], NDArray[np.int64]]:
-    """Return the answers of each pair of clusters."""
-    pair = source * k + target
-    order = np.argsort(pair, kind="stable")
-    borders = np.flatnonzero(np.diff(pair[order])) + 1
-    groups = np.split(order, borders)
-    return {(int(source[g[0]]), int(target[g[0]])): g for g in groups}
 
 
 def _shares(cf: Counterfactuals, k: int) -> Array:

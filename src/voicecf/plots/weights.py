@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from voicecf.diagnostics import weight_concentration
 from voicecf.geometry.arrays import Array
 from voicecf.learned.explainer import Explainer
-from voicecf.plots.display import Display, canvas, head, name_lines, write
-from voicecf.plots.theme import Theme
+from voicecf.plots.display import Canvas, Display
 from voicecf.table.frames import table
 from voicecf.table.wording import counted, figure, legible, shortened
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 # Bars before the rest is summed up, and letters of a name.
 MOST, LONGEST = 30, 40
@@ -78,9 +74,9 @@ class Weights(Display):
     def _size(self, **how: Any) -> tuple[float, float]:
         return 6.8, 1.2 + 0.25 * max(len(self._shown()[0]), 3)
 
-    def plot(self, ax: Axes | None = None, theme: str | Theme = "light") -> Axes:
-        """Draw a bar a column, the largest on top; see `Display.plot`."""
-        ax, style = canvas(self, ax, theme)
+    def _draw(self, canvas: Canvas, **how: Any) -> None:
+        """Draw a bar a column, the largest on top."""
+        ax, style = canvas.ax, canvas.style
         names, weights = self._shown()
         at = np.arange(len(names))
         colors = [style.accent] * min(len(names), MOST) + [style.rule]
@@ -88,19 +84,15 @@ class Weights(Display):
         largest = float(weights.max())
         ax.set(xlim=(0, largest * 1.14), ylim=(len(names) - 0.4, -0.6))
         for y, weight in zip(at.tolist(), weights.tolist(), strict=True):
-            write(
-                ax, weight + 0.01 * largest, y, _share(weight), style, fontsize=style.small,
-                color=style.faint,
-            )  # fmt: skip
-        name_lines(ax, at, [shortened(name, LONGEST) for name in names], style)
+            canvas.write_small(weight + 0.01 * largest, y, _share(weight))
+        canvas.name_lines(at, [shortened(name, LONGEST) for name in names])
         ax.set_xticks([])
         ax.spines["bottom"].set_visible(False)
         note = (
             f"Together they are worth {figure(self.effective)} equal features of {self.n_features} "
             "(the effective number, 1 / sum of squares)."
         )
-        head(ax, "How much each column weighs in the model", note, style)
-        return ax
+        canvas.head("How much each column weighs in the model", note)
 
 
 def _share(weight: float) -> str:

@@ -1,20 +1,53 @@
-"""One row and its target, solved again with some of the rules and rivals left out."""
+"""Questions, and single rows of them, solved again with some of the rules and rivals left out."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from voicecf.errors import OptionError, known_option
 from voicecf.geometry.arrays import Array
 from voicecf.learned.learned import Learned
 from voicecf.rules.allowed import Allowed, as_rules
 from voicecf.rules.condition import Situation, Variant
+from voicecf.rules.rules import RULES, Rules
 from voicecf.search.answering import answer
 from voicecf.search.outcome import Outcome
 from voicecf.search.question import Pairs, Question
-from voicecf.search.solving import OBJECTIVES, aim_at
+from voicecf.search.solving import OBJECTIVES, PAIRWISE, aim_at
 from voicecf.status import Status
+
+CONTRACTION = "contraction"
+
+
+def with_rules(question: Question, rules: Rules) -> Question:
+    """Return a question with other rules."""
+    learned, searched = question.learned, question.objective == "fewest"
+    allowed = Allowed.of(
+        learned.space, as_rules(rules), question.rows, learned.bounds, searched=searched
+    )
+    return replace(question, allowed=allowed)
+
+
+def cost_without(outcome: Outcome, word: str) -> Array:
+    """Solve a question again without one of its rules; see `Counterfactuals.cost_without`."""
+    if outcome.question.objective == PAIRWISE:
+        raise OptionError("cost_without is available for answers of VoICE only, not of CFCLUST.")
+    question = _without(outcome.question, word)
+    moved = (outcome.source == outcome.target) & (outcome.status != Status.ALREADY)
+    pairs = Pairs(outcome.row, np.maximum(outcome.target, 0))  # -1 for rows that cannot be read
+    found = answer(question, pairs, deepen=bool(moved.any()))
+    return np.where(found.feasible, found.cost, np.nan)
+
+
+def _without(question: Question, word: str) -> Question:
+    """Return a question without the contraction, or without one of its rules."""
+    known_option(word, (CONTRACTION, *RULES), "word")
+    if word == CONTRACTION:
+        return replace(question, learned=question.learned.contracted(1.0))
+    return with_rules(question, replace(question.allowed.rules, **{word: None}))
 
 
 class Case(Situation):
@@ -23,18 +56,24 @@ class Case(Situation):
     def __init__(self, question: Question, row: int, target: int) -> None:
         rows = question.rows.take(np.array([row]))
         super().__init__(question.learned, question.allowed.rules, rows, target)
-        self.question, self.row, self.source = question, row, question.source[[row]]
+        self.question, self.row = question, row
+        self._alone = replace(question, rows=rows, source=question.source[[row]])
         self._learned_of: dict[Any, Learned] = {}
 
     def within_reach(self) -> tuple[Array, Array]:
         """Return the least and the largest coordinates that rules allow the row in its target."""
         return self.question.within_reach(self.row, self.target)
 
+    def box(self, piece: int) -> tuple[Array, Array]:
+        """Return the box of coordinates that bounds and rules allow an answer in a piece."""
+        box = self.learned.box(piece, *self.question.allowed.box)
+        lo, hi = (np.atleast_2d(side) for side in box)
+        return lo[self.row % len(lo)], hi[self.row % len(hi)]
+
     def impossible(self, variant: Variant) -> bool:
         """Tell whether it is proven that no point satisfies a variant."""
-        learned = self._learned(variant)
-        question = self._question(self._with_own_values(variant), learned, "cost")
-        for piece in learned.partition.pieces_of(self.target).tolist():
+        question = self._question(self._with_own_values(variant), "cost")
+        for piece in question.learned.partition.pieces_of(self.target).tolist():
             aim = aim_at(question, 0, piece)
             found = OBJECTIVES["cost"](question.points, np.zeros(1, dtype=np.int64), aim)
             if found.status[0] != Status.INFEASIBLE:
@@ -43,17 +82,15 @@ class Case(Situation):
 
     def answer(self, variant: Variant, objective: str | None = None) -> Outcome | None:
         """Solve a variant as `explain` would; None if it has no answer."""
-        objective = self.question.objective if objective is None else objective
-        question = self._question(variant, self._learned(variant), objective)
+        question = self._question(variant, objective or self.question.objective)
         pairs = Pairs(np.zeros(1, dtype=np.int64), np.array([self.target]))
-        deepen = int(self.source[0]) == self.target
-        found = answer(question, pairs, deepen=deepen)
+        found = answer(question, pairs, deepen=bool(question.source[0] == self.target))
         return found if found.feasible[0] else None
 
     def explain_keywords(self, variant: Variant) -> dict[str, Any]:
         """Return the rules of a variant as keywords of `VoICE.explain`."""
-        said = {rule.word: rule.value for rule in variant.rules.said()}
-        rules = {w: list(v) if isinstance(v, tuple) else v for w, v in said.items()}
+        words = {rule.word: rule.value for rule in variant.rules.said()}
+        rules = {w: list(v) if isinstance(v, tuple) else v for w, v in words.items()}
         if self.mutable and "immutable" in rules:
             locked = rules.pop("immutable")
             rules["mutable"] = [name for name in self.space.names if name not in locked]
@@ -63,10 +100,9 @@ class Case(Situation):
             rules["bounds"] = {self.space.names[c]: self.bounds(c, variant) for c in columns}
         return rules
 
-    def _question(self, variant: Variant, learned: Learned, objective: str) -> Question:
-        rules, searched = as_rules(variant.rules), objective == "fewest"
-        allowed = Allowed.of(self.space, rules, self.rows, learned.bounds, searched=searched)
-        return Question(learned, self.rows, self.source, allowed, objective, self.question.limit)
+    def _question(self, variant: Variant, objective: str) -> Question:
+        question = replace(self._alone, learned=self._learned(variant), objective=objective)
+        return with_rules(question, variant.rules)
 
     def _with_own_values(self, variant: Variant) -> Variant:
         """Widen the bounds of columns that the variant unlocks, so that they hold the row's value.

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import compress
 from typing import Any
 
-import narwhals.stable.v2 as nw
 import numpy as np
 
 from voicecf.errors import OptionError
-from voicecf.geometry.arrays import Array, Ints, Mask, product
-from voicecf.geometry.region import Region
+from voicecf.geometry.arrays import Array, Mask, product
 from voicecf.geometry.tolerance import TOLERANCE
 from voicecf.output.calling import cluster_name
 from voicecf.output.digits import BELOW, decimal, is_continuous
@@ -26,8 +25,10 @@ from voicecf.table.frames import Cells, is_missing
 from voicecf.table.rows import Rows
 from voicecf.table.space import Space
 
-__all__ = ["ranges_of", "short_ranges"]
+__all__ = ["TEXTS", "ranges_of", "short_ranges"]
 
+# Columns of the table that are text.
+TEXTS = ("binds_low", "binds_high", "other_levels")
 # Shares of the way from the end of a range back to the answer, tried until the model agrees.
 INWARD = np.concatenate([[0.0], 2.0 ** np.arange(-52.0, 1.0, 2.0)])
 # Number of multiples, from the end of a range inwards, that the model is asked about at once.
@@ -44,26 +45,36 @@ class End:
 
 def ranges_of(outcome: Outcome, i: int) -> Any:
     """Return the table of `Counterfactuals.ranges`."""
-    if outcome.question.objective == PAIRWISE:
-        raise OptionError("ranges are available for answers of VoICE only, not of CFCLUST.")
-    status = Status(int(outcome.status[i]))
-    if not outcome.feasible[i]:
-        raise OptionError(
-            f"answer {i} is {status.name.lower()}, so it has no ranges; see reason({i})."
-        )
-    return _Answer(outcome, i).table()
+    lines, changed = _lines(outcome, i), outcome.changed(i)
+    types = {"column": str, "low": float, "high": float} | dict.fromkeys(TEXTS, str)
+    columns = {
+        name: (np.array([line[name] for line in lines], dtype=object), {kind})
+        for name, kind in types.items()
+    }
+    cells = typed_cells(outcome, np.full(len(changed), i), changed)
+    return typed_table({"column": columns["column"], **cells, **columns}, outcome.rows.kind)
 
 
-def short_ranges(outcome: Outcome, i: int) -> dict[str, list[Any]]:
-    """Return the columns of `Counterfactuals.ranges`, the ends of ranges rounded inwards."""
-    found = nw.from_native(ranges_of(outcome, i), eager_only=True)
-    lines = {name: found.get_column(name).to_list() for name in found.columns}
-    for at, c in enumerate(outcome.changed(i).tolist()):
+def short_ranges(outcome: Outcome, i: int) -> list[dict[str, Any]]:
+    """Return the lines of `Counterfactuals.ranges`, the ends of ranges rounded inwards."""
+    lines = _lines(outcome, i)
+    for line, c in zip(lines, outcome.changed(i).tolist(), strict=True):
         if is_continuous(outcome, c):
             value = float(outcome.values[1][c][i])
             for name, direction in (("low", 1.0), ("high", -1.0)):
-                lines[name][at] = _inwards(lines[name][at], value, direction)
+                line[name] = _inwards(line[name], value, direction)
     return lines
+
+
+def _lines(outcome: Outcome, i: int) -> list[dict[str, Any]]:
+    """Return a line for each changed column of an answer."""
+    if outcome.question.objective == PAIRWISE:
+        raise OptionError("ranges are available for answers of VoICE only, not of CFCLUST.")
+    if not outcome.feasible[i]:
+        status = Status(int(outcome.status[i])).name.lower()
+        raise OptionError(f"answer {i} is {status}, so it has no ranges; see reason({i}).")
+    answer = _Answer(outcome, i)
+    return [answer.line(c) for c in outcome.changed(i).tolist()]
 
 
 def _inwards(end: float, value: float, direction: float) -> float:
@@ -84,6 +95,8 @@ class _Answer:
         self.learned = outcome.learned
         self.space: Space = outcome.space
         self.point = outcome.points[i].astype(np.float64)
+        self._region = self.learned.region(self.piece)
+        self._rivals = self.learned.partition.piece(self.piece).rivals
 
     @cached_property
     def changed_row(self) -> Rows:
@@ -92,38 +105,19 @@ class _Answer:
             return self.outcome.output.take(np.array([self.i]))
         return self.space.write(self.point[None], self.outcome.rows, self.outcome.row[[self.i]])
 
-    def table(self) -> Any:
-        """Return a table with one line for each changed column."""
-        outcome, i = self.outcome, self.i
-        changed = outcome.changed(i)
-        lines = [self._line(int(c)) for c in changed]
-        names = [self.space.names[c] for c in changed]
-        ends = {
-            "low": [low.value for low, _, _ in lines],
-            "high": [high.value for _, high, _ in lines],
-        }
-        texts = {
-            "binds_low": [low.binds for low, _, _ in lines],
-            "binds_high": [high.binds for _, high, _ in lines],
-            "other_levels": [levels for _, _, levels in lines],
-        }
-        columns = {
-            "column": (np.array([str(name) for name in names], dtype=object), {str}),
-            **typed_cells(outcome, np.full(len(changed), i), changed),
-            **{
-                name: (np.array(values, dtype=np.float64), {float}) for name, values in ends.items()
-            },
-            **{name: (np.array(values, dtype=object), {str}) for name, values in texts.items()},
-        }
-        return typed_table(columns, outcome.rows.kind)
-
-    def _line(self, c: int) -> tuple[End, End, str]:
-        if self.space.columns[c].kind == "category":
-            nowhere = End(np.nan, "")
-            return nowhere, nowhere, ", ".join(str(level) for level in self._levels(c))
-        if self.space.columns[c].listed:
-            return *self._listed(c), ""
-        return self._end(c, -1), self._end(c, 1), ""
+    def line(self, c: int) -> dict[str, Any]:
+        """Return how far a column may go, and what limits it."""
+        column, levels = self.space.columns[c], ""
+        if column.kind == "category":
+            low = high = End(np.nan, "")
+            levels = ", ".join(str(level) for level in self._levels(c))
+        elif column.listed:
+            low, high = self._listed(c)
+        else:
+            low, high = self._end(c, -1), self._end(c, 1)
+        ends = {"low": float(low.value), "high": float(high.value)}
+        texts = zip(TEXTS, (low.binds, high.binds, levels), strict=True)
+        return {"column": str(self.space.names[c]), **ends, **dict(texts)}
 
     # What the model says of the answer with one column replaced.
 
@@ -132,8 +126,7 @@ class _Answer:
         rows = self._read(c, values)
         valid = self.learned.labels(rows) == self.target
         valid &= (self._excess(rows) <= self._rounding).all(axis=1)
-        row = int(self.outcome.row[self.i])
-        which, targets = np.full(len(values), row), np.full(len(values), self.target)
+        which, targets = np.full((2, len(values)), [[self.case.row], [self.target]])
         return np.asarray(valid & self.outcome.question.holds(which, targets, rows))
 
     def _excess(self, rows: Rows) -> Array:
@@ -145,27 +138,13 @@ class _Answer:
         """Read the answer again with other values in one column."""
         column, n = self.space.columns[c], len(values)
         every = np.arange(n)
-        new_cells: dict[Any, Cells]
+        cells = {column.sources[0]: Cells(every, values)}
         if column.declared:
-            new_cells = {
-                source: Cells(every, np.array([float(v == source) for v in values]))
-                for source in column.sources
-            }
-        elif column.kind == "category":
-            new_cells = {column.sources[0]: Cells(every, list(values))}
-        else:
-            new_cells = {column.sources[0]: Cells(every, np.asarray(values, dtype=np.float64))}
+            hot = {name: np.array([float(v == name) for v in values]) for name in column.sources}
+            cells = {name: Cells(every, is_level) for name, is_level in hot.items()}
         return self.space.read_again(
-            self.space.with_cells(self.changed_row, np.zeros(n, dtype=np.int64), new_cells)
+            self.space.with_cells(self.changed_row, np.zeros(n, dtype=np.int64), cells)
         )
-
-    @cached_property
-    def _region(self) -> Region:
-        return self.learned.region(self.piece)
-
-    @cached_property
-    def _rivals(self) -> Ints:
-        return self.learned.partition.piece(self.piece).rivals
 
     @cached_property
     def _rounding(self) -> Array:
@@ -189,18 +168,15 @@ class _Answer:
     def _levels(self, c: int) -> list[Any]:
         """Return the other levels of a category that keep the answer valid."""
         column, now = self.space.columns[c], self.outcome.values[1][c][self.i]
-        choices, row = self.outcome.allowed.choices, int(self.outcome.row[self.i])
+        own, choices = self.outcome.values[0][c][self.i], self.outcome.allowed.choices
         assert choices is not None
         allowed = choices._allowed(c)
-        allowed = allowed[row if len(allowed) > 1 else 0]
-        own = self.outcome.values[0][c][self.i]
         known = [
             level
-            for level, may in zip(column.levels, allowed, strict=True)
+            for level, may in zip(column.levels, allowed[self.case.row % len(allowed)], strict=True)
             if not is_missing(level) and level != now and (may or level == own)
         ]
-        valid = self._valid(c, known) if known else ()
-        return [level for level, fits in zip(known, valid, strict=True) if fits]
+        return list(compress(known, self._valid(c, known))) if known else []
 
     def _listed(self, c: int) -> tuple[End, End]:
         """Return the ends of the run of valid listed values around the answer's."""
@@ -223,7 +199,7 @@ class _Answer:
 
     def _rival(self, c: int, k: int) -> str:
         """Name the constraint that a listed value violates most: a cluster, or a rule."""
-        excess = self._excess(self._read(c, [self.space.columns[c].listed[k]]))[0]
+        excess = self._excess(self._read(c, np.array([self.space.columns[c].listed[k]])))[0]
         worst = int(np.argmax(excess - self._rounding))
         has_rules = self.outcome.allowed.constraints or self.outcome.allowed.linear
         if excess[worst] <= self._rounding[worst] and has_rules:
@@ -234,11 +210,11 @@ class _Answer:
 
     def _end(self, c: int, direction: int) -> End:
         """Return how far a number may fall (direction -1) or rise (direction 1)."""
-        value, said = self.number(c), self.outcome.allowed.rules.said()
+        value, rules = self.number(c), self.outcome.allowed.rules.said()
         ends = [
             self._side(c, direction),
             *self._cell_ends(c, direction),
-            *(End(end, "rule") for rule in said for end in rule.ends(self, c, direction)),
+            *(End(end, "rule") for rule in rules for end in rule.ends(self, c, direction)),
         ]
         end = min(ends, key=lambda end: end.value * direction)
         end = End(max(end.value * direction, value * direction) * direction, end.binds)
@@ -267,15 +243,10 @@ class _Answer:
 
     def _shrunk(self, c: int, at: int) -> float:
         """Return the bound that was contracted along with the cell; infinite if it was not."""
-        infinite = (-np.inf, np.inf)[at]
+        column, infinite = self.space.columns[c], (-np.inf, np.inf)[at]
         if not self.learned.contract_bounds:
             return infinite
-        box = self.outcome.allowed.box
-        row = int(self.outcome.row[self.i])
-        sides = self.learned.box(self.piece, *(np.atleast_2d(side) for side in box))
-        column = self.space.columns[c]
-        rows = sides[at if column.rising else 1 - at]
-        side = rows[row if len(rows) > 1 else 0, column.places[0]]
+        side = self.case.box(self.piece)[at if column.rising else 1 - at][column.places[0]]
         return float(self.space.values(c, [[side]])[0]) if np.isfinite(side) else infinite
 
     def _cell_ends(self, c: int, direction: int) -> Iterator[End]:
@@ -310,19 +281,11 @@ class _Answer:
 
     def _agreed(self, c: int, value: float, end: float) -> float:
         """Return the furthest number, from an end back to the answer's value, that is valid."""
-        candidates = end + (value - end) * INWARD
-        size = max(abs(end), abs(value)) * np.finfo(np.float64).eps
-        candidates = np.where(
-            end > value, np.maximum(candidates - size * (INWARD > 0), value), candidates
-        )
-        candidates = np.where(
-            end < value, np.minimum(candidates + size * (INWARD > 0), value), candidates
-        )
+        eps = max(abs(end), abs(value)) * np.finfo(np.float64).eps
+        candidates = end + (value - end) * INWARD + np.sign(value - end) * eps * (INWARD > 0)
         if self.space.steps is None and self.space.dtype != np.float64:
             candidates = candidates.astype(self.space.dtype).astype(np.float64)
-            candidates = np.clip(candidates, min(end, value), max(end, value))
-        valid = np.flatnonzero(self._valid(c, candidates))
-        return float(candidates[valid[0]]) if valid.size else value
+        return self._first_valid(c, value, np.clip(candidates, min(end, value), max(end, value)))
 
     def _agreed_multiple(self, c: int, value: float, end: float, multiples: Multiples) -> float:
         """Return the furthest multiple, from an end back to the answer's value, that is valid."""
@@ -330,8 +293,10 @@ class _Answer:
         first, last = int(begin[0]), int(past[0])
         steps = np.arange(TRIED)
         places = last - steps if end > value else first + steps
-        candidates = multiples.at(places[(places >= first) & (places <= last)])
-        if not len(candidates):
-            return value
-        valid = np.flatnonzero(self._valid(c, candidates))
-        return float(candidates[valid[0]]) if valid.size else value
+        places = places[(places >= first) & (places <= last)]
+        return self._first_valid(c, value, multiples.at(places))
+
+    def _first_valid(self, c: int, value: float, candidates: Array) -> float:
+        """Return the first valid candidate; the answer's own value if there is none."""
+        valid = candidates[self._valid(c, candidates)] if len(candidates) else candidates
+        return float(valid[0]) if len(valid) else value

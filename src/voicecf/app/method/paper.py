@@ -2,28 +2,29 @@
 
 from __future__ import annotations
 
+from io import StringIO
 from typing import Any
 
 import streamlit as st
+from tqdm import tqdm
 
 from voicecf.app import blocks
 from voicecf.datasets.sources import CATALOGUE
-from voicecf.paper.progress import Silent
 from voicecf.paper.published import TABLES
 from voicecf.paper.report import DIFFERENT, Grid, grids, summary
 from voicecf.paper.reproduction import Reproduction, StudyRequest, reproduce
 
 
-class Bar(Silent):
+class Bar(tqdm):  # type: ignore[misc]
     """Shows on the page how far a reproduction is."""
 
     def __init__(self, bar: Any) -> None:
-        super().__init__()
         self.bar = bar
+        super().__init__(total=1, file=StringIO(), leave=False)
 
-    def draw(self) -> None:
+    def display(self, *_: Any, **__: Any) -> None:
         """Draw the bar over the last one."""
-        self.bar.progress(self.done / (self.total or 1.0), text=self.text)
+        self.bar.progress(min(self.n / (self.total or 1), 1.0), text=self.desc)
 
 
 def show() -> None:

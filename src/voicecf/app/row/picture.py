@@ -64,7 +64,7 @@ def _rows(found: SegmentMap, tips: Sequence[Tip]) -> alt.Chart:
     """Draw rows in the colours of their segments, faintly in the areas of others."""
     off = found.drawn_in != found.labels
     tips = tips or [Tip("Segment", [found.names[t] for t in found.labels.tolist()])]
-    drawn = charts.dots(found.points, found.labels, found.n_clusters, tips, off=off, row=found.rows)
+    drawn = charts.dots(found.points, found.labels, len(found.names), tips, off=off, row=found.rows)
     seen = alt.Scale(domain=[False, True], range=[SEEN, FAINT])
     return drawn.encode(opacity=alt.Opacity("off:N", scale=seen, legend=None))
 
