@@ -158,7 +158,7 @@ def _with_readable_values(
 def _readable_value(space: Space, column: Column, source: Any) -> Any:
     if space.steps is not None:
         assert space.sample is not None
-        (value,) = plain_values(space.user_column(space.sample.rows, source))
+        (value,) = plain_values(space.user_column(space.sample, source))
         if not is_missing(value):
             return value
         known = [level for level in column.levels if not is_missing(level)]

@@ -25,12 +25,10 @@ from voicecf.table.frames import (
     as_frame,
     is_missing,
     is_whole,
-    number_array,
     plain_values,
 )
 from voicecf.table.pipeline import Steps, input_names
 from voicecf.table.rows import Rows
-from voicecf.table.sample_row import Sample, SampleRow, plain_row
 from voicecf.table.space import Space
 from voicecf.table.stream import Blocks, Stream
 
@@ -70,11 +68,27 @@ def learn_space(
     ('x1', 'x2')
     """
     stream = X if isinstance(X, Stream) else Stream.table(X)
-    if steps is None:
-        space = _space_without_steps(stream, dtype, order)
+    first = stream.first()
+    frame = as_frame(first)
+    if steps is not None:
+        order = input_names(steps)
+    elif frame is None:
+        order = None
+    if order is not None:
+        names = list(order)
+    elif frame is not None:
+        names = list(frame.columns)
     else:
-        space = _space_of_steps(steps, stream, dtype)
-    return _with_categories(space, stream, categories) if categories else space
+        names = [f"x{i}" for i in range(any_array(first).shape[1])]
+    space = space_of_steps(steps, names, frame is not None or order is not None, dtype)
+    data = read_blocks(space, stream)
+    values, counts = _survey(space, data)
+    if steps is not None:
+        _learn_levels(space, counts)
+        _learn_directions(space)
+        _learn_round_trip_error(space, data, stream.n_rows)
+        _learn_curves(space, data, values)
+    return _with_categories(space, data, categories) if categories else space
 
 
 def read_blocks(space: Space, stream: Stream) -> Blocks[Rows]:
@@ -88,27 +102,6 @@ def _with_positions(blocks: Iterable[Rows]) -> Iterator[tuple[int, Rows]]:
     for rows in blocks:
         yield before, rows
         before += len(rows.points)
-
-
-def _space_without_steps(stream: Stream, dtype: Any, order: Any) -> Space:
-    """Learn the columns of the data of a model without a pipeline."""
-    first = stream.first()
-    frame = as_frame(first)
-    if frame is None:
-        values = number_array(first)
-        space = Space.plain([f"x{i}" for i in range(values.shape[1])], False, dtype)
-    else:
-        space = Space.plain(list(frame.columns) if order is None else list(order), True, dtype)
-    ends: dict[int, tuple[float, float]] = {}
-    # An array has one type for all columns, so its type does not show that one of them is whole.
-    whole = dict.fromkeys(range(len(space.columns)), frame is not None)
-    for rows in read_blocks(space, stream):
-        for c in range(len(space.columns)) if len(rows.points) else ():
-            ends[c] = _wider(ends.get(c), rows.points[:, c])
-            whole[c] = whole[c] and is_whole(rows.frame.get_column(space.names[c]))
-    for c, observed in ends.items():
-        space.columns[c] = replace(space.columns[c], observed=observed, whole=whole[c])
-    return space
 
 
 def _wider(ends: tuple[float, float] | None, values: Array) -> tuple[float, float]:
@@ -128,8 +121,13 @@ class NumberKind(IntEnum):
     @classmethod
     def of(cls, space: Space, rows: Rows, column: Column) -> NumberKind:
         """Return the kind of one block of a column."""
+        # An array has one type for all columns, so its type does not show that one is whole.
+        if space.steps is None and rows.frame is None:
+            return cls.FRACTIONS
         if is_whole(space.user_column(rows, column.sources[0])):
             return cls.INTEGER_TYPE
+        if space.steps is None:
+            return cls.FRACTIONS
         values = space.numbers_of(rows, column)
         missing = np.isnan(values)
         if (values[~missing] != np.rint(values[~missing])).any():
@@ -142,24 +140,10 @@ class NumberKind(IntEnum):
         return min(self, other) if min(self, other) == NumberKind.FRACTIONS else max(self, other)
 
 
-def _space_of_steps(pipeline: Any, stream: Stream, dtype: Any) -> Space:
-    """Learn the columns of a pipeline's data from its fitted steps and the data."""
-    first = stream.first()
-    frame, fitted_names = as_frame(first), input_names(pipeline)
-    if fitted_names is not None:
-        names = list(fitted_names)
-    elif frame is not None:
-        names = list(frame.columns)
-    else:
-        names = [f"x{i}" for i in range(any_array(first).shape[1])]
-    named = frame is not None or fitted_names is not None
-    space = space_of_steps(pipeline, names, named, dtype)
-    _learn(space, stream)
-    return space
-
-
 def space_of_steps(pipeline: Any, names: list[Any], named: bool, dtype: Any) -> Space:
     """Return what follows from fitted steps alone; `names` are the columns of the user's table."""
+    if pipeline is None:
+        return Space.plain(names, named, dtype)
     steps = Steps.of(pipeline, names)
     return Space(_columns(steps, names), names, named, dtype, steps)
 
@@ -212,46 +196,29 @@ def check_trace(space: Space, rows: Rows) -> None:
         )
 
 
-def _learn(space: Space, stream: Stream) -> None:
-    """Learn what fitted attributes do not say: ranges, options, and how maps are inverted."""
-    data = read_blocks(space, stream)
-    space.columns, values, counts = _survey(space, data)
-    for c, count in counts.items():
-        if space.columns[c].binned:
-            space.columns[c] = _with_typical_numbers(space, c, count)
-    _learn_options(space)
-    for c, count in counts.items():
-        if not space.columns[c].binned:
-            space.columns[c] = _most_frequent_first(space.columns[c], count)
-    _learn_directions(space)
-    _learn_round_trip_error(space, data, stream.n_rows)
-    _learn_curves(space, data, values)
-
-
-def _survey(
-    space: Space, data: Blocks[Rows]
-) -> tuple[list[Column], dict[int, Array], dict[int, Counter[Any]]]:
-    """Return columns with their ranges, and the distinct values of some of them.
+def _survey(space: Space, data: Blocks[Rows]) -> tuple[dict[int, Array], dict[int, Counter[Any]]]:
+    """Learn the ranges of columns; return the distinct values of some of them.
 
     These are the values of columns mapped by curves, and those of bins and merged levels, with
-    their frequencies. The first row of the data is stored in the space.
+    their frequencies. The first row of the data of steps is stored in the space.
     """
-    assert space.steps is not None
     ends: dict[int, tuple[float, float]] = {}
     kinds: dict[int, NumberKind] = {}
     values: dict[int, Array] = {}
-    codings = space.steps.codings.items()
+    codings = {} if space.steps is None else space.steps.codings
     # The columns for which frequencies decide which level an answer names.
-    counted = {space.sources[at] for at, coding in codings if coding.merged or coding.binned}
+    counted = {space.sources[at] for at, one in codings.items() if one.merged or one.binned}
     counts = {
         c: Counter[Any]()
         for c, column in enumerate(space.columns)
         if column.name in counted and not column.indicator
     }
     for before, rows in _with_positions(data):
+        if not len(rows.points):
+            continue
         check_trace(space, rows)
-        if before == 0:
-            space.sample = _sample(space, rows)
+        if space.steps is not None and before == 0:
+            space.sample = _first_row(rows)
         for c, column in enumerate(space.columns):
             if column.kind == "number":
                 ends[c] = _wider(ends.get(c), _imputed(space, rows, column))
@@ -264,15 +231,29 @@ def _survey(
                 values[c] = np.unique(np.concatenate([known, numbers[~np.isnan(numbers)]]))
             if c in counts:
                 counts[c].update(_present(space, rows, column))
-    columns = [
-        replace(
-            column,
-            observed=ends.get(c, column.observed),
-            whole=kinds.get(c, NumberKind.FRACTIONS) > NumberKind.WHOLE_FLOATS,
-        )
-        for c, column in enumerate(space.columns)
-    ]
-    return columns, values, counts
+    for c, kind in kinds.items():
+        whole = kind > NumberKind.WHOLE_FLOATS
+        observed = ends.get(c, space.columns[c].observed)
+        space.columns[c] = replace(space.columns[c], observed=observed, whole=whole)
+    return values, counts
+
+
+def _first_row(rows: Rows) -> Rows:
+    """Return a copy of the first row."""
+    frame = None if rows.frame is None else rows.frame[[0]]
+    array = None if rows.array is None else rows.array[:1].copy()
+    return Rows(frame, rows.points[:1].copy(), rows.seen[:1].copy(), array=array)
+
+
+def _learn_levels(space: Space, counts: dict[int, Counter[Any]]) -> None:
+    """Learn the coordinates of levels, and which of those with one code an answer names."""
+    for c, count in counts.items():
+        if space.columns[c].binned:
+            space.columns[c] = _with_typical_numbers(space, c, count)
+    _learn_options(space)
+    for c, count in counts.items():
+        if not space.columns[c].binned:
+            space.columns[c] = _most_frequent_first(space.columns[c], count)
 
 
 def _present(space: Space, rows: Rows, column: Column) -> list[Any]:
@@ -308,18 +289,6 @@ def _learn_directions(space: Space) -> None:
     ends = {c: np.array(o.observed) for c, o in enumerate(space.columns) if o.kind == "number"}
     for c, (low, high) in space.mapped(ends).items():
         space.columns[c] = replace(space.columns[c], rising=bool(high[0] >= low[0]))
-
-
-def _sample(space: Space, rows: Rows) -> Sample:
-    """Return the first row of the data, its frame as plain values, so that it can be saved."""
-    frame = array = None
-    needed = [space.sources.index(s) for s in {s for c in space.columns for s in c.sources}]
-    if rows.frame is not None:
-        names = space.sources if space.named else list(rows.frame.columns)
-        frame = SampleRow.of(rows.frame[[0]], {names[i] for i in needed})
-    if rows.array is not None:
-        array = plain_row(rows.array, needed)
-    return Sample(frame, array, rows.points[:1].copy(), rows.seen[:1].copy())
 
 
 def _learn_options(space: Space) -> None:
@@ -372,7 +341,8 @@ def _round_trip_errors(space: Space, rows: Rows, which: Ints, affine: list[Colum
 
 def _imputed(space: Space, rows: Rows, column: Column) -> Array:
     """Return the user's values of a column of numbers, as an imputer fills them in."""
-    assert space.steps is not None
+    if space.steps is None:
+        return rows.points[:, column.places[0]]
     values = space.numbers_of(rows, column)
     missing = np.isnan(values)
     if missing.any():
@@ -501,7 +471,7 @@ def _longest_accepted(space: Space, c: int, values: Array) -> Array:
     return np.concatenate([accepted, np.full(n - count, np.nan)])
 
 
-def _with_categories(space: Space, stream: Stream, categories: Any) -> Space:
+def _with_categories(space: Space, data: Blocks[Rows], categories: Any) -> Space:
     """Join each block of 0/1 columns that the user declares to code one category."""
     if not isinstance(categories, Mapping):
         raise OptionError(
@@ -522,7 +492,7 @@ def _with_categories(space: Space, stream: Stream, categories: Any) -> Space:
             raise ColumnError(f"{where} has the name of a column; give the block another name.")
         block_of.update(dict.fromkeys(block, name))
         members[name] = [space.columns[c] for c in block]
-    none_on = _check_blocks(read_blocks(space, stream), space, members)
+    none_on = _check_blocks(data, space, members)
     blocks = {name: _block(space, name, block, name in none_on) for name, block in members.items()}
     columns = [
         blocks[block_of[c]] if c in block_of else column for c, column in enumerate(space.columns)
