@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import reduce
+from itertools import product
 from math import ceil, floor, inf, isfinite
 from typing import Any, ClassVar
 
@@ -293,7 +295,8 @@ def _values(value: Any, column: Column) -> Values:
         if any(side is None or side.relative for side in sides):
             raise OptionError(f"{where}: {value!r} is not a pair of numbers or None.")
         return sides[0].amount, sides[1].amount  # type: ignore[union-attr]
-    return _number(value, column, "together"), _number(value, column, "together")
+    number = _number(value, column, "together")
+    return number, number
 
 
 def _number(value: Any, column: Column, where: str) -> float:
@@ -311,27 +314,27 @@ def _boxes_of_text(text: str, space: Space) -> list[Box]:
     if match is None:
         if re.match(r"if\s", text.strip(), re.IGNORECASE):
             raise OptionError(f"together: {text!r} has an 'if' but no 'then'. {GRAMMAR}")
-        return _union(text, text, space)
-    # If A and B then C is: not A, or not B, or C. If A or B then C is: not A and not B, or C.
-    others: list[Box] = [{}]
-    for one in _split(match["condition"], "or"):
-        parts = [_comparison(part, text) for part in _comparisons(one)]
-        nots = [box for part in parts for box in _compared(part, space, text, opposite=True)]
-        others = [_both(box, other) for box in others for other in nots]
-    return [*others, *_union(match["rest"], text, space)]
+        return _boxes(text, text, space)
+    # If A then B is: not A, or B.
+    others = _boxes(match["condition"], text, space, opposite=True)
+    return [*others, *_boxes(match["rest"], text, space)]
 
 
-def _union(part: str, text: str, space: Space) -> list[Box]:
-    """Return the boxes of comparisons joined by "and", and these by "or"."""
-    return [box for one in _split(part, "or") for box in _intersection(one, text, space)]
+def _boxes(part: str, text: str, space: Space, *, opposite: bool = False) -> list[Box]:
+    """Return the boxes of comparisons joined by "and", and these by "or"; or of the opposite."""
+    one_of, each_of = (_all, _any) if opposite else (_any, _all)
+    return one_of(
+        each_of(_compared(_comparison(one, text), space, text, opposite) for one in _comparisons(s))
+        for s in _split(part, "or")
+    )
 
 
-def _intersection(part: str, text: str, space: Space) -> list[Box]:
-    boxes: list[Box] = [{}]
-    for one in _comparisons(part):
-        compared = _compared(_comparison(one, text), space, text)
-        boxes = [_both(box, other) for box in boxes for other in compared]
-    return boxes
+def _any(unions: Iterable[list[Box]]) -> list[Box]:
+    return [box for boxes in unions for box in boxes]
+
+
+def _all(unions: Iterable[list[Box]]) -> list[Box]:
+    return [reduce(_both, boxes, {}) for boxes in product(*unions)]
 
 
 def _comparisons(text: str) -> list[str]:
@@ -375,9 +378,7 @@ def _comparison(part: str, text: str) -> re.Match[str]:
     return match
 
 
-def _compared(
-    match: re.Match[str], space: Space, text: str, *, opposite: bool = False
-) -> list[Box]:
+def _compared(match: re.Match[str], space: Space, text: str, opposite: bool) -> list[Box]:
     """Return the boxes, one or two, of a comparison of a column with a value."""
     where = f"together {text!r}"
     c = column_of(space, match["quoted"] or match["name"], where)
@@ -393,13 +394,9 @@ def _compared(
         every = frozenset(i for i, known in enumerate(column.levels) if not is_missing(known))
         return [{c: levels if sign == "==" else every - levels}]
     numbers = [_number_of(text, column, where) for text in texts]
-    if sign == "==":
-        return [{c: (number, number)} for number in numbers]
-    boxes: list[Box] = [{}]
-    for number in numbers:
-        others: list[Box] = [{c: interval} for interval in _intervals(sign, number, column)]
-        boxes = [_both(box, other) for box in boxes for other in others]
-    return boxes
+    intervals = (_intervals(sign, number, column) for number in numbers)
+    unions: Iterable[list[Box]] = ([{c: interval} for interval in some] for some in intervals)
+    return (_any if sign == "==" else _all)(unions)
 
 
 def _unquoted(text: str) -> str:
@@ -425,16 +422,15 @@ def _intervals(sign: str, number: float, column: Column) -> list[tuple[float, fl
         low, high = column.observed
         step = STRICT * (high - low) if isfinite(high - low) else STRICT * max(abs(number), 1.0)
         below, above = number - step, number + step
-    match sign:
-        case "<=":
-            return [(-inf, number)]
-        case ">=":
-            return [(number, inf)]
-        case "<":
-            return [(-inf, below)]
-        case ">":
-            return [(above, inf)]
-    return [(-inf, below), (above, inf)]
+    intervals = {
+        "==": [(number, number)],
+        "!=": [(-inf, below), (above, inf)],
+        "<=": [(-inf, number)],
+        ">=": [(number, inf)],
+        "<": [(-inf, below)],
+        ">": [(above, inf)],
+    }
+    return intervals[sign]
 
 
 def _connected_end(low: Array, high: Array, value: float, direction: int, step: float) -> float:
