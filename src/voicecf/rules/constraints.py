@@ -22,6 +22,7 @@ from voicecf.rules.rule import Moved, Rule
 from voicecf.rules.sides import is_several
 from voicecf.rules.terms import Terms
 from voicecf.table.space import Space
+from voicecf.table.wording import exact
 
 if TYPE_CHECKING:
     from voicecf.rules.allowed import Allowed
@@ -359,16 +360,12 @@ def _constraint_text(constraint: Constraint) -> str:
     for name, factor in constraint.coefficients.items():
         factor = -factor if flip else factor
         sign = "-" if factor < 0 else "+"
-        times = "" if abs(factor) == 1 else f"{_shortest_digits(abs(factor))}*"
+        times = "" if abs(factor) == 1 else f"{exact(abs(factor))}*"
         terms += f" {sign} {times}{_quoted(str(name))}"
     left = terms[3:] if terms.startswith(" + ") else f"-{terms[3:]}"
     limit = -constraint.limit if flip else constraint.limit
-    return f"{left} {'>=' if flip else '<='} {_shortest_digits(limit)}"
+    return f"{left} {'>=' if flip else '<='} {exact(limit)}"
 
 
 def _quoted(name: str) -> str:
     return name if name.isidentifier() else f"`{name}`"
-
-
-def _shortest_digits(value: float) -> str:
-    return f"{value:.0f}" if value == np.rint(value) and abs(value) < 1e15 else repr(float(value))

@@ -54,7 +54,8 @@ class SampleCell:
         native = series.to_native()
         pandas_type = str(native.dtype) if series.implementation.is_pandas() else ""
         dated = isinstance(series.dtype, (nw.Datetime, nw.Date, nw.Duration))
-        (value,) = series.to_numpy() if dated and _is_zoneless(series) else series.to_list()
+        zoned = getattr(series.dtype, "time_zone", None) is not None
+        (value,) = series.to_numpy() if dated and not zoned else series.to_list()
         if pandas_type != "object" and series.null_count():
             value = None
         if not (needed or is_plain(value)):
@@ -139,7 +140,3 @@ def is_plain(value: Any) -> bool:
     if getattr(value, "tzinfo", None) is not None:
         return False
     return value is None or type(value) in PLAIN or isinstance(value, (np.number, np.bool_))
-
-
-def _is_zoneless(series: Any) -> bool:
-    return getattr(series.dtype, "time_zone", None) is None
