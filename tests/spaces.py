@@ -10,6 +10,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import polars as pl
 
+import voicecf.table.space
 from voicecf.rules.rules import Rules
 from voicecf.table.column import Column
 
@@ -35,6 +36,9 @@ class Space:
         self.maps: list[Callable[[Any], np.ndarray]] = []
 
     steps = "maps of their own"
+    user_column = voicecf.table.space.Space.user_column
+    numbers_of = voicecf.table.space.Space.numbers_of
+    is_boolean = voicecf.table.space.Space.is_boolean
 
     @property
     def names(self) -> list[Any]:

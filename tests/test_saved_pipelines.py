@@ -31,7 +31,7 @@ import voicecf
 from voicecf import CFCLUST, SHARK, VoICE
 from voicecf.errors import SavingError
 from voicecf.saving import digest, save
-from voicecf.table.sample_row import SampleCell, SampleRow
+from voicecf.table.sample_row import SampleCell, cells_of, frame_of
 
 N = 150
 RNG = np.random.default_rng(3)
@@ -345,11 +345,10 @@ OF_POLARS = {
     ("pandas", pd.DataFrame([[1, "a"]], columns=[0, ("b", 1)])),
 ], ids=["pandas", "polars", "pyarrow", "odd names"])  # fmt: skip
 def test_a_sample_row_is_the_same_frame_again(library, frame, path):
-    row = SampleRow.of(nw.from_native(frame, eager_only=True), set())
-    save(StandardScaler(copy=[vars(cell) for cell in row.cells]), path)
+    row = cells_of(nw.from_native(frame, eager_only=True), set())
+    save(StandardScaler(copy=[vars(cell) for cell in row]), path)
     cells = voicecf.load(path).copy
-    loaded = SampleRow([SampleCell(**cell) for cell in cells], library)
-    made = loaded.frame.to_native()
+    made = frame_of([SampleCell(**cell) for cell in cells], library).to_native()
     if library == "pandas":
         pd.testing.assert_frame_equal(made, frame, check_exact=True, check_column_type=False)
     else:

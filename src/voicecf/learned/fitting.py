@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from numbers import Real
 from typing import Any, Literal
 from warnings import warn
 
@@ -28,8 +27,8 @@ from voicecf.geometry.tolerance import TOLERANCE
 from voicecf.learned.learned import Learned
 from voicecf.learned.members import Members
 from voicecf.rules.allowed import DefaultBounds
-from voicecf.rules.sides import read_sides
-from voicecf.table.learning import learn_space, read_blocks
+from voicecf.rules.sides import as_number, read_sides
+from voicecf.table.learning import learn_rows
 from voicecf.table.model import split_pipeline
 from voicecf.table.rows import Rows
 from voicecf.table.space import Space
@@ -69,9 +68,9 @@ class Options:
             known_option(self.bounds, ("data",), "bounds")
         if isinstance(self.ranking, str):
             known_option(self.ranking, ("weights", "columns"), "ranking")
-        if not (_is_number(self.delta) and 0 < self.delta < np.inf):
+        if as_number(self.delta) is None or not 0 < self.delta < np.inf:
             raise OptionError(f"delta={self.delta!r} must be a positive number, such as 1e-9.")
-        if not (_is_number(self.margin) and 0 <= self.margin < 1):
+        if as_number(self.margin) is None or not 0 <= self.margin < 1:
             raise OptionError(f"margin={self.margin!r} must be a number in [0, 1).")
 
     def cluster_names(self, k: int) -> tuple[str, ...]:
@@ -112,9 +111,8 @@ def learn(X: Any, model: Any, options: Options) -> Learned:
     stream = X if isinstance(X, Stream) else Stream.table(X)
     steps, last = split_pipeline(model)
     partition = partition_of(last)
-    names = getattr(last, "feature_names_in_", None)
-    space = learn_space(steps, stream, partition.dtype, categories=options.categories, order=names)
-    data = read_blocks(space, stream)
+    columns = {"categories": options.categories, "order": getattr(last, "feature_names_in_", None)}
+    space, data = learn_rows(steps, stream, partition.dtype, **columns)
     learned = _without_data(model, partition, space, options)
     labelled = Blocks(data, partial(_labelled, learned), cached=stream.in_memory)
     low, high, middle = _checked_range(learned, labelled)
@@ -288,12 +286,7 @@ def _scores(learned: Learned, ranking: Any) -> Array:
     return scores
 
 
-def _is_number(value: Any) -> bool:
-    """Return True for real numbers; a bool is none."""
-    return isinstance(value, Real) and not isinstance(value, bool)
-
-
 def _check_share(value: Any, option: str) -> None:
     """Raise OptionError if the value of an option is no share in (0, 1]."""
-    if not (_is_number(value) and 0 < value <= 1):
+    if as_number(value) is None or not 0 < value <= 1:
         raise OptionError(f"{option}={value!r} must be a number in (0, 1].")

@@ -269,15 +269,8 @@ class Learned:
         return found
 
     def neighborhood(self, target: int) -> Neighborhood:
-        """Return the clusters around a cell, which are cached."""
-        if target not in self._neighborhoods:
-            piece = self.partition.piece(self.only_piece(target))
-            self._neighborhoods[target] = neighborhood(piece)
-        return self._neighborhoods[target]
-
-    @cached_property
-    def _neighborhoods(self) -> dict[int, Neighborhood]:
-        return {}
+        """Return the clusters around a cell."""
+        return neighborhood(self.partition.piece(self.only_piece(target)))
 
     def __getstate__(self) -> dict[str, Any]:
         # Cached properties are left out; they are computed again when needed.

@@ -16,7 +16,8 @@ from voicecf.saving.sound import check_counts, need
 from voicecf.table.column import Column
 from voicecf.table.learning import check_trace, space_of_steps
 from voicecf.table.model import split_pipeline
-from voicecf.table.sample_row import Sample, SampleCell, SampleRow
+from voicecf.table.rows import Rows
+from voicecf.table.sample_row import SampleCell, cells_of, frame_of, plain_row
 from voicecf.table.space import Space
 
 # Shapes of arrays, a letter for each length: k clusters, p pieces, d coordinates, c columns, n
@@ -44,7 +45,7 @@ def parts_of(learned: Learned) -> dict[str, Any]:
         arrays |= {name: getattr(members, name) for name in OF_MEMBERS}
     sample = None
     if space.sample is not None:
-        sample = _sample_parts(space.sample)
+        sample = _sample_parts(space, space.sample)
         arrays |= {"points": space.sample.points, "seen": space.sample.seen}
     columns = _table_of(space.columns)
     del columns["places"]
@@ -115,21 +116,28 @@ def _unpacked(array: Any) -> list[Any]:
     return [tuple(value) if isinstance(value, list) else value for value in array.tolist()]
 
 
-def _sample_parts(sample: Sample) -> dict[str, Any]:
-    row = sample.frame
-    cells = None if row is None else _table_of(row.cells)
-    return {"cells": cells, "library": None if row is None else row.library, "array": sample.array}
+def _sample_parts(space: Space, sample: Rows) -> dict[str, Any]:
+    """Return the user's values of a row, those of columns that the steps drop only if plain."""
+    frame, array = sample.frame, sample.array
+    needed = [source for column in space.columns for source in column.sources]
+    if frame is None:
+        assert array is not None
+        array = plain_row(array, [space.sources.index(source) for source in needed])
+        return {"cells": None, "library": None, "array": array}
+    cells = cells_of(frame, {space.frame_name(frame, source) for source in needed})
+    library = str(frame.implementation.value)
+    return {"cells": _table_of(cells), "library": library, "array": array}
 
 
-def _sample(parts: dict[str, Any], arrays: dict[str, Any], n: int) -> Sample:
+def _sample(parts: dict[str, Any], arrays: dict[str, Any], n: int) -> Rows:
     """Return the row of the data that a space stores."""
     cells, array = parts["cells"], parts["array"]
     need((cells is None) != (array is None), "sample row")
     need(array is None or array.shape == (1, n), "sample row")
-    row = None
+    frame = None
     if cells is not None:
-        row = SampleRow([SampleCell(**cell) for cell in _records(cells)], parts["library"])
-    return Sample(row, array, arrays["points"], arrays["seen"])
+        frame = frame_of([SampleCell(**cell) for cell in _records(cells)], parts["library"])
+    return Rows(frame, arrays["points"], arrays["seen"], array=array)
 
 
 def _partition_parts(partition: Partition) -> dict[str, Any]:
@@ -149,11 +157,7 @@ def _bare_partition(parts: dict[str, Any], weights: Any) -> Partition:
 
 def _space(steps: Any, partition: Partition, parts: dict[str, Any]) -> Space:
     """Return the space of a pipeline's steps, with the columns that were learned."""
-    sources, named = parts["sources"], parts["named"]
-    if steps is None:
-        space = Space.plain(sources, named, partition.dtype)
-    else:
-        space = space_of_steps(steps, sources, named, partition.dtype)
+    space = space_of_steps(steps, parts["sources"], parts["named"], partition.dtype)
     # Only declared blocks have several sources: what is read here are the columns before these.
     places_of = {(column.sources[0], column.indicator): column.places for column in space.columns}
     columns = []
@@ -221,6 +225,6 @@ def _try_one_row(learned: Learned) -> None:
             learned.partition.labels(learned.origins)
             return
         assert space.sample is not None
-        rows = space.read_again(space.sample.rows)
+        rows = space.read_again(space.sample)
         check_trace(space, rows)
         learned.labels(rows)

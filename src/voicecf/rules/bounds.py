@@ -11,7 +11,7 @@ import numpy as np
 
 from voicecf.errors import BoundsError, OptionError
 from voicecf.rules.condition import Edit, Edits, LeftOut, Member, Members, Situation, Variant
-from voicecf.rules.edits import least_enough, least_whole_enough, number, readable
+from voicecf.rules.edits import least_enough, number, readable
 from voicecf.rules.rule import ByColumn, number_of, several
 from voicecf.rules.sides import OPEN, read_pair, read_side
 from voicecf.table.column import Column
@@ -168,26 +168,20 @@ def _own(case: Situation, c: int) -> tuple[float, float]:
 
 
 def _plausible_side(case: Situation, c: int, at: int, bound: float) -> float | None:
-    """Return the widest plausible bound, or the present one if that is wider."""
-    widest = _plausible_bounds(case, c)[at]
-    if widest is None:
-        return None
-    return max(widest, bound) if at else min(widest, bound)
+    """Return an end of the observed range, widened by its width; None if nothing was observed.
 
-
-def _plausible_bounds(case: Situation, c: int) -> tuple[float | None, float | None]:
-    """Return the observed range, widened on either side by its width; None if nothing was observed.
-
-    A range of one sign is not widened past zero, and the row's own value is always inside.
+    A range of one sign is not widened past zero. The row's own value and the present bound are
+    always inside.
     """
     low, high = case.space.columns[c].observed
     if not np.isfinite(high - low):
-        return None, None
-    width = high - low or max(abs(low), 1.0)
+        return None
+    width, own = high - low or max(abs(low), 1.0), case.own_number(c)
+    if at:
+        most = min(high + width, 0.0) if high <= 0 else high + width
+        return max(float(np.fmax(most, own)), bound)
     least = max(low - width, 0.0) if low >= 0 else low - width
-    most = min(high + width, 0.0) if high <= 0 else high + width
-    own = case.own_number(c)
-    return float(np.fmin(least, own)), float(np.fmax(most, own))
+    return min(float(np.fmin(least, own)), bound)
 
 
 def _outside_text(case: Situation, c: int, side: float) -> str:
@@ -204,8 +198,8 @@ def _sides(
     """Yield bounds that are likely to be enough, from the present one towards a value."""
     multiples = case.multiples(c)
     if multiples is not None and np.isfinite(bound):
-        ends = np.rint(np.array([bound, value]) / multiples.increment)
-        least = least_whole_enough(lambda k: enough(float(multiples.at(k))), *ends)
+        first, last = np.rint(np.array([bound, value]) / multiples.increment)
+        least = least_enough(lambda k: enough(float(multiples.at(k))), first, last, whole=True)
         yield readable(float(multiples.at(least)), bound)
     elif np.isfinite(bound):
         yield readable(least_enough(enough, bound, value), bound)

@@ -11,7 +11,7 @@ import numpy as np
 from voicecf.errors import ColumnError, OptionError, known_column, likely
 from voicecf.geometry.arrays import Array
 from voicecf.table.column import Column
-from voicecf.table.frames import is_missing
+from voicecf.table.frames import is_missing, plain_item
 from voicecf.table.space import Space
 
 # Coordinates are cached for lists of up to MOST_VALUES values, and MOST_LISTS lists of a space.
@@ -26,8 +26,7 @@ def column_of(space: Space, name: Any, where: str) -> int:
     table. Text also matches a name that is not text, such as 10, because rules that are read from
     a file have only text for names.
     """
-    name = name.item() if isinstance(name, np.generic) else name
-    names = list(space.names)
+    name, names = plain_item(name), list(space.names)
     if name in names:
         return names.index(name)
     if isinstance(name, int) and name not in space.sources:
@@ -109,7 +108,7 @@ def listed_columns(columns: Any) -> list[Any]:
         return []
     if isinstance(columns, str) or not isinstance(columns, Iterable):
         return [columns]
-    return [name.item() if isinstance(name, np.generic) else name for name in columns]
+    return [plain_item(name) for name in columns]
 
 
 def level_position(level: Any, column: Column, word: str, missing: bool = False) -> int:
@@ -123,19 +122,19 @@ def level_position(level: Any, column: Column, word: str, missing: bool = False)
     if level in column.levels:
         return column.levels.index(level)
     # Rules that are read from a file may have text where the column has numbers.
-    written = {"true": 1.0, "false": 0.0}.get(str(level).lower(), level)
-    same = [i for i, known in enumerate(column.levels) if _same_level(known, level, written)]
+    number = {"true": 1.0, "false": 0.0}.get(str(level).lower(), level)
+    same = [i for i, known in enumerate(column.levels) if _same_level(known, level, number)]
     if len(same) == 1:
         return same[0]
     known = [known for known in column.levels if not is_missing(known)]
     raise OptionError(f"unknown level {level!r} in {where}; {likely(level, known)}")
 
 
-def _same_level(known: Any, text: Any, written: Any) -> bool:
+def _same_level(known: Any, text: Any, number: Any) -> bool:
     """Tell whether a level is what a text says: the same text, number or truth value."""
     if str(known) == text:
         return True
     try:
-        return not isinstance(known, str) and float(known) == float(written)
+        return not isinstance(known, str) and float(known) == float(number)
     except (TypeError, ValueError):
         return False

@@ -98,7 +98,7 @@ class Situation(ABC):
 
     def own_number(self, c: int) -> float:
         """Return the row's value of a number column, NaN where it is missing."""
-        return float(ColumnRows(self.space, self.rows, c).values[0])
+        return float(self.space.numbers_of(self.rows, self.space.columns[c])[0])
 
     def own_level(self, c: int) -> Any:
         """Return the row's level of a category."""
@@ -166,6 +166,8 @@ class Member:
     detail : object
         A rule about several columns as the user gave it, the pair (from, to) of a forbidden
         transition, or, for a column that `mutable` does not list, those that it lists.
+    removal : str
+        What the user does to leave it out; empty if the condition has to work it out.
     condition : Condition
         What it belongs to.
     left_out : LeftOut
@@ -177,6 +179,7 @@ class Member:
     column: Any = None
     cluster: int | None = None
     detail: Any = field(default=None, repr=False)
+    removal: str = field(default="", kw_only=True, repr=False, compare=False)
     condition: Condition = field(kw_only=True, repr=False, compare=False)
     left_out: LeftOut = field(kw_only=True, repr=False, compare=False)
 
@@ -226,7 +229,7 @@ class Condition(ABC):
 
     def removal(self, case: Situation, member: Member) -> str:
         """Say what the user does to leave out a member."""
-        return f"drop the rule '{member.text}'"
+        return member.removal or f"drop the rule '{member.text}'"
 
     def edits(self, case: Situation, member: Member, variant: Variant, answer: Any) -> Edits:
         """Yield changes that may be enough, the smallest first; `answer` is that without it."""

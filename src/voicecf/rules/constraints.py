@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
 from math import ceil, isfinite
@@ -22,6 +22,7 @@ from voicecf.rules.rule import Moved, Rule
 from voicecf.rules.sides import is_several
 from voicecf.rules.terms import Terms
 from voicecf.table.space import Space
+from voicecf.table.wording import exact
 
 if TYPE_CHECKING:
     from voicecf.rules.allowed import Allowed
@@ -35,6 +36,8 @@ STRICT = (ast.Lt, ast.Gt)
 SLIGHTLY = 1e-9
 # For each comparison the factors that bring it to the form <=; an equality needs both.
 SIGNS = {ast.LtE: (1,), ast.Lt: (1,), ast.GtE: (-1,), ast.Gt: (-1,), ast.Eq: (1, -1)}
+# The factor of what follows a sign.
+SIGNED = {ast.UAdd: 1.0, ast.Add: 1.0, ast.USub: -1.0, ast.Sub: -1.0}
 GRAMMAR = (
     "A rule compares sums of columns times numbers, such as 'fresh + 2*frozen <= 60000'; "
     "put names with spaces or signs in backticks: '`my col` <= 3'."
@@ -170,21 +173,6 @@ class Constraint:
         return self.left_side(values) <= self.limit
 
 
-@dataclass
-class Linear:
-    """A linear expression: factors of columns (by position in the space) and a constant."""
-
-    factors: dict[int, float] = field(default_factory=dict)
-    constant: float = 0.0
-
-    def plus(self, other: Linear, times: float = 1.0) -> Linear:
-        """Return self + times * other."""
-        total = dict(self.factors)
-        for column, factor in other.factors.items():
-            total[column] = total.get(column, 0.0) + times * factor
-        return Linear(total, self.constant + times * other.constant)
-
-
 def read_constraints(rules: Any, space: Space) -> tuple[Constraint, ...]:
     """Parse the user's linear rules: one text or several.
 
@@ -207,12 +195,18 @@ def read_constraints(rules: Any, space: Space) -> tuple[Constraint, ...]:
 
 
 class _Parser:
-    """Parser of one rule. `names` are the column names in the text, in order of appearance."""
+    """Parser of one rule.
+
+    `names` are the column names in the text, and `places` their positions, in order of appearance.
+    """
 
     def __init__(self, text: Any, space: Space) -> None:
         self.text, self.space = text, space
         self.names: list[str] = []
+        self.places: list[int] = []
+        self._units = np.eye(len(space.columns) + 1)
 
+    @np.errstate(all="ignore")
     def constraints(self) -> list[Constraint]:
         """Return a constraint for each comparison, two for an equality."""
         body = self._parse()
@@ -247,12 +241,11 @@ class _Parser:
         self.names.append(word["name"] if word["quoted"] is None else word["quoted"])
         return f" _{len(self.names) - 1} "
 
-    def _constraint(self, left: Linear, right: Linear, sign: int) -> Constraint:
+    def _constraint(self, left: Array, right: Array, sign: int) -> Constraint:
         """Bring left <= right (sign 1) or left >= right (sign -1) to columns <= limit."""
-        difference = left.plus(right, -1.0)
-        columns = self.space.columns
-        factors = {columns[i].name: sign * f for i, f in difference.factors.items() if f != 0}
-        limit = -sign * difference.constant + 0.0  # + 0.0 turns -0.0 into 0.0
+        difference, names = (sign * (left - right)).tolist(), self.space.names
+        factors = {names[c]: difference[c] for c in self.places if difference[c] != 0}
+        limit = -difference[-1] + 0.0  # + 0.0 turns -0.0 into 0.0
         if not factors:
             raise self._error("compares no column: none is named, or each cancels out")
         if not (isfinite(limit) and all(map(isfinite, factors.values()))):
@@ -272,39 +265,34 @@ class _Parser:
         terms = [abs(f) * size for f, size in zip(factors, sizes, strict=True) if isfinite(size)]
         return rule.limit - SLIGHTLY * (abs(rule.limit) + sum(terms) or 1.0)
 
-    def _linear(self, node: ast.expr) -> Linear:
-        """Read an expression as a sum of columns times numbers."""
+    def _linear(self, node: ast.expr) -> Any:
+        """Read an expression as the factors of all columns and, at the end, a constant."""
         match node:
             case ast.Constant(value=int() | float() as number) if not isinstance(number, bool):
-                return Linear(constant=self._number(number))
+                return self._units[-1] * self._number(number)
             case ast.Name(id=placeholder):
-                return Linear({self._column(self.names[int(placeholder[1:])]): 1.0})
+                return self._units[self._column(self.names[int(placeholder[1:])])]
             case ast.UnaryOp(op=ast.USub() | ast.UAdd() as sign, operand=operand):
-                return Linear().plus(self._linear(operand), -1.0 if _negative(sign) else 1.0)
+                return SIGNED[type(sign)] * self._linear(operand)
             case ast.BinOp(left=left, op=ast.Add() | ast.Sub() as sign, right=right):
-                return self._linear(left).plus(
-                    self._linear(right), -1.0 if _negative(sign) else 1.0
-                )
+                return self._linear(left) + SIGNED[type(sign)] * self._linear(right)
             case ast.BinOp(left=left, op=ast.Mult(), right=right):
                 return self._product(self._linear(left), self._linear(right))
             case ast.BinOp(left=left, op=ast.Div(), right=right):
                 return self._quotient(self._linear(left), self._linear(right))
         raise self._error("has a part that is neither a column, a number, +, -, * nor /")
 
-    def _product(self, left: Linear, right: Linear) -> Linear:
-        if left.factors and right.factors:
+    def _product(self, left: Array, right: Array) -> Any:
+        if left[:-1].any() and right[:-1].any():
             raise self._error("multiplies columns, so it is not linear")
-        if left.factors:
-            return Linear().plus(left, right.constant)
-        return Linear().plus(right, left.constant)
+        return left * right[-1] if left[:-1].any() else right * left[-1]
 
-    def _quotient(self, left: Linear, right: Linear) -> Linear:
-        if right.factors:
+    def _quotient(self, left: Array, right: Array) -> Any:
+        if right[:-1].any():
             raise self._error("divides by a column, so it is not linear; multiply both sides by it")
-        if right.constant == 0:
+        if right[-1] == 0:
             raise self._error("divides by zero")
-        factors = {column: factor / right.constant for column, factor in left.factors.items()}
-        return Linear(factors, left.constant / right.constant)
+        return left / right[-1]
 
     def _number(self, number: float) -> float:
         try:
@@ -321,14 +309,11 @@ class _Parser:
                 f"column {column.name!r} in {where} is a category; only numbers can be added. "
                 "Use levels or forbidden for it."
             )
+        self.places.append(c)
         return c
 
     def _error(self, fault: str) -> VoiceError:
         return OptionError(f"constraint {self.text!r} {fault}. {GRAMMAR}")
-
-
-def _negative(sign: ast.AST) -> bool:
-    return isinstance(sign, (ast.USub, ast.Sub))
 
 
 def pull_back(constraints: Iterable[Constraint], space: Space) -> tuple[Array, Array]:
@@ -375,16 +360,12 @@ def _constraint_text(constraint: Constraint) -> str:
     for name, factor in constraint.coefficients.items():
         factor = -factor if flip else factor
         sign = "-" if factor < 0 else "+"
-        times = "" if abs(factor) == 1 else f"{_shortest_digits(abs(factor))}*"
+        times = "" if abs(factor) == 1 else f"{exact(abs(factor))}*"
         terms += f" {sign} {times}{_quoted(str(name))}"
     left = terms[3:] if terms.startswith(" + ") else f"-{terms[3:]}"
     limit = -constraint.limit if flip else constraint.limit
-    return f"{left} {'>=' if flip else '<='} {_shortest_digits(limit)}"
+    return f"{left} {'>=' if flip else '<='} {exact(limit)}"
 
 
 def _quoted(name: str) -> str:
     return name if name.isidentifier() else f"`{name}`"
-
-
-def _shortest_digits(value: float) -> str:
-    return f"{value:.0f}" if value == np.rint(value) and abs(value) < 1e15 else repr(float(value))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from voicecf.errors import ColumnError, OptionError, listed
-from voicecf.rules.condition import Member, Members, Situation
+from voicecf.rules.condition import Members, Situation
 from voicecf.rules.rule import ColumnList
 from voicecf.rules.terms import Terms
 
@@ -48,10 +48,8 @@ class OneDirection(ColumnList):
     def members(self, case: Situation) -> Members:
         for name, rule in zip(case.space.names, case.terms.columns, strict=True):
             if rule.direction == self.direction and not rule.fixed:
-                yield self.member(f"{name} may only {self.verb}", name)
-
-    def removal(self, case: Situation, member: Member) -> str:
-        return f"allow {member.column} to {self.opposite}"
+                removal = f"allow {name} to {self.opposite}"
+                yield self.member(f"{name} may only {self.verb}", name, removal=removal)
 
 
 class IncreaseOnly(OneDirection):

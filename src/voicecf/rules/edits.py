@@ -14,22 +14,16 @@ from voicecf.table.wording import figure
 PRECISION, READABLE = 0.01, 0.1
 
 
-def least_enough(enough: Callable[[float], bool], bound: float, known: float) -> float:
-    """Bisect for the value nearest to a bound that is enough; `known` is enough."""
+def least_enough(
+    enough: Callable[[float], bool], bound: float, known: float, whole: bool = False
+) -> float:
+    """Bisect for the value nearest to a bound that is enough, or the whole number; `known` is."""
     below, above = bound, known
     while abs(above - below) > PRECISION * abs(above - bound):
         middle = below + (above - below) / 2
+        middle = float(np.rint(middle)) if whole else middle
         if middle in (below, above):
             break
-        below, above = (below, middle) if enough(middle) else (middle, above)
-    return above
-
-
-def least_whole_enough(enough: Callable[[float], bool], bound: float, known: float) -> float:
-    """Bisect for the whole number nearest to a bound that is enough; `known` is enough."""
-    below, above = bound, known
-    while abs(above - below) > max(1.0, PRECISION * abs(above - bound)):
-        middle = np.rint(below + (above - below) / 2)
         below, above = (below, middle) if enough(middle) else (middle, above)
     return above
 

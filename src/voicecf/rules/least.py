@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from voicecf.rules.condition import LeftOut, Member, Members, Situation
+from voicecf.rules.condition import LeftOut, Members, Situation
 from voicecf.rules.edits import number
 from voicecf.rules.rule import ByColumn, Moved, several
 
@@ -31,10 +31,7 @@ class Least(ByColumn):
         least, name = case.terms.columns[c].least, case.space.names[c]
         if least > 0:
             text = f"{name} must change by at least {number(least)} or not at all"
-            yield self.member(text, name)
-
-    def removal(self, case: Situation, member: Member) -> str:
-        return f"allow {member.column} to change by less"
+            yield self.member(text, name, removal=f"allow {name} to change by less")
 
     def ends(self, answer: Moved, c: int, direction: int) -> Iterator[float]:
         """Yield the value at which the change becomes as small as it may be."""

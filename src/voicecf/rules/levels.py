@@ -9,9 +9,9 @@ from voicecf.errors import OptionError, listed
 from voicecf.rules.columns import level_position
 from voicecf.rules.condition import Edit, Edits, Member, Members, Situation, Variant
 from voicecf.rules.rule import ByColumn, several
-from voicecf.rules.sides import is_several, plain_item
+from voicecf.rules.sides import is_several
 from voicecf.table.column import Column
-from voicecf.table.frames import is_missing
+from voicecf.table.frames import is_missing, plain_item
 from voicecf.table.wording import joined, level
 
 
@@ -57,10 +57,9 @@ class Levels(ByColumn):
         column, allowed = case.space.columns[c], case.terms.columns[c].levels
         if allowed is not None:
             levels = joined([level(column.levels[i]) for i in allowed], "or")
-            yield self.member(f"{column.name} may only become {levels}", column.name)
-
-    def removal(self, case: Situation, member: Member) -> str:
-        return f"allow every level of {member.column}"
+            removal = f"allow every level of {column.name}"
+            text = f"{column.name} may only become {levels}"
+            yield self.member(text, column.name, removal=removal)
 
     def edits(self, case: Situation, member: Member, variant: Variant, answer: Any) -> Edits:
         name = member.column
@@ -150,13 +149,10 @@ class Forbidden(ByColumn):
             before, after = column.levels[start], column.levels[end]
             if before == own or (is_missing(before) and is_missing(own)):
                 change = f"from {'missing' if is_missing(before) else before} to {after}"
-                text = f"{column.name} may not change {change}"
-                yield self.member(text, column.name, detail=pair)
+                facts = {"detail": pair, "removal": f"allow {column.name} to change {change}"}
+                yield self.member(f"{column.name} may not change {change}", column.name, **facts)
 
     def without(self, case: Situation, variant: Variant, member: Member) -> Variant:
         pairs = variant.rules.forbidden.get(member.column, ())
         left = tuple(pair for pair in pairs if pair != member.detail)
         return variant.with_column_rule("forbidden", member.column, left or None)
-
-    def removal(self, case: Situation, member: Member) -> str:
-        return f"allow {member.text.replace(' may not change ', ' to change ')}"

@@ -5,24 +5,17 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from voicecf.errors import OptionError, listed
-from voicecf.rules.condition import LeftOut, Member, Members, Situation
+from voicecf.rules.condition import LeftOut, Members, Situation
 from voicecf.rules.rule import ColumnList
 from voicecf.rules.terms import Terms
 
 
-class Locks(ColumnList):
-    """Columns that keep their values, or all others."""
-
-    @property
-    def contractible(self) -> bool:
-        return True
-
-
-class Immutable(Locks):
+class Immutable(ColumnList):
     """Columns that keep their values."""
 
     word = kind = "immutable"
     left_out = LeftOut.LOCKS
+    contractible = True
     help = "columns that may not change"
 
     def add(self, terms: Terms) -> None:
@@ -33,13 +26,11 @@ class Immutable(Locks):
         mutable = tuple(case.mutable)
         for name, rule in zip(case.space.names, case.terms.columns, strict=True):
             if rule.fixed:
-                yield self.member(f"{name} may not change", name, detail=mutable)
-
-    def removal(self, case: Situation, member: Member) -> str:
-        return f"unlock {member.column}"
+                facts = {"detail": mutable, "removal": f"unlock {name}"}
+                yield self.member(f"{name} may not change", name, **facts)
 
 
-class Mutable(Locks):
+class Mutable(ColumnList):
     """The only columns that may change.
 
     All others keep their values, as if they were listed in `immutable`.
@@ -47,6 +38,7 @@ class Mutable(Locks):
 
     word = "mutable"
     nothing: ClassVar[Any] = None
+    contractible = True
     help = "the only columns that may change"
 
     @classmethod
@@ -60,8 +52,6 @@ class Mutable(Locks):
         return names
 
     def add(self, terms: Terms) -> None:
-        if not self.said:
-            return
         mutable, columns = self.columns(terms.space), terms.columns
         both = [terms.space.names[c] for c in mutable if columns[c].fixed]
         if both:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from voicecf.errors import OptionError
 from voicecf.rules.condition import Edit, Edits, Member, Members, Situation, Variant
 from voicecf.rules.rule import Rule
-from voicecf.rules.sides import as_float, plain_item
+from voicecf.rules.sides import as_number
 from voicecf.rules.terms import Terms
 from voicecf.table.wording import counted
 
@@ -23,24 +23,19 @@ class MaxChanges(Rule):
 
     @classmethod
     def checked(cls, value: Any) -> Any:
-        number = None if isinstance(value, bool) else as_float(plain_item(value))
+        number = as_number(value)
         if number is None or not (number >= 1 and number.is_integer()):
             raise OptionError(f"max_changes={value!r} must be a whole number, 1 or more, or None.")
         return int(number)
 
     def add(self, terms: Terms) -> None:
-        if self.said:
-            terms.changes = min(self.value, terms.changes)
+        terms.changes = min(self.value, terms.changes)
 
     def members(self, case: Situation) -> Members:
-        if self.said:
-            yield self.member(f"at most {counted(self.value, 'column')} may change")
-
-    def without(self, case: Situation, variant: Variant, member: Member) -> Variant:
-        return variant.with_rules(max_changes=None)
-
-    def removal(self, case: Situation, member: Member) -> str:
-        return "allow any number of columns to change"
+        if self.is_set:
+            removal = "allow any number of columns to change"
+            most = counted(self.value, "column")
+            yield self.member(f"at most {most} may change", removal=removal)
 
     def edits(self, case: Situation, member: Member, variant: Variant, answer: Any) -> Edits:
         fewest = case.answer(self.without(case, variant, member), objective="fewest")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import cached_property
 from typing import Any
 from weakref import WeakKeyDictionary
 
-import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
 
@@ -19,7 +19,7 @@ from voicecf.rules.multiples import EXACT, Grid, Listed, Multiples
 from voicecf.rules.sides import Side
 from voicecf.rules.terms import ColumnRule
 from voicecf.table.column import Column
-from voicecf.table.frames import is_missing
+from voicecf.table.frames import is_missing, plain_values
 from voicecf.table.rows import Rows
 from voicecf.table.space import Space
 
@@ -94,35 +94,14 @@ class ColumnRows:
         return self.rows.points[:, self.column.places[0]]
 
     @cached_property
-    def series(self) -> Any:
-        """The column in the user's frame."""
-        frame = self.rows.frame
-        return frame.get_column(self.space.frame_name(frame, self.column.sources[0]))
-
-    @property
-    def array(self) -> NDArray[Any] | None:
-        """The column in the user's array; None if the rows came as a frame."""
-        if self.rows.array is None:
-            return None
-        return np.asarray(self.rows.array[:, self.space.sources.index(self.column.sources[0])])
-
-    @cached_property
     def values(self) -> Array:
         """The user's values of a number column, NaN where missing."""
-        if self.rows.frame is None:
-            values = self.points if self.array is None else self.array
-            return np.asarray(values, dtype=np.float64)
-        values = self.series.to_numpy()
-        if values.dtype.kind not in "fiub":  # objects such as pandas.NA, or only missing values
-            if self.series.null_count() == len(values):
-                return np.full(len(values), np.nan)
-            values = self.series.cast(nw.Float64).to_numpy()
-        return np.asarray(values, dtype=np.float64)
+        return self.space.numbers_of(self.rows, self.column)
 
     @property
     def boolean(self) -> bool:
         """Whether the user's values are booleans."""
-        return self.rows.frame is not None and self.series.dtype == nw.Boolean
+        return self.space.is_boolean(self.c, self.rows)
 
     def coordinates(self, values: Any) -> Array:
         """Return the coordinates of numbers; NaN for those outside the map's domain."""
@@ -143,18 +122,16 @@ class ColumnRows:
         first, second = mapped[: len(low)], mapped[len(low) :]
         return self.space.inward(*((first, second) if self.column.rising else (second, first)))
 
-    def codes(self, table: Array, wanted: Ints) -> Ints:
-        """Return the position of each row's level, -1 where it is not among the wanted ones."""
-        by_value = len(self.column.sources) == 1 and not self.column.binned
-        if by_value and self.rows.frame is not None:
-            return _codes_of_values(*_series_values(self.series), self.column.levels, wanted)
-        if by_value and self.array is not None:
-            none: Any = None  # compared element by element, which `is None` cannot do
-            missing = (self.array != self.array) | (self.array == none)
-            return _codes_of_values(self.array, missing, self.column.levels, wanted)
-        points = self.rows.points[:, self.column.places]
+    def codes(self, table: Array) -> Ints:
+        """Return the position of each row's level, -1 where it is unknown."""
+        column = self.column
+        if not (column.declared or column.binned):
+            values = plain_values(self.space.user_column(self.rows, column.sources[0]))
+            gaps = [i for i, level in enumerate(column.levels) if is_missing(level)]
+            return level_codes(column, values, missing=gaps[0] if gaps else -1)
+        points = self.rows.points[:, column.places]
         codes = np.full(len(points), -1)
-        for i in wanted:
+        for i in range(len(table)):
             codes[(points == table[i]).all(axis=1)] = i
         return codes
 
@@ -165,21 +142,17 @@ class Limits:
 
     Attributes
     ----------
+    data : ColumnRows
     low, high : array of shape (n or 1,)
         The bounds, regardless of increase_only and decrease_only.
-    ends : tuple of float
-        The range within which the column's map can be inverted, see `Column.limits`.
-    values : array of shape (n,)
-        The rows' values, NaN where missing.
     locked : array of shape (n or 1,) of bool
         Rows that cannot move, because their value is missing, and a rule is relative to it or the
         model knows that it is missing.
     """
 
+    data: ColumnRows
     low: Array
     high: Array
-    ends: tuple[float, float]
-    values: Array
     locked: NDArray[np.bool_]
 
     @classmethod
@@ -195,24 +168,26 @@ class Limits:
         locked = np.zeros(1, dtype=np.bool_)
         if rule.relative or data.column.stays_missing:
             locked = np.isnan(data.values)
-        return cls(low, high, data.column.limits, data.values, locked)
+        return cls(data, low, high, locked)
 
     def destinations(self, direction: int = 0) -> tuple[Array, Array]:
         """Return the lowest and highest value that each row may move to.
 
         With direction 1 a row may not go below its value, with -1 not above.
         """
-        low, high = np.maximum(self.low, self.ends[0]), np.minimum(self.high, self.ends[1])
+        least, most = self.data.column.limits
+        low, high = np.maximum(self.low, least), np.minimum(self.high, most)
         if direction > 0:
-            low = np.maximum(low, self.values)
+            low = np.maximum(low, self.data.values)
         elif direction < 0:
-            high = np.minimum(high, self.values)
+            high = np.minimum(high, self.data.values)
         return low, high
 
-    def stay(self, data: ColumnRows) -> Flags:
+    def stay(self) -> Flags:
         """Tell which rows may keep their values: those within the bounds, and locked ones."""
-        outside = (self.values < self.low) | (self.values > self.high)
-        missing = np.isnan(self.values) & ~self.locked
+        data, values = self.data, self.data.values
+        outside = (values < self.low) | (values > self.high)
+        missing = np.isnan(values) & ~self.locked
         if missing.any():  # the value that the pipeline imputes has to be within the bounds
             lo, hi = data.interval(*self.destinations())
             outside |= missing & ((data.points < lo) | (data.points > hi))
@@ -258,7 +233,7 @@ def part_of(
         part = _evenly_spaced(data, rule, limits, multiples)
     else:
         part = _from_list(rule, limits, _listed_multiples(data, rule, limits, multiples))
-    part.stay = limits.stay(data)
+    part.stay = limits.stay()
     part.sides = limits.destinations(rule.direction)
     return part
 
@@ -425,9 +400,9 @@ def _levels(data: ColumnRows, rule: ColumnRule) -> Part:
     table = np.ascontiguousarray(coordinates, dtype=np.float64)
     part.table, part.count = table.reshape(-1), len(table)
     transitions = _transitions(column, rule)
-    # Only levels with other transitions than an unknown level need to be recognized in the rows.
-    special = np.flatnonzero((transitions[:-1] != transitions[-1]).any(axis=1))
-    part.allowed = transitions[data.codes(table, special)] if len(special) else transitions[-1:]
+    # Levels need to be recognized only if some have other transitions than an unknown level.
+    alike = (transitions == transitions[-1]).all()
+    part.allowed = transitions[-1:] if alike else transitions[data.codes(table)]
     return part
 
 
@@ -459,36 +434,16 @@ def _along(order: tuple[int, ...], count: int, direction: int) -> Flags:
     return np.asarray(forward, dtype=np.uint8)
 
 
-def _series_values(series: Any) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-    """Return the values of a series, fit for ``==``, and which of them are missing."""
-    missing = series.is_null()
-    if series.dtype.is_float():
-        missing = missing | series.is_nan().fill_null(True)
-    missing = np.asarray(missing.to_numpy(), dtype=np.bool_)
-    values = series.to_numpy()
-    if values.dtype == object and missing.any():
-        values = np.where(missing, None, values)  # pandas.NA cannot be compared
-    return values, missing
-
-
-def _codes_of_values(
-    values: NDArray[Any], missing: NDArray[np.bool_], levels: tuple[Any, ...], wanted: Ints
-) -> Ints:
-    """Return the position of each value's level, -1 where it is not among the wanted ones."""
-    codes = np.full(len(values), -1)
-    for i in wanted:
-        codes[missing if is_missing(levels[i]) else values == levels[i]] = i
-    return codes
-
-
 def values_of(space: Space, c: int, rows: Rows) -> Any:
     """Return the values of a column: numbers, or positions of levels (-1 if unknown)."""
-    if space.columns[c].numeric:
-        return ColumnRows(space, rows, c).values
-    return level_codes(space, c, space.table_values(c, rows, np.arange(len(rows))))
+    column = space.columns[c]
+    if column.numeric:
+        return space.numbers_of(rows, column)
+    return level_codes(column, space.table_values(c, rows).tolist())
 
 
-def level_codes(space: Space, c: int, levels: NDArray[Any]) -> Ints:
-    """Return the positions of levels of a category; -1 for what is not among them."""
-    known = {level: i for i, level in enumerate(space.columns[c].levels) if not is_missing(level)}
-    return np.array([-1 if is_missing(v) else known.get(v, -1) for v in levels], dtype=np.int64)
+def level_codes(column: Column, values: Sequence[Any], missing: int = -1) -> Ints:
+    """Return the positions of levels of a category: -1 for unknown ones, `missing` for gaps."""
+    known = {level: i for i, level in enumerate(column.levels) if not is_missing(level)}
+    code = {v: missing if is_missing(v) else known.get(v, -1) for v in set(values)}
+    return np.fromiter(map(code.__getitem__, values), dtype=np.int64, count=len(values))

@@ -12,7 +12,7 @@ from voicecf.errors import OptionError
 from voicecf.geometry.arrays import Array, Ints, Mask, product
 from voicecf.rules.condition import Edit, Edits, LeftOut, Member, Members, Situation, Variant
 from voicecf.rules.rule import Moved, Rule
-from voicecf.rules.sides import as_float, plain_item
+from voicecf.rules.sides import as_number
 from voicecf.table.wording import figure, joined, legible, level
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class Plausible(Rule):
 
     @classmethod
     def checked(cls, value: Any) -> Any:
-        number = None if isinstance(value, bool) else as_float(plain_item(value))
+        number = as_number(value)
         if number is None or not 0 < number < 1:
             raise OptionError(
                 f"plausible={value!r} must be a share above 0 and below 1, such as 0.95."
@@ -87,15 +87,10 @@ class Plausible(Rule):
         return f"{whose}, which all have {joined(values)}" if values else whose
 
     def members(self, case: Situation) -> Members:
-        if self.said:
+        if self.is_set:
             missed = self.missed(case.learned, case.target, case.within_reach())
-            yield self.member(f"the answer must be {missed}")
-
-    def without(self, case: Situation, variant: Variant, member: Member) -> Variant:
-        return variant.with_rules(plausible=None)
-
-    def removal(self, case: Situation, member: Member) -> str:
-        return "allow any unusual answer: leave out plausible"
+            removal = "allow any unusual answer: leave out plausible"
+            yield self.member(f"the answer must be {missed}", removal=removal)
 
     def edits(self, case: Situation, member: Member, variant: Variant, answer: Any) -> Edits:
         for share in LARGER_SHARES:

@@ -14,9 +14,10 @@ from voicecf.errors import ColumnError, OptionError
 from voicecf.geometry.arrays import Array, Ints, Mask
 from voicecf.rules.columns import column_of, columns_of, listed_columns
 from voicecf.rules.condition import Condition, Member, Members, Situation, Variant
-from voicecf.rules.sides import KEEP, as_float, plain_item
+from voicecf.rules.sides import KEEP, as_number
 from voicecf.rules.terms import Terms
 from voicecf.table.column import Column
+from voicecf.table.frames import plain_item
 from voicecf.table.rows import Rows
 from voicecf.table.space import Space
 
@@ -93,7 +94,7 @@ class Rule(Condition):
         raise NotImplementedError
 
     @property
-    def said(self) -> bool:
+    def is_set(self) -> bool:
         """Whether the user set the rule."""
         return bool(self.value != self.nothing)
 
@@ -149,6 +150,9 @@ class Rule(Condition):
     def missed(self, learned: Any, target: int, box: tuple[Array, Array]) -> str:
         """Say what no answer of a row is; `box` has the coordinates within its reach."""
         raise NotImplementedError
+
+    def without(self, case: Situation, variant: Variant, member: Member) -> Variant:
+        return variant.with_rules(**{self.word: None})
 
     def ends(self, answer: Moved, c: int, direction: int) -> Iterator[float]:
         """Yield values beyond which an answer would break the rule, one column moved up or down."""
@@ -220,7 +224,7 @@ class ByColumn(Rule):
     @classmethod
     def entry(cls, value: Any, where: str) -> Any:
         """Return the value of one column in one form; raise if it is wrong."""
-        number = None if isinstance(value, bool) else as_float(plain_item(value))
+        number = as_number(value)
         if number is None or not (isfinite(number) and number > 0):
             raise OptionError(f"{where} is {value!r}; it must be a number above 0: {cls.meaning}.")
         return number
@@ -245,9 +249,9 @@ class ByColumn(Rule):
     def _check_kind(self, column: Column) -> None:
         if self.column_kind not in (None, column.kind):
             wanted = "number columns" if self.column_kind == "number" else "categories"
-            given = "coded by bins" if column.binned else f"a {column.kind}"
+            actual = "coded by bins" if column.binned else f"a {column.kind}"
             raise ColumnError(
-                f"{self.word} can be given for {wanted} only; column {column.name!r} is {given}. "
+                f"{self.word} can be given for {wanted} only; column {column.name!r} is {actual}. "
                 f"Use {self.instead}."
             )
 

@@ -165,7 +165,7 @@ class Rules:
 
     def said(self) -> list[Rule]:
         """Return the rules that are set."""
-        return [rule for rule in self.each() if rule.said]
+        return [rule for rule in self.each() if rule.is_set]
 
     def check(self, space: Space) -> None:
         """Raise if a rule does not fit the columns of a space."""
@@ -173,10 +173,10 @@ class Rules:
 
     def terms(self, space: Space) -> Terms:
         """Return what the rules say of the columns of a space, checked."""
-        terms, said = Terms.of(space), self.said()
-        for rule in said:
+        terms, rules = Terms.of(space), self.said()
+        for rule in rules:
             rule.add(terms)
-        for rule in said:
+        for rule in rules:
             rule.check(terms)
         return terms
 

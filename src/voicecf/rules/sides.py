@@ -14,6 +14,7 @@ import numpy as np
 
 from voicecf.errors import BoundsError
 from voicecf.geometry.arrays import Array
+from voicecf.table.frames import plain_item
 
 RELATIVE = re.compile(r"\s*([+-])\s*((?:\d+(?:_\d+)*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*(%?)\s*")
 SIDES = (
@@ -116,13 +117,14 @@ def is_several(value: Any) -> bool:
     return isinstance(value, Iterable) and not isinstance(value, (str, bytes, Mapping))
 
 
-def plain_item(value: Any) -> Any:
-    """Return a numpy scalar as the Python value that it holds."""
-    return value.item() if isinstance(value, np.generic) else value
+def as_number(value: Any) -> float | None:
+    """Return a real number as a float; None if it is not one, a truth value, or too large."""
+    value = plain_item(value)
+    return None if isinstance(value, bool) else as_float(value)
 
 
 def as_float(value: Any) -> float | None:
-    """Return a real number as a float; None if it is not a real number, or too large."""
+    """Return a real number or a truth value as a float; None if it is neither, or too large."""
     try:
         return float(value) if isinstance(value, Real) else None
     except OverflowError:

@@ -52,13 +52,12 @@ class Increments(ByColumn):
         if multiples is not None:
             whole = multiples.increment == 1
             text = "a whole number" if whole else f"a multiple of {number(multiples.increment)}"
-            yield self.member(f"{case.space.names[c]} must be {text}", case.space.names[c])
+            name = case.space.names[c]
+            removal = f"allow any number for {name}"
+            yield self.member(f"{name} must be {text}", name, removal=removal)
 
     def without(self, case: Situation, variant: Variant, member: Member) -> Variant:
         return variant.with_rules(steps={**variant.rules.steps, member.column: None})
-
-    def removal(self, case: Situation, member: Member) -> str:
-        return f"allow any number for {member.column}"
 
     def edits(self, case: Situation, member: Member, variant: Variant, answer: Any) -> Edits:
         name = member.column

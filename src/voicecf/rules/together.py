@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import reduce
+from itertools import product
 from math import ceil, floor, inf, isfinite
 from typing import Any, ClassVar
 
@@ -17,10 +19,10 @@ from voicecf.rules.columns import column_of, level_position
 from voicecf.rules.condition import Member, Members, Situation, Variant
 from voicecf.rules.parts import values_of
 from voicecf.rules.rule import Moved, Rule
-from voicecf.rules.sides import OPEN, as_float, is_several, plain_item, read_pair, read_side
+from voicecf.rules.sides import OPEN, as_float, is_several, read_pair, read_side
 from voicecf.rules.terms import Terms
 from voicecf.table.column import Column
-from voicecf.table.frames import as_frame, is_missing
+from voicecf.table.frames import as_frame, is_missing, plain_item
 from voicecf.table.space import Space
 
 # A column, a comparison and a value; names with spaces are in backticks.
@@ -52,8 +54,8 @@ LINEAR = (
     "not possible."
 )
 
-# What a box allows in one column: an interval in the user's units, or the positions of levels.
-Values = tuple[float, float] | frozenset[int]
+# What a box allows in one column: an interval in the user's units, or a mask of the levels.
+Values = tuple[float, float] | Mask
 Box = dict[int, Values]
 
 
@@ -100,13 +102,11 @@ class BelongTogether(Rule):
 
     def members(self, case: Situation) -> Members:
         for entry, rule in zip(self.value, case.terms.unions, strict=True):
-            yield self.member(f"'{rule.text}' must hold", detail=entry)
+            removal = f"drop the rule '{rule.text}'"
+            yield self.member(f"'{rule.text}' must hold", detail=entry, removal=removal)
 
     def without(self, case: Situation, variant: Variant, member: Member) -> Variant:
         return variant.without(self.word, member.detail)
-
-    def removal(self, case: Situation, member: Member) -> str:
-        return f"drop the rule {member.text.removesuffix(' must hold')}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,8 +159,6 @@ def as_entries(together: Any) -> tuple[Any, ...]:
     >>> as_entries([{"visits": 0, "money": 0}, {"visits": (1, None)}])
     (({'visits': 0, 'money': 0}, {'visits': (1, None)}),)
     """
-    if together is None:
-        return ()
     if isinstance(together, str) or _is_frame(together):
         together = [together]
     elif isinstance(together, Mapping) or not isinstance(together, Iterable):
@@ -225,26 +223,27 @@ def _rule(entry: Any, space: Space) -> Together:
     columns = tuple(sorted({c for box in boxes for c in box}))
     numbers = [[_interval(box.get(c)) for c in columns] for box in boxes]
     low, high = np.moveaxis(np.array(numbers, dtype=np.float64), 2, 0)
-    levels = {c: _masks(boxes, c, space) for c in columns if not space.columns[c].numeric}
+    levels = {}
+    for c in columns:
+        if not space.columns[c].numeric:
+            every = np.ones(len(space.columns[c].levels), dtype=np.bool_)
+            levels[c] = np.array([box.get(c, every) for box in boxes], dtype=np.bool_)
     return Together(text, columns, low, high, levels)
 
 
 def _some(values: Values) -> bool:
-    return len(values) > 0 if isinstance(values, frozenset) else values[0] <= values[1]
+    return values[0] <= values[1] if isinstance(values, tuple) else bool(values.any())
 
 
 def _interval(values: Values | None) -> tuple[float, float]:
     return values if isinstance(values, tuple) else (-inf, inf)
 
 
-def _masks(boxes: list[Box], c: int, space: Space) -> Mask:
-    every = frozenset(range(len(space.columns[c].levels)))
-    masks = np.zeros((len(boxes), len(every)), dtype=np.bool_)
-    for i, box in enumerate(boxes):
-        allowed = box.get(c, every)
-        assert isinstance(allowed, frozenset)
-        masks[i, list(allowed)] = True
-    return masks
+def _mask(levels: Iterable[Any], column: Column, where: str) -> Mask:
+    """Return a mask of the levels of a category that the user names."""
+    mask = np.zeros(len(column.levels), dtype=np.bool_)
+    mask[[level_position(level, column, where) for level in levels]] = True
+    return mask
 
 
 def _text_of(boxes: list[Box], space: Space) -> str:
@@ -259,8 +258,8 @@ def _text_of(boxes: list[Box], space: Space) -> str:
 
 
 def _values_text(column: Column, values: Values) -> str:
-    if isinstance(values, frozenset):
-        levels = [str(column.levels[i]) for i in sorted(values)]
+    if not isinstance(values, tuple):
+        levels = [str(column.levels[i]) for i in np.flatnonzero(values)]
         return f"{column.name} == {levels[0]}" if len(levels) == 1 else f"{column.name} in {levels}"
     low, high = values
     if low == high:
@@ -285,7 +284,7 @@ def _values(value: Any, column: Column) -> Values:
     """Read what a box allows in one column: a value, a pair (lo, hi), or a list of levels."""
     if not column.numeric:
         levels = value if isinstance(value, tuple) else (value,)
-        return frozenset(level_position(level, column, "together") for level in levels)
+        return _mask(levels, column, "together")
     where = f"together of {column.name!r}"
     if isinstance(value, tuple):
         low, high = read_pair(value, where)
@@ -293,7 +292,8 @@ def _values(value: Any, column: Column) -> Values:
         if any(side is None or side.relative for side in sides):
             raise OptionError(f"{where}: {value!r} is not a pair of numbers or None.")
         return sides[0].amount, sides[1].amount  # type: ignore[union-attr]
-    return _number(value, column, "together"), _number(value, column, "together")
+    number = _number(value, column, "together")
+    return number, number
 
 
 def _number(value: Any, column: Column, where: str) -> float:
@@ -311,27 +311,27 @@ def _boxes_of_text(text: str, space: Space) -> list[Box]:
     if match is None:
         if re.match(r"if\s", text.strip(), re.IGNORECASE):
             raise OptionError(f"together: {text!r} has an 'if' but no 'then'. {GRAMMAR}")
-        return _union(text, text, space)
-    # If A and B then C is: not A, or not B, or C. If A or B then C is: not A and not B, or C.
-    others: list[Box] = [{}]
-    for one in _split(match["condition"], "or"):
-        parts = [_comparison(part, text) for part in _comparisons(one)]
-        nots = [box for part in parts for box in _compared(part, space, text, opposite=True)]
-        others = [_both(box, other) for box in others for other in nots]
-    return [*others, *_union(match["rest"], text, space)]
+        return _boxes(text, text, space)
+    # If A then B is: not A, or B.
+    others = _boxes(match["condition"], text, space, opposite=True)
+    return [*others, *_boxes(match["rest"], text, space)]
 
 
-def _union(part: str, text: str, space: Space) -> list[Box]:
-    """Return the boxes of comparisons joined by "and", and these by "or"."""
-    return [box for one in _split(part, "or") for box in _intersection(one, text, space)]
+def _boxes(part: str, text: str, space: Space, *, opposite: bool = False) -> list[Box]:
+    """Return the boxes of comparisons joined by "and", and these by "or"; or of the opposite."""
+    one_of, each_of = (_all, _any) if opposite else (_any, _all)
+    return one_of(
+        each_of(_compared(_comparison(one, text), space, text, opposite) for one in _comparisons(s))
+        for s in _split(part, "or")
+    )
 
 
-def _intersection(part: str, text: str, space: Space) -> list[Box]:
-    boxes: list[Box] = [{}]
-    for one in _comparisons(part):
-        compared = _compared(_comparison(one, text), space, text)
-        boxes = [_both(box, other) for box in boxes for other in compared]
-    return boxes
+def _any(unions: Iterable[list[Box]]) -> list[Box]:
+    return [box for boxes in unions for box in boxes]
+
+
+def _all(unions: Iterable[list[Box]]) -> list[Box]:
+    return [reduce(_both, boxes, {}) for boxes in product(*unions)]
 
 
 def _comparisons(text: str) -> list[str]:
@@ -358,11 +358,11 @@ def _split(text: str, word: str) -> list[str]:
 def _both(one: Box, other: Box) -> Box:
     both = dict(one)
     for c, values in other.items():
-        before = both.get(c, values)
-        if isinstance(values, frozenset) and isinstance(before, frozenset):
-            both[c] = before & values
-        elif isinstance(values, tuple) and isinstance(before, tuple):
+        before: Any = both.get(c, values)
+        if isinstance(values, tuple):
             both[c] = max(before[0], values[0]), min(before[1], values[1])
+        else:
+            both[c] = before & values
     return both
 
 
@@ -375,9 +375,7 @@ def _comparison(part: str, text: str) -> re.Match[str]:
     return match
 
 
-def _compared(
-    match: re.Match[str], space: Space, text: str, *, opposite: bool = False
-) -> list[Box]:
+def _compared(match: re.Match[str], space: Space, text: str, opposite: bool) -> list[Box]:
     """Return the boxes, one or two, of a comparison of a column with a value."""
     where = f"together {text!r}"
     c = column_of(space, match["quoted"] or match["name"], where)
@@ -389,17 +387,13 @@ def _compared(
     if not column.numeric:
         if sign not in ("==", "!="):
             raise OptionError(f"{where}: the category {column.name!r} may be == or != a level.")
-        levels = frozenset(level_position(text, column, where) for text in texts)
-        every = frozenset(i for i, known in enumerate(column.levels) if not is_missing(known))
-        return [{c: levels if sign == "==" else every - levels}]
+        levels = _mask(texts, column, where)
+        known = np.array([not is_missing(level) for level in column.levels])
+        return [{c: levels if sign == "==" else known & ~levels}]
     numbers = [_number_of(text, column, where) for text in texts]
-    if sign == "==":
-        return [{c: (number, number)} for number in numbers]
-    boxes: list[Box] = [{}]
-    for number in numbers:
-        others: list[Box] = [{c: interval} for interval in _intervals(sign, number, column)]
-        boxes = [_both(box, other) for box in boxes for other in others]
-    return boxes
+    intervals = (_intervals(sign, number, column) for number in numbers)
+    unions: Iterable[list[Box]] = ([{c: interval} for interval in some] for some in intervals)
+    return (_any if sign == "==" else _all)(unions)
 
 
 def _unquoted(text: str) -> str:
@@ -425,16 +419,15 @@ def _intervals(sign: str, number: float, column: Column) -> list[tuple[float, fl
         low, high = column.observed
         step = STRICT * (high - low) if isfinite(high - low) else STRICT * max(abs(number), 1.0)
         below, above = number - step, number + step
-    match sign:
-        case "<=":
-            return [(-inf, number)]
-        case ">=":
-            return [(number, inf)]
-        case "<":
-            return [(-inf, below)]
-        case ">":
-            return [(above, inf)]
-    return [(-inf, below), (above, inf)]
+    intervals = {
+        "==": [(number, number)],
+        "!=": [(-inf, below), (above, inf)],
+        "<=": [(-inf, number)],
+        ">=": [(number, inf)],
+        "<": [(-inf, below)],
+        ">": [(above, inf)],
+    }
+    return intervals[sign]
 
 
 def _connected_end(low: Array, high: Array, value: float, direction: int, step: float) -> float:

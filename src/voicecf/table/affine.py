@@ -51,8 +51,6 @@ Affine = tuple[Array, Array]
 
 def passes(transformer: Any) -> bool:
     """Tell whether a step leaves its columns as they are."""
-    if transformer is None or isinstance(transformer, str):
-        return True
     return isinstance(transformer, FunctionTransformer) and transformer.func is None
 
 
@@ -163,15 +161,9 @@ def _scaling(scaler: Any, d: int) -> tuple[Array, Array]:
     """Return factor and shift of a scaler, column by column."""
     if isinstance(scaler, MinMaxScaler):
         return np.asarray(scaler.scale_, float), np.asarray(scaler.min_, float)
-    scale = 1.0 / _or(getattr(scaler, "scale_", None), 1.0, d)
-    centre = getattr(scaler, "mean_", None)
-    if isinstance(scaler, StandardScaler) and not scaler.with_mean:
-        centre = None
-    if isinstance(scaler, RobustScaler):
-        centre = scaler.center_
-    return scale, -scale * _or(centre, 0.0, d)
-
-
-def _or(values: Any, otherwise: float, d: int) -> Array:
-    """Return values as an array; d times `otherwise` if there are none."""
-    return np.full(d, otherwise) if values is None else np.asarray(values, dtype=np.float64)
+    # None stands for no scaling, or no centering; StandardScaler learns a mean even without use.
+    centre = getattr(scaler, "center_", getattr(scaler, "mean_", None))
+    if centre is None or not getattr(scaler, "with_mean", True):
+        centre = np.zeros(d)
+    scale = 1.0 / np.asarray(np.ones(d) if scaler.scale_ is None else scaler.scale_, float)
+    return scale, -scale * np.asarray(centre, float)

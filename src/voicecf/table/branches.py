@@ -62,7 +62,9 @@ def _shared(parts: list[Branch]) -> set[int]:
     return {column for column, count in counts.items() if count > 1}
 
 
-def cut(path: str, step: Any, d: int, follow: Callable[[Branch], int]) -> tuple[Branches, Affine]:
+def cut(
+    path: str, step: Any, d: int, follow: Callable[[Branch], list[Any]]
+) -> tuple[Branches, list[Any], Affine]:
     """Cut the parts of a step into branches, and the affine rest behind each.
 
     Parameters
@@ -72,11 +74,13 @@ def cut(path: str, step: Any, d: int, follow: Callable[[Branch], int]) -> tuple[
     d : int
         Number of columns.
     follow : callable
-        Traces a branch, and returns the number of its outputs.
+        Traces a branch, and returns its output wires.
 
     Returns
     -------
     branches : Branches
+    outputs : list
+        The output wires of all branches.
     affine : Affine
         The map from the outputs of all branches to that of the step.
     """
@@ -86,11 +90,11 @@ def cut(path: str, step: Any, d: int, follow: Callable[[Branch], int]) -> tuple[
     joint = sorted({c for part in parts if shared & set(part.columns) for c in part.columns})
     branches: list[Branch] = []
     rests: list[Branch] = []
-    width = 0
+    outputs: list[Any] = []
     if joint:
         scale = _scale([_within(joint, p) for p in parts if set(p.columns) & set(joint)], joint)
         branches.append(Branch(joint, [(path, scale)]))
-        width = follow(branches[0])
+        outputs += follow(branches[0])
     for part in parts:
         if set(part.columns) & set(joint):
             rest = _within(joint, part)
@@ -100,10 +104,10 @@ def cut(path: str, step: Any, d: int, follow: Callable[[Branch], int]) -> tuple[
         n = len(part.columns)
         end = next((i for i, s in enumerate(part.steps) if mixes(*s, n)), len(part.steps))
         branches.append(Branch(part.columns, part.steps[:end]))
-        outputs = range(width, width + follow(branches[-1]))
-        rests.append(Branch([*outputs], part.steps[end:], part.factor))
-        width = outputs.stop
-    return Branches(branches), side_by_side(rests, width)
+        width = len(outputs)
+        outputs += follow(branches[-1])
+        rests.append(Branch([*range(width, len(outputs))], part.steps[end:], part.factor))
+    return Branches(branches), outputs, side_by_side(rests, len(outputs))
 
 
 def _within(columns: list[int], part: Branch) -> Branch:

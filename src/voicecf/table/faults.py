@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from voicecf.errors import DataError
-from voicecf.geometry.arrays import Ints, Mask
 from voicecf.table.column import Column
 from voicecf.table.frames import Cells, is_missing, numbers, plain_values
 from voicecf.table.rows import Rows
@@ -57,12 +56,12 @@ def with_faults(space: Space, rows: Rows, error: DataError | None) -> Rows:
     faults = {**_wrong_values(space, rows), **faults}
     if not faults and space.steps is None:
         raise error
-    readable = _replaced(space, rows, faults)
+    readable = _with_readable_values(space, rows, faults)
     outside = {} if space.steps is None else _outside(space, readable)
     faults = {**outside, **faults}
     if not faults:
         raise error
-    read = space.read_again(_replaced(space, readable, outside))
+    read = space.read_again(_with_readable_values(space, readable, outside))
     return replace(read, faults=faults, original=rows.take(np.arange(len(rows))))  # a copy
 
 
@@ -83,37 +82,38 @@ def _wrong_values(space: Space, rows: Rows) -> dict[int, str]:
     faults: dict[int, str] = {}
     for column in space.columns:
         for source in [] if column.indicator else column.sources:
-            for wrong, why in _suspects(space, rows, column, source):
-                at = np.flatnonzero(wrong)
-                values = plain_values(space.user_column(rows.take(at), source)) if len(at) else []
-                if values and not _is_read(space, rows.take(at[:1]), source):
-                    for row, value in zip(at.tolist(), values, strict=True):
-                        faults.setdefault(row, why.format(name=source, value=value))
+            is_read: dict[Any, bool] = {}
+            for row, value, why in _suspects(space, rows, column, source):
+                # An encoder may know one kind of missing value, such as NaN, but not None.
+                kind = why, type(value), value if why is INFINITE else None
+                if kind not in is_read:
+                    is_read[kind] = _is_read(space, rows.take(np.array([row])), source)
+                if not is_read[kind]:
+                    faults.setdefault(row, why.format(name=source, value=value))
     return faults
 
 
-def _suspects(space: Space, rows: Rows, column: Column, source: Any) -> Iterator[tuple[Mask, str]]:
-    """Yield masks of the values that may be at fault, one for each cause, and the cause."""
+def _suspects(
+    space: Space, rows: Rows, column: Column, source: Any
+) -> Iterator[tuple[int, Any, str]]:
+    """Yield values that may be at fault: the row, the value, and the cause."""
+    user_column = space.user_column(rows, source)
     if column.numeric or column.declared:
-        values = numbers(space.user_column(rows, source), source)
-        yield np.isnan(values), MISSING
-        yield values == np.inf, INFINITE
-        yield values == -np.inf, INFINITE
+        values = numbers(user_column, source)
+        for row in np.flatnonzero(~np.isfinite(values)).tolist():
+            yield row, float(values[row]), MISSING if np.isnan(values[row]) else INFINITE
         return
-    listed = plain_values(space.user_column(rows, source))
-    missing = np.array([is_missing(value) for value in listed], dtype=np.bool_)
-    # An encoder may know one kind of missing value, such as NaN, and not another, such as None.
-    for kind in {type(value) for value in np.asarray(listed, dtype=object)[missing]}:
-        yield missing & np.array([type(value) is kind for value in listed]), MISSING
     known = {level for level in column.levels if not is_missing(level)}
-    yield ~missing & np.array([value not in known for value in listed], dtype=np.bool_), UNKNOWN
+    for row, value in enumerate(plain_values(user_column)):
+        if is_missing(value) or value not in known:
+            yield row, value, MISSING if is_missing(value) else UNKNOWN
 
 
 def _is_read(space: Space, row: Rows, source: Any) -> bool:
     """Tell whether the steps read the value of a source, if all others of its row are fine."""
     if space.steps is None:
         return False
-    row = _with_readable_values(space, row, np.zeros(1, dtype=np.int64), {source})
+    row = _with_readable_values(space, row, [0], {source})
     try:
         points = space.points_of(row)
     except DataError:
@@ -135,17 +135,13 @@ def _outside(space: Space, rows: Rows) -> dict[int, str]:
     return faults
 
 
-def _replaced(space: Space, rows: Rows, faults: dict[int, str]) -> Rows:
-    """Return rows in which those at fault have the values of a row that can be read."""
-    at = np.array(sorted(faults), dtype=np.int64)
-    return _with_readable_values(space, rows, at) if len(at) else rows
-
-
 def _with_readable_values(
-    space: Space, rows: Rows, at: Ints, unchanged: Collection[Any] = ()
+    space: Space, rows: Rows, which: Collection[int], unchanged: Collection[Any] = ()
 ) -> Rows:
     """Return rows of which some have the values of a row that can be read, but for some sources."""
-    cells = {}
+    if not which:
+        return rows
+    at, cells = np.array(sorted(which)), {}
     for column in space.columns:
         for source in column.sources:
             if source not in unchanged:
@@ -158,7 +154,7 @@ def _with_readable_values(
 def _readable_value(space: Space, column: Column, source: Any) -> Any:
     if space.steps is not None:
         assert space.sample is not None
-        (value,) = plain_values(space.user_column(space.sample.rows, source))
+        (value,) = plain_values(space.user_column(space.sample, source))
         if not is_missing(value):
             return value
         known = [level for level in column.levels if not is_missing(level)]

@@ -62,6 +62,7 @@ def as_frame(X: Any) -> Any:
         return None
     try:
         frame = nw.from_native(X, pass_through=True, allow_series=True)
+        names = list(frame.columns) if isinstance(frame, nw.DataFrame) else []
     except DuplicateError as error:
         raise ColumnError(f"column names must differ. {error}") from None
     if isinstance(frame, nw.LazyFrame):
@@ -70,10 +71,6 @@ def as_frame(X: Any) -> Any:
         return _frame_of_series(X, frame)
     if not isinstance(frame, nw.DataFrame):
         return None
-    try:
-        names = list(frame.columns)
-    except DuplicateError as error:
-        raise ColumnError(f"column names must differ. {error}") from None
     if len(set(names)) < len(names):
         twice = dict.fromkeys(n for n in names if names.count(n) > 1)
         raise ColumnError(f"column names must differ; named twice: {listed(twice)}.")
@@ -83,11 +80,12 @@ def as_frame(X: Any) -> Any:
 def _frame_of_rows(rows: Sequence[Mapping[Any, Any]], backend: Any = None) -> Any:
     """Return rows, each a dict from column to value, as a frame; what one lacks is missing."""
     names = dict.fromkeys(name for row in rows for name in row)
-    columns = {name: [_plain(row.get(name)) for row in rows] for name in names}
+    columns = {name: [plain_item(row.get(name)) for row in rows] for name in names}
     return nw.from_dict(columns, backend=backend or installed_backend())
 
 
-def _plain(value: Any) -> Any:
+def plain_item(value: Any) -> Any:
+    """Return a numpy scalar as the Python value that it holds."""
     return value.item() if isinstance(value, np.generic) else value
 
 

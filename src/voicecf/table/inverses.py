@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import special
+from sklearn.preprocessing import FunctionTransformer
 
 
 def _cube(values: Any) -> NDArray[Any]:
@@ -43,7 +44,7 @@ INVERSES: dict[Any, Callable[..., Any]] = {
 
 
 def inverse_of(transformer: Any) -> Callable[..., Any] | None:
-    """Return the inverse of a FunctionTransformer: its own, or one that is known; None if neither.
+    """Return the inverse of a transformer: its own, or that of a known function; None if neither.
 
     Examples
     --------
@@ -53,7 +54,7 @@ def inverse_of(transformer: Any) -> Callable[..., Any] | None:
     >>> inverse_of(FunctionTransformer(np.log1p))
     <ufunc 'expm1'>
     """
-    if transformer.inverse_func is not None:
+    if not isinstance(transformer, FunctionTransformer) or transformer.inverse_func is not None:
         return transformer.inverse_transform  # type: ignore[no-any-return]
     try:
         return None if transformer.kw_args else INVERSES.get(transformer.func)

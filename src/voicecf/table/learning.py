@@ -10,7 +10,6 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from enum import IntEnum
 from typing import Any
 
 import numpy as np
@@ -25,12 +24,10 @@ from voicecf.table.frames import (
     as_frame,
     is_missing,
     is_whole,
-    number_array,
     plain_values,
 )
 from voicecf.table.pipeline import Steps, input_names
 from voicecf.table.rows import Rows
-from voicecf.table.sample_row import Sample, SampleRow, plain_row
 from voicecf.table.space import Space
 from voicecf.table.stream import Blocks, Stream
 
@@ -43,10 +40,25 @@ BEYOND = 1.0123 * 2.0 ** np.arange(-6.0, 20.0)
 SAMPLED = 20_000
 
 
-def learn_space(
-    steps: Any, X: Any, dtype: Any = np.float64, *, categories: Any = None, order: Any = None
-) -> Space:
-    """Learn columns from the data that a model was fitted on.
+def learn_space(steps: Any, X: Any, dtype: Any = np.float64, **options: Any) -> Space:
+    """Learn columns from the data that a model was fitted on; see `learn_rows`.
+
+    Examples
+    --------
+    >>> from voicecf.table.learning import learn_space
+    >>> space = learn_space(None, [[1.0, 0, 1], [2.5, 1, 0]], categories={"job": ["x1", "x2"]})
+    >>> [(column.name, column.kind) for column in space.columns]
+    [('x0', 'number'), ('job', 'category')]
+    >>> space.columns[1].levels
+    ('x1', 'x2')
+    """
+    return learn_rows(steps, X, dtype, **options)[0]
+
+
+def learn_rows(
+    steps: Any, X: Any, dtype: Any, *, categories: Any = None, order: Any = None
+) -> tuple[Space, Blocks[Rows]]:
+    """Learn columns from the data that a model was fitted on; return them and the rows.
 
     Parameters
     ----------
@@ -59,27 +71,30 @@ def learn_space(
         For each category that is coded by several 0/1 columns, its name and these columns.
     order : list, optional
         The columns that a bare model was fitted on, if it knows their names.
-
-    Examples
-    --------
-    >>> from voicecf.table.learning import learn_space
-    >>> space = learn_space(None, [[1.0, 0, 1], [2.5, 1, 0]], categories={"job": ["x1", "x2"]})
-    >>> [(column.name, column.kind) for column in space.columns]
-    [('x0', 'number'), ('job', 'category')]
-    >>> space.columns[1].levels
-    ('x1', 'x2')
     """
     stream = X if isinstance(X, Stream) else Stream.table(X)
-    if steps is None:
-        space = _space_without_steps(stream, dtype, order)
+    first = stream.first()
+    frame = as_frame(first)
+    if steps is not None:
+        order = input_names(steps)
+    elif frame is None:
+        order = None
+    if order is not None:
+        names = list(order)
+    elif frame is not None:
+        names = list(frame.columns)
     else:
-        space = _space_of_steps(steps, stream, dtype)
-    return _with_categories(space, stream, categories) if categories else space
-
-
-def read_blocks(space: Space, stream: Stream) -> Blocks[Rows]:
-    """Return the rows to learn from, read by a space block by block."""
-    return Blocks(stream, space.read, cached=stream.in_memory)
+        names = [f"x{i}" for i in range(any_array(first).shape[1])]
+    space = space_of_steps(steps, names, frame is not None or order is not None, dtype)
+    data = Blocks(stream, space.read, cached=stream.in_memory)
+    values, counts = _survey(space, data)
+    if steps is not None:
+        _learn_levels(space, counts)
+        _learn_round_trip_error(space, data, stream.n_rows)
+        _learn_curves(space, data, values)
+    if categories:
+        _join_blocks(space, data, categories)
+    return space, data
 
 
 def _with_positions(blocks: Iterable[Rows]) -> Iterator[tuple[int, Rows]]:
@@ -90,76 +105,32 @@ def _with_positions(blocks: Iterable[Rows]) -> Iterator[tuple[int, Rows]]:
         before += len(rows.points)
 
 
-def _space_without_steps(stream: Stream, dtype: Any, order: Any) -> Space:
-    """Learn the columns of the data of a model without a pipeline."""
-    first = stream.first()
-    frame = as_frame(first)
-    if frame is None:
-        values = number_array(first)
-        space = Space.plain([f"x{i}" for i in range(values.shape[1])], False, dtype)
-    else:
-        space = Space.plain(list(frame.columns) if order is None else list(order), True, dtype)
-    ends: dict[int, tuple[float, float]] = {}
-    # An array has one type for all columns, so its type does not show that one of them is whole.
-    whole = dict.fromkeys(range(len(space.columns)), frame is not None)
-    for rows in read_blocks(space, stream):
-        for c in range(len(space.columns)) if len(rows.points) else ():
-            ends[c] = _wider(ends.get(c), rows.points[:, c])
-            whole[c] = whole[c] and is_whole(rows.frame.get_column(space.names[c]))
-    for c, observed in ends.items():
-        space.columns[c] = replace(space.columns[c], observed=observed, whole=whole[c])
-    return space
-
-
 def _wider(ends: tuple[float, float] | None, values: Array) -> tuple[float, float]:
     """Return a range widened to hold some values as well; None is an empty range."""
     low, high = float(values.min()), float(values.max())
     return (low, high) if ends is None else (min(ends[0], low), max(ends[1], high))
 
 
-class NumberKind(IntEnum):
-    """What kind of numbers a column has. The last two count as a column of whole numbers."""
-
-    FRACTIONS = -1
-    WHOLE_FLOATS = 0
-    WHOLE_WITH_MISSING = 1  # many libraries store whole numbers as floats if some are missing
-    INTEGER_TYPE = 2
-
-    @classmethod
-    def of(cls, space: Space, rows: Rows, column: Column) -> NumberKind:
-        """Return the kind of one block of a column."""
-        if is_whole(space.user_column(rows, column.sources[0])):
-            return cls.INTEGER_TYPE
-        values = space.numbers_of(rows, column)
-        missing = np.isnan(values)
-        if (values[~missing] != np.rint(values[~missing])).any():
-            return cls.FRACTIONS
-        some_missing = missing.any() and not missing.all()
-        return cls.WHOLE_WITH_MISSING if some_missing else cls.WHOLE_FLOATS
-
-    def joined(self, other: NumberKind) -> NumberKind:
-        """Return the kind of two blocks together."""
-        return min(self, other) if min(self, other) == NumberKind.FRACTIONS else max(self, other)
-
-
-def _space_of_steps(pipeline: Any, stream: Stream, dtype: Any) -> Space:
-    """Learn the columns of a pipeline's data from its fitted steps and the data."""
-    first = stream.first()
-    frame, fitted_names = as_frame(first), input_names(pipeline)
-    if fitted_names is not None:
-        names = list(fitted_names)
-    elif frame is not None:
-        names = list(frame.columns)
-    else:
-        names = [f"x{i}" for i in range(any_array(first).shape[1])]
-    named = frame is not None or fitted_names is not None
-    space = space_of_steps(pipeline, names, named, dtype)
-    _learn(space, stream)
-    return space
+def _shows_whole_numbers(space: Space, rows: Rows, column: Column) -> bool | None:
+    """Tell whether a block of a column has whole numbers; None for floats that may be by chance."""
+    if space.steps is None and rows.frame is None:
+        return False  # an array has one type for all columns, which does not show that one is whole
+    if is_whole(space.user_column(rows, column.sources[0])):
+        return True
+    if space.steps is None:
+        return False
+    values = space.numbers_of(rows, column)
+    missing = np.isnan(values)
+    if (values[~missing] != np.rint(values[~missing])).any():
+        return False
+    # Many libraries store whole numbers as floats if some are missing.
+    return True if missing.any() and not missing.all() else None
 
 
 def space_of_steps(pipeline: Any, names: list[Any], named: bool, dtype: Any) -> Space:
     """Return what follows from fitted steps alone; `names` are the columns of the user's table."""
+    if pipeline is None:
+        return Space.plain(names, named, dtype)
     steps = Steps.of(pipeline, names)
     return Space(_columns(steps, names), names, named, dtype, steps)
 
@@ -212,67 +183,63 @@ def check_trace(space: Space, rows: Rows) -> None:
         )
 
 
-def _learn(space: Space, stream: Stream) -> None:
-    """Learn what fitted attributes do not say: ranges, options, and how maps are inverted."""
-    data = read_blocks(space, stream)
-    space.columns, values, counts = _survey(space, data)
-    for c, count in counts.items():
-        if space.columns[c].binned:
-            space.columns[c] = _with_typical_numbers(space, c, count)
-    _learn_options(space)
-    for c, count in counts.items():
-        if not space.columns[c].binned:
-            space.columns[c] = _most_frequent_first(space.columns[c], count)
-    _learn_directions(space)
-    _learn_round_trip_error(space, data, stream.n_rows)
-    _learn_curves(space, data, values)
-
-
-def _survey(
-    space: Space, data: Blocks[Rows]
-) -> tuple[list[Column], dict[int, Array], dict[int, Counter[Any]]]:
-    """Return columns with their ranges, and the distinct values of some of them.
+def _survey(space: Space, data: Blocks[Rows]) -> tuple[dict[int, Array], dict[int, Counter[Any]]]:
+    """Learn the ranges of columns; return the distinct values of some of them.
 
     These are the values of columns mapped by curves, and those of bins and merged levels, with
-    their frequencies. The first row of the data is stored in the space.
+    their frequencies. The first row of the data of steps is stored in the space.
     """
-    assert space.steps is not None
     ends: dict[int, tuple[float, float]] = {}
-    kinds: dict[int, NumberKind] = {}
+    wholes: dict[int, set[bool | None]] = {}
     values: dict[int, Array] = {}
-    codings = space.steps.codings.items()
+    codings = {} if space.steps is None else space.steps.codings
     # The columns for which frequencies decide which level an answer names.
-    counted = {space.sources[at] for at, coding in codings if coding.merged or coding.binned}
+    counted = {space.sources[at] for at, one in codings.items() if one.merged or one.binned}
     counts = {
         c: Counter[Any]()
         for c, column in enumerate(space.columns)
         if column.name in counted and not column.indicator
     }
     for before, rows in _with_positions(data):
+        if not len(rows.points):
+            continue
         check_trace(space, rows)
-        if before == 0:
-            space.sample = _sample(space, rows)
+        if space.steps is not None and before == 0:
+            space.sample = _first_row(rows)
         for c, column in enumerate(space.columns):
             if column.kind == "number":
                 ends[c] = _wider(ends.get(c), _imputed(space, rows, column))
             if column.numeric:
-                kind = NumberKind.of(space, rows, column)
-                kinds[c] = kinds.get(c, kind).joined(kind)
+                wholes.setdefault(c, set()).add(_shows_whole_numbers(space, rows, column))
             if column.curved:
                 numbers = space.numbers_of(rows, column)
                 known = values.get(c, np.empty(0))
                 values[c] = np.unique(np.concatenate([known, numbers[~np.isnan(numbers)]]))
             if c in counts:
                 counts[c].update(_present(space, rows, column))
-    columns = [
-        replace(
-            column,
-            observed=ends.get(c, column.observed),
-            whole=kinds.get(c, NumberKind.FRACTIONS) > NumberKind.WHOLE_FLOATS,
-        )
-        for c, column in enumerate(space.columns)
-    ]
-    return columns, values, counts
+    for c, shown in wholes.items():
+        whole = True in shown and False not in shown
+        observed = ends.get(c, space.columns[c].observed)
+        space.columns[c] = replace(space.columns[c], observed=observed, whole=whole)
+    return values, counts
+
+
+def _first_row(rows: Rows) -> Rows:
+    """Return a copy of the first row."""
+    frame = None if rows.frame is None else rows.frame[[0]]
+    array = None if rows.array is None else rows.array[:1].copy()
+    return Rows(frame, rows.points[:1].copy(), rows.seen[:1].copy(), array=array)
+
+
+def _learn_levels(space: Space, counts: dict[int, Counter[Any]]) -> None:
+    """Learn coordinates, and which of several levels with one code an answer names."""
+    for c, count in counts.items():
+        if space.columns[c].binned:
+            space.columns[c] = _with_typical_numbers(space, c, count)
+    _learn_coordinates(space)
+    for c, count in counts.items():
+        if not space.columns[c].binned:
+            space.columns[c] = _most_frequent_first(space.columns[c], count)
 
 
 def _present(space: Space, rows: Rows, column: Column) -> list[Any]:
@@ -303,36 +270,22 @@ def _most_frequent_first(column: Column, count: Counter[Any]) -> Column:
     return replace(column, levels=levels, options=column.options[order])
 
 
-def _learn_directions(space: Space) -> None:
-    """Learn for each number column whether its map rises or falls."""
-    ends = {c: np.array(o.observed) for c, o in enumerate(space.columns) if o.kind == "number"}
-    for c, (low, high) in space.mapped(ends).items():
-        space.columns[c] = replace(space.columns[c], rising=bool(high[0] >= low[0]))
-
-
-def _sample(space: Space, rows: Rows) -> Sample:
-    """Return the first row of the data, its frame as plain values, so that it can be saved."""
-    frame = array = None
-    needed = [space.sources.index(s) for s in {s for c in space.columns for s in c.sources}]
-    if rows.frame is not None:
-        names = space.sources if space.named else list(rows.frame.columns)
-        frame = SampleRow.of(rows.frame[[0]], {names[i] for i in needed})
-    if rows.array is not None:
-        array = plain_row(rows.array, needed)
-    return Sample(frame, array, rows.points[:1].copy(), rows.seen[:1].copy())
-
-
-def _learn_options(space: Space) -> None:
-    """Learn the coordinates of every level, for all categories in one call of the steps."""
-    levels = {}
+def _learn_coordinates(space: Space) -> None:
+    """Learn the coordinates of every level, and which maps rise, in one call of the steps."""
+    values: dict[int, Any] = {}
     for c, column in enumerate(space.columns):
         if column.indicator:
             options = _with_a_gap(space, column.sources[0])[:, column.places]
             space.columns[c] = replace(column, levels=(False, True), options=options)
-        elif column.kind == "category":
-            levels[c] = column.levels
-    for c, options in space.mapped(levels).items():
-        space.columns[c] = replace(space.columns[c], options=options)
+        else:
+            is_number = column.kind == "number"
+            values[c] = np.array(column.observed) if is_number else column.levels
+    for c, z in space.mapped(values).items():
+        column = space.columns[c]
+        if column.kind == "number":
+            space.columns[c] = replace(column, rising=bool(z[1, 0] >= z[0, 0]))
+        else:
+            space.columns[c] = replace(column, options=z)
 
 
 def _with_a_gap(space: Space, source: Any) -> Array:
@@ -372,7 +325,8 @@ def _round_trip_errors(space: Space, rows: Rows, which: Ints, affine: list[Colum
 
 def _imputed(space: Space, rows: Rows, column: Column) -> Array:
     """Return the user's values of a column of numbers, as an imputer fills them in."""
-    assert space.steps is not None
+    if space.steps is None:
+        return rows.points[:, column.places[0]]
     values = space.numbers_of(rows, column)
     missing = np.isnan(values)
     if missing.any():
@@ -501,7 +455,7 @@ def _longest_accepted(space: Space, c: int, values: Array) -> Array:
     return np.concatenate([accepted, np.full(n - count, np.nan)])
 
 
-def _with_categories(space: Space, stream: Stream, categories: Any) -> Space:
+def _join_blocks(space: Space, data: Blocks[Rows], categories: Any) -> None:
     """Join each block of 0/1 columns that the user declares to code one category."""
     if not isinstance(categories, Mapping):
         raise OptionError(
@@ -509,45 +463,37 @@ def _with_categories(space: Space, stream: Stream, categories: Any) -> Space:
             f"got {categories!r}."
         )
     block_of: dict[int, Any] = {}
-    members: dict[Any, list[Column]] = {}
     for name, declared in categories.items():
         where = f"categories[{name!r}]"
-        block = [known_column(member, space.names, where) for member in _several(declared, where)]
-        for c in block:
-            if c in block_of or block.count(c) > 1:
+        for c in [known_column(member, space.names, where) for member in _several(declared, where)]:
+            column = space.columns[c]
+            if c in block_of:
                 raise ColumnError(
-                    f"column {space.names[c]!r} is declared twice in categories; declare it once."
+                    f"column {column.name!r} is declared twice in categories; declare it once."
                 )
+            if column.kind != "number":
+                raise ColumnError(
+                    f"column {column.name!r} of {where} is a category; a block consists of columns "
+                    "of 0 and 1."
+                )
+            block_of[c] = name
         if name in space.names:
             raise ColumnError(f"{where} has the name of a column; give the block another name.")
-        block_of.update(dict.fromkeys(block, name))
-        members[name] = [space.columns[c] for c in block]
-    none_on = _check_blocks(read_blocks(space, stream), space, members)
+    members: dict[Any, list[Column]] = {}
+    for c, name in block_of.items():
+        members.setdefault(name, []).append(space.columns[c])
+    none_on = set()
+    for before, rows in _with_positions(data):
+        for name, block in members.items():
+            values = np.column_stack([space.numbers_of(rows, member) for member in block])
+            _check_block(name, tuple(member.sources[0] for member in block), values, before)
+            if (values.sum(axis=1) == 0).any():
+                none_on.add(name)
     blocks = {name: _block(space, name, block, name in none_on) for name, block in members.items()}
     columns = [
         blocks[block_of[c]] if c in block_of else column for c, column in enumerate(space.columns)
     ]
     space.use(list(dict.fromkeys(columns)))
-    return space
-
-
-def _check_blocks(data: Blocks[Rows], space: Space, blocks: dict[Any, list[Column]]) -> set[Any]:
-    """Check the values of declared blocks; return the blocks with a row of zeros only."""
-    none_on = set()
-    for name, members in blocks.items():
-        for member in members:
-            if member.kind != "number":
-                raise ColumnError(
-                    f"column {member.name!r} of categories[{name!r}] is a category; a block "
-                    "consists of columns of 0 and 1."
-                )
-    for before, rows in _with_positions(data):
-        for name, members in blocks.items():
-            values = np.column_stack([space.numbers_of(rows, m) for m in members])
-            _check_block(name, tuple(member.sources[0] for member in members), values, before)
-            if (values.sum(axis=1) == 0).any():
-                none_on.add(name)
-    return none_on
 
 
 def _several(members: Any, where: str) -> list[Any]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -36,14 +37,13 @@ from voicecf.table.affine import (
     MIXERS,
     SCALERS,
     Branch,
-    Named,
     flat,
     identity,
     mixing_of,
     parts_of,
     passes,
 )
-from voicecf.table.branches import Branches, cut, mixes
+from voicecf.table.branches import cut, mixes
 from voicecf.table.frames import is_missing, transformed
 from voicecf.table.inverses import inverse_of
 
@@ -60,28 +60,6 @@ KNOWN = (
     "TargetEncoder, KBinsDiscretizer, SimpleImputer, KNNImputer, ColumnTransformer and "
     "FeatureUnion; then PCA, TruncatedSVD or a feature selector"
 )
-
-
-@dataclass(frozen=True)
-class Wire:
-    """One column of numbers or levels between two steps.
-
-    Attributes
-    ----------
-    source : int
-        Position of the user's column that it comes from.
-    raw : bool
-        Whether it holds the user's values, at most with missing ones imputed.
-    affine : bool
-        Whether it is an affine function of the user's column.
-    indicator : bool
-        Whether it only tells if the user's column has a value.
-    """
-
-    source: int
-    raw: bool = True
-    affine: bool = True
-    indicator: bool = False
 
 
 @dataclass(frozen=True)
@@ -116,48 +94,56 @@ class Coding:
         return cls(tuple(coder.categories_[i].tolist()), ordered, merged)
 
 
+@dataclass(frozen=True, eq=False)
+class Wire:
+    """One column of numbers or levels between two steps.
+
+    Attributes
+    ----------
+    source : int
+        Position of the user's column that it comes from.
+    raw : bool
+        Whether it holds the user's values, at most with missing ones imputed.
+    affine : bool
+        Whether it is an affine function of the user's column.
+    indicator : bool
+        Whether it only tells if the user's column has a value.
+    coding : Coding or None
+        How the levels of the user's column are coded; None if it has none, or is not coded.
+    filled : bool
+        Whether missing values are filled in from other columns.
+    """
+
+    source: int
+    raw: bool = True
+    affine: bool = True
+    indicator: bool = False
+    coding: Coding | None = None
+    filled: bool = False
+
+
 @dataclass(frozen=True)
 class Link:
     """A transformer with its input and output wires."""
 
     transformer: Any
-    inputs: tuple[int, ...]
-    outputs: tuple[int, ...]
+    inputs: list[Wire]
+    outputs: list[Wire]
 
 
 @dataclass
 class Trace:
-    """A record of what fitted steps do to every column, filled step by step.
-
-    Attributes
-    ----------
-    names : list
-        The user's columns.
-    wires : list of Wire
-        First those of the user's columns; every step adds its outputs.
-    links : list of Link
-        The steps so far.
-    codings : dict
-        The coding of each column that is a category, by the column's position.
-    filled : set of int
-        Columns whose missing values are filled in from other columns.
-    """
+    """Follows the user's columns, `names`, through fitted steps; `links` are the steps so far."""
 
     names: list[Any]
-    wires: list[Wire] = field(default_factory=list)
     links: list[Link] = field(default_factory=list)
-    codings: dict[int, Coding] = field(default_factory=dict)
-    filled: set[int] = field(default_factory=set)
 
-    def __post_init__(self) -> None:
-        self.wires = [Wire(i) for i in range(len(self.names))]
-
-    def through(self, path: str, transformer: Any, inputs: list[int]) -> list[int]:
+    def through(self, path: str, transformer: Any, inputs: list[Wire]) -> list[Wire]:
         """Follow wires through one fitted transformer; return its output wires."""
         if passes(transformer):
             return inputs
         if isinstance(transformer, (ColumnTransformer, FeatureUnion)):
-            outputs: list[int] = []
+            outputs: list[Wire] = []
             for part in parts_of(path, transformer, len(inputs)):
                 outputs += self.through_part(part, inputs)
             return outputs
@@ -169,51 +155,50 @@ class Trace:
             return self._through_indicator(path, transformer, inputs)
         return self._through_map(path, transformer, inputs)
 
-    def through_part(self, part: Branch, inputs: list[int]) -> list[int]:
+    def through_part(self, part: Branch, inputs: list[Wire]) -> list[Wire]:
         """Follow the columns of a part through its steps; return its output wires."""
         wires = [inputs[i] for i in part.columns]
         for path, step in part.steps:
             wires = self.through(path, step, wires)
         return wires
 
-    def _through_code(self, path: str, coder: Any, inputs: list[int]) -> list[int]:
+    def _through_code(self, path: str, coder: Any, inputs: list[Wire]) -> list[Wire]:
         """Follow columns into the codes of their levels, or of bins."""
-        outputs: list[int] = []
+        outputs: list[Wire] = []
         for i, wire in enumerate(inputs):
-            before = self.wires[wire]
-            if isinstance(coder, ENCODERS) and not (before.raw or before.indicator):
+            if isinstance(coder, ENCODERS) and not (wire.raw or wire.indicator):
                 raise ModelError(
-                    f"step {path!r} encodes column {self.names[before.source]!r} after another "
+                    f"step {path!r} encodes column {self.names[wire.source]!r} after another "
                     "step has changed it; encode the column as it is (a SimpleImputer may come "
                     "first)."
                 )
-            if not before.indicator:
-                self.codings.setdefault(before.source, Coding.of(coder, i))
-            code = replace(before, raw=False, affine=False)
-            outputs += [self._new(code) for _ in range(_code_width(coder, i))]
-        self._link(coder, inputs, outputs)
-        return outputs
+            coding = wire.coding
+            if coding is None and not wire.indicator:
+                coding = Coding.of(coder, i)
+            for _ in range(_code_width(coder, i)):
+                outputs.append(replace(wire, raw=False, affine=False, coding=coding))
+        return self._linked(coder, inputs, outputs)
 
-    def _through_imputer(self, path: str, imputer: Any, inputs: list[int]) -> list[int]:
+    def _through_imputer(self, path: str, imputer: Any, inputs: list[Wire]) -> list[Wire]:
         # A column without any value in the data of fit is dropped by default.
         pairs = zip(inputs, _is_empty(imputer), strict=True)
         present = [wire for wire, empty in pairs if imputer.keep_empty_features or not empty]
-        outputs = [self._new(self.wires[wire]) for wire in present]
-        self._link(imputer, present, outputs)
-        if not isinstance(imputer, SimpleImputer):
+        filled = not isinstance(imputer, SimpleImputer)
+        if filled:
             self._check_gaps(path, imputer)
-            self.filled |= {self.wires[wire].source for wire in present}
+        outputs = [replace(wire, filled=wire.filled or filled) for wire in present]
+        self._linked(imputer, present, outputs)
         if imputer.add_indicator:
             outputs = outputs + self._through_indicator(path, imputer.indicator_, inputs)
         return outputs
 
     def _through_indicator(
-        self, path: str, indicator: MissingIndicator, inputs: list[int]
-    ) -> list[int]:
-        """Add wires that tell whether columns have a value; nothing leads back from them."""
+        self, path: str, indicator: MissingIndicator, inputs: list[Wire]
+    ) -> list[Wire]:
+        """Return wires that tell whether columns have a value; nothing leads back from them."""
         self._check_gaps(path, indicator)
-        marked = [self.wires[inputs[i]].source for i in indicator.features_]
-        return [self._new(Wire(s, raw=False, affine=False, indicator=True)) for s in marked]
+        marked = [inputs[i].source for i in indicator.features_]
+        return [Wire(source, raw=False, affine=False, indicator=True) for source in marked]
 
     def _check_gaps(self, path: str, imputer: Any) -> None:
         """Raise if a transformer takes some number or text for a missing value."""
@@ -224,7 +209,7 @@ class Trace:
                 "the table instead."
             )
 
-    def _through_map(self, path: str, transformer: Any, inputs: list[int]) -> list[int]:
+    def _through_map(self, path: str, transformer: Any, inputs: list[Wire]) -> list[Wire]:
         affine = isinstance(transformer, SCALERS) and not getattr(transformer, "clip", False)
         if isinstance(transformer, FunctionTransformer):
             if inverse_of(transformer) is None:
@@ -237,22 +222,13 @@ class Trace:
         elif not isinstance(transformer, (*SCALERS, *CURVES)):
             name = type(transformer).__name__
             raise ModelError(f"step {path!r} ({name}) is not supported; what works: {KNOWN}.")
-        outputs = []
-        for wire in inputs:
-            before = self.wires[wire]
-            new = replace(before, raw=False, affine=before.affine and affine)
-            outputs.append(self._new(new))
-        self._link(transformer, inputs, outputs)
+        outputs = [replace(w, raw=False, affine=w.affine and affine) for w in inputs]
+        return self._linked(transformer, inputs, outputs)
+
+    def _linked(self, transformer: Any, inputs: list[Wire], outputs: list[Wire]) -> list[Wire]:
+        """Record a transformer with its wires, and return its outputs."""
+        self.links.append(Link(transformer, inputs, outputs))
         return outputs
-
-    def _new(self, wire: Wire) -> int:
-        """Add a wire and return its position."""
-        self.wires.append(wire)
-        return len(self.wires) - 1
-
-    def _link(self, transformer: Any, inputs: list[int], outputs: list[int]) -> None:
-        """Record a transformer with its wires."""
-        self.links.append(Link(transformer, tuple(inputs), tuple(outputs)))
 
 
 @dataclass(frozen=True)
@@ -266,18 +242,12 @@ class Steps:
         the first mixing step was cut into branches (see `voicecf.table.branches`).
     whole : list of transformers
         All steps.
-    wires : list of Wire
-        The wire of each coordinate.
+    inputs, wires : list of Wire
+        Those of the user's columns, and those of the coordinates.
     links : list of Link
         The transformers with their wires, in order, which are followed backwards.
-    ends : list of int
-        The position of each coordinate's wire, as the links count them.
-    codings : dict
-        The coding of each column that is a category, by the column's position.
     mixing : Mixing or None
         The affine map from the coordinates to the model's input; None if they are the same.
-    filled : list of int
-        Columns whose missing values are filled in from other columns.
     fitted_on_names : bool
         Whether the first step was fitted on a frame whose column names scikit-learn stores, which
         it does only if all of them are text.
@@ -286,12 +256,10 @@ class Steps:
     before: list[Any]
     after: list[Any] | None
     whole: list[Any]
+    inputs: list[Wire]
     wires: list[Wire]
     links: list[Link]
-    ends: list[int]
-    codings: dict[int, Coding]
     mixing: Mixing | None
-    filled: list[int]
     fitted_on_names: bool
 
     @classmethod
@@ -310,33 +278,47 @@ class Steps:
         >>> [wire.source for wire in steps.wires], steps.mixing.matrix.shape
         ([0, 1, 2], (2, 3))
         """
-        named = list(flat("", steps))
-        trace, ends = Trace(names), list(range(len(names)))
+        named, inputs = list(flat("", steps)), [Wire(i) for i in range(len(names))]
+        trace, wires = Trace(names), inputs
         before: list[Any] = []
         for path, step in named:
-            if mixes(path, step, len(ends)):
+            if mixes(path, step, len(wires)):
                 break
-            ends = trace.through(path, step, ends)
+            wires = trace.through(path, step, wires)
             before.append(step)
-        after: list[Any] | None = [step for _, step in named[len(before) :]]
-        mixing = None
-        if after and isinstance(after[0], MIXERS):
-            mixing = mixing_of(named[len(before) :], identity(len(ends)))
-        elif after:
-            front, ends, mixing = _through_branches(trace, named[len(before) :], ends)
+        rest, mixing = named[len(before) :], None
+        after: list[Any] | None = [step for _, step in rest]
+        if rest and isinstance(rest[0][1], MIXERS):
+            mixing = mixing_of(rest, identity(len(wires)))
+        elif rest:
+            follow = partial(trace.through_part, inputs=wires)
+            front, wires, start = cut(*rest[0], len(wires), follow)
+            mixing = mixing_of(rest[1:], start, weighted=True)
             before, after = [*before, front], None
         return cls(
             before=before,
             after=after,
             whole=[step for _, step in named],
-            wires=[trace.wires[end] for end in ends],
+            inputs=inputs,
+            wires=wires,
             links=trace.links,
-            ends=ends,
-            codings=trace.codings,
             mixing=mixing,
-            filled=sorted(trace.filled),
             fitted_on_names=input_names(steps) is not None,
         )
+
+    @cached_property
+    def codings(self) -> dict[int, Coding]:
+        """The coding of each column that is a category, by the column's position."""
+        found: dict[int, Coding] = {}
+        for wire in self.wires:
+            if wire.coding is not None:
+                found.setdefault(wire.source, wire.coding)
+        return found
+
+    @cached_property
+    def filled(self) -> list[int]:
+        """Columns whose missing values are filled in from other columns."""
+        return sorted({wire.source for wire in self.wires if wire.filled})
 
     def forward(self, rows: Any) -> Any:
         """Return the coordinates of rows: the output of the steps in `before`, of any type."""
@@ -353,28 +335,10 @@ class Steps:
         sources = {w.source for w in self.wires if not w.indicator} - set(self.codings)
         if len(points) == 0:  # scalers refuse empty arrays
             return {source: np.empty(0) for source in sources}
-        columns = dict(zip(self.ends, np.ascontiguousarray(points.T), strict=True))
+        columns = dict(zip(self.wires, np.ascontiguousarray(points.T), strict=True))
         for link in reversed(self.links):
             columns.update(_reversed(link, columns))
-        return {source: columns[source] for source in sources}
-
-
-def _through_branches(
-    trace: Trace, steps: list[Named], inputs: list[int]
-) -> tuple[Branches, list[int], Mixing]:
-    """Follow wires into the branches of a step that mixes columns.
-
-    Returns the branches, their output wires, and the affine map from there to the end of the steps.
-    """
-    outputs: list[int] = []
-
-    def follow(branch: Branch) -> int:
-        wires = trace.through_part(branch, inputs)
-        outputs.extend(wires)
-        return len(wires)
-
-    front, start = cut(*steps[0], len(inputs), follow)
-    return front, outputs, mixing_of(steps[1:], start, weighted=True)
+        return {source: columns[self.inputs[source]] for source in sources}
 
 
 def _code_width(coder: Any, i: int) -> int:
@@ -396,7 +360,7 @@ def _is_empty(imputer: Any) -> list[bool]:
     return [is_missing(value) for value in simple.statistics_]
 
 
-def _reversed(link: Link, columns: dict[int, Array]) -> dict[int, Array]:
+def _reversed(link: Link, columns: dict[Wire, Array]) -> dict[Wire, Array]:
     """Compute the input wires of a link from its output wires; nothing for encoders and bins."""
     if isinstance(link.transformer, CODERS):
         return {}
@@ -407,18 +371,13 @@ def _reversed(link: Link, columns: dict[int, Array]) -> dict[int, Array]:
     unknown = np.full(len(next(iter(columns.values()))), np.nan)
     outputs = np.array([columns.get(after, unknown) for after in link.outputs]).T
     outputs[~np.isfinite(outputs)] = np.nan  # transformers refuse infinity
+    inverse = inverse_of(link.transformer)
+    assert inverse is not None  # a `Trace` does not go through others
     # Outside the range of a map the inverse is NaN, so a warning of numpy adds nothing.
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
-        inputs = np.asarray(_inverse(link.transformer)(outputs), dtype=np.float64)
+        inputs = np.asarray(inverse(outputs), dtype=np.float64)
     return {before: inputs[:, i] for i, before in enumerate(link.inputs)}
-
-
-def _inverse(transformer: Any) -> Any:
-    """Return the function from a transformer's outputs to its inputs."""
-    if isinstance(transformer, FunctionTransformer):
-        return inverse_of(transformer)
-    return transformer.inverse_transform
 
 
 def input_names(steps: Any) -> NDArray[Any] | None:

@@ -5,16 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
-from functools import cached_property
 from importlib.util import find_spec
 from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
-
-from voicecf.geometry.arrays import Array
-from voicecf.table.rows import Rows
 
 LIBRARIES = ("pandas", "polars", "pyarrow")
 # Types that can be saved to a file.
@@ -51,15 +47,19 @@ class SampleCell:
 
     @classmethod
     def of(cls, series: Any, needed: bool) -> SampleCell:
-        """Read a series of length 1; a value that is not `needed` and not plain becomes None."""
+        """Read a series of length 1.
+
+        A value that is not `needed` and not plain becomes None, in a column of text.
+        """
         native = series.to_native()
         pandas_type = str(native.dtype) if series.implementation.is_pandas() else ""
         dated = isinstance(series.dtype, (nw.Datetime, nw.Date, nw.Duration))
-        (value,) = series.to_numpy() if dated and _is_zoneless(series) else series.to_list()
+        zoned = getattr(series.dtype, "time_zone", None) is not None
+        (value,) = series.to_numpy() if dated and not zoned else series.to_list()
         if pandas_type != "object" and series.null_count():
             value = None
         if not (needed or is_plain(value)):
-            value = None
+            return cls(series.name, None, "String", "object" if pandas_type else "")
         kind = type(series.dtype).__name__
         if pandas_type == "category":
             levels = tuple(native.cat.categories.tolist())
@@ -98,83 +98,37 @@ class SampleCell:
         return nw.new_series(self.name, [self.value], backend=library).cast(dtype)
 
 
-@dataclass(frozen=True)
-class SampleRow:
-    """One row of the data, stored as plain values so that it can be saved.
+def cells_of(frame: Any, needed: set[Any]) -> list[SampleCell]:
+    """Store a narwhals frame of one row; in other than the needed columns only plain values.
 
-    Attributes
-    ----------
-    cells : list of SampleCell
-    library : str
-        The library of the frame: pandas, polars or pyarrow.
+    Examples
+    --------
+    >>> import narwhals.stable.v2 as nw
+    >>> import polars as pl
+    >>> from voicecf.table.sample_row import cells_of
+    >>> frame = nw.from_native(pl.DataFrame({"age": [30], "town": ["Rome"]}))
+    >>> [(cell.value, cell.type) for cell in cells_of(frame, {"age"})]
+    [(30, 'Int64'), ('Rome', 'String')]
     """
-
-    cells: list[SampleCell]
-    library: str
-
-    @classmethod
-    def of(cls, frame: Any, needed: set[Any]) -> SampleRow:
-        """Store a narwhals frame of one row; in other than the needed columns only plain values.
-
-        Examples
-        --------
-        >>> import narwhals.stable.v2 as nw
-        >>> import polars as pl
-        >>> from voicecf.table.sample_row import SampleRow
-        >>> frame = nw.from_native(pl.DataFrame({"age": [30], "town": ["Rome"]}))
-        >>> [(cell.value, cell.type) for cell in SampleRow.of(frame, {"age"}).cells]
-        [(30, 'Int64'), ('Rome', 'String')]
-        """
-        cells = [SampleCell.of(frame.get_column(name), name in needed) for name in frame.columns]
-        row = cls(cells, str(frame.implementation.value))
-        vars(row)["frame"] = frame  # fills the cached property, so that it need not be built
-        return row
-
-    @cached_property
-    def frame(self) -> Any:
-        """The row as a narwhals frame, of another library if its own is not installed."""
-        installed = [library for library in LIBRARIES if find_spec(library)]
-        if not installed:
-            raise ImportError(
-                "this explainer was fitted on a frame and needs pandas, polars or pyarrow: "
-                "pip install pandas"
-            )
-        library = self.library if self.library in installed else installed[0]
-        columns = {cell.name: cell.series(library) for cell in self.cells}
-        return nw.from_dict(columns)  # with a backend it would convert some types
+    return [SampleCell.of(frame.get_column(name), name in needed) for name in frame.columns]
 
 
-@dataclass(frozen=True, eq=False)
-class Sample:
-    """A row of the data that a pipeline was fitted on.
-
-    Attributes
-    ----------
-    frame : SampleRow or None
-        The user's values; None if the data came as an array.
-    array : array of shape (1, n) or None
-        The user's values, if the data came as an array.
-    points : array of shape (1, d)
-        Coordinates.
-    seen : array of shape (1, p)
-        The input of the model.
-    """
-
-    frame: SampleRow | None
-    array: NDArray[Any] | None
-    points: Array
-    seen: Array
-
-    @property
-    def rows(self) -> Rows:
-        """The row, in a frame if the data came in one."""
-        frame = None if self.frame is None else self.frame.frame
-        return Rows(frame, self.points, self.seen, array=self.array)
+def frame_of(cells: list[SampleCell], library: str) -> Any:
+    """Return stored cells as a narwhals frame, of another library if theirs is not installed."""
+    installed = [known for known in LIBRARIES if find_spec(known)]
+    if not installed:
+        raise ImportError(
+            "this explainer was fitted on a frame and needs pandas, polars or pyarrow: "
+            "pip install pandas"
+        )
+    library = library if library in installed else installed[0]
+    columns = {cell.name: cell.series(library) for cell in cells}
+    return nw.from_dict(columns)  # with a backend it would convert some types
 
 
 def plain_row(array: NDArray[Any], needed: list[int]) -> NDArray[Any]:
-    """Return the first row of an array; values neither needed nor plain become None."""
-    row = array[:1].copy()
+    """Return an array of one row; values neither needed nor plain become None."""
+    row = array.copy()
     if row.dtype == object:
         for c in set(range(row.shape[1])) - set(needed):
             row[0, c] = row[0, c] if is_plain(row[0, c]) else None
@@ -186,7 +140,3 @@ def is_plain(value: Any) -> bool:
     if getattr(value, "tzinfo", None) is not None:
         return False
     return value is None or type(value) in PLAIN or isinstance(value, (np.number, np.bool_))
-
-
-def _is_zoneless(series: Any) -> bool:
-    return getattr(series.dtype, "time_zone", None) is None

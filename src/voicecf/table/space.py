@@ -38,7 +38,6 @@ from voicecf.table.frames import (
 )
 from voicecf.table.pipeline import Steps
 from voicecf.table.rows import Rows, side_of, without_values
-from voicecf.table.sample_row import Sample
 
 # Types of less than double precision.
 HALVES = (np.float16, np.float32)
@@ -64,8 +63,8 @@ class Space:
         By how much a coordinate may change when it is turned into the user's units and back.
     steps : Steps or None
         The fitted steps before the model.
-    sample : Sample or None
-        A row of the data that the steps were fitted on; None before `fit` has read it.
+    sample : Rows or None
+        One row of the data that the steps were fitted on; None before `fit` has read it.
     """
 
     def __init__(
@@ -83,7 +82,7 @@ class Space:
         )
         self.mixing: Mixing | None = None if steps is None else steps.mixing
         self.round_trip_error = np.zeros(len(sources if steps is None else steps.wires))
-        self.sample: Sample | None = None
+        self.sample: Rows | None = None
 
     def use(self, columns: list[Column]) -> None:
         """Replace the columns."""
@@ -168,13 +167,13 @@ class Space:
         pairs = zip(frame.columns, sources, strict=True)
         return widened(frame, [name for name, source in pairs if source not in self.single]), None
 
-    @property
+    @cached_property
     def single(self) -> set[Any]:
         """The sources that had single precision in the data that the steps were fitted on."""
         assert self.sample is not None
-        row, array = self.sample.frame, self.sample.array
-        if row is not None:
-            return {cell.name for cell in row.cells if cell.type == "Float32"}
+        frame, array = self.sample.frame, self.sample.array
+        if frame is not None:
+            return {name for name, dtype in frame.schema.items() if dtype == nw.Float32}
         return set(self.sources) if array is not None and array.dtype in HALVES else set()
 
     def read_again(self, rows: Rows) -> Rows:
@@ -315,7 +314,7 @@ class Space:
         if n == 0:
             return np.empty((0, self.n_coordinates))
         with np.errstate(all="ignore"):
-            rows = self.with_cells(self.sample.rows, np.zeros(n, dtype=np.int64), changes)
+            rows = self.with_cells(self.sample, np.zeros(n, dtype=np.int64), changes)
             return self.points_of(rows)
 
     def with_cells(self, rows: Rows, which: Ints, changes: Mapping[Any, Cells]) -> Rows:
