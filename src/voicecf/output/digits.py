@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,32 +22,60 @@ BELOW, PLACES = 2, 13
 NEGLIGIBLE = 1e-3
 
 
-def rounded(answers: Outcome) -> Outcome:
-    """Return the answers in as few digits as still land; see `Counterfactuals.rounded`."""
-    space, n = answers.space, len(answers)
-    if n == 0:
-        return answers
-    values = _numbers(answers.values[1])
-    touched = answers.changes.copy()
-    points = answers.points.astype(np.float64)
+class Digits(NamedTuple):
+    """Answers in few digits.
+
+    Attributes
+    ----------
+    values : array of shape (n, columns)
+        New values of number columns.
+    touched : mask of shape (n, columns)
+        The columns that still change.
+    points : array of shape (n, d)
+        Coordinates of the rounded answers.
+    """
+
+    values: Array
+    touched: Mask
+    points: Array
+
+    @classmethod
+    def empty(cls, answers: Outcome) -> Digits:
+        """Return room for the digits of answers."""
+        n, d = answers.points.shape
+        columns = len(answers.space.columns)
+        return cls(np.empty((n, columns)), np.empty((n, columns), dtype=np.bool_), np.empty((n, d)))
+
+    def put(self, at: Ints, others: Digits) -> None:
+        """Overwrite the digits `at` these positions by others."""
+        for own, other in zip(self, others, strict=True):
+            own[at] = other
+
+    def written(self, answers: Outcome, at: Ints) -> Outcome:
+        """Return answers with the digits `at` these positions."""
+        output = _typed_in(answers, np.arange(len(at)), self.values[at], self.touched[at])
+        points = self.points[at].astype(answers.points.dtype, copy=False)
+        return replace(answers, output=output, points=points)
+
+
+def fewest_digits(answers: Outcome) -> Digits:
+    """Find the fewest digits with which answers still land; see `Counterfactuals.rounded`."""
+    digits = Digits(
+        _numbers(answers.values[1]), answers.changes.copy(), answers.points.astype(np.float64)
+    )
     rows = np.flatnonzero(answers.feasible & (answers.status != Status.ALREADY))
     rows = rows[answers.changes[rows].any(axis=1)]
     for candidate_of, columns in _attempts(answers):
         if not len(rows):
             break
         candidate, changed = candidate_of(rows), columns[rows]
-        typed_in = _typed_in(answers, rows, candidate, changed)
-        read = space.read_again(typed_in)
+        read = answers.space.read_again(_typed_in(answers, rows, candidate, changed))
         lands = _lands(answers, rows, read)
-        done = rows[lands]
-        values[done], touched[done] = candidate[lands], changed[lands]
-        points[done] = _coordinates(answers, done, read.points[lands], changed[lands])
+        done, points = rows[lands], read.points[lands]
+        points = _coordinates(answers, done, points, changed[lands])
+        digits.put(done, Digits(candidate[lands], changed[lands], points))
         rows = rows[~lands]
-    return replace(
-        answers,
-        output=_typed_in(answers, np.arange(n), values, touched),
-        points=points.astype(answers.points.dtype, copy=False),
-    )
+    return digits
 
 
 def _attempts(answers: Outcome) -> Iterator[tuple[Any, Mask]]:

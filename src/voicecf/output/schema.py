@@ -12,8 +12,8 @@ import numpy as np
 
 from voicecf.learned.learned import Learned
 from voicecf.output.calling import cluster_name
-from voicecf.output.digits import rounded
-from voicecf.output.sentences import sentence
+from voicecf.output.sentences import Sentences
+from voicecf.output.short import rounded
 from voicecf.output.tables import changed_rows
 from voicecf.output.values import typed_values
 from voicecf.search.outcome import Outcome
@@ -149,18 +149,23 @@ def as_json(outcome: Outcome, *, indent: int | None = None) -> str:
     >>> answer["status"], answer["rho"], [change["column"] for change in answer["changes"]]
     ('optimal', 'Infinity', ['age'])
     """
-    short = rounded(outcome)
+    return json_of(rounded(outcome), indent)
+
+
+def json_of(short: Outcome, indent: int | None = None) -> str:
+    """Return answers in few digits as JSON; see `as_json`."""
     frame = nw.from_native(changed_rows(short), eager_only=True)
     texts = _texts(list(frame.columns))
     rows = [dict(zip(texts.values(), map(_value, row), strict=True)) for row in frame.rows()]
-    changes, series = _changes(short, texts), short.rows.ids(short.row)
+    changes, sentences = _changes(short, texts), Sentences(short)
+    series = short.rows.ids(short.row)
     ids = [None] * len(short) if series is None else series.to_list()
     document = {
         "format": FORMAT,
         "version": VERSION,
         "columns": list(texts.values()),
         "answers": [
-            _answer(short, i, row, change, own_id)
+            _answer(sentences, i, row, change, own_id)
             for i, (row, change, own_id) in enumerate(zip(rows, changes, ids, strict=True))
         ],
     }
@@ -179,9 +184,10 @@ def _texts(names: list[Any]) -> dict[Any, str]:
 
 
 def _answer(
-    found: Outcome, i: int, row: dict[str, Any], changes: list[Any], own_id: Any
+    sentences: Sentences, i: int, row: dict[str, Any], changes: list[Any], own_id: Any
 ) -> dict[str, Any]:
     """Return answer i; `row` has its values by column."""
+    found = sentences.outcome
     status = Status(int(found.status[i]))
     has_row = status not in WITHOUT_ROW
     counts = ("row", "source", "target", "rank", "n_changed", "cardinality")
@@ -201,7 +207,7 @@ def _answer(
         "usual": _number(found.usual[i]),
         "rho": _number_or_infinity(found.rho[i]),
         "tau": _number_or_infinity(found.rho[i] - 1.0),
-        "text": sentence(found, i),
+        "text": sentences.text(i),
         "values": row if has_row else None,
         "changes": changes if has_row else [],
     }

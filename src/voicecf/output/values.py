@@ -19,6 +19,16 @@ from voicecf.table.wording import exact
 TYPES: dict[type, Any] = {int: nw.Int64, bool: nw.Boolean, float: nw.Float64, str: nw.String}
 
 
+def changed_cells(outcome: Outcome) -> tuple[Ints, Ints]:
+    """Return answer and column of every change: answer by answer, the costliest first."""
+    cost = outcome.weights * outcome.moves**2
+    places = [column.places for column in outcome.space.columns]
+    costs = np.column_stack([np.take(cost, at, axis=1).sum(axis=1) for at in places])
+    answer, column = np.nonzero(outcome.changes)
+    order = np.lexsort((-costs[answer, column], answer))
+    return answer, column[order]
+
+
 def typed_values(outcome: Outcome, c: int) -> tuple[NDArray[Any], NDArray[Any]]:
     """Return the values of a column before and after, as objects of the types of the user's table.
 

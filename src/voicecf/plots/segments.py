@@ -12,7 +12,7 @@ from voicecf.counterfactuals import Counterfactuals
 from voicecf.geometry.arrays import Array
 from voicecf.learned.explainer import Explainer
 from voicecf.learned.learned import Learned
-from voicecf.output.sentences import short_title
+from voicecf.output.sentences import Sentences
 from voicecf.plots.display import LITERAL, Display, axis_names, canvas, head, stroke
 from voicecf.plots.plane import Plane
 from voicecf.plots.scene import Scene
@@ -275,7 +275,7 @@ def _chained(pieces: Array) -> Array:
 
 
 def _title(one: Counterfactuals | None) -> str:
-    return "The segments as the model cuts them" if one is None else short_title(one.outcome, 0)
+    return "The segments as the model cuts them" if one is None else Sentences(one.outcome).title(0)
 
 
 def _note(plane: Plane, one: Counterfactuals | None) -> str:

@@ -229,7 +229,7 @@ class Space:
         column = self.columns[c]
         if not column.numeric or rows.frame is None:
             return False
-        return bool(self.user_column(rows, column.sources[0]).dtype == nw.Boolean)
+        return bool(rows.types[self.frame_name(rows.frame, column.sources[0])] == nw.Boolean)
 
     def user_column(self, rows: Rows, source: Any) -> Any:
         """Return the user's values of a source: a narwhals series, or a column of an array."""
