@@ -60,21 +60,28 @@ class Digits(NamedTuple):
 
 def fewest_digits(answers: Outcome) -> Digits:
     """Find the fewest digits with which answers still land; see `Counterfactuals.rounded`."""
-    digits = Digits(
-        _numbers(answers.values[1]), answers.changes.copy(), answers.points.astype(np.float64)
-    )
-    rows = np.flatnonzero(answers.feasible & (answers.status != Status.ALREADY))
-    rows = rows[answers.changes[rows].any(axis=1)]
+    exact = Digits(_numbers(answers.values[1]), answers.changes, answers.points.astype(np.float64))
+    digits = Digits.empty(answers)
+    digits.put(np.arange(len(answers)), exact)
+    moved = answers.feasible & (answers.status != Status.ALREADY) & answers.changes.any(axis=1)
+    rows = np.flatnonzero(moved)
     for candidate_of, columns in _attempts(answers):
         if not len(rows):
             break
         candidate, changed = candidate_of(rows), columns[rows]
-        read = answers.space.read_again(_typed_in(answers, rows, candidate, changed))
+        read = _quickly_read(answers, rows, candidate, changed)
         lands = _lands(answers, rows, read)
         done, points = rows[lands], read.points[lands]
         points = _coordinates(answers, done, points, changed[lands])
         digits.put(done, Digits(candidate[lands], changed[lands], points))
         rows = rows[~lands]
+    # The attempts may have spared the steps before the model; the last word is theirs.
+    rows = np.flatnonzero(moved)
+    if len(rows) and answers.space.has_maps:
+        typed_in = _typed_in(answers, rows, digits.values[rows], digits.touched[rows])
+        wrong = rows[~_lands(answers, rows, answers.space.read_again(typed_in))]
+        values, touched, points = exact
+        digits.put(wrong, Digits(values[wrong], touched[wrong], points[wrong]))
     return digits
 
 
@@ -174,6 +181,36 @@ def _typed_in(answers: Outcome, rows: Ints, values: Array, touched: Mask) -> Row
         else:
             cells.update(space.level_cells(c, which, answers.points[rows]))
     return space.with_cells(answers.rows, answers.row[rows], cells)
+
+
+def _quickly_read(answers: Outcome, rows: Ints, values: Array, touched: Mask) -> Rows:
+    """Read the user's rows with new values in the touched columns; only as points if that will do.
+
+    It does if all columns have own maps, and no rule is about the user's values.
+    """
+    space, allowed = answers.space, answers.allowed
+    points = None
+    if space.has_maps and not allowed.constraints and allowed.splits is None:
+        points = _mapped(answers, rows, values, touched)
+    if points is None:
+        return space.read_quickly(_typed_in(answers, rows, values, touched))
+    return Rows(None, points, space.seen(points))
+
+
+def _mapped(answers: Outcome, rows: Ints, values: Array, touched: Mask) -> Array | None:
+    """Return the points of rows with new values in the touched columns; None if there are none."""
+    points = answers.rows.points[answers.row[rows]]
+    for c, column in enumerate(answers.space.columns):
+        which = np.flatnonzero(touched[:, c])
+        if column.kind == "number":
+            found = answers.space.own_coordinates(c, values[which, c])
+        else:
+            moved = answers.points[np.ix_(rows[which], column.places)]
+            found = column.options[answers.space.nearest_level(c, moved)]
+        if found is None:
+            return None
+        points[np.ix_(which, column.places)] = found
+    return points
 
 
 def _lands(answers: Outcome, rows: Ints, read: Rows) -> Mask:

@@ -62,7 +62,7 @@ class Sentences:
             return f"{title}; nothing has to change."
         if status == Status.UNREADABLE:
             return f"{title}: {outcome.rows.faults[int(outcome.row[i])]}"
-        if not outcome.feasible[i]:
+        if not self._feasible[i]:
             return f"{title}. {self._too_strict(i) or status.diagnosis}"
         if outcome.n_changed[i] == 0:
             changes = f"{title} with a change that is too small to count"
@@ -75,7 +75,7 @@ class Sentences:
         """Yield a sentence for each answer; one with many changes only counts them."""
         outcome = self.outcome
         for i in range(len(outcome)):
-            if outcome.feasible[i] and outcome.n_changed[i] > NAMED:
+            if self._feasible[i] and outcome.n_changed[i] > NAMED:
                 counted = f"{self.title(i)} with {outcome.n_changed[i]} changes"
                 yield "; ".join(filter(None, (counted, self.unproven(i), f"see .text({i})")))
             else:
@@ -166,6 +166,12 @@ class Sentences:
         return [part.tolist() for part in np.split(columns, ends)]
 
     @cached_property
+    def _columns(self) -> list[tuple[str, bool]]:
+        """The name of each column, and whether it has truth values."""
+        space, rows = self.outcome.space, self.outcome.rows
+        return [(legible(name), space.is_boolean(c, rows)) for c, name in enumerate(space.names)]
+
+    @cached_property
     def _feasible(self) -> Mask:
         return self.outcome.feasible
 
@@ -178,12 +184,10 @@ class Sentences:
 
     def _phrase(self, i: int, c: int) -> str:
         """Describe the change of one column."""
-        space, rows = self.outcome.space, self.outcome.rows
-        name = legible(space.names[c])
+        name, truth = self._columns[c]
         before, after = (values[c][i] for values in self.outcome.values)
-        if not space.columns[c].numeric:
+        if not self.outcome.space.columns[c].numeric:
             return f"{name} changes from {level(before)} to {level(after)}"
-        truth = space.is_boolean(c, rows)
         if np.isnan(before):
             return f"{name}, which is missing, becomes {bool(after) if truth else exact(after)}"
         if truth:

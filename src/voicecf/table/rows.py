@@ -16,6 +16,9 @@ from voicecf.table.frames import Kind
 if TYPE_CHECKING:
     from voicecf.table.extra import Extra
 
+# Types of less than double precision.
+HALVES = (np.float16, np.float32)
+
 
 @dataclass(frozen=True, eq=False)
 class Rows:
@@ -88,9 +91,16 @@ class Rows:
         return nw.from_native(series, series_only=True)
 
     @cached_property
-    def types(self) -> dict[Any, Any]:
-        """The narwhals type of each column of the frame."""
-        return dict(self.frame.schema)
+    def columns(self) -> dict[Any, Any]:
+        """The columns of the frame, narwhals series by name: a library takes long to give one."""
+        return {series.name: series for series in self.frame.iter_columns()}
+
+    @property
+    def is_single(self) -> bool:
+        """Whether some of the user's values have single precision."""
+        if self.frame is None:
+            return self.array is not None and self.array.dtype in HALVES
+        return any(series.dtype == nw.Float32 for series in self.columns.values())
 
     def take(self, which: Ints) -> Rows:
         """Return some of the rows."""
