@@ -320,6 +320,22 @@ def test_an_answer_is_rounded_once(hired, monkeypatch):
     assert sorted(rounds) == sorted(cf.row.tolist())
 
 
+def test_digits_that_the_steps_refuse_are_not_taken(monkeypatch):
+    X = WINE.iloc[:5]
+    model = make_pipeline(StandardScaler(), KMeans(3, n_init=2, random_state=0))
+    voice = VoICE(model).fit(WINE)
+    cf = voice.explain(X, target=(voice.predict(X) + 1) % 3)
+    assert cf.outcome.space.has_maps
+
+    def too_few(answers):
+        before = np.column_stack(answers.values[0])
+        values = np.column_stack(answers.values[1])
+        return fewest_digits(answers)._replace(values=0.9 * before + 0.1 * values)
+
+    monkeypatch.setattr(short, "fewest_digits", too_few)
+    pd.testing.assert_frame_equal(cf.rounded().to_frame(), cf.to_frame())
+
+
 def test_a_row_that_stays_and_a_row_that_is_stuck_say_so(mixed, stuck):
     assert mixed.text(1) == "Row 1 is in cluster 1 already; nothing has to change."
     assert stuck.text(0).startswith("Row 0 cannot move from cluster 0 to 1. No allowed change")

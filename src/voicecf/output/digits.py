@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -40,11 +39,10 @@ class Digits(NamedTuple):
     points: Array
 
     @classmethod
-    def empty(cls, answers: Outcome) -> Digits:
-        """Return room for the digits of answers."""
-        n, d = answers.points.shape
-        columns = len(answers.space.columns)
-        return cls(np.empty((n, columns)), np.empty((n, columns), dtype=np.bool_), np.empty((n, d)))
+    def exact(cls, answers: Outcome) -> Digits:
+        """Return all digits of answers."""
+        points = answers.points.astype(np.float64)
+        return cls(_numbers(answers.values[1]), answers.changes.copy(), points)
 
     def put(self, at: Ints, others: Digits) -> None:
         """Overwrite the digits `at` these positions by others."""
@@ -60,41 +58,51 @@ class Digits(NamedTuple):
 
 def fewest_digits(answers: Outcome) -> Digits:
     """Find the fewest digits with which answers still land; see `Counterfactuals.rounded`."""
-    exact = Digits(_numbers(answers.values[1]), answers.changes, answers.points.astype(np.float64))
-    digits = Digits.empty(answers)
-    digits.put(np.arange(len(answers)), exact)
-    moved = answers.feasible & (answers.status != Status.ALREADY) & answers.changes.any(axis=1)
-    rows = np.flatnonzero(moved)
-    for candidate_of, columns in _attempts(answers):
+    digits = Digits.exact(answers)
+    rows = np.flatnonzero(_moved(answers))
+    for finer, outward, columns in _attempts(answers):
         if not len(rows):
             break
-        candidate, changed = candidate_of(rows), columns[rows]
+        candidate, changed = _candidate(answers, rows, finer, outward), columns[rows]
         read = _quickly_read(answers, rows, candidate, changed)
         lands = _lands(answers, rows, read)
         done, points = rows[lands], read.points[lands]
         points = _coordinates(answers, done, points, changed[lands])
         digits.put(done, Digits(candidate[lands], changed[lands], points))
         rows = rows[~lands]
-    # The attempts may have spared the steps before the model; the last word is theirs.
-    rows = np.flatnonzero(moved)
-    if len(rows) and answers.space.has_maps:
-        typed_in = _typed_in(answers, rows, digits.values[rows], digits.touched[rows])
-        wrong = rows[~_lands(answers, rows, answers.space.read_again(typed_in))]
-        values, touched, points = exact
-        digits.put(wrong, Digits(values[wrong], touched[wrong], points[wrong]))
     return digits
 
 
-def _attempts(answers: Outcome) -> Iterator[tuple[Any, Mask]]:
-    """Yield functions from rows to rounded values, and masks of the columns that change.
+def refused(answers: Outcome) -> Ints:
+    """Return the answers in few digits that do not land by the steps before the model.
+
+    `fewest_digits` spares these where columns have own maps; theirs is the last word.
+    """
+    rows = np.flatnonzero(_moved(answers))
+    if not len(rows) or not answers.space.has_maps:
+        return rows[:0]
+    output = answers.output
+    assert output is not None
+    output = output if len(rows) == len(output) else output.take(rows)
+    return rows[~_lands(answers, rows, answers.space.read_again(output))]
+
+
+def _moved(answers: Outcome) -> Mask:
+    """Tell which answers change a column."""
+    moved = answers.feasible & (answers.status != Status.ALREADY)
+    return np.asarray(moved & answers.changes.any(axis=1))
+
+
+def _attempts(answers: Outcome) -> list[tuple[int, bool, Mask]]:
+    """Return what is tried, the fewest digits first: see `_candidate`, and which columns change.
 
     First, with the fewest digits, small changes are left out.
     """
-    candidates = list(_candidates(answers))
+    ways = [(finer, outward) for finer in range(PLACES) for outward in (False, True)]
     large = answers.changes & ~_negligible(answers)
-    if (large != answers.changes).any():
-        yield from ((candidate_of, large) for candidate_of in candidates[:2])
-    yield from ((candidate_of, answers.changes) for candidate_of in candidates)
+    some_small = (large != answers.changes).any()
+    first = [(*way, large) for way in ways[:2]] if some_small else []
+    return first + [(*way, answers.changes) for way in ways]
 
 
 def _negligible(answers: Outcome) -> Mask:
@@ -110,26 +118,19 @@ def _negligible(answers: Outcome) -> Mask:
     return small
 
 
-def _candidates(answers: Outcome) -> Iterator[Any]:
-    """Yield functions from rows to rounded values, shape (rows, columns), fewest digits first.
+def _candidate(answers: Outcome, rows: Ints, finer: int, outward: bool) -> Array:
+    """Return rounded values of some answers, shape (rows, columns), with `finer` more digits.
 
-    For each number of digits the values are rounded to the nearest, then away from the row: a
-    slightly larger change lies deeper in the target's cell.
+    They are rounded to the nearest, or away from the row: a slightly larger change lies deeper in
+    the target's cell.
     """
-    before, after = map(_numbers, answers.values)
+    before, after = (_numbers([values[rows] for values in side]) for side in answers.values)
     size = np.where(np.isnan(before), np.abs(after), np.abs(after - before))
     with np.errstate(divide="ignore", invalid="ignore"):
         first = np.nan_to_num(np.floor(np.log10(size)), neginf=0.0).astype(np.int64) - BELOW
+    values = decimal(after, first - finer, np.sign(after - before) if outward else None)
     continuous = np.array([is_continuous(answers, c) for c in range(after.shape[1])])
-
-    def candidate(rows: Ints, finer: int, outward: bool) -> Array:
-        direction = np.sign(after[rows] - before[rows]) if outward else None
-        values = decimal(after[rows], first[rows] - finer, direction)
-        return np.where(continuous, _inside(answers, rows, values), after[rows])
-
-    for finer in range(PLACES):
-        for outward in (False, True):
-            yield lambda rows, finer=finer, outward=outward: candidate(rows, finer, outward)
+    return np.where(continuous, _inside(answers, rows, values), after)
 
 
 def decimal(values: Any, places: Any, direction: Any = None) -> Any:

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from voicecf.geometry.arrays import Array, Ints, Mask
+from voicecf.geometry.arrays import Array, Mask
 from voicecf.output.calling import cluster_name, move, row_name
 from voicecf.output.digits import decimal
 from voicecf.output.values import changed_cells
@@ -90,7 +90,7 @@ class Sentences:
         if status == Status.ALREADY:
             return opening(f"{row} is in {self._target(i)} already")
         verb = "moves" if self._feasible[i] else "move"
-        moves = move(learned, self._source[i], outcome.target[i], verb)
+        moves = move(learned, outcome.source[i], outcome.target[i], verb)
         if self._feasible[i]:
             return opening(f"{row} {moves}")
         return opening(FAILURES[status].format(row=row, move=moves))
@@ -174,10 +174,6 @@ class Sentences:
     @cached_property
     def _feasible(self) -> Mask:
         return self.outcome.feasible
-
-    @cached_property
-    def _source(self) -> Ints:
-        return self.outcome.source
 
     def _target(self, i: int) -> str:
         return cluster_name(self.outcome.learned, self.outcome.target[i])

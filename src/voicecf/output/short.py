@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from voicecf.geometry.arrays import Ints
-from voicecf.output.digits import Digits, fewest_digits
+from voicecf.output.digits import Digits, fewest_digits, refused
 from voicecf.output.sentences import Sentences
 from voicecf.search.outcome import Outcome
 
@@ -32,18 +32,24 @@ class Short:
 
     def __init__(self, answers: Outcome) -> None:
         self._answers = answers
-        self._digits = Digits.empty(answers)
-        self._open = np.ones(len(answers), dtype=np.bool_)
+        (n, d), columns = answers.points.shape, len(answers.space.columns)
+        touched, self._open = np.empty((n, columns), dtype=np.bool_), np.ones(n, dtype=np.bool_)
+        self._digits = Digits(np.empty((n, columns)), touched, np.empty((n, d)))
         self._blocks: dict[int, Sentences] = {}
 
     def __getitem__(self, at: Ints) -> Outcome:
         """Return the answers at some positions of the batch."""
-        left = at[self._open[at]]
+        some, left = self._answers[at], np.flatnonzero(self._open[at])
         if len(left):
-            self._digits.put(left, fewest_digits(self._answers[left]))
-            self._open[left] = False
-        some = self._answers[at]
-        return self._digits.written(some, at) if len(at) else some
+            new = some if len(left) == len(at) else some[left]
+            self._digits.put(at[left], fewest_digits(new))
+        found = self._digits.written(some, at) if len(at) else some
+        wrong = refused(found) if len(left) else left
+        if len(wrong):
+            self._digits.put(at[wrong], Digits.exact(some[wrong]))
+            found = self._digits.written(some, at)
+        self._open[at] = False
+        return found
 
     def text(self, at: int) -> str:
         """Describe the answer at a position of the batch in a sentence."""

@@ -7,6 +7,7 @@ the same operations in the same order, and `fit` finds out whether they give the
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -38,10 +39,12 @@ SCALING: dict[type, tuple[tuple[Any, str], ...]] = {
 
 def own_map(steps: Steps, column: Column) -> Map | None:
     """Return the map of a column; None if it goes through a step that is not known here."""
-    if column.indicator:  # no value is missing where all columns have maps
-        return lambda values: np.repeat(column.options[:1], len(values), axis=0)
+    if column.indicator:
+        return partial(_gaps, column)
     if column.kind == "category":
-        return None if column.binned or column.declared else _map_of_levels(column)
+        levels = {level: i for i, level in enumerate(column.levels) if not is_missing(level)}
+        unknown = column.binned or column.declared
+        return None if unknown else partial(_levels, levels, column.options)
     operations: list[Any] = []
     wire = steps.ends[column.places[0]]
     for link in reversed(steps.links):
@@ -51,7 +54,7 @@ def own_map(steps: Steps, column: Column) -> Map | None:
             if own is None:
                 return None
             operations, wire = own + operations, link.inputs[at]
-    return _map_of_numbers(operations)
+    return partial(_numbers, operations)
 
 
 def _operations(transformer: Any, at: int) -> list[Any] | None:
@@ -76,33 +79,29 @@ def _operations(transformer: Any, at: int) -> list[Any] | None:
     ]
 
 
-def _map_of_numbers(operations: list[Any]) -> Map:
-    def coordinates(column: Any) -> Array | None:
-        if isinstance(column, nw.Series):
-            if not (column.dtype.is_integer() or column.dtype == nw.Float64):
-                return None
-            column = column.to_numpy()
-        if column.dtype.kind not in "iu" and column.dtype != np.float64:
+def _gaps(column: Column, values: Any) -> Array:
+    """Return the coordinates of a column that tells where another one has no value: it has all."""
+    return np.repeat(column.options[:1], len(values), axis=0)
+
+
+def _numbers(operations: list[Any], column: Any) -> Array | None:
+    if isinstance(column, nw.Series):
+        if not (column.dtype.is_integer() or column.dtype == nw.Float64):
             return None
-        values = column.astype(np.float64)
-        with np.errstate(all="ignore"):
-            for function, *constant in operations:
-                values = function(values, *constant)
-        known = values.dtype == np.float64 and np.isfinite(values).all()
-        return values[:, None] if known else None
+        column = column.to_numpy()
+    if column.dtype.kind not in "iu" and column.dtype != np.float64:
+        return None
+    values = column.astype(np.float64)
+    with np.errstate(all="ignore"):
+        for function, *constant in operations:
+            values = function(values, *constant)
+    known = values.dtype == np.float64 and np.isfinite(values).all()
+    return values[:, None] if known else None
 
-    return coordinates
 
-
-def _map_of_levels(column: Column) -> Map:
-    places = {level: i for i, level in enumerate(column.levels) if not is_missing(level)}
-    types = {*map(type, places)}
-
-    def coordinates(column_: Any) -> Array | None:
-        values = plain_values(column_)
-        if not {*map(type, values)} <= types:
-            return None
-        at = [places.get(value, -1) for value in values]
-        return None if -1 in at else np.asarray(column.options[at])
-
-    return coordinates
+def _levels(places: dict[Any, int], options: Array, column: Any) -> Array | None:
+    values = plain_values(column)
+    if not {*map(type, values)} <= {*map(type, places)}:
+        return None
+    at = [places.get(value, -1) for value in values]
+    return None if -1 in at else np.asarray(options[at])

@@ -11,13 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from voicecf.geometry.arrays import Array, Ints, Mask
-from voicecf.table.frames import Kind
+from voicecf.table.frames import Kind, numbers
 
 if TYPE_CHECKING:
     from voicecf.table.extra import Extra
-
-# Types of less than double precision.
-HALVES = (np.float16, np.float32)
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,12 +92,17 @@ class Rows:
         """The columns of the frame, narwhals series by name: a library takes long to give one."""
         return {series.name: series for series in self.frame.iter_columns()}
 
-    @property
-    def is_single(self) -> bool:
-        """Whether some of the user's values have single precision."""
-        if self.frame is None:
-            return self.array is not None and self.array.dtype in HALVES
-        return any(series.dtype == nw.Float32 for series in self.columns.values())
+    @cached_property
+    def _floats(self) -> dict[Any, NDArray[Any]]:
+        return {}
+
+    def floats(self, name: Any) -> NDArray[Any]:
+        """Return a column of the frame as floats of its precision, NaN where missing; made once."""
+        if name not in self._floats:
+            single = self.columns[name].dtype == nw.Float32
+            values = numbers(self.columns[name])
+            self._floats[name] = values.astype(np.float32) if single else values
+        return self._floats[name]
 
     def take(self, which: Ints) -> Rows:
         """Return some of the rows."""

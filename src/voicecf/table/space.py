@@ -39,8 +39,11 @@ from voicecf.table.frames import (
 )
 from voicecf.table.maps import Map, own_map
 from voicecf.table.pipeline import Steps
-from voicecf.table.rows import HALVES, Rows, side_of, without_values
+from voicecf.table.rows import Rows, side_of, without_values
 from voicecf.table.sample_row import Sample
+
+# Types of less than double precision.
+HALVES = (np.float16, np.float32)
 
 
 class Space:
@@ -179,15 +182,17 @@ class Space:
         Steps keep the precision of their input, and would round what the model is not
         fitted to see rounded.
         """
-        if self.sample is None or not rows.is_single:
+        if self.sample is None:
             return rows
-        if rows.frame is None:
-            assert rows.array is not None
-            narrow = not self.single >= set(self.sources)
+        if rows.array is not None:
+            narrow = rows.array.dtype in HALVES and not self.single >= set(self.sources)
             return replace(rows, array=rows.array.astype(np.float64)) if narrow else rows
+        halves = [name for name, column in rows.columns.items() if column.dtype == nw.Float32]
+        if not halves:
+            return rows
         sources = rows.frame.columns if self.named else self.sources
-        pairs = zip(rows.frame.columns, sources, strict=True)
-        narrow_ones = [name for name, source in pairs if source not in self.single]
+        source_of = dict(zip(rows.frame.columns, sources, strict=True))
+        narrow_ones = [name for name in halves if source_of[name] not in self.single]
         return replace(rows, frame=widened(rows.frame, narrow_ones))
 
     @property
@@ -393,7 +398,7 @@ class Space:
         value of a category is the level whose coordinates are nearest.
         """
         column, z = self.columns[c], np.asarray(coordinates, dtype=np.float64)
-        z = z.reshape(len(z), -1)
+        z = z.reshape(len(z), len(column.places))
         if column.kind == "number":
             if self.steps is None:
                 return z[:, 0]
@@ -529,10 +534,13 @@ class Space:
         column = self.columns[c]
         if column.declared:
             return self.levels_at(c, taken(rows.points, which))
+        if column.numeric and rows.frame is not None:
+            name = self.frame_name(rows.frame, column.sources[0])
+            return np.array(taken(rows.floats(name), which))  # a copy
         values = taken(self.user_column(rows, column.sources[0]), which)
         if not column.numeric:
             return objects(plain_values(values))
-        single = values.dtype == (np.float32 if rows.frame is None else nw.Float32)
+        single = values.dtype == np.float32
         return numbers(values, column.name).astype(np.float32 if single else np.float64)
 
     def levels_at(self, c: int, points: Array) -> NDArray[Any]:
