@@ -6,7 +6,7 @@
 # make engines  the examples that run in Spark and Ray, which make test passes over (needs Java)
 # make house   import cycles, layers, long and wide functions (tools/house.py)
 # make bench   speed, side by side with the alternatives
-# make scale   files, Dask, many clusters and the app, beside what there is to compare them with
+# make scale   files, Dask, many clusters, the app and the service, beside what there is to compare them with
 # make others  the same rows answered by DiCE, alibi and CFCLUST, in environments of their own
 #              (VOICE=folder: also by the paper's software, of which folder is a checkout)
 # make sweep   the tests that make test leaves out for their volume (marked slow), 20,000 random searches
@@ -77,7 +77,7 @@ bench: $(VENV)/bench
 	$(RUN) benchmarks/run.py | tee benchmarks/results/bench.txt
 
 scale: $(VENV)/test
-	for part in files dask neighbors app; do \
+	for part in files dask neighbors app service; do \
 		$(RUN) benchmarks/bench_$$part.py | tee benchmarks/results/$$part.txt; \
 	done
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 import pickle
 import re
 from dataclasses import replace
@@ -20,6 +21,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 
 from voicecf import Counterfactuals, Status, VoICE
+from voicecf.output import short
+from voicecf.output.digits import fewest_digits
 
 WINE = load_wine(as_frame=True).data
 IRIS = load_iris().data
@@ -291,6 +294,46 @@ def test_many_changes_are_all_named_but_not_in_a_printout():
     cf = VoICE.from_centers([np.zeros(9), np.ones(9)]).explain([np.zeros(9)])
     assert cf.text(0).count("rises") == 9
     assert "Row 0 moves from cluster 0 to 1 with 9 changes; see .text(0)" in repr(cf)
+
+
+def test_all_sentences_are_those_of_single_answers_and_of_parts(hired, pairs, mixed, stuck):
+    for cf in (hired, pairs, mixed, stuck):
+        texts = cf.texts()
+        assert texts == [cf.text(i) for i in range(len(cf))]
+        assert texts == [one.text(0) for one in Counterfactuals(cf.outcome)]
+        assert texts[::2] == cf[::2].texts() == Counterfactuals(cf.outcome[::2]).texts()
+        answers = json.loads(cf.to_json())["answers"]
+        assert texts == cf.rounded().texts() == [answer["text"] for answer in answers]
+        assert cf[:0].texts() == []
+
+
+def test_an_answer_is_rounded_once(hired, monkeypatch):
+    cf, rounds = Counterfactuals(hired.outcome), []
+
+    def counted(answers):
+        rounds.extend(answers.row.tolist())
+        return fewest_digits(answers)
+
+    monkeypatch.setattr(short, "fewest_digits", counted)
+    some = cf[[1, 2]]
+    some.texts(), repr(some), some.to_json(), cf.table(), cf[2].rounded(), cf.rounded().text(1)
+    assert sorted(rounds) == sorted(cf.row.tolist())
+
+
+def test_digits_that_the_steps_refuse_are_not_taken(monkeypatch):
+    X = WINE.iloc[:5]
+    model = make_pipeline(StandardScaler(), KMeans(3, n_init=2, random_state=0))
+    voice = VoICE(model).fit(WINE)
+    cf = voice.explain(X, target=(voice.predict(X) + 1) % 3)
+    assert cf.outcome.space.has_maps
+
+    def too_few(answers):
+        before = np.column_stack(answers.values[0])
+        values = np.column_stack(answers.values[1])
+        return fewest_digits(answers)._replace(values=0.9 * before + 0.1 * values)
+
+    monkeypatch.setattr(short, "fewest_digits", too_few)
+    pd.testing.assert_frame_equal(cf.rounded().to_frame(), cf.to_frame())
 
 
 def test_a_row_that_stays_and_a_row_that_is_stuck_say_so(mixed, stuck):

@@ -26,6 +26,7 @@ from voicecf.geometry.centroids import Centroids
 from voicecf.geometry.cuts import Cuts
 from voicecf.geometry.models import ADAPTERS, partition_of
 from voicecf.learned.fitting import learn_from_partition
+from voicecf.output.sentences import Sentences
 from voicecf.plots import Plane, SegmentMap
 
 NAMES = ["age", "visits", "money"]
@@ -272,6 +273,19 @@ def test_a_contracted_leaf_is_too_close_to_its_border():
     assert explainer().explain(x, 1, **words).feasible[0]
     reason = explainer(contraction=0.5).explain(x, 1, **words).reason(0)
     assert "another cluster is always too close" in reason.text
+
+
+def test_a_sentence_says_how_far_a_change_can_go_in_its_own_leaf():
+    X = rows(60)
+    short = explainer().explain(X, target=1).rounded()
+    said = Sentences(short.outcome).multiples
+    moved = np.flatnonzero((short.status == Status.OPTIMAL) & (said > 1.2) & np.isfinite(said))
+    assert len(set(short.outcome.piece[moved].tolist())) == 2
+    start, move = X[short.row[moved]], short.points[moved] - X[short.row[moved]]
+    inside = start + said[moved, None] * move
+    assert (by_hand(inside) == 1).all()
+    beyond = start + 1.12 * said[moved, None] * move  # two digits, rounded down
+    assert ((by_hand(beyond) != 1) | (np.abs(beyond) > 6.0).any(axis=1)).all()
 
 
 def test_the_ends_of_ranges_are_where_the_label_changes():

@@ -17,7 +17,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 
-from voicecf import CFCLUST, VoICE
+from voicecf import CFCLUST, Status, VoICE
 from voicecf.output.schema import JSON_SCHEMA, _texts, _value
 
 PUBLISHED = Path(__file__).parents[1] / "docs" / "counterfactuals.schema.json"
@@ -71,8 +71,13 @@ def short_values(cf):
 
 def test_the_published_file_is_the_schema():
     assert json.loads(PUBLISHED.read_text(encoding="utf-8")) == JSON_SCHEMA, (
-        "write it again: json.dumps(JSON_SCHEMA, indent=2)"
+        "copy src/voicecf/output/counterfactuals.schema.json to docs"
     )
+
+
+def test_the_schema_knows_every_status():
+    answer = JSON_SCHEMA["properties"]["answers"]["items"]["properties"]
+    assert answer["status"]["enum"] == [status.name.lower() for status in Status]
 
 
 def test_the_schema_is_one():

@@ -11,8 +11,9 @@ import numpy as np
 
 from voicecf.edges import edge
 from voicecf.geometry.arrays import Array, Ints, Mask
-from voicecf.output import schema, sentences, tables
-from voicecf.output.digits import rounded
+from voicecf.output import schema, tables
+from voicecf.output.sentences import Sentences, cost_in_words
+from voicecf.output.short import Short
 from voicecf.reasons.case import CONTRACTION, cost_without
 from voicecf.reasons.ranges import ranges_of
 from voicecf.reasons.reasons import Reason, reason_of
@@ -82,8 +83,13 @@ change still lands in cluster 1.
       Row 1 is in cluster 1 already; nothing has to change.
     """
 
-    def __init__(self, outcome: Outcome) -> None:
+    def __init__(
+        self, outcome: Outcome, short: Short | None = None, positions: Ints | None = None
+    ) -> None:
         self.outcome = outcome
+        # Parts of a batch share its rounded answers, of which they are those at some positions.
+        self._short = Short(outcome) if short is None else short
+        self._positions = np.arange(len(outcome)) if positions is None else positions
         self.row, self.target = outcome.row, outcome.target
         self.points, self.status, self.cost = outcome.points, outcome.status, outcome.cost
         self.cardinality, self.rank = outcome.cardinality, outcome.rank
@@ -216,11 +222,15 @@ change still lands in cluster 1.
     def __len__(self) -> int:
         return len(self.row)
 
+    def __reduce__(self) -> Any:
+        # A part is pickled without the batch that it is of.
+        return Counterfactuals, (self.outcome,)
+
     def __getitem__(self, which: Any) -> Counterfactuals:
         """Return some of the answers: by a slice, a mask, positions, or one position."""
         if isinstance(which, (int, np.integer)):
             which = [self._at(which)]
-        return Counterfactuals(self.outcome[which])
+        return Counterfactuals(self.outcome[which], self._short, self._positions[which])
 
     def __iter__(self) -> Iterator[Counterfactuals]:
         return (self[i] for i in range(len(self)))
@@ -268,7 +278,7 @@ change still lands in cluster 1.
         >>> answer["status"], answer["values"]
         ('optimal', {'age': 2.01, 'income': 5.0})
         """
-        return schema.as_json(self.outcome, indent=indent)
+        return schema.json_of(self._rounded, indent)
 
     def summary(self) -> Any:
         """Return a table with one line for each answer: clusters, status, cost, tolerance.
@@ -306,7 +316,7 @@ change still lands in cluster 1.
            row source  target   status  n_changed  age: from  age: to
         0    0  loyal  lapsed  optimal          1        1.0     2.01
         """
-        return tables.one_line_each(rounded(self.outcome))
+        return tables.one_line_each(self._rounded)
 
     def changes(self) -> Any:
         """Return a table with one line for each changed column of each answer.
@@ -342,7 +352,11 @@ change still lands in cluster 1.
         >>> voice.explain([[1.0, 5.0]], target=1).rounded().points
         array([[2.01, 5.  ]])
         """
-        return Counterfactuals(rounded(self.outcome))
+        return Counterfactuals(self._rounded, self._short, self._positions)
+
+    @cached_property
+    def _rounded(self) -> Outcome:
+        return self._short[self._positions]
 
     def text(self, i: int) -> str:
         """Describe answer i in a sentence, with the values of `rounded`.
@@ -355,7 +369,24 @@ change still lands in cluster 1.
         Row 0 moves from cluster 0 to 1 if age rises from 1 to 2.01; this change may hardly be \
 larger.
         """
-        return sentences.sentence(rounded(self.outcome[[self._at(i)]]), 0)
+        return self._short.text(self._positions[self._at(i)])
+
+    def texts(self) -> list[str]:
+        """Describe all answers, each in the sentence of `text`.
+
+        Examples
+        --------
+        >>> from voicecf import VoICE
+        >>> voice = VoICE.from_centers([[0.0, 0.0], [4.0, 0.0]], feature_names=["age", "income"])
+        >>> cf = voice.explain([[1.0, 5.0], [3.0, 5.0]], target=1, bounds={"age": (0, 2.01)})
+        >>> for text in cf.texts():
+        ...     print(text)
+        Row 0 moves from cluster 0 to 1 if age rises from 1 to 2.01; this change may hardly be \
+larger.
+        Row 1 is in cluster 1 already; nothing has to change.
+        """
+        sentences = Sentences(self._rounded)
+        return [sentences.text(i) for i in range(len(self))]
 
     def reason(self, i: int) -> Reason:
         """Find out why a row has no answer, and which changes of the rules would make one possible.
@@ -439,8 +470,9 @@ larger.
             cost, changed = self.cost[moved], self.n_changed[moved]
             typical, changes = (figure(float(np.median(some)), 4) for some in (cost, changed))
             lines.append(f"median cost {typical}, median number of changes {changes}")
-            lines.append(sentences.cost_in_words(self.outcome))
-        lines += [f"  {line}" for line in sentences.lines(rounded(self.outcome[:3]))]
+            lines.append(cost_in_words(self.outcome))
+        first = Sentences(self._short[self._positions[:3]])
+        lines += [f"  {line}" for line in first.lines()]
         if len(self) > 3:
             lines.append(f"  ... and {len(self) - 3} more; see .summary(), .changes(), .to_frame()")
         return "\n".join(lines)

@@ -65,8 +65,7 @@ def row_name(rows: Rows, row: int) -> str:
     >>> row_name(cf.outcome.rows, 0)
     'row C-1017'
     """
-    ids = rows.ids([row])
-    if ids is None:
+    if rows.own_ids is None:
         return f"row {row}"
-    (own,) = ids.to_list()
+    own = rows.own_ids[int(row)]
     return f"row {legible(', '.join(map(str, own)) if isinstance(own, tuple) else own)}"

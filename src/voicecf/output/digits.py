@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,44 +21,88 @@ BELOW, PLACES = 2, 13
 NEGLIGIBLE = 1e-3
 
 
-def rounded(answers: Outcome) -> Outcome:
-    """Return the answers in as few digits as still land; see `Counterfactuals.rounded`."""
-    space, n = answers.space, len(answers)
-    if n == 0:
-        return answers
-    values = _numbers(answers.values[1])
-    touched = answers.changes.copy()
-    points = answers.points.astype(np.float64)
-    rows = np.flatnonzero(answers.feasible & (answers.status != Status.ALREADY))
-    rows = rows[answers.changes[rows].any(axis=1)]
-    for candidate_of, columns in _attempts(answers):
+class Digits(NamedTuple):
+    """Answers in few digits.
+
+    Attributes
+    ----------
+    values : array of shape (n, columns)
+        New values of number columns.
+    touched : mask of shape (n, columns)
+        The columns that still change.
+    points : array of shape (n, d)
+        Coordinates of the rounded answers.
+    """
+
+    values: Array
+    touched: Mask
+    points: Array
+
+    @classmethod
+    def exact(cls, answers: Outcome) -> Digits:
+        """Return all digits of answers."""
+        points = answers.points.astype(np.float64)
+        return cls(_numbers(answers.values[1]), answers.changes.copy(), points)
+
+    def put(self, at: Ints, others: Digits) -> None:
+        """Overwrite the digits `at` these positions by others."""
+        for own, other in zip(self, others, strict=True):
+            own[at] = other
+
+    def written(self, answers: Outcome, at: Ints) -> Outcome:
+        """Return answers with the digits `at` these positions."""
+        output = _typed_in(answers, np.arange(len(at)), self.values[at], self.touched[at])
+        points = self.points[at].astype(answers.points.dtype, copy=False)
+        return replace(answers, output=output, points=points)
+
+
+def fewest_digits(answers: Outcome) -> Digits:
+    """Find the fewest digits with which answers still land; see `Counterfactuals.rounded`."""
+    digits = Digits.exact(answers)
+    rows = np.flatnonzero(_moved(answers))
+    for finer, outward, columns in _attempts(answers):
         if not len(rows):
             break
-        candidate, changed = candidate_of(rows), columns[rows]
-        typed_in = _typed_in(answers, rows, candidate, changed)
-        read = space.read_again(typed_in)
+        candidate, changed = _candidate(answers, rows, finer, outward), columns[rows]
+        read = _quickly_read(answers, rows, candidate, changed)
         lands = _lands(answers, rows, read)
-        done = rows[lands]
-        values[done], touched[done] = candidate[lands], changed[lands]
-        points[done] = _coordinates(answers, done, read.points[lands], changed[lands])
+        done, points = rows[lands], read.points[lands]
+        points = _coordinates(answers, done, points, changed[lands])
+        digits.put(done, Digits(candidate[lands], changed[lands], points))
         rows = rows[~lands]
-    return replace(
-        answers,
-        output=_typed_in(answers, np.arange(n), values, touched),
-        points=points.astype(answers.points.dtype, copy=False),
-    )
+    return digits
 
 
-def _attempts(answers: Outcome) -> Iterator[tuple[Any, Mask]]:
-    """Yield functions from rows to rounded values, and masks of the columns that change.
+def refused(answers: Outcome) -> Ints:
+    """Return the answers in few digits that do not land by the steps before the model.
+
+    `fewest_digits` spares these where columns have own maps; theirs is the last word.
+    """
+    rows = np.flatnonzero(_moved(answers))
+    if not len(rows) or not answers.space.has_maps:
+        return rows[:0]
+    output = answers.output
+    assert output is not None
+    output = output if len(rows) == len(output) else output.take(rows)
+    return rows[~_lands(answers, rows, answers.space.read_again(output))]
+
+
+def _moved(answers: Outcome) -> Mask:
+    """Tell which answers change a column."""
+    moved = answers.feasible & (answers.status != Status.ALREADY)
+    return np.asarray(moved & answers.changes.any(axis=1))
+
+
+def _attempts(answers: Outcome) -> list[tuple[int, bool, Mask]]:
+    """Return what is tried, the fewest digits first: see `_candidate`, and which columns change.
 
     First, with the fewest digits, small changes are left out.
     """
-    candidates = list(_candidates(answers))
+    ways = [(finer, outward) for finer in range(PLACES) for outward in (False, True)]
     large = answers.changes & ~_negligible(answers)
-    if (large != answers.changes).any():
-        yield from ((candidate_of, large) for candidate_of in candidates[:2])
-    yield from ((candidate_of, answers.changes) for candidate_of in candidates)
+    some_small = (large != answers.changes).any()
+    first = [(*way, large) for way in ways[:2]] if some_small else []
+    return first + [(*way, answers.changes) for way in ways]
 
 
 def _negligible(answers: Outcome) -> Mask:
@@ -75,26 +118,19 @@ def _negligible(answers: Outcome) -> Mask:
     return small
 
 
-def _candidates(answers: Outcome) -> Iterator[Any]:
-    """Yield functions from rows to rounded values, shape (rows, columns), fewest digits first.
+def _candidate(answers: Outcome, rows: Ints, finer: int, outward: bool) -> Array:
+    """Return rounded values of some answers, shape (rows, columns), with `finer` more digits.
 
-    For each number of digits the values are rounded to the nearest, then away from the row: a
-    slightly larger change lies deeper in the target's cell.
+    They are rounded to the nearest, or away from the row: a slightly larger change lies deeper in
+    the target's cell.
     """
-    before, after = map(_numbers, answers.values)
+    before, after = (_numbers([values[rows] for values in side]) for side in answers.values)
     size = np.where(np.isnan(before), np.abs(after), np.abs(after - before))
     with np.errstate(divide="ignore", invalid="ignore"):
         first = np.nan_to_num(np.floor(np.log10(size)), neginf=0.0).astype(np.int64) - BELOW
+    values = decimal(after, first - finer, np.sign(after - before) if outward else None)
     continuous = np.array([is_continuous(answers, c) for c in range(after.shape[1])])
-
-    def candidate(rows: Ints, finer: int, outward: bool) -> Array:
-        direction = np.sign(after[rows] - before[rows]) if outward else None
-        values = decimal(after[rows], first[rows] - finer, direction)
-        return np.where(continuous, _inside(answers, rows, values), after[rows])
-
-    for finer in range(PLACES):
-        for outward in (False, True):
-            yield lambda rows, finer=finer, outward=outward: candidate(rows, finer, outward)
+    return np.where(continuous, _inside(answers, rows, values), after)
 
 
 def decimal(values: Any, places: Any, direction: Any = None) -> Any:
@@ -146,6 +182,36 @@ def _typed_in(answers: Outcome, rows: Ints, values: Array, touched: Mask) -> Row
         else:
             cells.update(space.level_cells(c, which, answers.points[rows]))
     return space.with_cells(answers.rows, answers.row[rows], cells)
+
+
+def _quickly_read(answers: Outcome, rows: Ints, values: Array, touched: Mask) -> Rows:
+    """Read the user's rows with new values in the touched columns; only as points if that will do.
+
+    It does if all columns have own maps, and no rule is about the user's values.
+    """
+    space, allowed = answers.space, answers.allowed
+    points = None
+    if space.has_maps and not allowed.constraints and allowed.splits is None:
+        points = _mapped(answers, rows, values, touched)
+    if points is None:
+        return space.read_quickly(_typed_in(answers, rows, values, touched))
+    return Rows(None, points, space.seen(points))
+
+
+def _mapped(answers: Outcome, rows: Ints, values: Array, touched: Mask) -> Array | None:
+    """Return the points of rows with new values in the touched columns; None if there are none."""
+    points = answers.rows.points[answers.row[rows]]
+    for c, column in enumerate(answers.space.columns):
+        which = np.flatnonzero(touched[:, c])
+        if column.kind == "number":
+            found = answers.space.own_coordinates(c, values[which, c])
+        else:
+            moved = answers.points[np.ix_(rows[which], column.places)]
+            found = column.options[answers.space.nearest_level(c, moved)]
+        if found is None:
+            return None
+        points[np.ix_(which, column.places)] = found
+    return points
 
 
 def _lands(answers: Outcome, rows: Ints, read: Rows) -> Mask:

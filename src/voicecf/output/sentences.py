@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
+from voicecf.geometry.arrays import Array, Mask
 from voicecf.output.calling import cluster_name, move, row_name
 from voicecf.output.digits import decimal
+from voicecf.output.values import changed_cells
 from voicecf.search.outcome import Outcome
 from voicecf.search.solving import aim_at, solve
 from voicecf.status import Status
 from voicecf.table.wording import exact, figure, joined, legible, level, opening
 
-# A line of a printout names at most this many changes; `sentence` names all of them.
+# A line of a printout names at most this many changes; `text` names all of them.
 NAMED = 6
 # Largest multiple of a change that a sentence prints.
 FAR = 1e6
@@ -36,36 +39,171 @@ FAILURES = {
 }
 
 
-def sentence(outcome: Outcome, i: int) -> str:
-    """Describe answer i, its values with all the digits that they have in `outcome`."""
-    title, status = short_title(outcome, i), Status(outcome.status[i])
-    if status == Status.ALREADY:
-        return f"{title}; nothing has to change."
-    if status == Status.UNREADABLE:
-        return f"{title}: {outcome.rows.faults[int(outcome.row[i])]}"
-    if not outcome.feasible[i]:
-        return f"{title}. {_too_strict(outcome, i) or status.diagnosis}"
-    if outcome.n_changed[i] == 0:
-        changes = f"{title} with a change that is too small to count"
-        return f"{'; '.join(filter(None, (changes, unproven(outcome, i))))}."
-    changes = joined([_phrase(outcome, i, c) for c in outcome.changed(i)])
-    target = cluster_name(outcome.learned, outcome.target[i])
-    notes = limit(outcome, i, f"in {target}"), rarity(outcome, i), unproven(outcome, i)
-    return f"{title} if {'; '.join(filter(None, (changes, *notes)))}."
+@dataclass(frozen=True, eq=False)
+class Sentences:
+    """Answers in words, their values with all the digits that they have in `outcome`.
 
+    Examples
+    --------
+    >>> from voicecf import VoICE
+    >>> from voicecf.output.sentences import Sentences
+    >>> voice = VoICE.from_centers([[0.0, 0.0], [4.0, 0.0]], feature_names=["age", "income"])
+    >>> sentences = Sentences(voice.explain([[1.0, 5.0], [3.0, 5.0]], target=1).outcome)
+    >>> sentences.title(0), sentences.text(1)
+    ('Row 0 moves from cluster 0 to 1', 'Row 1 is in cluster 1 already; nothing has to change.')
+    """
 
-def short_title(outcome: Outcome, i: int) -> str:
-    """Say in a few words what becomes of the row of answer i."""
-    row, learned = row_name(outcome.rows, outcome.row[i]), outcome.learned
-    source, target = outcome.source[i], outcome.target[i]
-    status = Status(outcome.status[i])
-    if status == Status.UNREADABLE:
-        return opening(f"{row} cannot be read")
-    if status == Status.ALREADY:
-        return opening(f"{row} is in {cluster_name(learned, target)} already")
-    if outcome.feasible[i]:
-        return opening(f"{row} {move(learned, source, target)}")
-    return opening(FAILURES[status].format(row=row, move=move(learned, source, target, "move")))
+    outcome: Outcome
+
+    def text(self, i: int) -> str:
+        """Describe answer i."""
+        outcome, title, status = self.outcome, self.title(i), Status(self.outcome.status[i])
+        if status == Status.ALREADY:
+            return f"{title}; nothing has to change."
+        if status == Status.UNREADABLE:
+            return f"{title}: {outcome.rows.faults[int(outcome.row[i])]}"
+        if not self._feasible[i]:
+            return f"{title}. {self._too_strict(i) or status.diagnosis}"
+        if outcome.n_changed[i] == 0:
+            changes = f"{title} with a change that is too small to count"
+            return f"{'; '.join(filter(None, (changes, self.unproven(i))))}."
+        changes = joined([self._phrase(i, c) for c in self._changed[i]])
+        notes = self.limit(i, f"in {self._target(i)}"), self.rarity(i), self.unproven(i)
+        return f"{title} if {'; '.join(filter(None, (changes, *notes)))}."
+
+    def lines(self) -> Iterator[str]:
+        """Yield a sentence for each answer; one with many changes only counts them."""
+        outcome = self.outcome
+        for i in range(len(outcome)):
+            if self._feasible[i] and outcome.n_changed[i] > NAMED:
+                counted = f"{self.title(i)} with {outcome.n_changed[i]} changes"
+                yield "; ".join(filter(None, (counted, self.unproven(i), f"see .text({i})")))
+            else:
+                yield self.text(i)
+
+    def title(self, i: int) -> str:
+        """Say in a few words what becomes of the row of answer i."""
+        outcome, learned = self.outcome, self.outcome.learned
+        row, status = row_name(outcome.rows, outcome.row[i]), Status(outcome.status[i])
+        if status == Status.UNREADABLE:
+            return opening(f"{row} cannot be read")
+        if status == Status.ALREADY:
+            return opening(f"{row} is in {self._target(i)} already")
+        verb = "moves" if self._feasible[i] else "move"
+        moves = move(learned, outcome.source[i], outcome.target[i], verb)
+        if self._feasible[i]:
+            return opening(f"{row} {moves}")
+        return opening(FAILURES[status].format(row=row, move=moves))
+
+    def limit(self, i: int, where: str = "there") -> str:
+        """Say how much larger change i may be; an empty text if it has no multiples."""
+        times = self.multiples[i]
+        if np.isnan(times):
+            return ""
+        if np.isinf(times):
+            return f"however much larger, the same change still lands {where}"
+        if times < 1.05:
+            return "this change may hardly be larger"
+        return f"up to {figure(min(times, FAR))} times this change still lands {where}"
+
+    def rarity(self, i: int) -> str:
+        """Say that few members of the target are as extreme as answer i; else an empty text."""
+        share = self.outcome.usual[i]
+        if not share < RARE:  # NaN if nothing is known of the members
+            return ""
+        few = f"only {figure(100 * share, 2)} %" if share > 0 else "none"
+        return f"unusual: {few} of the members of {self._target(i)} are as extreme"
+
+    def unproven(self, i: int) -> str:
+        """Say that the search for answer i reached its limit, and what it left open; or nothing."""
+        outcome = self.outcome
+        if outcome.status[i] != Status.STOPPED:
+            return ""
+        cheaper = f"{figure(100 * min(max(float(outcome.gap[i]), 0.0), 1.0), 2)} % cheaper"
+        if outcome.question.objective == "fewest":
+            return f"the search reached its limit: fewer changes, or up to {cheaper} ones, may do"
+        return f"the search reached its limit: another change may be up to {cheaper}"
+
+    @cached_property
+    def multiples(self) -> Array:
+        """Largest multiple of each change that stays in its region, rounded down to two digits.
+
+        NaN if a change has no multiples in the user's units: it is one of a category, of a missing
+        value, or of a number that the pipeline transforms nonlinearly; or if a rule that is not
+        linear limits it.
+        """
+        outcome, question = self.outcome, self.outcome.question
+        times, moved = np.full(len(outcome), np.nan), np.flatnonzero(self._has_multiples())
+        rows, pieces = outcome.row[moved], outcome.piece[moved]
+        sizes = question.exponents(rows), question.leaves_bounds(rows)
+        _, group = np.unique(np.column_stack([pieces, *sizes]), axis=0, return_inverse=True)
+        for one in range(group.max(initial=-1) + 1):
+            which = np.flatnonzero(group.ravel() == one)
+            row, at = rows[which], moved[which]
+            region = aim_at(question, int(row[0]), int(pieces[which[0]])).region
+            box = [s if s.ndim == 1 else s[row % len(s)] for s in (region.lo, region.hi)]
+            ends = outcome.points[at].astype(np.float64)
+            times[at] = region.within(*box).rho(question.points[row], ends) * (1.0 - CAREFUL)
+        countable = (times >= 1.0) & (times <= FAR)
+        places = np.floor(np.log10(times, where=countable, out=np.zeros(len(times)))) - 1
+        return np.asarray(np.where(countable, decimal(times, places, -1.0), np.maximum(times, 1.0)))
+
+    def _has_multiples(self) -> Mask:
+        """Tell which answers change only numbers that can change by any multiple."""
+        outcome, space, splits = self.outcome, self.outcome.space, self.outcome.allowed.splits
+        limited = set() if splits is None else splits.columns(space)
+        none = outcome.changes.copy()
+        for c, column in enumerate(space.columns):
+            if column.kind == "number" and column.affine and c not in limited:
+                none[:, c] &= np.isnan(outcome.values[0][c])
+        return self._feasible & ~none.any(axis=1)
+
+    @cached_property
+    def _changed(self) -> list[list[int]]:
+        """The columns that each answer changes, the costliest first."""
+        answers, columns = changed_cells(self.outcome)
+        ends = np.searchsorted(answers, np.arange(1, len(self.outcome)))
+        return [part.tolist() for part in np.split(columns, ends)]
+
+    @cached_property
+    def _columns(self) -> list[tuple[str, bool]]:
+        """The name of each column, and whether it has truth values."""
+        space, rows = self.outcome.space, self.outcome.rows
+        return [(legible(name), space.is_boolean(c, rows)) for c, name in enumerate(space.names)]
+
+    @cached_property
+    def _feasible(self) -> Mask:
+        return self.outcome.feasible
+
+    def _target(self, i: int) -> str:
+        return cluster_name(self.outcome.learned, self.outcome.target[i])
+
+    def _phrase(self, i: int, c: int) -> str:
+        """Describe the change of one column."""
+        name, truth = self._columns[c]
+        before, after = (values[c][i] for values in self.outcome.values)
+        if not self.outcome.space.columns[c].numeric:
+            return f"{name} changes from {level(before)} to {level(after)}"
+        if np.isnan(before):
+            return f"{name}, which is missing, becomes {bool(after) if truth else exact(after)}"
+        if truth:
+            return f"{name} changes from {bool(before)} to {bool(after)}"
+        verb = "rises" if after > before else "falls"
+        return f"{name} {verb} from {exact(before)} to {exact(after)}"
+
+    def _too_strict(self, i: int) -> str:
+        """Say that a row has answers, but none that a rule about the target allows; or nothing."""
+        outcome, question = self.outcome, self.outcome.question
+        row, target, rules = outcome.row[[i]], outcome.target[[i]], question.allowed.rules
+        asked = [rule for rule in rules.said() if rule.by_target]
+        for rule in asked if outcome.status[i] == Status.INFEASIBLE else ():
+            loose = replace(question.allowed, rules=replace(rules, **{rule.word: None}))
+            if solve(replace(question, allowed=loose), row, target).answered[0]:
+                box = question.within_reach(int(row[0]), int(target[0]))
+                missed = rule.missed(outcome.learned, int(target[0]), box)
+                there_is = f"without `{rule.word}` there is one, see reason(i)"
+                return f"No allowed change is {missed}; {there_is}."
+        return ""
 
 
 def cost_in_words(outcome: Outcome) -> str:
@@ -85,103 +223,3 @@ def cost_in_words(outcome: Outcome) -> str:
     stopped = (outcome.status == Status.STOPPED).any()
     found = "; where the search was stopped, the best that it found" * bool(stopped)
     return f"{cost}; {best} that lands in {where}{found}"
-
-
-def lines(outcome: Outcome) -> Iterator[str]:
-    """Yield a sentence for each answer; one with many changes only counts them."""
-    for i in range(len(outcome)):
-        if outcome.feasible[i] and outcome.n_changed[i] > NAMED:
-            title = short_title(outcome, i)
-            notes = unproven(outcome, i), f"see .text({i})"
-            yield "; ".join([f"{title} with {outcome.n_changed[i]} changes", *filter(None, notes)])
-        else:
-            yield sentence(outcome, i)
-
-
-def _phrase(outcome: Outcome, i: int, c: int) -> str:
-    """Describe the change of one column."""
-    space = outcome.space
-    name = legible(space.names[c])
-    before, after = (values[c][i] for values in outcome.values)
-    if not space.columns[c].numeric:
-        return f"{name} changes from {level(before)} to {level(after)}"
-    truth = space.is_boolean(c, outcome.rows)
-    if np.isnan(before):
-        return f"{name}, which is missing, becomes {bool(after) if truth else exact(after)}"
-    if truth:
-        return f"{name} changes from {bool(before)} to {bool(after)}"
-    verb = "rises" if after > before else "falls"
-    return f"{name} {verb} from {exact(before)} to {exact(after)}"
-
-
-def limit(outcome: Outcome, i: int, where: str = "there") -> str:
-    """Say how much larger change i may be; an empty text if it has no multiples."""
-    times = largest_multiple(outcome, i)
-    if times is None:
-        return ""
-    if np.isinf(times):
-        return f"however much larger, the same change still lands {where}"
-    if times < 1.05:
-        return "this change may hardly be larger"
-    return f"up to {figure(min(times, FAR))} times this change still lands {where}"
-
-
-def rarity(outcome: Outcome, i: int) -> str:
-    """Say that few members of the target are as extreme as answer i; else an empty text."""
-    share = outcome.usual[i]
-    if not share < RARE:  # NaN if nothing is known of the members
-        return ""
-    few = f"only {figure(100 * share, 2)} %" if share > 0 else "none"
-    target = cluster_name(outcome.learned, outcome.target[i])
-    return f"unusual: {few} of the members of {target} are as extreme"
-
-
-def unproven(outcome: Outcome, i: int) -> str:
-    """Say that the search for answer i reached its limit, and what it left open; else nothing."""
-    if outcome.status[i] != Status.STOPPED:
-        return ""
-    cheaper = f"{figure(100 * min(max(float(outcome.gap[i]), 0.0), 1.0), 2)} % cheaper"
-    if outcome.question.objective == "fewest":
-        return f"the search reached its limit: fewer changes, or up to {cheaper} ones, may do"
-    return f"the search reached its limit: another change may be up to {cheaper}"
-
-
-def _too_strict(outcome: Outcome, i: int) -> str:
-    """Say that a row has answers, but none that a rule about the target allows; else nothing."""
-    question, row, target = outcome.question, outcome.row[[i]], outcome.target[[i]]
-    rules = question.allowed.rules
-    asked = [rule for rule in rules.said() if rule.by_target]
-    for rule in asked if outcome.status[i] == Status.INFEASIBLE else ():
-        loose = replace(question.allowed, rules=replace(rules, **{rule.word: None}))
-        if solve(replace(question, allowed=loose), row, target).answered[0]:
-            box = question.within_reach(int(row[0]), int(target[0]))
-            missed = rule.missed(outcome.learned, int(target[0]), box)
-            there_is = f"without `{rule.word}` there is one, see reason(i)"
-            return f"No allowed change is {missed}; {there_is}."
-    return ""
-
-
-def largest_multiple(outcome: Outcome, i: int) -> float | None:
-    """Return the largest multiple of change i that stays in its region, rounded down to two digits.
-
-    None if a change has no multiples in the user's units: it is one of a category, of a missing
-    value, or of a number that the pipeline transforms nonlinearly; or if a rule that is not linear
-    limits it.
-    """
-    question, row, target = outcome.question, int(outcome.row[i]), int(outcome.target[i])
-    if not all(_has_multiples(outcome, i, c) for c in outcome.changed(i)):
-        return None
-    region = aim_at(question, row, target).region
-    lo, hi = (side if side.ndim == 1 else side[row % len(side)] for side in (region.lo, region.hi))
-    start, end = question.points[[row]], outcome.points[[i]].astype(np.float64)
-    rho = float(region.within(lo, hi).rho(start, end)[0]) * (1.0 - CAREFUL)
-    if not 1.0 <= rho <= FAR:
-        return max(rho, 1.0)
-    return float(decimal(rho, np.floor(np.log10(rho)) - 1, -1.0))
-
-
-def _has_multiples(outcome: Outcome, i: int, c: int) -> bool:
-    column, splits = outcome.space.columns[c], outcome.allowed.splits
-    if splits is not None and c in splits.columns(outcome.space):
-        return False
-    return column.kind == "number" and column.affine and not np.isnan(outcome.values[0][c][i])

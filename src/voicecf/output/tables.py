@@ -10,7 +10,13 @@ from numpy.typing import NDArray
 
 from voicecf.geometry.arrays import Ints
 from voicecf.output.calling import cluster_name
-from voicecf.output.values import column_types, typed_cells, typed_table, typed_values
+from voicecf.output.values import (
+    changed_cells,
+    column_types,
+    typed_cells,
+    typed_table,
+    typed_values,
+)
 from voicecf.search.outcome import Outcome
 from voicecf.status import Status
 from voicecf.table.frames import emptied, indexed, objects, table
@@ -21,6 +27,9 @@ __all__ = ["changed_rows", "changes", "one_line_each", "summary"]
 MEASURES = (
     "feasible", "cost", "n_changed", "cardinality", "rho", "tau", "alpha", "gap", "usual", "rank",
 )  # fmt: skip
+
+# What each status is called, by its code.
+STATUSES = objects([Status(code).name.lower() for code in range(len(Status))])
 
 
 def changed_rows(outcome: Outcome) -> Any:
@@ -45,23 +54,21 @@ def changed_rows(outcome: Outcome) -> Any:
 
 def summary(outcome: Outcome, measures: dict[str, NDArray[Any]]) -> Any:
     """Return a table of measures, one line for each answer; see `Counterfactuals.summary`."""
-    status = np.array([Status(s).name.lower() for s in outcome.status], dtype=str)
     columns = {"row": outcome.row, "source": outcome.source, "target": outcome.target}
-    found = table({**columns, **measures, "status": status}, outcome.rows.kind)
+    found = table(
+        {**columns, **measures, "status": STATUSES[outcome.status].astype(str)}, outcome.rows.kind
+    )
     return _with_ids(found, outcome, outcome.row)
 
 
 def changes(outcome: Outcome) -> Any:
     """Return a table with one line for each changed column; see `Counterfactuals.changes`."""
-    changed = [outcome.changed(i) for i in range(len(outcome))]
-    answer = np.repeat(np.arange(len(outcome)), [len(columns) for columns in changed])
-    feature = np.concatenate([*changed, np.empty(0, dtype=np.int64)]).astype(np.int64)
-    names = [outcome.space.names[f] for f in feature]
-    kinds = {type(name) for name in outcome.space.names}
+    answer, feature = changed_cells(outcome)
+    names = outcome.space.names
     columns = {
         "row": (outcome.row[answer], {int}),
         "target": (outcome.target[answer], {int}),
-        "feature": (objects(names), kinds),
+        "feature": (objects(names)[feature], set(map(type, names))),
         **typed_cells(outcome, answer, feature),
         "delta": (outcome.deltas[answer, feature], {float}),
     }
@@ -75,20 +82,22 @@ def one_line_each(outcome: Outcome) -> Any:
     for name, clusters in (("source", outcome.source), ("target", outcome.target)):
         columns[name] = (clusters, {int})
         if learned.has_names:
-            called = [cluster_name(learned, t) if t >= 0 else None for t in clusters]
-            columns[name] = (objects(called), {str})
+            called = [cluster_name(learned, t) for t in range(learned.n_clusters)]
+            columns[name] = (objects([*called, None])[clusters], {str})  # None for -1
     if outcome.rank.any():
         columns["rank"] = (outcome.rank, {int})
-    columns["status"] = (objects([Status(s).name.lower() for s in outcome.status]), {str})
+    columns["status"] = (STATUSES[outcome.status], {str})
     columns["cost"] = (outcome.cost, {float})
     if (outcome.status == Status.STOPPED).any():
         columns["gap"] = (outcome.gap, {float})
     columns["n_changed"] = (outcome.n_changed, {int})
     for c in np.flatnonzero(outcome.changes.any(axis=0)).tolist():
         kinds = column_types(outcome, [c])
-        for side, values in zip(("from", "to"), typed_values(outcome, c), strict=True):
-            values[~outcome.changes[:, c]] = None
-            columns[f"{outcome.space.names[c]}: {side}"] = (values, kinds)
+        changed = np.flatnonzero(outcome.changes[:, c])
+        for side, values in zip(("from", "to"), typed_values(outcome, c, changed), strict=True):
+            cells = np.full(len(outcome), None)
+            cells[changed] = values
+            columns[f"{outcome.space.names[c]}: {side}"] = (cells, kinds)
     found = _with_ids(typed_table(columns, rows.kind), outcome, outcome.row)
     frame = nw.from_native(found, eager_only=True)
     return frame.drop("row").to_native() if "id" in frame.columns else found

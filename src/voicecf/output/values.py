@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -19,26 +19,35 @@ from voicecf.table.wording import exact
 TYPES: dict[type, Any] = {int: nw.Int64, bool: nw.Boolean, float: nw.Float64, str: nw.String}
 
 
-def typed_values(outcome: Outcome, c: int) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return the values of a column before and after, as objects of the types of the user's table.
+def changed_cells(outcome: Outcome) -> tuple[Ints, Ints]:
+    """Return answer and column of every change: answer by answer, the costliest first."""
+    cost = outcome.weights * outcome.moves**2
+    places = [column.places for column in outcome.space.columns]
+    costs = np.column_stack([np.take(cost, at, axis=1).sum(axis=1) for at in places])
+    answer, column = np.nonzero(outcome.changes)
+    order = np.lexsort((-costs[answer, column], answer))
+    return answer, column[order]
 
-    Whole numbers are int, booleans bool, other numbers float, categories their levels. None is a
-    missing value.
+
+def typed_values(outcome: Outcome, c: int, at: Ints) -> Iterator[NDArray[Any]]:
+    """Yield the values of a column before and after, of the answers at some positions.
+
+    They are objects of the types of the user's table: whole numbers are int, booleans bool, other
+    numbers float, categories their levels. None is a missing value.
     """
-    before, after = outcome.values[0][c], outcome.values[1][c]
-    return _typed(outcome, c, before), _typed(outcome, c, after)
-
-
-def _typed(outcome: Outcome, c: int, values: NDArray[Any]) -> NDArray[Any]:
-    typed = values.astype(object)
-    missing = np.array([is_missing(value) for value in typed], dtype=np.bool_)
-    typed[missing] = None
-    (kind,) = column_types(outcome, [c]) if outcome.space.columns[c].kind == "number" else (str,)
-    if kind in (int, bool):
-        whole = np.flatnonzero(~missing)
-        whole = whole[np.rint(values[whole]) == values[whole]]
-        typed[whole] = values[whole].astype(kind).astype(object)
-    return typed
+    types = column_types(outcome, [c]) if outcome.space.columns[c].kind == "number" else set()
+    for side in outcome.values:
+        values = side[c][at]
+        typed = values.astype(object)
+        if values.dtype == object:
+            missing = np.array([is_missing(value) for value in values], dtype=np.bool_)
+        else:
+            missing = np.isnan(values)
+        typed[missing] = None
+        for kind in types & {int, bool}:
+            whole = np.flatnonzero(np.rint(values) == values)  # NaN is not
+            typed[whole] = values[whole].astype(kind)
+        yield typed
 
 
 def column_types(outcome: Outcome, columns: Iterable[int]) -> set[type]:
@@ -65,8 +74,8 @@ def typed_cells(outcome: Outcome, answer: Ints, feature: Ints) -> dict[str, Any]
         sides = np.empty(len(answer), dtype=object), np.empty(len(answer), dtype=object)
         for c in np.unique(feature).tolist():
             at = np.flatnonzero(feature == c)
-            for side, values in zip(sides, typed_values(outcome, c), strict=True):
-                side[at] = values[answer[at]]
+            for side, values in zip(sides, typed_values(outcome, c, answer[at]), strict=True):
+                side[at] = values
     return {"from": (sides[0], types), "to": (sides[1], types)}
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from voicecf.counterfactuals import Counterfactuals
 from voicecf.output.calling import cluster_name
-from voicecf.output.sentences import limit, rarity, short_title, unproven
+from voicecf.output.sentences import Sentences
 from voicecf.plots.changes import HEADS, Change, changes_of
 from voicecf.plots.display import ROUNDING, Canvas, Display, fit, width_of
 from voicecf.plots.markup import STYLE, changes_html
@@ -216,7 +216,7 @@ def _paragraph(canvas: Canvas, text: str, y: float, fontsize: float, **how: Any)
 
 
 def _title(one: Counterfactuals, n: int) -> str:
-    title = short_title(one.outcome, 0)
+    title = Sentences(one.outcome).title(0)
     if one.status[0] == Status.ALREADY:
         return f"{title}; nothing has to change."
     if not one.feasible[0]:
@@ -227,7 +227,8 @@ def _title(one: Counterfactuals, n: int) -> str:
 
 
 def _subtitle(one: Counterfactuals) -> str:
-    notes = (note(one.outcome, 0) for note in (limit, rarity, unproven))
+    said = Sentences(one.outcome)
+    notes = said.limit(0), said.rarity(0), said.unproven(0)
     return sentences([f"cost {compact(float(one.cost[0]))}", *notes])
 
 
@@ -240,4 +241,4 @@ def _reason(one: Counterfactuals) -> str:
     else:
         return status.diagnosis
     # The title has said that it cannot move, or be read.
-    return opening(text.removeprefix(short_title(one.outcome, 0)).removeprefix(": "))
+    return opening(text.removeprefix(Sentences(one.outcome).title(0)).removeprefix(": "))

@@ -11,7 +11,7 @@ from voicecf.counterfactuals import Counterfactuals
 from voicecf.geometry.arrays import Array, Ints
 from voicecf.learned.explainer import Explainer
 from voicecf.learned.learned import Learned
-from voicecf.output.sentences import short_title
+from voicecf.output.sentences import Sentences
 from voicecf.plots.display import LITERAL, Canvas, Display, stroke
 from voicecf.plots.plane import Plane
 from voicecf.plots.scene import Scene
@@ -247,7 +247,7 @@ class SegmentMap(Display):
 
 
 def _title(one: Counterfactuals | None) -> str:
-    return "The segments as the model cuts them" if one is None else short_title(one.outcome, 0)
+    return "The segments as the model cuts them" if one is None else Sentences(one.outcome).title(0)
 
 
 def _note(plane: Plane, one: Counterfactuals | None) -> str:

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from html import escape
 
 from voicecf.output.calling import cluster_name, cluster_names, move, row_name
-from voicecf.output.digits import rounded
-from voicecf.output.sentences import sentence
+from voicecf.output.sentences import Sentences
+from voicecf.output.short import rounded
 from voicecf.reasons.case import Case
 from voicecf.reasons.conflict import minimal_conflict, winning
 from voicecf.reasons.relaxation import Relaxation, relaxations
@@ -130,7 +130,7 @@ def reason_of(outcome: Outcome, i: int) -> Reason:
         return Reason(row, source, target, [], [], text)
 
     if outcome.status[i] != Status.INFEASIBLE:
-        return without_conflict(sentence(rounded(outcome[[i]]), 0))
+        return without_conflict(Sentences(rounded(outcome[[i]])).text(0))
     if outcome.question.objective == PAIRWISE:
         return without_conflict("Reasons are available for answers of VoICE only, not of CFCLUST.")
     case = Case(outcome.question, row, target)

@@ -54,6 +54,8 @@ class Column:
         Whether a category tells if another column has a value. It never changes.
     stays_missing : bool
         Whether there is such an indicator of this column, so that a missing value stays missing.
+    own_map : bool
+        Whether `maps.own_map` gives the coordinates bit for bit, as `fit` has found.
     """
 
     name: Any
@@ -72,6 +74,7 @@ class Column:
     binned: bool = False
     indicator: bool = False
     stays_missing: bool = False
+    own_map: bool = False
 
     @property
     def free(self) -> bool:

@@ -32,10 +32,6 @@ class Extra:
     names: list[Any]
     id: Any = None
 
-    def ids(self) -> Any:
-        """Return the ids as a narwhals series; None if there are none."""
-        return None if self.id is None else self.columns[self.id]
-
     def beside(self, frame: Any, which: Ints) -> Any:
         """Return a narwhals frame with these columns of the rows `which`, in the user's order."""
         frame = frame.with_columns(*(series[which] for series in self.columns.values()))

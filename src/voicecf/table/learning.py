@@ -301,18 +301,24 @@ def _with_a_gap(space: Space, source: Any) -> Array:
 
 
 def _learn_round_trip_error(space: Space, data: Blocks[Rows], n_rows: int) -> None:
-    """Learn by how much coordinates change when turned into the user's units and back."""
+    """Learn by how much coordinates change when turned into the user's units and back.
+
+    It learns as well which columns' own maps give the bits of the steps.
+    """
     affine = [c for c in space.columns if c.kind == "number" and c.affine]
     places = np.array([c.places[0] for c in affine], dtype=np.int64)
     sampled = np.unique(np.linspace(0, n_rows - 1, SAMPLED).astype(np.int64))
+    exact = np.ones(len(space.columns), dtype=np.bool_)
     for before, rows in _with_positions(data):
         in_block = (sampled >= before) & (sampled < before + len(rows.points))
         if in_block.any():
+            exact &= space.exact_maps(rows.take(sampled[in_block] - before))
             errors = _round_trip_errors(space, rows, sampled[in_block] - before, affine)[:, places]
             # Twice the largest error measured, to allow for points that were not measured.
             space.round_trip_error[places] = np.maximum(
                 space.round_trip_error[places], 2.0 * errors.max(axis=0)
             )
+    space.use([replace(c, own_map=bool(own)) for c, own in zip(space.columns, exact, strict=True)])
 
 
 def _round_trip_errors(space: Space, rows: Rows, which: Ints, affine: list[Column]) -> Array:

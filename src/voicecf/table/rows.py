@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import narwhals.stable.v2 as nw
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from voicecf.geometry.arrays import Array, Ints, Mask
-from voicecf.table.frames import Kind
+from voicecf.table.frames import Kind, numbers
 
 if TYPE_CHECKING:
     from voicecf.table.extra import Extra
@@ -67,19 +67,42 @@ class Rows:
         """The user's values: a frame of the user's library, or an array."""
         return self.array if self.frame is None else self.frame.to_native()
 
-    def ids(self, which: Sequence[int] | Ints) -> Any:
+    @property
+    def own_ids(self) -> Any:
+        """The user's id column, or an index other than 0, 1, 2, ...; None if there is neither."""
+        if self.extra is not None and self.extra.id is not None:
+            return self.extra.columns[self.extra.id]
+        return None if self.kind is None else self.kind.own_index
+
+    def ids(self, which: Ints) -> Any:
         """Return the ids of some rows as a narwhals series "id"; None if rows have only positions.
 
-        They are the values of the user's id column, or of an index other than 0, 1, 2, ...
+        See `own_ids`.
         """
-        ids = None if self.extra is None else self.extra.ids()
-        if ids is not None:
-            return ids[np.asarray(which)].alias("id")
-        index = None if self.kind is None else self.kind.own_index
-        if index is None:
+        ids = self.own_ids
+        if ids is None:
             return None
-        series = index[np.asarray(which)].to_series(name="id").reset_index(drop=True)
+        if isinstance(ids, nw.Series):
+            return ids[which].alias("id")
+        series = ids[which].to_series(name="id").reset_index(drop=True)
         return nw.from_native(series, series_only=True)
+
+    @cached_property
+    def columns(self) -> dict[Any, Any]:
+        """The columns of the frame, narwhals series by name: a library takes long to give one."""
+        return {series.name: series for series in self.frame.iter_columns()}
+
+    @cached_property
+    def _floats(self) -> dict[Any, NDArray[Any]]:
+        return {}
+
+    def floats(self, name: Any) -> NDArray[Any]:
+        """Return a column of the frame as floats of its precision, NaN where missing; made once."""
+        if name not in self._floats:
+            single = self.columns[name].dtype == nw.Float32
+            values = numbers(self.columns[name])
+            self._floats[name] = values.astype(np.float32) if single else values
+        return self._floats[name]
 
     def take(self, which: Ints) -> Rows:
         """Return some of the rows."""

@@ -27,6 +27,7 @@ from voicecf.table.frames import (
     as_frame,
     dense,
     frame_with_cells,
+    is_missing,
     number_array,
     numbers,
     objects,
@@ -36,6 +37,7 @@ from voicecf.table.frames import (
     typed,
     widened,
 )
+from voicecf.table.maps import Map, own_map
 from voicecf.table.pipeline import Steps
 from voicecf.table.rows import Rows, side_of, without_values
 
@@ -71,11 +73,11 @@ class Space:
         self, columns: list[Column], sources: list[Any], named: bool, dtype: Any,
         steps: Steps | None = None,
     ) -> None:  # fmt: skip
-        self.use(columns)
         self.sources = sources
         self.named = named
         self.dtype = np.dtype(dtype)
         self.steps = steps
+        self.use(columns)
         self._steps_take_frame = steps is not None and (
             steps.fitted_on_names
             or (named and not all(isinstance(source, str) for source in sources))
@@ -89,6 +91,27 @@ class Space:
         self.columns = columns
         self.names = [column.name for column in columns]
         self._plain = all(column.kind == "number" for column in columns)
+        self._maps = [self._own_map(column) if column.own_map else None for column in columns]
+
+    def _own_map(self, column: Column) -> Map | None:
+        return None if self.steps is None else own_map(self.steps, column)
+
+    def exact_maps(self, rows: Rows) -> NDArray[np.bool_]:
+        """Tell which columns' own maps give the coordinates of rows bit for bit."""
+        exact = np.zeros(len(self.columns), dtype=np.bool_)
+        missing = [
+            list(map(is_missing, plain_values(self.user_column(rows, source))))
+            for column in self.columns
+            for source in column.sources
+        ]
+        complete = rows.take(np.flatnonzero(~np.any(missing, axis=0)))
+        for c, column in enumerate(self.columns) if len(complete) and not self.single else ():
+            own = self._own_map(column)
+            found = None if own is None else own(self.user_column(complete, column.sources[0]))
+            exact[c] = found is not None and np.array_equal(
+                found.view(np.int64), complete.points[:, column.places].view(np.int64)
+            )
+        return exact
 
     @classmethod
     def plain(cls, names: list[Any], named: bool, dtype: Any = np.float64) -> Space:
@@ -119,7 +142,7 @@ class Space:
         """
         unread = self._unread(X)
         try:
-            rows = self.read_again(unread)
+            rows = self.read_quickly(unread)
         except DataError as error:
             if errors != "status" and self.sample is None:  # a bare model, or within `fit`
                 raise
@@ -150,22 +173,26 @@ class Space:
             self._check_width(array.shape[1])
         else:
             frame = self._pick(frame)
-        return Rows.unread(*self._as_precise_as_fit(frame, array), Kind.of(frame))
+        return self._as_precise_as_fit(Rows.unread(frame, array, Kind.of(frame)))
 
-    def _as_precise_as_fit(self, frame: Any, array: Any) -> tuple[Any, Any]:
+    def _as_precise_as_fit(self, rows: Rows) -> Rows:
         """Widen single precision to double where the steps were fitted on double precision.
 
         Steps keep the precision of their input, and would round what the model is not
         fitted to see rounded.
         """
         if self.sample is None:
-            return frame, array
-        if frame is None:
-            narrow = array.dtype in HALVES and not self.single >= set(self.sources)
-            return None, array.astype(np.float64) if narrow else array
-        sources = frame.columns if self.named else self.sources
-        pairs = zip(frame.columns, sources, strict=True)
-        return widened(frame, [name for name, source in pairs if source not in self.single]), None
+            return rows
+        if rows.array is not None:
+            narrow = rows.array.dtype in HALVES and not self.single >= set(self.sources)
+            return replace(rows, array=rows.array.astype(np.float64)) if narrow else rows
+        halves = [name for name, column in rows.columns.items() if column.dtype == nw.Float32]
+        if not halves:
+            return rows
+        sources = rows.frame.columns if self.named else self.sources
+        source_of = dict(zip(rows.frame.columns, sources, strict=True))
+        narrow_ones = [name for name in halves if source_of[name] not in self.single]
+        return replace(rows, frame=widened(rows.frame, narrow_ones))
 
     @cached_property
     def single(self) -> set[Any]:
@@ -179,6 +206,23 @@ class Space:
     def read_again(self, rows: Rows) -> Rows:
         """Return rows with their coordinates and the model's input, such as those of `write`."""
         return self._copied(rows) if self.steps is None else self._transformed(rows)
+
+    @property
+    def has_maps(self) -> bool:
+        """Whether all columns have own maps, which make the model's input of the user's values."""
+        return self.mixing is None and None not in self._maps
+
+    def read_quickly(self, rows: Rows) -> Rows:
+        """Read rows as `read_again` does, without the steps where columns have their own maps."""
+        if not self.has_maps or not len(rows):
+            return self.read_again(rows)
+        points = np.empty((len(rows), self.n_coordinates))
+        for c, column in enumerate(self.columns):
+            found = self.own_coordinates(c, self.user_column(rows, column.sources[0]))
+            if found is None:
+                return self.read_again(rows)
+            points[:, column.places] = found
+        return replace(rows, points=points, seen=self.seen(points))
 
     def _copied(self, rows: Rows) -> Rows:
         """Return rows with their coordinates, which are the user's values."""
@@ -207,10 +251,11 @@ class Space:
         points = dense(output)
         self._check_finite(points)
         seen = points if self.mixing is None else dense(self.steps.onward(output, table))
-        if self.dtype != np.float64:
-            # KMeans cannot assign rows of another precision than that of its centroids.
-            seen = seen.astype(self.dtype).astype(np.float64)
-        return replace(rows, points=points, seen=seen)
+        return replace(rows, points=points, seen=self.seen(seen))
+
+    def seen(self, values: Array) -> Array:
+        """Return values in the precision of the model's centroids, with which it assigns rows."""
+        return values if self.dtype == np.float64 else values.astype(self.dtype).astype(np.float64)
 
     def points_of(self, rows: Rows) -> Array:
         """Return the coordinates of rows by the steps, infinite or NaN where these have none."""
@@ -233,7 +278,7 @@ class Space:
     def user_column(self, rows: Rows, source: Any) -> Any:
         """Return the user's values of a source: a narwhals series, or a column of an array."""
         if rows.frame is not None:
-            return rows.frame.get_column(self.frame_name(rows.frame, source))
+            return rows.columns[self.frame_name(rows.frame, source)]
         return (rows.points if rows.array is None else rows.array)[:, self.sources.index(source)]
 
     def numbers_of(self, rows: Rows, column: Column) -> Array:
@@ -300,13 +345,25 @@ class Space:
     def mapped(self, values: Mapping[int, Any]) -> dict[int, Array]:
         """Return the coordinates, shape (n, width), of values of several columns.
 
-        All go through the steps in one call, each in a copy of a row of the data.
+        Without own maps, all go through the steps in one call, each in a copy of a row of the data.
         """
+        own = {}
+        for c, of_column in values.items():
+            found = self.own_coordinates(c, of_column)
+            if found is not None:
+                own[c] = found
+        if len(own) == len(values):
+            return own
         ends = np.cumsum([0, *map(len, values.values())])
         rows = {c: np.arange(*span) for c, span in zip(values, pairwise(ends), strict=True)}
         changes = {self.columns[c].sources[0]: Cells(rows[c], values[c]) for c in values}
         points = self._sample_points(int(ends[-1]), changes)
         return {c: points[np.ix_(rows[c], self.columns[c].places)] for c in values}
+
+    def own_coordinates(self, c: int, values: Any) -> Array | None:
+        """Return the coordinates of values of a column by its own map; None if it gives none."""
+        own = self._maps[c]
+        return own and own(objects(values) if isinstance(values, (list, tuple)) else values)
 
     def _sample_points(self, n: int, changes: Mapping[Any, Cells]) -> Array:
         """Return the coordinates of n copies of one row of the data with some cells changed."""
@@ -340,7 +397,7 @@ class Space:
         value of a category is the level whose coordinates are nearest.
         """
         column, z = self.columns[c], np.asarray(coordinates, dtype=np.float64)
-        z = z.reshape(len(z), -1)
+        z = z.reshape(len(z), len(column.places))
         if column.kind == "number":
             if self.steps is None:
                 return z[:, 0]
@@ -476,10 +533,13 @@ class Space:
         column = self.columns[c]
         if column.declared:
             return self.levels_at(c, taken(rows.points, which))
+        if column.numeric and rows.frame is not None:
+            name = self.frame_name(rows.frame, column.sources[0])
+            return np.array(taken(rows.floats(name), which))  # a copy
         values = taken(self.user_column(rows, column.sources[0]), which)
         if not column.numeric:
             return objects(plain_values(values))
-        single = values.dtype == (np.float32 if rows.frame is None else nw.Float32)
+        single = values.dtype == np.float32
         return numbers(values, column.name).astype(np.float32 if single else np.float64)
 
     def levels_at(self, c: int, points: Array) -> NDArray[Any]:

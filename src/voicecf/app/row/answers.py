@@ -15,7 +15,7 @@ from voicecf.app.row.changes import RARE, ShownChange, changes_of
 from voicecf.app.row.question import ALTERNATIVES, LIMIT, Objective, RowQuestion, UserRules
 from voicecf.app.segments.segments import Segments
 from voicecf.app.words import percent
-from voicecf.output.sentences import limit
+from voicecf.output.sentences import Sentences
 from voicecf.reasons.reasons import Member, Reason, Relaxation
 from voicecf.table.wording import counted, joined, opening, sentences
 
@@ -110,7 +110,7 @@ class RowAnswer:
         if self.status is Status.STOPPED:
             gap = percent(min(max(float(self.found.gap[0]), 0.0), 1.0))
             certainty = f"the search reached its limit: another answer may be up to {gap} cheaper"
-        larger = limit(self.rounded.outcome, 0, "there, within what was seen")
+        larger = Sentences(self.rounded.outcome).limit(0, "there, within what was seen")
         if "hardly" in larger:
             larger += ": it would leave the segment, or what was seen"
         return sentences([certainty, larger])
