@@ -8,7 +8,8 @@
 // the hull of its choices, a box. Its multipliers start the second, which knows that choices are discrete: the
 // Lagrangian is a sum over columns, so its least value over the true choices is a sum of least values, one a
 // column, of which only so many columns may move. Choices that cannot be part of a better answer are removed;
-// then the node is divided in two. The search is depth first, the likelier half first.
+// then the node is divided in two, at the column that promises the largest rise of the bound. The likelier half
+// comes next; where a node is cut off, the open node with the least bound does, once an answer is known.
 #pragma once
 
 #include <cstdlib>
@@ -49,13 +50,21 @@ struct Found {
 namespace VOICECF_SET {
 
 // Subgradient steps on the multipliers, at the root and at other nodes.
-constexpr int CLIMB = 40, CLIMB_BELOW = 10;
+constexpr int CLIMB = 40, CLIMB_BELOW = 3;
+
+// A column that active rows hold counts as moving at least so freely, and the smaller of two estimated rises
+// of the bound counts so many times.
+constexpr double FREELY = 0.02, SMALLER = 5.0;
+// While open nodes take no more numbers than this, the one with the least bound is looked for.
+constexpr std::size_t FEW_NUMBERS = std::size_t(1) << 20;
 
 // Open nodes, each with its parent's multipliers and lower bound (the last of its m + 1 prices).
 struct Stack {
     Whole* nodes;
     double* prices;
     int top, room, size, m;
+
+    double& bound(int at) const { return prices[std::size_t(at + 1) * (m + 1) - 1]; }
 };
 
 // Workspace of the search for one row of the user's table.
@@ -69,11 +78,12 @@ struct Search {
     Stack stack;
     Node root, node, other;
     double *y, *best_y, *mu, *trial;
+    double *low, *high, *hull_mu;  // the hull of the node, and the multipliers of its projection
     double *own_u, *own_offsets;  // copies of all rows, where problems have rows of their own
     Whole *near, *best_pick;
-    double best, unsure;
+    double best, unsure, bound;
     int changes;
-    bool found;
+    bool found, diving;
 };
 
 // Result of a search: the best energy found, a lower bound of all, and the number of nodes bounded.
@@ -240,20 +250,34 @@ inline void store(Stack& k, const Node& node, const double* mu, double bound) {
     ++k.top;
 }
 
-// Pop a node from the stack; returns its lower bound.
-inline double fetch(Stack& k, const Node& node, double* mu) {
-    --k.top;
-    const double* price = k.prices + std::size_t(k.top) * (k.m + 1);
-    std::memcpy(node.data, k.nodes + std::size_t(k.top) * k.size, k.size * sizeof(Whole));
+// Take a node from the stack, whose place the last one gets; returns its lower bound.
+inline double fetch(Stack& k, const Node& node, double* mu, int from) {
+    const double bound = k.bound(from);
+    double* price = k.prices + std::size_t(from) * (k.m + 1);
+    Whole* place = k.nodes + std::size_t(from) * k.size;
+    std::memcpy(node.data, place, k.size * sizeof(Whole));
     for (int j = 0; j < k.m; ++j) mu[j] = price[j];
-    return price[k.m];
+    if (from == --k.top) return bound;
+    std::memcpy(place, k.nodes + std::size_t(k.top) * k.size, k.size * sizeof(Whole));
+    for (int j = 0; j <= k.m; ++j) price[j] = k.prices[std::size_t(k.top) * (k.m + 1) + j];
+    return bound;
+}
+
+// The node that comes next: the half that was stored last, or the node with the least bound.
+inline int next_of(const Search& f) {
+    const Stack& k = f.stack;
+    int chosen = k.top - 1;
+    if (f.diving || !f.found || std::size_t(k.top) * (k.size + k.m) > FEW_NUMBERS) return chosen;
+    for (int t = chosen - 1; t >= 0; --t)
+        if (k.bound(t) < k.bound(chosen)) chosen = t;
+    return chosen;
 }
 
 // Lower bound of the energy of all answers.
 inline double least_bound(const Search& f) {
     double found = least(f.best, f.unsure);
     for (int t = 0; t < f.stack.top; ++t)
-        found = least(found, f.stack.prices[std::size_t(t + 1) * (f.stack.m + 1) - 1]);
+        found = least(found, f.stack.bound(t));
     return found;
 }
 
@@ -278,8 +302,13 @@ struct Looked {
 // Bound a node by the hull of its choices and by the Lagrangian, and try the choices next to both solutions.
 inline Looked look(Search& f, double bound, int steps) {
     Looked at = {true, OPTIMAL, bound, {0.0, 0.0}};
+    for (int i = 0; i < f.s.d; ++i) {
+        f.low[i] = f.s.low[i];
+        f.high[i] = f.s.high[i];
+    }
     at.status = relax(f, f.mu, false);
     for (int i = 0; i < f.s.wide; ++i) f.y[i] = f.s.y[i];
+    for (int j = 0; j < f.slacks.m; ++j) f.hull_mu[j] = f.mu[j];
     // Outside its hull by rounding, a step could not be divided from the options.
     for (int i = 0; i < f.s.d; ++i) f.y[i] = clip(f.y[i], f.s.low[i], f.s.high[i]);
     int moved = 0;
@@ -305,12 +334,72 @@ inline Looked look(Search& f, double bound, int steps) {
     return at;
 }
 
+// Steps of the choices next to a step, below and above; infinite where there is none.
+inline void neighbours(const Options& o, const Node& node, int c, double y, double& below, double& above) {
+    below = -INF;
+    above = INF;
+    const Whole first = node.begin(c), last = node.end(c), near = grid_near(o, c, y, first, last);
+    for (Whole k = near - 1; k <= near + 2; ++k) {
+        const bool own = k == near + 2;
+        if (own ? !(node.flags(c) & KEEPS) : k < first || k > last) continue;
+        const double step = own ? 0.0 : option_step(o, c, k, 0);
+        if (step <= y) below = most(below, step);
+        if (step >= y) above = least(above, step);
+    }
+}
+
+// Make a basis of the rows that are active at the projection, on the coordinates inside the hull; how many.
+inline int basis_of_hull(Search& f) {
+    ActiveSet& a = f.hard;
+    int size = 0;
+    for (int j = 0; j < a.m; ++j)
+        if (f.hull_mu[j] > 0.0 && size < a.rank) a.work[size++] = j;
+    for (int i = 0; i < a.d; ++i) a.state[i] = f.low[i] < f.y[i] && f.y[i] < f.high[i] ? FREE : FROZEN;
+    rebuild(a, size);
+    return size;
+}
+
+// The column whose division promises the largest rise of the bound in both halves; -1 if all steps are choices.
+// A step of a column by t raises the energy by t^2 / 2, and by as much more as the active rows hold the column.
+inline int most_promising(Search& f) {
+    const Options& o = f.options;
+    const int size = basis_of_hull(f);
+    int chosen = -1;
+    double best = 0.0;
+    for (int c = 0; c < o.many; ++c) {
+        double off, below, above, freely = 1.0;
+        nearest_choice(o, f.node, c, f.y, off);
+        if (!(off > 0.0)) continue;
+        double rises[] = {off, off};
+        if (o.columns[c].freedom == GRID && f.node.flags(c) & MOVES) {
+            const Whole i = o.columns[c].first;
+            neighbours(o, f.node, c, f.y[i], below, above);
+            for (int p = 0; p < size; ++p) {
+                const double held = f.hard.frame[p * f.hard.wide + i];
+                freely -= held * held;
+            }
+            rises[0] = (f.y[i] - below) * (f.y[i] - below) / most(freely, FREELY);
+            rises[1] = (above - f.y[i]) * (above - f.y[i]) / most(freely, FREELY);
+        }
+        // A rise beyond the best answer is as good as any other.
+        for (double& rise : rises) rise = least(rise, 2.0 * (f.best - f.bound));
+        const double promise = SMALLER * least(rises[0], rises[1]) + most(rises[0], rises[1]);
+        if (chosen >= 0 && !(promise > best)) continue;
+        chosen = c;
+        best = promise;
+    }
+    return chosen;
+}
+
 // Divide a node and push its halves; false where there is no memory for them.
 inline bool go_on(Search& f, const Looked& at) {
     const Survey seen = survey(f.options, f.node, f.y, f.near);
     bool counting = seen.moved > f.changes;
-    int c = counting ? heaviest(f) : seen.furthest;
-    if (at.status != OPTIMAL) {
+    f.bound = at.bound;
+    int c = -1;
+    if (at.status == OPTIMAL) {
+        c = counting ? heaviest(f) : most_promising(f);
+    } else {
         counting = false;
         c = first_open(f);
         if (c < 0) {
@@ -325,15 +414,21 @@ inline bool go_on(Search& f, const Looked& at) {
         store(f.stack, f.other, f.mu, at.bound);
     }
     store(f.stack, f.node, f.mu, at.bound);
+    f.diving = true;
     return true;
 }
 
 // Take the next node from the stack, bound it, and divide what is left of it. Counts it if it was bounded;
 // false where there is no memory for its halves.
 inline bool visit_next(Search& f, Whole& count) {
-    const double bound = fetch(f.stack, f.node, f.mu);
+    const double bound = fetch(f.stack, f.node, f.mu, next_of(f));
+    f.diving = false;
     if (cut_off(f, bound)) return true;
     ++count;
+    f.l.left = close_counts(f.node, f.options.many, f.changes);
+    if (f.l.left < 0 || !hull_of(f.options, f.node, f.s.low, f.s.high)) return true;
+    if (!propagate(f.slacks, f.options, f.node, f.s.low, f.s.high)) return true;
+    // Columns may have become such that count.
     f.l.left = close_counts(f.node, f.options.many, f.changes);
     if (f.l.left < 0 || !hull_of(f.options, f.node, f.s.low, f.s.high)) return true;
     const Looked at = look(f, bound, count == 1 ? CLIMB : CLIMB_BELOW);
@@ -348,7 +443,7 @@ inline Ended search(Search& f, double best, int changes, Whole limit) {
     f.best = best;
     f.unsure = INF;
     f.changes = changes;
-    f.found = false;
+    f.found = f.diving = false;
     f.stack.top = 0;
     fill(f.mu, 0.0, f.slacks.m);
     store(f.stack, f.root, f.mu, 0.0);
@@ -565,6 +660,9 @@ void lay_out(Arena& arena, const Rows<Real>& rows, const Rules& r, Search& f) {
     f.node = {arena.take<Whole>(size), many, size};
     f.other = {arena.take<Whole>(size), many, size};
     f.y = arena.take<double>(wide);
+    f.low = arena.take<double>(wide);
+    f.high = arena.take<double>(wide);
+    f.hull_mu = arena.take<double>(m);
     f.best_y = arena.take<double>(wide);
     f.mu = arena.take<double>(m);
     f.trial = arena.take<double>(m);

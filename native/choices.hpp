@@ -137,6 +137,15 @@ inline bool hull_of(const Options& o, const Node& node, double* low, double* hig
     return some;
 }
 
+// Remove the options of a grid outside of low..high; false if none is left.
+inline bool narrow_grid(const Options& o, const Node& node, int c, double low, double high) {
+    const Whole first = node.begin(c), last = node.end(c);
+    const Whole below = grid_near(o, c, low, first, last), above = grid_near(o, c, high, first, last);
+    node.begin(c) = option_step(o, c, below, 0) < low ? below + 1 : below;
+    node.end(c) = option_step(o, c, above, 0) > high ? above - 1 : above;
+    return node.begin(c) <= node.end(c);
+}
+
 // The number of an interval with the least value of share/2 y^2 + slope y.
 inline double best_number(double low, double high, double slope, double share) {
     if (share > 0.0) return clip(-slope, low, high);
@@ -246,10 +255,14 @@ inline Value lagrangian(const Slacks& s, const double* mu, double share, const O
     return found;
 }
 
-// Whether a single row, or the sum mu . U of rows, proves that no choice of a node satisfies all rows.
+// Whether the sum mu . U of rows, or a single one, proves that no choice of a node satisfies all rows. Single
+// rows are looked at only where not all columns may move at once: `propagate` has seen to them otherwise.
 inline bool disproved(const Slacks& s, const double* mu, double* trial, const Options& o,
                       const Node& node, Lagrangian& l) {
-    for (int j = 0; j <= s.m; ++j) {
+    int undecided = 0;
+    for (int c = 0; c < o.many; ++c)
+        undecided += node.flags(c) & MOVES && !(node.flags(c) & COUNTS);
+    for (int j = l.left < undecided ? 0 : s.m; j <= s.m; ++j) {
         for (int i = 0; i < s.m; ++i) trial[i] = j == s.m ? mu[i] : (i == j ? 1.0 : 0.0);
         const double value = lagrangian(s, trial, 0.0, o, node, l).total;
         double terms = 0.0;
@@ -313,13 +326,8 @@ inline Value climb(const Slacks& s, const Climb& k, const Options& o, const Node
 
 // Remove options at the ends of a grid that cost more than `room`; false if none is left.
 inline bool trim_grid(const Options& o, const Node& node, int c, double room, double slope) {
-    const Whole first = node.begin(c), last = node.end(c);
     const double radius = std::sqrt(most(2.0 * room + slope * slope, 0.0)) * (1.0 + REACHED);
-    const double low = -slope - radius, high = -slope + radius;
-    const Whole below = grid_near(o, c, low, first, last), above = grid_near(o, c, high, first, last);
-    node.begin(c) = option_step(o, c, below, 0) < low ? below + 1 : below;
-    node.end(c) = option_step(o, c, above, 0) > high ? above - 1 : above;
-    return node.begin(c) <= node.end(c);
+    return narrow_grid(o, node, c, -slope - radius, -slope + radius);
 }
 
 // Remove levels that cost more than `room`; false if none is left.
@@ -360,6 +368,67 @@ inline bool trim(const Value& bound, double best, const Options& o, const Node& 
         if (some) continue;
         if (!(node.flags(c) & KEEPS)) return false;
         node.flags(c) = KEEPS;
+    }
+    return true;
+}
+
+// Least value of row u over the choices that a column has in a node, whose hull is low..high.
+inline double least_term(const Options& o, const Node& node, int c, const double* u, const double* low,
+                         const double* high) {
+    const Column& column = o.columns[c];
+    const Whole i = column.first;
+    if (column.freedom != LEVELS) return u[i] == 0.0 ? 0.0 : u[i] * (u[i] > 0.0 ? low[i] : high[i]);
+    double found = node.flags(c) & KEEPS ? 0.0 : INF;
+    for (Whole k = 0; k < (node.flags(c) & MOVES ? column.count : 0); ++k)
+        if (node.levels(column)[k]) found = least(found, option_value(o, c, k, u, 0.0));
+    return found;
+}
+
+// Remove the choices of a column whose terms in row u exceed the least one by more than `room`; false if
+// none is left.
+inline bool narrow(const Options& o, const Node& node, int c, const double* u, double room, double* low,
+                   double* high) {
+    const Column& column = o.columns[c];
+    const Whole i = column.first;
+    bool moves = node.flags(c) & MOVES, keeps = node.flags(c) & KEEPS;
+    if (column.freedom == LEVELS) {
+        const double most_term = least_term(o, node, c, u, low, high) + room;
+        bool some = false;
+        for (Whole k = 0; k < (moves ? column.count : 0); ++k) {
+            if (option_value(o, c, k, u, 0.0) > most_term) node.levels(column)[k] = 0;
+            some = some || node.levels(column)[k];
+        }
+        moves = some;
+        keeps = keeps && 0.0 <= most_term;
+    } else {
+        const double span = room / std::fabs(u[i]);
+        if (!(span < high[i] - low[i])) return true;
+        const double from = u[i] > 0.0 ? low[i] : high[i] - span, to = u[i] > 0.0 ? low[i] + span : high[i];
+        if (moves && column.freedom == GRID) moves = narrow_grid(o, node, c, from, to);
+        keeps = keeps && from <= 0.0 && 0.0 <= to;
+    }
+    const Whole counts = keeps ? node.flags(c) & COUNTS : COUNTS;
+    node.flags(c) = (keeps ? KEEPS : 0) | (moves ? MOVES | counts : 0);
+    for (Whole e = 0; e < column.width; ++e) hull_of_coordinate(o, node, c, e, low[i + e], high[i + e]);
+    return keeps || moves;
+}
+
+// Remove, row by row, the choices with which no choice of the other columns satisfies the row; false where a
+// row cannot be satisfied. The hull low..high shrinks with the choices.
+inline bool propagate(const Slacks& s, const Options& o, const Node& node, double* low, double* high) {
+    for (int j = 0; j < s.m; ++j) {
+        const double* u = s.u + std::size_t(j) * s.wide;
+        double room = s.b[j], terms = std::fabs(s.b[j]);
+        for (int c = 0; c < o.many; ++c) {
+            const double term = least_term(o, node, c, u, low, high);
+            room -= term;
+            terms += std::fabs(term);
+        }
+        room += LOOSE * terms;
+        if (room < 0.0) return false;
+        for (int c = 0; c < (room < INF ? o.many : 0); ++c)
+            if (u[o.columns[c].first] != 0.0 || o.columns[c].freedom == LEVELS)
+                if (!narrow(o, node, c, u, room, low, high)) return false;
     }
     return true;
 }
