@@ -31,6 +31,9 @@ struct Rules {
     const Whole *least, *most;
     const double *lo, *hi;
     bool own_stay, own_least, own_most, own_allowed, own_lo, own_hi, own_locked;
+    const double* gaps;  // (many, 2): coordinates and options around each gap; null where there is none
+    const Whole* holes;
+    bool own_gaps;
     int changes;
     bool fewest;
     Whole limit;
@@ -58,13 +61,15 @@ constexpr double FREELY = 0.02, SMALLER = 5.0;
 // While open nodes take no more numbers than this, the one with the least bound is looked for.
 constexpr std::size_t FEW_NUMBERS = std::size_t(1) << 20;
 
-// Open nodes, each with its parent's multipliers and lower bound (the last of its m + 1 prices).
+// Open nodes, each with numbers: the ends of its intervals, its parent's multipliers and lower bound.
 struct Stack {
     Whole* nodes;
-    double* prices;
-    int top, room, size, m;
+    double* numbers;
+    int top, room, size, wide;
 
-    double& bound(int at) const { return prices[std::size_t(at + 1) * (m + 1) - 1]; }
+    Whole* node(int at) const { return nodes + std::size_t(at) * size; }
+    double* of(int at) const { return numbers + std::size_t(at) * wide; }
+    double& bound(int at) const { return of(at)[wide - 1]; }
 };
 
 // Workspace of the search for one row of the user's table.
@@ -78,6 +83,7 @@ struct Search {
     Stack stack;
     Node root, node, other;
     double *y, *best_y, *mu, *trial;
+    double* best_ends;  // intervals of the node that the best answer is in
     double *low, *high, *hull_mu;  // the hull of the node, and the multipliers of its projection
     double *own_u, *own_offsets;  // copies of all rows, where problems have rows of their own
     Whole *near, *best_pick;
@@ -127,14 +133,17 @@ inline Status relax(Search& f, double* mu, bool guess) {
 }
 
 // Set the box of a full choice: columns are fixed at the option picked, except for numbers, which keep their
-// bounds.
-inline void box_of_picks(const Options& o, const Whole* pick, Steps& s) {
+// bounds, on the side of a gap that is next to the step y.
+inline void box_of_picks(const Options& o, const Whole* pick, const double* y, Steps& s) {
     for (int c = 0; c < o.many; ++c)
         for (Whole e = 0; e < o.columns[c].width; ++e) {
             const Whole i = o.columns[c].first + e;
             if (pick[c] == NUMBER) {
-                s.low[i] = o.low[i];
-                s.high[i] = o.high[i];
+                const double near = number_near(o, c, y[i]);
+                const Gap& gap = o.gaps[c];
+                const bool split = gap.low < gap.high;
+                s.low[i] = split && near >= gap.high ? most(o.low[i], gap.high) : o.low[i];
+                s.high[i] = split && near <= gap.low ? least(o.high[i], gap.low) : o.high[i];
             } else {
                 s.low[i] = s.high[i] = pick[c] == OWN ? 0.0 : option_step(o, c, pick[c], e);
             }
@@ -147,13 +156,14 @@ inline void keep(Search& f, const double* y, const Whole* pick) {
     if (!(energy < f.best)) return;
     for (int i = 0; i < f.s.wide; ++i) f.best_y[i] = y[i];
     for (int c = 0; c < f.options.many; ++c) f.best_pick[c] = pick[c];
+    std::memcpy(f.best_ends, f.node.ends, 2 * f.node.many * sizeof(double));
     f.best = energy;
     f.found = true;
 }
 
 // Project with the choice in f.near, and store the answer as the best, if it is better.
 inline void guess(Search& f) {
-    box_of_picks(f.options, f.near, f.s);
+    box_of_picks(f.options, f.near, f.y, f.s);
     fill(f.trial, 0.0, f.slacks.m);
     if (relax(f, f.trial, true) == OPTIMAL) keep(f, f.s.y, f.near);
 }
@@ -215,14 +225,32 @@ inline void split_levels(Search& f, int c) {
     if (some == 0) f.other.flags(c) &= KEEPS;
 }
 
+// Divide any numbers: the column moves or keeps its value, or it moves to one side of its gap.
+inline void split_numbers(Search& f, int c) {
+    const Gap& gap = f.options.gaps[c];
+    if (keeps_apart(f.options, f.node, c)) {
+        const bool likelier = f.near[c] == OWN;
+        (likelier ? f.node : f.other).flags(c) = KEEPS;
+        (likelier ? f.other : f.node).flags(c) = MOVES | COUNTS;
+        return;
+    }
+    const double y = f.y[f.options.columns[c].first];
+    const bool below = number_near(f.options, c, y) <= gap.low;
+    (below ? f.node : f.other).to(c) = gap.below;
+    (below ? f.other : f.node).from(c) = gap.above;
+}
+
 // Divide a node in two at column c; `other` becomes its second half.
 inline void divide(Search& f, int c, bool counting) {
-    for (int t = 0; t < f.node.size; ++t) f.other.data[t] = f.node.data[t];
+    std::memcpy(f.other.data, f.node.data, f.node.size * sizeof(Whole));
+    std::memcpy(f.other.ends, f.node.ends, 2 * f.node.many * sizeof(double));
     if (counting) {
         f.node.flags(c) |= COUNTS;
         f.other.flags(c) = KEEPS;
     } else if (f.options.columns[c].freedom == GRID) {
         split_grid(f, c);
+    } else if (f.options.columns[c].freedom == ANY) {
+        split_numbers(f, c);
     } else {
         split_levels(f, c);
     }
@@ -234,32 +262,33 @@ inline bool grow(Stack& k) {
     void* nodes = std::realloc(k.nodes, room * k.size * sizeof(Whole));
     if (!nodes) return false;
     k.nodes = static_cast<Whole*>(nodes);
-    void* prices = std::realloc(k.prices, room * (k.m + 1) * sizeof(double));
-    if (!prices) return false;
-    k.prices = static_cast<double*>(prices);
+    void* numbers = std::realloc(k.numbers, room * k.wide * sizeof(double));
+    if (!numbers) return false;
+    k.numbers = static_cast<double*>(numbers);
     k.room = int(room);
     return true;
 }
 
 // Push a node onto the stack.
 inline void store(Stack& k, const Node& node, const double* mu, double bound) {
-    double* price = k.prices + std::size_t(k.top) * (k.m + 1);
-    std::memcpy(k.nodes + std::size_t(k.top) * k.size, node.data, k.size * sizeof(Whole));
-    for (int j = 0; j < k.m; ++j) price[j] = mu[j];
-    price[k.m] = bound;
+    const int ends = 2 * node.many;
+    std::memcpy(k.node(k.top), node.data, k.size * sizeof(Whole));
+    std::memcpy(k.of(k.top), node.ends, ends * sizeof(double));
+    std::memcpy(k.of(k.top) + ends, mu, (k.wide - 1 - ends) * sizeof(double));
+    k.bound(k.top) = bound;
     ++k.top;
 }
 
 // Take a node from the stack, whose place the last one gets; returns its lower bound.
 inline double fetch(Stack& k, const Node& node, double* mu, int from) {
     const double bound = k.bound(from);
-    double* price = k.prices + std::size_t(from) * (k.m + 1);
-    Whole* place = k.nodes + std::size_t(from) * k.size;
-    std::memcpy(node.data, place, k.size * sizeof(Whole));
-    for (int j = 0; j < k.m; ++j) mu[j] = price[j];
+    const int ends = 2 * node.many;
+    std::memcpy(node.data, k.node(from), k.size * sizeof(Whole));
+    std::memcpy(node.ends, k.of(from), ends * sizeof(double));
+    std::memcpy(mu, k.of(from) + ends, (k.wide - 1 - ends) * sizeof(double));
     if (from == --k.top) return bound;
-    std::memcpy(place, k.nodes + std::size_t(k.top) * k.size, k.size * sizeof(Whole));
-    for (int j = 0; j <= k.m; ++j) price[j] = k.prices[std::size_t(k.top) * (k.m + 1) + j];
+    std::memcpy(k.node(from), k.node(k.top), k.size * sizeof(Whole));
+    std::memcpy(k.of(from), k.of(k.top), k.wide * sizeof(double));
     return bound;
 }
 
@@ -267,7 +296,7 @@ inline double fetch(Stack& k, const Node& node, double* mu, int from) {
 inline int next_of(const Search& f) {
     const Stack& k = f.stack;
     int chosen = k.top - 1;
-    if (f.diving || !f.found || std::size_t(k.top) * (k.size + k.m) > FEW_NUMBERS) return chosen;
+    if (f.diving || !f.found || std::size_t(k.top) * (k.size + k.wide) > FEW_NUMBERS) return chosen;
     for (int t = chosen - 1; t >= 0; --t)
         if (k.bound(t) < k.bound(chosen)) chosen = t;
     return chosen;
@@ -339,10 +368,12 @@ inline void neighbours(const Options& o, const Node& node, int c, double y, doub
     below = -INF;
     above = INF;
     const Whole first = node.begin(c), last = node.end(c), near = grid_near(o, c, y, first, last);
-    for (Whole k = near - 1; k <= near + 2; ++k) {
-        const bool own = k == near + 2;
-        if (own ? !(node.flags(c) & KEEPS) : k < first || k > last) continue;
-        const double step = own ? 0.0 : option_step(o, c, k, 0);
+    const Gap& gap = o.gaps[c];
+    const Whole tried[] = {near - 1, near, near + 1, gap.last, gap.first, OWN};
+    for (Whole k : tried) {
+        const bool option = first <= k && k <= last && !(gap.last < k && k < gap.first);
+        if (k == OWN ? !(node.flags(c) & KEEPS) : !option) continue;
+        const double step = k == OWN ? 0.0 : option_step(o, c, k, 0);
         if (step <= y) below = most(below, step);
         if (step >= y) above = least(above, step);
     }
@@ -467,6 +498,16 @@ inline bool read_column(const Rules& r, Whole at, const Point& p, const double* 
         o.low[i] = scale[i] * (p.lo[i] - p.at[i]);
         o.high[i] = scale[i] * (p.hi[i] - p.at[i]);
     }
+    o.gaps[c] = {0.0, 0.0, 0.0, 0.0, 0, 0};
+    if (r.gaps) {
+        const Whole place = 2 * ((r.own_gaps ? at : 0) * r.many + c);
+        Gap& gap = o.gaps[c];
+        gap = {r.gaps[place], r.gaps[place + 1], 0.0, 0.0, r.holes[place], r.holes[place + 1]};
+        gap.low = step_to(o, first, gap.below);
+        gap.high = step_to(o, first, gap.above);
+    }
+    f.root.from(c) = p.lo[first];
+    f.root.to(c) = p.hi[first];
     f.root.begin(c) = r.least[(r.own_least ? at : 0) * r.many + c];
     f.root.end(c) = r.most[(r.own_most ? at : 0) * r.many + c];
     o.grids[2 * c] = scale[first] * (r.pitches[2 * c] - p.at[first]);
@@ -515,9 +556,14 @@ inline void write_choice(const Search& f, const Rules& r, const Point& p, const 
             if (f.best_pick[c] == OWN || y == 0.0) {
                 out[i] = p.at[i];
             } else if (f.best_pick[c] == NUMBER) {
-                out[i] = clip(p.at[i] + y / scale[i], p.lo[i], p.hi[i]);
-                if (y <= f.options.low[i]) out[i] = p.lo[i];
-                if (y >= f.options.high[i]) out[i] = p.hi[i];
+                const Gap& gap = f.options.gaps[c];
+                const bool above = gap.below < gap.above && y >= gap.high;
+                const bool below = gap.below < gap.above && y <= gap.low;
+                const double lo = above ? most(f.best_ends[c], gap.above) : f.best_ends[c];
+                const double to = f.best_ends[r.many + c], hi = below ? least(to, gap.below) : to;
+                out[i] = clip(p.at[i] + y / scale[i], lo, hi);
+                if (y <= step_to(f.options, i, lo)) out[i] = lo;
+                if (y >= step_to(f.options, i, hi)) out[i] = hi;
             } else {
                 out[i] = option_step(exact, c, f.best_pick[c], e);
             }
@@ -652,13 +698,13 @@ void lay_out(Arena& arena, const Rows<Real>& rows, const Rules& r, Search& f) {
     lay_out(arena, f.s, rows.d, wide);
     lay_out(arena, f.choice, m, rows.d, wide, false, false);
     lay_out(arena, f.hard, m, rows.d, wide, false);
-    f.options = {r.columns, many, rows.d, arena.take<double>(2 * many),
-                 arena.take<double>(r.listed_size), arena.take<double>(wide), arena.take<double>(wide)};
+    f.options = {r.columns, many, rows.d, arena.take<double>(2 * many), arena.take<double>(r.listed_size),
+                 arena.take<double>(wide), arena.take<double>(wide), f.s.a, rows.scale, arena.take<Gap>(many)};
     f.l = {arena.take<double>(wide), arena.take<double>(many), arena.take<Whole>(many),
            arena.take<Whole>(many), 0};
-    f.root = {arena.take<Whole>(size), many, size};
-    f.node = {arena.take<Whole>(size), many, size};
-    f.other = {arena.take<Whole>(size), many, size};
+    for (Node* node : {&f.root, &f.node, &f.other})
+        *node = {arena.take<Whole>(size), arena.take<double>(2 * many), many, size};
+    f.best_ends = arena.take<double>(2 * many);
     f.y = arena.take<double>(wide);
     f.low = arena.take<double>(wide);
     f.high = arena.take<double>(wide);
