@@ -28,8 +28,8 @@ WRITTEN = {  # arrays that answers are written to
 # Changes that say something else, and are right all the same.
 FREE = {
     "order": ("shorter", "longer", "empty"), "ranks": (" at ",), "counts": (" at ",),
-    "least": (" at ",), "most": (" at ",), "holes": (" at ",), "rows": ("None",), "alphas": ("None",),
-    "copies": ("None",), "own_rows": ("along axis 1",), "multipliers": ("empty along axis 1",),
+    "least": (" at ",), "most": (" at ",), "rows": ("None",), "alphas": ("None",),
+    "holes": (" at ",), "copies": ("None",), "own_rows": ("along axis 1",), "multipliers": ("empty along axis 1",),
     "nodes": ("",), "start": ("1",), "target": ("2",), "centers": ("along axis 0",),
 }  # fmt: skip
 

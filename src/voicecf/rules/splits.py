@@ -151,7 +151,8 @@ class Splits:
 
     def gaps(self, rows: Ints, columns: int) -> tuple[Array, Ints]:
         """Return what rows may not move to, of shape (rows, 2 * columns): numbers and options."""
-        gaps, holes = (np.zeros((len(rows), columns, 2), dtype=t) for t in (np.float64, np.int64))
+        gaps = np.zeros((len(rows), columns, 2))
+        holes = np.zeros((len(rows), columns, 2), dtype=np.int64)
         for one in self.least:
             gaps[:, one.column] = np.column_stack([side[rows] for side in one.gap])
             holes[:, one.column] = np.column_stack([side[rows] for side in one.hole])
