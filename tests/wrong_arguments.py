@@ -29,7 +29,8 @@ WRITTEN = {  # arrays that answers are written to
 FREE = {
     "order": ("shorter", "longer", "empty"), "ranks": (" at ",), "counts": (" at ",),
     "least": (" at ",), "most": (" at ",), "rows": ("None",), "alphas": ("None",),
-    "holes": (" at ",), "copies": ("None",), "own_rows": ("along axis 1",), "multipliers": ("empty along axis 1",),
+    "holes": (" at ",), "copies": ("None",), "own_rows": ("along axis 1",),
+    "multipliers": ("empty along axis 1",),
     "nodes": ("",), "start": ("1",), "target": ("2",), "centers": ("along axis 0",),
 }  # fmt: skip
 
