@@ -10,6 +10,7 @@ from itertools import chain
 
 import bench_columns
 import bench_explain
+import bench_rules
 import bench_shark
 
 from voicecf._core import instruction_set
@@ -26,7 +27,8 @@ def shown(seconds: float) -> str:
 def main() -> None:
     print(f"{cores()} cores; instruction set {instruction_set()}; SHARK on Diabetes")
     print(f"{'what':<58} {'time':>12} {'ratio':>10}  goal")
-    every = chain(bench_explain.rows(), bench_columns.rows(), bench_shark.rows())
+    parts = (bench_explain, bench_columns, bench_rules, bench_shark)
+    every = chain.from_iterable(part.rows() for part in parts)
     for what, seconds, ratio, goal in every:
         print(f"{what:<58} {shown(seconds)} {ratio:>10,.2f}  {goal}", flush=True)
     print("\n".join(bench_columns.notes()))

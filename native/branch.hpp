@@ -8,7 +8,8 @@
 // the hull of its choices, a box. Its multipliers start the second, which knows that choices are discrete: the
 // Lagrangian is a sum over columns, so its least value over the true choices is a sum of least values, one a
 // column, of which only so many columns may move. Choices that cannot be part of a better answer are removed;
-// then the node is divided in two. The search is depth first, the likelier half first.
+// then the node is divided in two, at the column that promises the largest rise of the bound. The likelier half
+// comes next; where a node is cut off, the open node with the least bound does, once an answer is known.
 #pragma once
 
 #include <cstdlib>
@@ -30,6 +31,9 @@ struct Rules {
     const Whole *least, *most;
     const double *lo, *hi;
     bool own_stay, own_least, own_most, own_allowed, own_lo, own_hi, own_locked;
+    const double* gaps;  // (many, 2): coordinates and options around each gap; null where there is none
+    const Whole* holes;
+    bool own_gaps;
     int changes;
     bool fewest;
     Whole limit;
@@ -49,13 +53,23 @@ struct Found {
 namespace VOICECF_SET {
 
 // Subgradient steps on the multipliers, at the root and at other nodes.
-constexpr int CLIMB = 40, CLIMB_BELOW = 10;
+constexpr int CLIMB = 40, CLIMB_BELOW = 3;
 
-// Open nodes, each with its parent's multipliers and lower bound (the last of its m + 1 prices).
+// A column that active rows hold counts as moving at least so freely, and the smaller of two estimated rises
+// of the bound counts so many times.
+constexpr double FREELY = 0.02, SMALLER = 5.0;
+// While open nodes take no more numbers than this, the one with the least bound is looked for.
+constexpr std::size_t FEW_NUMBERS = std::size_t(1) << 20;
+
+// Open nodes, each with numbers: the ends of its intervals, its parent's multipliers and lower bound.
 struct Stack {
     Whole* nodes;
-    double* prices;
-    int top, room, size, m;
+    double* numbers;
+    int top, room, size, wide;
+
+    Whole* node(int at) const { return nodes + std::size_t(at) * size; }
+    double* of(int at) const { return numbers + std::size_t(at) * wide; }
+    double& bound(int at) const { return of(at)[wide - 1]; }
 };
 
 // Workspace of the search for one row of the user's table.
@@ -69,11 +83,13 @@ struct Search {
     Stack stack;
     Node root, node, other;
     double *y, *best_y, *mu, *trial;
+    double* best_ends;  // intervals of the node that the best answer is in
+    double *low, *high, *hull_mu;  // the hull of the node, and the multipliers of its projection
     double *own_u, *own_offsets;  // copies of all rows, where problems have rows of their own
     Whole *near, *best_pick;
-    double best, unsure;
+    double best, unsure, bound;
     int changes;
-    bool found;
+    bool found, diving;
 };
 
 // Result of a search: the best energy found, a lower bound of all, and the number of nodes bounded.
@@ -117,14 +133,17 @@ inline Status relax(Search& f, double* mu, bool guess) {
 }
 
 // Set the box of a full choice: columns are fixed at the option picked, except for numbers, which keep their
-// bounds.
-inline void box_of_picks(const Options& o, const Whole* pick, Steps& s) {
+// bounds, on the side of a gap that is next to the step y.
+inline void box_of_picks(const Options& o, const Whole* pick, const double* y, Steps& s) {
     for (int c = 0; c < o.many; ++c)
         for (Whole e = 0; e < o.columns[c].width; ++e) {
             const Whole i = o.columns[c].first + e;
             if (pick[c] == NUMBER) {
-                s.low[i] = o.low[i];
-                s.high[i] = o.high[i];
+                const double near = number_near(o, c, y[i]);
+                const Gap& gap = o.gaps[c];
+                const bool split = gap.low < gap.high;
+                s.low[i] = split && near >= gap.high ? most(o.low[i], gap.high) : o.low[i];
+                s.high[i] = split && near <= gap.low ? least(o.high[i], gap.low) : o.high[i];
             } else {
                 s.low[i] = s.high[i] = pick[c] == OWN ? 0.0 : option_step(o, c, pick[c], e);
             }
@@ -137,13 +156,14 @@ inline void keep(Search& f, const double* y, const Whole* pick) {
     if (!(energy < f.best)) return;
     for (int i = 0; i < f.s.wide; ++i) f.best_y[i] = y[i];
     for (int c = 0; c < f.options.many; ++c) f.best_pick[c] = pick[c];
+    std::memcpy(f.best_ends, f.node.ends, 2 * f.node.many * sizeof(double));
     f.best = energy;
     f.found = true;
 }
 
 // Project with the choice in f.near, and store the answer as the best, if it is better.
 inline void guess(Search& f) {
-    box_of_picks(f.options, f.near, f.s);
+    box_of_picks(f.options, f.near, f.y, f.s);
     fill(f.trial, 0.0, f.slacks.m);
     if (relax(f, f.trial, true) == OPTIMAL) keep(f, f.s.y, f.near);
 }
@@ -205,14 +225,32 @@ inline void split_levels(Search& f, int c) {
     if (some == 0) f.other.flags(c) &= KEEPS;
 }
 
+// Divide any numbers: the column moves or keeps its value, or it moves to one side of its gap.
+inline void split_numbers(Search& f, int c) {
+    const Gap& gap = f.options.gaps[c];
+    if (keeps_apart(f.options, f.node, c)) {
+        const bool likelier = f.near[c] == OWN;
+        (likelier ? f.node : f.other).flags(c) = KEEPS;
+        (likelier ? f.other : f.node).flags(c) = MOVES | COUNTS;
+        return;
+    }
+    const double y = f.y[f.options.columns[c].first];
+    const bool below = number_near(f.options, c, y) <= gap.low;
+    (below ? f.node : f.other).to(c) = gap.below;
+    (below ? f.other : f.node).from(c) = gap.above;
+}
+
 // Divide a node in two at column c; `other` becomes its second half.
 inline void divide(Search& f, int c, bool counting) {
-    for (int t = 0; t < f.node.size; ++t) f.other.data[t] = f.node.data[t];
+    std::memcpy(f.other.data, f.node.data, f.node.size * sizeof(Whole));
+    std::memcpy(f.other.ends, f.node.ends, 2 * f.node.many * sizeof(double));
     if (counting) {
         f.node.flags(c) |= COUNTS;
         f.other.flags(c) = KEEPS;
     } else if (f.options.columns[c].freedom == GRID) {
         split_grid(f, c);
+    } else if (f.options.columns[c].freedom == ANY) {
+        split_numbers(f, c);
     } else {
         split_levels(f, c);
     }
@@ -224,36 +262,51 @@ inline bool grow(Stack& k) {
     void* nodes = std::realloc(k.nodes, room * k.size * sizeof(Whole));
     if (!nodes) return false;
     k.nodes = static_cast<Whole*>(nodes);
-    void* prices = std::realloc(k.prices, room * (k.m + 1) * sizeof(double));
-    if (!prices) return false;
-    k.prices = static_cast<double*>(prices);
+    void* numbers = std::realloc(k.numbers, room * k.wide * sizeof(double));
+    if (!numbers) return false;
+    k.numbers = static_cast<double*>(numbers);
     k.room = int(room);
     return true;
 }
 
 // Push a node onto the stack.
 inline void store(Stack& k, const Node& node, const double* mu, double bound) {
-    double* price = k.prices + std::size_t(k.top) * (k.m + 1);
-    std::memcpy(k.nodes + std::size_t(k.top) * k.size, node.data, k.size * sizeof(Whole));
-    for (int j = 0; j < k.m; ++j) price[j] = mu[j];
-    price[k.m] = bound;
+    const int ends = 2 * node.many;
+    std::memcpy(k.node(k.top), node.data, k.size * sizeof(Whole));
+    std::memcpy(k.of(k.top), node.ends, ends * sizeof(double));
+    std::memcpy(k.of(k.top) + ends, mu, (k.wide - 1 - ends) * sizeof(double));
+    k.bound(k.top) = bound;
     ++k.top;
 }
 
-// Pop a node from the stack; returns its lower bound.
-inline double fetch(Stack& k, const Node& node, double* mu) {
-    --k.top;
-    const double* price = k.prices + std::size_t(k.top) * (k.m + 1);
-    std::memcpy(node.data, k.nodes + std::size_t(k.top) * k.size, k.size * sizeof(Whole));
-    for (int j = 0; j < k.m; ++j) mu[j] = price[j];
-    return price[k.m];
+// Take a node from the stack, whose place the last one gets; returns its lower bound.
+inline double fetch(Stack& k, const Node& node, double* mu, int from) {
+    const double bound = k.bound(from);
+    const int ends = 2 * node.many;
+    std::memcpy(node.data, k.node(from), k.size * sizeof(Whole));
+    std::memcpy(node.ends, k.of(from), ends * sizeof(double));
+    std::memcpy(mu, k.of(from) + ends, (k.wide - 1 - ends) * sizeof(double));
+    if (from == --k.top) return bound;
+    std::memcpy(k.node(from), k.node(k.top), k.size * sizeof(Whole));
+    std::memcpy(k.of(from), k.of(k.top), k.wide * sizeof(double));
+    return bound;
+}
+
+// The node that comes next: the half that was stored last, or the node with the least bound.
+inline int next_of(const Search& f) {
+    const Stack& k = f.stack;
+    int chosen = k.top - 1;
+    if (f.diving || !f.found || std::size_t(k.top) * (k.size + k.wide) > FEW_NUMBERS) return chosen;
+    for (int t = chosen - 1; t >= 0; --t)
+        if (k.bound(t) < k.bound(chosen)) chosen = t;
+    return chosen;
 }
 
 // Lower bound of the energy of all answers.
 inline double least_bound(const Search& f) {
     double found = least(f.best, f.unsure);
     for (int t = 0; t < f.stack.top; ++t)
-        found = least(found, f.stack.prices[std::size_t(t + 1) * (f.stack.m + 1) - 1]);
+        found = least(found, f.stack.bound(t));
     return found;
 }
 
@@ -278,8 +331,13 @@ struct Looked {
 // Bound a node by the hull of its choices and by the Lagrangian, and try the choices next to both solutions.
 inline Looked look(Search& f, double bound, int steps) {
     Looked at = {true, OPTIMAL, bound, {0.0, 0.0}};
+    for (int i = 0; i < f.s.d; ++i) {
+        f.low[i] = f.s.low[i];
+        f.high[i] = f.s.high[i];
+    }
     at.status = relax(f, f.mu, false);
     for (int i = 0; i < f.s.wide; ++i) f.y[i] = f.s.y[i];
+    for (int j = 0; j < f.slacks.m; ++j) f.hull_mu[j] = f.mu[j];
     // Outside its hull by rounding, a step could not be divided from the options.
     for (int i = 0; i < f.s.d; ++i) f.y[i] = clip(f.y[i], f.s.low[i], f.s.high[i]);
     int moved = 0;
@@ -305,12 +363,74 @@ inline Looked look(Search& f, double bound, int steps) {
     return at;
 }
 
+// Steps of the choices next to a step, below and above; infinite where there is none.
+inline void neighbours(const Options& o, const Node& node, int c, double y, double& below, double& above) {
+    below = -INF;
+    above = INF;
+    const Whole first = node.begin(c), last = node.end(c), near = grid_near(o, c, y, first, last);
+    const Gap& gap = o.gaps[c];
+    const Whole tried[] = {near - 1, near, near + 1, gap.last, gap.first, OWN};
+    for (Whole k : tried) {
+        const bool option = first <= k && k <= last && !(gap.last < k && k < gap.first);
+        if (k == OWN ? !(node.flags(c) & KEEPS) : !option) continue;
+        const double step = k == OWN ? 0.0 : option_step(o, c, k, 0);
+        if (step <= y) below = most(below, step);
+        if (step >= y) above = least(above, step);
+    }
+}
+
+// Make a basis of the rows that are active at the projection, on the coordinates inside the hull; how many.
+inline int basis_of_hull(Search& f) {
+    ActiveSet& a = f.hard;
+    int size = 0;
+    for (int j = 0; j < a.m; ++j)
+        if (f.hull_mu[j] > 0.0 && size < a.rank) a.work[size++] = j;
+    for (int i = 0; i < a.d; ++i) a.state[i] = f.low[i] < f.y[i] && f.y[i] < f.high[i] ? FREE : FROZEN;
+    rebuild(a, size);
+    return size;
+}
+
+// The column whose division promises the largest rise of the bound in both halves; -1 if all steps are choices.
+// A step of a column by t raises the energy by t^2 / 2, and by as much more as the active rows hold the column.
+inline int most_promising(Search& f) {
+    const Options& o = f.options;
+    const int size = basis_of_hull(f);
+    int chosen = -1;
+    double best = 0.0;
+    for (int c = 0; c < o.many; ++c) {
+        double off, below, above, freely = 1.0;
+        nearest_choice(o, f.node, c, f.y, off);
+        if (!(off > 0.0)) continue;
+        double rises[] = {off, off};
+        if (o.columns[c].freedom == GRID && f.node.flags(c) & MOVES) {
+            const Whole i = o.columns[c].first;
+            neighbours(o, f.node, c, f.y[i], below, above);
+            for (int p = 0; p < size; ++p) {
+                const double held = f.hard.frame[p * f.hard.wide + i];
+                freely -= held * held;
+            }
+            rises[0] = (f.y[i] - below) * (f.y[i] - below) / most(freely, FREELY);
+            rises[1] = (above - f.y[i]) * (above - f.y[i]) / most(freely, FREELY);
+        }
+        // A rise beyond the best answer is as good as any other.
+        for (double& rise : rises) rise = least(rise, 2.0 * (f.best - f.bound));
+        const double promise = SMALLER * least(rises[0], rises[1]) + most(rises[0], rises[1]);
+        if (chosen >= 0 && !(promise > best)) continue;
+        chosen = c;
+        best = promise;
+    }
+    return chosen;
+}
+
 // Divide a node and push its halves; false where there is no memory for them.
 inline bool go_on(Search& f, const Looked& at) {
     const Survey seen = survey(f.options, f.node, f.y, f.near);
     bool counting = seen.moved > f.changes;
-    int c = counting ? heaviest(f) : seen.furthest;
-    if (at.status != OPTIMAL) {
+    f.bound = at.bound;
+    int c = -1;
+    if (at.status == OPTIMAL) {
+        c = counting ? heaviest(f) : most_promising(f);
+    } else {
         counting = false;
         c = first_open(f);
         if (c < 0) {
@@ -325,15 +445,21 @@ inline bool go_on(Search& f, const Looked& at) {
         store(f.stack, f.other, f.mu, at.bound);
     }
     store(f.stack, f.node, f.mu, at.bound);
+    f.diving = true;
     return true;
 }
 
 // Take the next node from the stack, bound it, and divide what is left of it. Counts it if it was bounded;
 // false where there is no memory for its halves.
 inline bool visit_next(Search& f, Whole& count) {
-    const double bound = fetch(f.stack, f.node, f.mu);
+    const double bound = fetch(f.stack, f.node, f.mu, next_of(f));
+    f.diving = false;
     if (cut_off(f, bound)) return true;
     ++count;
+    f.l.left = close_counts(f.node, f.options.many, f.changes);
+    if (f.l.left < 0 || !hull_of(f.options, f.node, f.s.low, f.s.high)) return true;
+    if (!propagate(f.slacks, f.options, f.node, f.s.low, f.s.high)) return true;
+    // Columns may have become such that count.
     f.l.left = close_counts(f.node, f.options.many, f.changes);
     if (f.l.left < 0 || !hull_of(f.options, f.node, f.s.low, f.s.high)) return true;
     const Looked at = look(f, bound, count == 1 ? CLIMB : CLIMB_BELOW);
@@ -348,7 +474,7 @@ inline Ended search(Search& f, double best, int changes, Whole limit) {
     f.best = best;
     f.unsure = INF;
     f.changes = changes;
-    f.found = false;
+    f.found = f.diving = false;
     f.stack.top = 0;
     fill(f.mu, 0.0, f.slacks.m);
     store(f.stack, f.root, f.mu, 0.0);
@@ -372,6 +498,16 @@ inline bool read_column(const Rules& r, Whole at, const Point& p, const double* 
         o.low[i] = scale[i] * (p.lo[i] - p.at[i]);
         o.high[i] = scale[i] * (p.hi[i] - p.at[i]);
     }
+    o.gaps[c] = {0.0, 0.0, 0.0, 0.0, 0, 0};
+    if (r.gaps) {
+        const Whole place = 2 * ((r.own_gaps ? at : 0) * r.many + c);
+        Gap& gap = o.gaps[c];
+        gap = {r.gaps[place], r.gaps[place + 1], 0.0, 0.0, r.holes[place], r.holes[place + 1]};
+        gap.low = step_to(o, first, gap.below);
+        gap.high = step_to(o, first, gap.above);
+    }
+    f.root.from(c) = p.lo[first];
+    f.root.to(c) = p.hi[first];
     f.root.begin(c) = r.least[(r.own_least ? at : 0) * r.many + c];
     f.root.end(c) = r.most[(r.own_most ? at : 0) * r.many + c];
     o.grids[2 * c] = scale[first] * (r.pitches[2 * c] - p.at[first]);
@@ -420,9 +556,14 @@ inline void write_choice(const Search& f, const Rules& r, const Point& p, const 
             if (f.best_pick[c] == OWN || y == 0.0) {
                 out[i] = p.at[i];
             } else if (f.best_pick[c] == NUMBER) {
-                out[i] = clip(p.at[i] + y / scale[i], p.lo[i], p.hi[i]);
-                if (y <= f.options.low[i]) out[i] = p.lo[i];
-                if (y >= f.options.high[i]) out[i] = p.hi[i];
+                const Gap& gap = f.options.gaps[c];
+                const bool above = gap.below < gap.above && y >= gap.high;
+                const bool below = gap.below < gap.above && y <= gap.low;
+                const double lo = above ? most(f.best_ends[c], gap.above) : f.best_ends[c];
+                const double to = f.best_ends[r.many + c], hi = below ? least(to, gap.below) : to;
+                out[i] = clip(p.at[i] + y / scale[i], lo, hi);
+                if (y <= step_to(f.options, i, lo)) out[i] = lo;
+                if (y >= step_to(f.options, i, hi)) out[i] = hi;
             } else {
                 out[i] = option_step(exact, c, f.best_pick[c], e);
             }
@@ -557,14 +698,17 @@ void lay_out(Arena& arena, const Rows<Real>& rows, const Rules& r, Search& f) {
     lay_out(arena, f.s, rows.d, wide);
     lay_out(arena, f.choice, m, rows.d, wide, false, false);
     lay_out(arena, f.hard, m, rows.d, wide, false);
-    f.options = {r.columns, many, rows.d, arena.take<double>(2 * many),
-                 arena.take<double>(r.listed_size), arena.take<double>(wide), arena.take<double>(wide)};
+    f.options = {r.columns, many, rows.d, arena.take<double>(2 * many), arena.take<double>(r.listed_size),
+                 arena.take<double>(wide), arena.take<double>(wide), f.s.a, rows.scale, arena.take<Gap>(many)};
     f.l = {arena.take<double>(wide), arena.take<double>(many), arena.take<Whole>(many),
            arena.take<Whole>(many), 0};
-    f.root = {arena.take<Whole>(size), many, size};
-    f.node = {arena.take<Whole>(size), many, size};
-    f.other = {arena.take<Whole>(size), many, size};
+    for (Node* node : {&f.root, &f.node, &f.other})
+        *node = {arena.take<Whole>(size), arena.take<double>(2 * many), many, size};
+    f.best_ends = arena.take<double>(2 * many);
     f.y = arena.take<double>(wide);
+    f.low = arena.take<double>(wide);
+    f.high = arena.take<double>(wide);
+    f.hull_mu = arena.take<double>(m);
     f.best_y = arena.take<double>(wide);
     f.mu = arena.take<double>(m);
     f.trial = arena.take<double>(m);

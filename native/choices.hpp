@@ -1,7 +1,7 @@
 // Choices: what the columns of a row may still do, and the bounds that follow from it.
 //
 // A column may take any number within bounds, one of a sorted grid, one of listed levels, or keep its
-// value (a step of 0). A *node* holds for every column which of these are left. Three things can be computed
+// value (a step of 0). Numbers and grids may have a gap, where changes are too small. A *node* holds for every column which of these are left. Three things can be computed
 // column by column: the hull of a node; the least value of the Lagrangian 1/2 |y|^2 + mu . (U y - b) over its
 // true choices, where only so many columns may move; and which choices no better answer contains. The
 // search over nodes is in branch.hpp.
@@ -29,13 +29,22 @@ struct Column {
     Whole first, width, freedom, start, count, level;
 };
 
+// What lies between `below` and `above` is no choice: numbers, as coordinates and as steps, and options of a
+// grid. There is no gap where nothing lies between them.
+struct Gap {
+    double below, above, low, high;
+    Whole last, first;
+};
+
 // The choices of one row, as steps. A grid with a positive pitch needs no list.
 struct Options {
     const Column* columns;
     int many, d;
     double* grids;   // (many, 2): base and pitch
     double* listed;  // steps of listed options, a level after another
-    double *low, *high;
+    double *low, *high;  // any numbers: the interval that the node at hand leaves
+    const double *at, *scale;  // the row, and the scale of steps
+    Gap* gaps;
 };
 
 // Unit rows and slacks of one row's problem.
@@ -60,11 +69,15 @@ struct Value {
 
 namespace VOICECF_SET {
 
-// A node: flags, first and last option of grids, then 0 or 1 for every level.
+// A node: flags, first and last option of grids, then 0 or 1 for every level; and the interval of coordinates
+// of any numbers.
 struct Node {
     Whole* data;
+    double* ends;
     int many, size;
 
+    double& from(int c) const { return ends[c]; }
+    double& to(int c) const { return ends[many + c]; }
     Whole& flags(int c) const { return data[c]; }
     Whole& begin(int c) const { return data[many + c]; }
     Whole& end(int c) const { return data[2 * many + c]; }
@@ -97,6 +110,48 @@ inline Whole grid_near(const Options& o, int c, double y, Whole first, Whole las
     return std::fabs(options[below] - y) <= std::fabs(options[above] - y) ? below : above;
 }
 
+// Step to a coordinate.
+inline double step_to(const Options& o, Whole i, double z) { return o.scale[i] * (z - o.at[i]); }
+
+// Option among first..last of a grid that is a choice and lies next to the step y.
+inline Whole option_near(const Options& o, int c, double y, Whole first, Whole last) {
+    const Whole near = grid_near(o, c, y, first, last);
+    const Gap& gap = o.gaps[c];
+    if (!(gap.last < near && near < gap.first)) return near;
+    if (gap.last < first || gap.first > last) return gap.first <= last ? gap.first : (gap.last >= first ? gap.last : near);
+    const double below = option_step(o, c, gap.last, 0), above = option_step(o, c, gap.first, 0);
+    return y - below <= above - y ? gap.last : gap.first;
+}
+
+// Number of a column's interval that is a choice and lies next to the step y.
+inline double number_near(const Options& o, int c, double y) {
+    const Whole i = o.columns[c].first;
+    const Gap& gap = o.gaps[c];
+    const double near = clip(y, o.low[i], o.high[i]);
+    if (!(gap.low < near && near < gap.high)) return near;
+    if (gap.low < o.low[i]) return gap.high;
+    if (gap.high > o.high[i]) return gap.low;
+    return y - gap.low <= gap.high - y ? gap.low : gap.high;
+}
+
+// Move the ends of what a column may move to out of its gap; flags say if nothing is left.
+inline void leave_gap(const Options& o, const Node& node, int c) {
+    const Column& column = o.columns[c];
+    const Gap& gap = o.gaps[c];
+    if (column.freedom == LEVELS || !(node.flags(c) & MOVES)) return;
+    if (column.freedom == GRID) {
+        if (gap.last < node.begin(c) && node.begin(c) < gap.first) node.begin(c) = gap.first;
+        if (gap.last < node.end(c) && node.end(c) < gap.first) node.end(c) = gap.last;
+    } else {
+        if (gap.below < node.from(c) && node.from(c) < gap.above) node.from(c) = gap.above;
+        if (gap.below < node.to(c) && node.to(c) < gap.above) node.to(c) = gap.below;
+        o.low[column.first] = step_to(o, column.first, node.from(c));
+        o.high[column.first] = step_to(o, column.first, node.to(c));
+    }
+    const bool some = column.freedom == GRID ? node.begin(c) <= node.end(c) : node.from(c) <= node.to(c);
+    if (!some) node.flags(c) &= KEEPS | COUNTS;
+}
+
 // The least and the largest step of coordinate e of a column in a node.
 inline void hull_of_coordinate(const Options& o, const Node& node, int c, Whole e, double& low,
                                double& high) {
@@ -126,6 +181,7 @@ inline bool hull_of(const Options& o, const Node& node, double* low, double* hig
     bool some = true;
     for (int c = 0; c < o.many; ++c) {
         bool still = true;
+        leave_gap(o, node, c);
         for (Whole e = 0; e < o.columns[c].width; ++e) {
             const Whole i = o.columns[c].first + e;
             hull_of_coordinate(o, node, c, e, low[i], high[i]);
@@ -137,10 +193,19 @@ inline bool hull_of(const Options& o, const Node& node, double* low, double* hig
     return some;
 }
 
-// The number of an interval with the least value of share/2 y^2 + slope y.
-inline double best_number(double low, double high, double slope, double share) {
-    if (share > 0.0) return clip(-slope, low, high);
-    return slope > 0.0 ? low : high;
+// Remove the options of a grid outside of low..high; false if none is left.
+inline bool narrow_grid(const Options& o, const Node& node, int c, double low, double high) {
+    const Whole first = node.begin(c), last = node.end(c);
+    const Whole below = grid_near(o, c, low, first, last), above = grid_near(o, c, high, first, last);
+    node.begin(c) = option_step(o, c, below, 0) < low ? below + 1 : below;
+    node.end(c) = option_step(o, c, above, 0) > high ? above - 1 : above;
+    return node.begin(c) <= node.end(c);
+}
+
+// The number of a column's interval with the least value of share/2 y^2 + slope y.
+inline double best_number(const Options& o, int c, double slope, double share) {
+    if (share > 0.0) return number_near(o, c, -slope);
+    return slope > 0.0 ? o.low[o.columns[c].first] : o.high[o.columns[c].first];
 }
 
 // Value of share/2 |y|^2 + g y if column c takes option `at`.
@@ -159,7 +224,7 @@ inline void candidates(const Options& o, const Node& node, int c, double aim, Wh
     first = 0;
     last = o.columns[c].count;
     if (o.columns[c].freedom != GRID) return;
-    first = grid_near(o, c, aim, node.begin(c), node.end(c));
+    first = option_near(o, c, aim, node.begin(c), node.end(c));
     last = first + 1;
 }
 
@@ -173,7 +238,7 @@ inline Whole best_option(const Options& o, const Node& node, int c, const double
     if (grid) {
         const double slope = g[column.first];
         first = slope < 0.0 ? node.end(c) : node.begin(c);
-        if (share > 0.0) first = grid_near(o, c, -slope, node.begin(c), node.end(c));
+        if (share > 0.0) first = option_near(o, c, -slope, node.begin(c), node.end(c));
         last = first + 1;
     }
     for (Whole k = first; k < last; ++k) {
@@ -194,7 +259,7 @@ inline void column_values(const Options& o, const Node& node, double share, Lagr
         l.pick[c] = OWN;
         if (node.flags(c) & MOVES && o.columns[c].freedom == ANY) {
             const Whole i = o.columns[c].first;
-            const double g = l.g[i], y = best_number(o.low[i], o.high[i], g, share);
+            const double g = l.g[i], y = best_number(o, c, g, share);
             if (share > 0.0)
                 l.value[c] = y * (0.5 * share * y + g);
             else  // y is infinite on an open side, and 0 times that is NaN
@@ -246,10 +311,14 @@ inline Value lagrangian(const Slacks& s, const double* mu, double share, const O
     return found;
 }
 
-// Whether a single row, or the sum mu . U of rows, proves that no choice of a node satisfies all rows.
+// Whether the sum mu . U of rows, or a single one, proves that no choice of a node satisfies all rows. Single
+// rows are looked at only where not all columns may move at once: `propagate` has seen to them otherwise.
 inline bool disproved(const Slacks& s, const double* mu, double* trial, const Options& o,
                       const Node& node, Lagrangian& l) {
-    for (int j = 0; j <= s.m; ++j) {
+    int undecided = 0;
+    for (int c = 0; c < o.many; ++c)
+        undecided += node.flags(c) & MOVES && !(node.flags(c) & COUNTS);
+    for (int j = l.left < undecided ? 0 : s.m; j <= s.m; ++j) {
         for (int i = 0; i < s.m; ++i) trial[i] = j == s.m ? mu[i] : (i == j ? 1.0 : 0.0);
         const double value = lagrangian(s, trial, 0.0, o, node, l).total;
         double terms = 0.0;
@@ -270,7 +339,7 @@ inline double residual_of(const Slacks& s, const double* mu, const Options& o, c
             const Whole i = o.columns[c].first + e;
             double y = 0.0;
             if (l.pick[c] == NUMBER)
-                y = best_number(o.low[i], o.high[i], l.g[i], 1.0);
+                y = best_number(o, c, l.g[i], 1.0);
             else if (l.pick[c] != OWN)
                 y = option_step(o, c, l.pick[c], e);
             for (int j = 0; j < (y != 0.0 ? s.m : 0); ++j) r[j] += s.u[std::size_t(j) * s.wide + i] * y;
@@ -313,13 +382,8 @@ inline Value climb(const Slacks& s, const Climb& k, const Options& o, const Node
 
 // Remove options at the ends of a grid that cost more than `room`; false if none is left.
 inline bool trim_grid(const Options& o, const Node& node, int c, double room, double slope) {
-    const Whole first = node.begin(c), last = node.end(c);
     const double radius = std::sqrt(most(2.0 * room + slope * slope, 0.0)) * (1.0 + REACHED);
-    const double low = -slope - radius, high = -slope + radius;
-    const Whole below = grid_near(o, c, low, first, last), above = grid_near(o, c, high, first, last);
-    node.begin(c) = option_step(o, c, below, 0) < low ? below + 1 : below;
-    node.end(c) = option_step(o, c, above, 0) > high ? above - 1 : above;
-    return node.begin(c) <= node.end(c);
+    return narrow_grid(o, node, c, -slope - radius, -slope + radius);
 }
 
 // Remove levels that cost more than `room`; false if none is left.
@@ -364,6 +428,67 @@ inline bool trim(const Value& bound, double best, const Options& o, const Node& 
     return true;
 }
 
+// Least value of row u over the choices that a column has in a node, whose hull is low..high.
+inline double least_term(const Options& o, const Node& node, int c, const double* u, const double* low,
+                         const double* high) {
+    const Column& column = o.columns[c];
+    const Whole i = column.first;
+    if (column.freedom != LEVELS) return u[i] == 0.0 ? 0.0 : u[i] * (u[i] > 0.0 ? low[i] : high[i]);
+    double found = node.flags(c) & KEEPS ? 0.0 : INF;
+    for (Whole k = 0; k < (node.flags(c) & MOVES ? column.count : 0); ++k)
+        if (node.levels(column)[k]) found = least(found, option_value(o, c, k, u, 0.0));
+    return found;
+}
+
+// Remove the choices of a column whose terms in row u exceed the least one by more than `room`; false if
+// none is left.
+inline bool narrow(const Options& o, const Node& node, int c, const double* u, double room, double* low,
+                   double* high) {
+    const Column& column = o.columns[c];
+    const Whole i = column.first;
+    bool moves = node.flags(c) & MOVES, keeps = node.flags(c) & KEEPS;
+    if (column.freedom == LEVELS) {
+        const double most_term = least_term(o, node, c, u, low, high) + room;
+        bool some = false;
+        for (Whole k = 0; k < (moves ? column.count : 0); ++k) {
+            if (option_value(o, c, k, u, 0.0) > most_term) node.levels(column)[k] = 0;
+            some = some || node.levels(column)[k];
+        }
+        moves = some;
+        keeps = keeps && 0.0 <= most_term;
+    } else {
+        const double span = room / std::fabs(u[i]);
+        if (!(span < high[i] - low[i])) return true;
+        const double from = u[i] > 0.0 ? low[i] : high[i] - span, to = u[i] > 0.0 ? low[i] + span : high[i];
+        if (moves && column.freedom == GRID) moves = narrow_grid(o, node, c, from, to);
+        keeps = keeps && from <= 0.0 && 0.0 <= to;
+    }
+    const Whole counts = keeps ? node.flags(c) & COUNTS : COUNTS;
+    node.flags(c) = (keeps ? KEEPS : 0) | (moves ? MOVES | counts : 0);
+    for (Whole e = 0; e < column.width; ++e) hull_of_coordinate(o, node, c, e, low[i + e], high[i + e]);
+    return keeps || moves;
+}
+
+// Remove, row by row, the choices with which no choice of the other columns satisfies the row; false where a
+// row cannot be satisfied. The hull low..high shrinks with the choices.
+inline bool propagate(const Slacks& s, const Options& o, const Node& node, double* low, double* high) {
+    for (int j = 0; j < s.m; ++j) {
+        const double* u = s.u + std::size_t(j) * s.wide;
+        double room = s.b[j], terms = std::fabs(s.b[j]);
+        for (int c = 0; c < o.many; ++c) {
+            const double term = least_term(o, node, c, u, low, high);
+            room -= term;
+            terms += std::fabs(term);
+        }
+        room += LOOSE * terms;
+        if (room < 0.0) return false;
+        for (int c = 0; c < (room < INF ? o.many : 0); ++c)
+            if (u[o.columns[c].first] != 0.0 || o.columns[c].freedom == LEVELS)
+                if (!narrow(o, node, c, u, room, low, high)) return false;
+    }
+    return true;
+}
+
 // The choice of a column nearest to a step, and its squared distance from it.
 inline Whole nearest_choice(const Options& o, const Node& node, int c, const double* y, double& best) {
     const Column& column = o.columns[c];
@@ -375,8 +500,10 @@ inline Whole nearest_choice(const Options& o, const Node& node, int c, const dou
     }
     if (!(node.flags(c) & MOVES)) return chosen;
     if (column.freedom == ANY) {
-        best = 0.0;
-        return y[column.first] != 0.0 || !(node.flags(c) & KEEPS) ? NUMBER : OWN;
+        const double off = number_near(o, c, y[column.first]) - y[column.first];
+        if (best == 0.0 || best < off * off) return OWN;
+        best = off * off;
+        return NUMBER;
     }
     Whole first, last;
     candidates(o, node, c, y[column.first], first, last);
@@ -423,12 +550,24 @@ inline Survey survey(const Options& o, const Node& node, const double* y, Whole*
     return found;
 }
 
-// How many choices a column has left; all numbers within bounds count as one.
+// Whether a column may move to numbers on both sides of its gap.
+inline bool spans_gap(const Options& o, const Node& node, int c) {
+    const Gap& gap = o.gaps[c];
+    return gap.below < gap.above && node.from(c) <= gap.below && gap.above <= node.to(c);
+}
+
+// Whether a column may keep its value, which is none of the numbers that it may move to.
+inline bool keeps_apart(const Options& o, const Node& node, int c) {
+    const Whole i = o.columns[c].first;
+    return node.flags(c) & KEEPS && number_near(o, c, 0.0) != 0.0 && o.low[i] <= o.high[i];
+}
+
+// How many choices a column has left; numbers without a gap count as one.
 inline Whole open_choices(const Options& o, const Node& node, int c) {
     const Column& column = o.columns[c];
     Whole some = node.flags(c) & KEEPS;
     if (!(node.flags(c) & MOVES)) return some;
-    if (column.freedom == ANY) return 1;
+    if (column.freedom == ANY) return 1 + spans_gap(o, node, c) + keeps_apart(o, node, c);
     if (column.freedom == GRID) return some + node.end(c) - node.begin(c) + 1;
     for (Whole k = 0; k < column.count; ++k) some += node.levels(column)[k];
     return some;

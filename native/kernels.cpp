@@ -63,11 +63,11 @@ bool branch(const Rows<double>& rows, const Batch& batch, const Rules& r, const 
     if (!memory.start) return false;
     Arena arena{memory.start, 0};
     lay_out(arena, rows, r, f);
-    f.stack = {nullptr, nullptr, 0, 32, f.root.size, rows.count};
+    f.stack = {nullptr, nullptr, 0, 32, f.root.size, 2 * r.many + rows.count + 1};
     const bool enough = grow(f.stack);
     if (enough) branch_chunk(rows, batch, r, out, span.start, span.stop, f);
     std::free(f.stack.nodes);
-    std::free(f.stack.prices);
+    std::free(f.stack.numbers);
     return enough;
 }
 

@@ -284,6 +284,8 @@ struct RuleArrays {
     std::optional<Array<const std::uint8_t, 2>> stay, allowed, locked;
     std::optional<Array<const std::int64_t, 2>> least, most;
     std::optional<Matrix> lo, hi;
+    std::optional<Matrix> gaps;
+    std::optional<Array<const std::int64_t, 2>> holes;
     std::optional<Array<const double, 3>> rows;
     std::size_t each = 0;  // rows of the user's table that have rules of their own; 1 where none has
     Rules view{};
@@ -357,6 +359,19 @@ struct RuleArrays {
         view.own_hi = hi->shape(0) != 1;
         view.locked = locked->data();
         view.own_locked = locked->shape(0) != 1;
+    }
+
+    // What no row may move to: numbers and options between two of each column, one row for all or one each.
+    void leave_out(Matrix gaps_, Array<const std::int64_t, 2> holes_) {
+        require(bool(allowed), "gaps are for rules that allow something.");
+        each = each == 1 ? gaps_.shape(0) : each;
+        one_or_each("gaps", gaps_, each, 2 * columns.size());
+        shaped("holes", holes_, shape_of(gaps_));
+        gaps = gaps_;
+        holes = holes_;
+        view.gaps = gaps->data();
+        view.holes = holes->data();
+        view.own_gaps = gaps->shape(0) != 1;
     }
 
     // Rows of every problem of its own, in place of the last ones of all: (problems, rows, d + 1).
@@ -559,6 +574,7 @@ void bind_search(nb::module_& m) {
     nb::class_<RuleArrays>(m, "Rules")
         .def(nb::init<Array<const std::int64_t, 2>, Line, Matrix>())
         .def("allow", &RuleArrays::allow)
+        .def("leave_out", &RuleArrays::leave_out, "gaps"_a, "holes"_a)
         .def("own_rows", &RuleArrays::own_rows)
         .def("limit", &RuleArrays::limit);
     nb::class_<FoundArrays>(m, "Found")

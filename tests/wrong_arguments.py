@@ -29,7 +29,8 @@ WRITTEN = {  # arrays that answers are written to
 FREE = {
     "order": ("shorter", "longer", "empty"), "ranks": (" at ",), "counts": (" at ",),
     "least": (" at ",), "most": (" at ",), "rows": ("None",), "alphas": ("None",),
-    "copies": ("None",), "own_rows": ("along axis 1",), "multipliers": ("empty along axis 1",),
+    "holes": (" at ",), "copies": ("None",), "own_rows": ("along axis 1",),
+    "multipliers": ("empty along axis 1",),
     "nodes": ("",), "start": ("1",), "target": ("2",), "centers": ("along axis 0",),
 }  # fmt: skip
 
@@ -107,6 +108,7 @@ def prefix_floors(a: Arguments) -> None:
 def branch(a: Arguments) -> None:
     rules = _core.Rules(a["columns"], a["listed_options"], a["pitches"])
     rules.allow(a["stay"], a["allowed"], a["least"], a["most"], a["low"], a["high"], a["locked"])
+    rules.leave_out(a["gaps"], a["holes"])
     rules.own_rows(a["own_rows"])
     rules.limit(a["changes"], a["fewest"], a["nodes"])
     batch = _core.Batch(a["points"], a["lo"], a["hi"], rows=a["rows"])
@@ -170,6 +172,7 @@ def search_arguments(rng: np.random.Generator) -> Arguments:
         "least": np.zeros((N, c), np.int64), "most": np.tile([0, 2, 8, 0], (1, 1)),
         "low": np.full((1, wide), -2.0), "high": np.full((N, wide), 2.0),
         "locked": np.zeros((1, c), np.uint8), "own_rows": np.zeros((N, 1, wide + 1)),
+        "gaps": np.tile([-0.5, 0.25], (N, c)), "holes": np.tile([0, 2], (N, c)),
         "changes": 4, "fewest": True, "nodes": 200,
         "out_points": np.zeros((N, wide)), "energy": np.zeros(N), "bound": np.zeros(N),
         "reach": np.zeros(N), "status": np.zeros(N, np.int8), "close": np.zeros(N, np.bool_),

@@ -74,12 +74,36 @@ class Intervals:
 
 @dataclass(frozen=True, eq=False)
 class LeastChange:
-    """The least change of a column: what each row may move to, below and above its own value."""
+    """The least change of a column: around its own value a row may not move to anything.
+
+    Attributes
+    ----------
+    column : int
+    amount : float
+        In the user's units.
+    gap : pair of arrays of shape (n,)
+        Each row's coordinates on either side of what it may not move to; infinite if there are
+        none.
+    hole : pair of arrays of shape (n,)
+        The same as options of a GRID.
+    """
 
     column: int
     amount: float
-    below: Intervals
-    above: Intervals
+    gap: tuple[Array, Array]
+    hole: tuple[Ints, Ints]
+
+    @classmethod
+    def of(cls, data: ColumnRows, choices: Choices, amount: float) -> LeastChange:
+        """Translate the least change of a column."""
+        own = np.nan_to_num(data.values)  # a row whose value is missing may not move
+        endless = np.full(len(own), np.inf)
+        below = Intervals.of(data, choices, -endless, own - amount)
+        above = Intervals.of(data, choices, own + amount, endless)
+        below, above = (below, above) if data.column.rising else (above, below)
+        last = np.where(below.first <= below.last, below.last, -MOST)
+        first = np.where(above.first <= above.last, above.first, MOST)
+        return cls(data.c, amount, (below.hi, above.lo), (last, first))
 
     def holds(self, before: Array, after: Array) -> Mask:
         """Tell which values changed by at least the amount, or not at all."""
@@ -125,6 +149,15 @@ class Splits:
     unions: tuple[Union, ...]
     curved: tuple[Constraint, ...]
 
+    def gaps(self, rows: Ints, columns: int) -> tuple[Array, Ints]:
+        """Return what rows may not move to, of shape (rows, 2 * columns): numbers and options."""
+        gaps = np.zeros((len(rows), columns, 2))
+        holes = np.zeros((len(rows), columns, 2), dtype=np.int64)
+        for one in self.least:
+            gaps[:, one.column] = np.column_stack([side[rows] for side in one.gap])
+            holes[:, one.column] = np.column_stack([side[rows] for side in one.hole])
+        return gaps.reshape(len(rows), -1), holes.reshape(len(rows), -1)
+
     def columns(self, space: Space) -> set[int]:
         """Return the columns of the rules about several columns."""
         curved = {
@@ -139,24 +172,12 @@ class Splits:
         if not (terms.unions or curved or any(rule.least > 0 for rule in terms.columns)):
             return None
         least = tuple(
-            _least_change(ColumnRows(space, rows, c), choices, rule.least)
+            LeastChange.of(ColumnRows(space, rows, c), choices, rule.least)
             for c, rule in enumerate(terms.columns)
             if rule.least > 0 and not rule.fixed
         )
         unions = tuple(_union(space, rows, choices, rule) for rule in terms.unions)
         return cls(least, unions, tuple(curved))
-
-
-def _least_change(data: ColumnRows, choices: Choices, amount: float) -> LeastChange:
-    own = np.nan_to_num(data.values)  # a row whose value is missing may not move
-    below, above = own - amount, own + amount
-    endless = np.full(len(own), np.inf)
-    return LeastChange(
-        data.c,
-        amount,
-        Intervals.of(data, choices, -endless, below),
-        Intervals.of(data, choices, above, endless),
-    )
 
 
 def _union(space: Space, rows: Rows, choices: Choices, rule: Together) -> Union:

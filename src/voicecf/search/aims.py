@@ -210,16 +210,22 @@ class ChoiceAim(Aim):
         """Find the best choices, with this factor."""
         assert self.choices is not None
         best = branch(
-            points, rows, self.unit, self.choices,
-            limit=self.limit, fewest=fewest, locked=locked, factor=self.factor,
+            points, rows, self.unit, self.choices, limit=self.limit, fewest=fewest, locked=locked,
+            gaps=self._gaps(np.arange(len(points))), factor=self.factor,
         )  # fmt: skip
-        if self.splits is not None:
+        if self.splits is not None and (self.splits.unions or self.splits.curved):
             self._search_boxes(best, rows, fewest, locked)
         gap = np.full(len(rows), np.nan)
         answered = ~np.isnan(best.points).any(axis=1)
         gap[answered] = best.energy[answered] - best.bound[answered]
         none = np.empty((len(rows), 0))
         return Projection(best.points, none, gap, best.rho, best.status, best.changes, best.close)
+
+    def _gaps(self, rows: Ints) -> tuple[Array, Ints] | None:
+        """Return what rows may not move to; None if there is nothing of this kind."""
+        if self.choices is None or self.splits is None or not self.splits.least:
+            return None
+        return self.splits.gaps(rows, len(self.choices.freedom))
 
     def _search_boxes(self, best: SearchResult, rows: Ints, fewest: bool, locked: Any) -> None:
         """Replace the best choices by those that satisfy all rules."""
@@ -236,8 +242,9 @@ class ChoiceAim(Aim):
             if lines is not None:
                 own = lines.normals, lines.strict if strict else lines.loose
             return branch(
-                of_nodes.points, np.arange(len(nodes)), self.unit, of_nodes,
-                limit=self.limit, fewest=fewest, locked=locks, own=own, factor=self.factor,
+                of_nodes.points, np.arange(len(nodes)), self.unit, of_nodes, limit=self.limit,
+                fewest=fewest, locked=locks, own=own, gaps=self._gaps(rows[problems]),
+                factor=self.factor,
             )  # fmt: skip
 
         BoxSearch(

@@ -2,10 +2,9 @@
 
 A node is a box of choices of one row. Its relaxation, without these rules, is solved exactly by
 branch and bound. If the solution breaks a rule, the node is divided into parts, none of which
-contains the solution: a column keeps its value, or changes by its least change or more; values of
-columns that belong together lie in one of two sets of boxes; a curve has a narrower interval. Nodes
-with the least bound come first, so the first solution that satisfies all rules is the best. Nodes
-of all rows are solved together, turn by turn.
+contains the solution: values of columns that belong together lie in one of two sets of boxes; a
+curve has a narrower interval. Nodes with the least bound come first, so the first solution that
+satisfies all rules is the best. Nodes of all rows are solved together, turn by turn.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ import numpy as np
 
 from voicecf.geometry.arrays import Array, Ints, Mask
 from voicecf.rules.choices import Choices
-from voicecf.rules.splits import LeastChange, Splits, Union
+from voicecf.rules.splits import Splits, Union
 from voicecf.search.branching import SearchResult
 from voicecf.search.curves import Curves, Lines
 from voicecf.search.nodes import Node
@@ -265,35 +264,10 @@ class BoxSearch:
 
     def _parts(self, node: Node, row: int, point: Array) -> list[Node] | None:
         """Divide a node by the first rule that a point breaks; None if it breaks none."""
-        for least in self.splits.least:
-            if self._too_small(least, row, point):
-                return self._by_change(node, least, row)
         for at, union in enumerate(self.splits.unions):
             if not self._in_a_box(node.boxes[at], union, row, point):
                 return self._by_boxes(node, at, union, row)
         return None
-
-    def _place(self, c: int) -> int:
-        return int(self.choices.member[self.choices.first[c]])
-
-    def _too_small(self, least: LeastChange, row: int, point: Array) -> bool:
-        at = self._place(least.column)
-        z, slack = point[at], self.smallest[at]
-        if z == self.choices.points[row, at]:
-            return False
-        return not any(
-            side.lo[row] - slack <= z <= side.hi[row] + slack for side in (least.below, least.above)
-        )
-
-    def _by_change(self, node: Node, least: LeastChange, row: int) -> list[Node]:
-        """Let a column keep its value, fall, or rise."""
-        c, parts = least.column, [node.copy() for _ in range(3)]
-        parts[0].hold(self.choices, c)
-        for part, side in zip(parts[1:], (least.below, least.above), strict=True):
-            part.narrow(self.choices, c, side, slice(row, row + 1))
-            part.stay[c] = 0
-        moving = [part for part in parts[1:] if part.can_move(self.choices, c)]
-        return [*([parts[0]] if node.stay[c] else []), *moving]
 
     def _in_a_box(self, boxes: Ints | None, union: Union, row: int, point: Array) -> bool:
         """Tell whether a point lies in one of the boxes that are left."""

@@ -56,6 +56,7 @@ def branch(
     fewest: bool = False,
     locked: NDArray[np.bool_] | None = None,
     own: tuple[Array, Array] | None = None,
+    gaps: tuple[Array, Ints] | None = None,
     factor: float = 1.0,
 ) -> SearchResult:
     """Find the best choice for every row; after `limit` nodes, the best one found so far.
@@ -77,6 +78,8 @@ def branch(
         Columns that may not change.
     own : pair of arrays of shape (len(rows), e, d) and (len(rows), e), optional
         Further constraints of each problem, ``normals @ z <= offsets``.
+    gaps : pair of arrays of shape (n or 1, 2 * C), optional
+        Numbers and options, two of each column, between which it may not move to anything.
     factor : float
         Factor on the slack of the guard of `unit`.
     """
@@ -89,6 +92,8 @@ def branch(
     locks = np.zeros((1, len(choices.freedom)), dtype=np.uint8) if locked is None else locked
     answers = np.empty((n, points.shape[1]))
     rules = _rules(choices, locks.astype(np.uint8))
+    if gaps is not None:
+        rules.leave_out(*gaps)
     if own is not None:
         rules.own_rows(_unit_rows(unit, *own, order))
         unit = unit.with_room(own[1].shape[1])

@@ -79,12 +79,6 @@ class Node:
         begin = int(listed[:c].sum())
         self.allowed[begin : begin + int(listed[c])] &= levels
 
-    def hold(self, choices: Choices, c: int) -> None:
-        """Let a number column keep its value only."""
-        at = choices.member[choices.first[c]]
-        self.lo[at], self.hi[at] = np.inf, -np.inf
-        self.most[c] = self.least[c] - 1
-
     def can_move(self, choices: Choices, c: int) -> bool:
         """Tell whether a number column has another option than its value."""
         at = choices.member[choices.first[c]]
