@@ -38,7 +38,6 @@ class Space:
     steps = "maps of their own"
     user_column = voicecf.table.space.Space.user_column
     numbers_of = voicecf.table.space.Space.numbers_of
-    is_boolean = voicecf.table.space.Space.is_boolean
 
     @property
     def names(self) -> list[Any]:

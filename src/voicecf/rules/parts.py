@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any
 from weakref import WeakKeyDictionary
 
+import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
 
@@ -19,7 +20,7 @@ from voicecf.rules.multiples import EXACT, Grid, Listed, Multiples
 from voicecf.rules.sides import Side
 from voicecf.rules.terms import ColumnRule
 from voicecf.table.column import Column
-from voicecf.table.frames import is_missing, plain_values
+from voicecf.table.frames import is_missing, numbers, plain_values
 from voicecf.table.rows import Rows
 from voicecf.table.space import Space
 
@@ -94,14 +95,19 @@ class ColumnRows:
         return self.rows.points[:, self.column.places[0]]
 
     @cached_property
+    def series(self) -> Any:
+        """The column in the user's table: a narwhals series, or a column of an array."""
+        return self.space.user_column(self.rows, self.column.sources[0])
+
+    @cached_property
     def values(self) -> Array:
         """The user's values of a number column, NaN where missing."""
-        return self.space.numbers_of(self.rows, self.column)
+        return numbers(self.series, self.column.name)
 
-    @property
+    @cached_property
     def boolean(self) -> bool:
         """Whether the user's values are booleans."""
-        return self.space.is_boolean(self.c, self.rows)
+        return self.rows.frame is not None and self.series.dtype == nw.Boolean
 
     def coordinates(self, values: Any) -> Array:
         """Return the coordinates of numbers; NaN for those outside the map's domain."""
@@ -126,7 +132,7 @@ class ColumnRows:
         """Return the position of each row's level, -1 where it is unknown."""
         column = self.column
         if not (column.declared or column.binned):
-            values = plain_values(self.space.user_column(self.rows, column.sources[0]))
+            values = plain_values(self.series)
             gaps = [i for i, level in enumerate(column.levels) if is_missing(level)]
             return level_codes(column, values, missing=gaps[0] if gaps else -1)
         points = self.rows.points[:, column.places]

@@ -230,14 +230,15 @@ def numbers(column: Any, name: Any = None) -> Array:
     """
     if isinstance(column, np.ndarray):
         return as_numbers(column, f"column {name!r}")
-    series = column
-    if series.dtype.is_float():
+    series, dtype = column, column.dtype
+    if dtype.is_float():
         return np.asarray(series.to_numpy(), dtype=np.float64)
-    if series.null_count() == len(series):  # the type is unknown if all values are missing
+    nulls = series.null_count()
+    if nulls == len(series):  # the type is unknown if all values are missing
         return np.full(len(series), np.nan)
-    if not (series.dtype.is_numeric() or series.dtype == nw.Boolean):
+    if not (dtype.is_numeric() or dtype == nw.Boolean):
         raise not_numbers(f"column {series.name!r}", series.to_list())
-    if series.dtype.is_integer() and not series.null_count():
+    if dtype.is_integer() and not nulls:
         # Not cast: some libraries refuse to cast integers beyond 2**53.
         return np.asarray(series.to_numpy()).astype(np.float64)
     return np.asarray(series.cast(nw.Float64).to_numpy(), dtype=np.float64)
