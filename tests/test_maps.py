@@ -187,3 +187,12 @@ def test_what_fit_has_found_is_saved(tmp_path, passes):
     cf = again.explain(rows, 1)
     assert passes == [5]
     assert cf.points.tobytes() == voice.explain(rows, 1).points.tobytes()
+
+
+def test_no_rows_of_a_declared_category_have_no_sentences():
+    coded = pd.get_dummies(table()[["town"]], dtype=float).assign(money=table()["money"])
+    towns = {"town": [name for name in coded if name != "money"]}
+    voice = VoICE(KMeans(3, n_init=1, random_state=0), categories=towns).fit(coded)
+    nothing = voice.explain(coded[:0], 1)
+    assert nothing.texts() == []
+    assert len(nothing.changes()) == len(nothing.table()) == 0
