@@ -46,7 +46,7 @@ def own_map(steps: Steps, column: Column) -> Map | None:
         unknown = column.binned or column.declared
         return None if unknown else partial(_levels, levels, column.options)
     operations: list[Any] = []
-    wire = steps.ends[column.places[0]]
+    wire = steps.wires[column.places[0]]
     for link in reversed(steps.links):
         if wire in link.outputs:
             at = link.outputs.index(wire)
