@@ -119,6 +119,7 @@ def choose(visit: Visit, line: int, column: int, text: str) -> None:
     editor = visit.page.locator("#portal input")
     before = cell(visit, line, column)
     for _ in range(5):  # the grid takes keys some time after it is drawn
+        visit.page.keyboard.press("Escape")  # an editor that keys which got lost have opened
         grid.click(position={"x": 20, "y": 38 + 17})
         for key in ["ArrowRight"] * column + ["ArrowDown"] * line:
             visit.page.keyboard.press(key)

@@ -30,7 +30,9 @@ def clients(rows: int = 300) -> bytes:
 
 def names(visit: Visit) -> list[str]:
     visit.see("Every row with its segment")  # the end of the page
+    visit.settle()
     fields = visit.page.get_by_label("Name of segment")
+    fields.first.wait_for()
     return [fields.nth(i).input_value() for i in range(fields.count())]
 
 
