@@ -204,7 +204,6 @@ class _Parser:
         self.text, self.space = text, space
         self.names: list[str] = []
         self.places: list[int] = []
-        self._units = np.eye(len(space.columns) + 1)
 
     @np.errstate(all="ignore")
     def constraints(self) -> list[Constraint]:
@@ -269,9 +268,9 @@ class _Parser:
         """Read an expression as the factors of all columns and, at the end, a constant."""
         match node:
             case ast.Constant(value=int() | float() as number) if not isinstance(number, bool):
-                return self._units[-1] * self._number(number)
+                return self._vector(-1, self._number(number))
             case ast.Name(id=placeholder):
-                return self._units[self._column(self.names[int(placeholder[1:])])]
+                return self._vector(self._column(self.names[int(placeholder[1:])]), 1.0)
             case ast.UnaryOp(op=ast.USub() | ast.UAdd() as sign, operand=operand):
                 return SIGNED[type(sign)] * self._linear(operand)
             case ast.BinOp(left=left, op=ast.Add() | ast.Sub() as sign, right=right):
@@ -281,6 +280,12 @@ class _Parser:
             case ast.BinOp(left=left, op=ast.Div(), right=right):
                 return self._quotient(self._linear(left), self._linear(right))
         raise self._error("has a part that is neither a column, a number, +, -, * nor /")
+
+    def _vector(self, at: int, value: float) -> Array:
+        """Return the factor of one column, or, at -1, a constant."""
+        vector = np.zeros(len(self.space.columns) + 1)
+        vector[at] = value
+        return vector
 
     def _product(self, left: Array, right: Array) -> Any:
         if left[:-1].any() and right[:-1].any():
