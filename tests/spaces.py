@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -13,17 +12,7 @@ import polars as pl
 import voicecf.table.space
 from voicecf.rules.rules import Rules
 from voicecf.table.column import Column
-
-
-@dataclass(frozen=True)
-class Given:
-    """As of `voicecf.table.space`."""
-
-    frame: Any
-    points: np.ndarray
-    seen: Any = None
-    kind: Any = None
-    array: Any = None
+from voicecf.table.rows import Rows
 
 
 class Space:
@@ -86,12 +75,13 @@ class Space:
         self.maps.append(encode)
         return self
 
-    def given(self, table: dict[Any, Any], points: Any = None) -> Given:
+    def given(self, table: dict[Any, Any], points: Any = None) -> Rows:
         """Read a table of the user's values; a block is given by its name, and hidden."""
         parts = [self.coordinates(i, table[c.name]) for i, c in enumerate(self.columns)]
         plain = {c.name: table[c.name] for c in self.columns if len(c.sources) == 1}
         frame = nw.from_native(pl.DataFrame(plain, strict=False), eager_only=True)
-        return Given(frame, np.hstack(parts) if points is None else points)
+        points = np.hstack(parts) if points is None else points
+        return Rows(frame, points, points)
 
     def open(self) -> tuple[np.ndarray, np.ndarray]:
         """No bounds of the explainer's own."""
