@@ -274,12 +274,11 @@ def least_cost(points: Array, rows: Ints, aim: Aim) -> Projection:
         answers = aim.choose(points, rows)
         answers.cardinality[:] = np.minimum(answers.cardinality, len(aim.order))
         return answers
-    free = len(aim.order)
-    if free == points.shape[1]:
-        answers = aim.project(points, rows)
-    else:  # what is locked leaves a smaller problem, which is solved faster
-        answers = aim.project_prefix(points, rows, np.full(len(rows), free))
-    answers.cardinality[:] = free
+    fixed = np.ones(points.shape[1], dtype=np.bool_)
+    fixed[aim.order] = False
+    box = aim.region.lo, aim.region.hi
+    answers = aim.project(points, rows, Prefixes.without(fixed, points, rows, box))
+    answers.cardinality[:] = len(aim.order)
     return answers
 
 

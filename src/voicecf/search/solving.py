@@ -94,9 +94,7 @@ def _solve_in_cells(
 ) -> Projection:
     """Solve the pairs of all pieces at once, then what is unresolved piece by piece."""
     allowed = question.allowed
-    prefixes = None
-    if allowed.fixed.any():
-        prefixes = Prefixes(allowed.fixed.astype(np.int64), np.ones(len(rows), dtype=np.int64))
+    prefixes = Prefixes.without(allowed.fixed, question.points, rows, allowed.box)
     answers = project_into_cells(
         question.points, rows, pieces, allowed.box, cells, prefixes=prefixes, factor=factor
     )

@@ -134,6 +134,21 @@ class Prefixes:
     ranks: Ints
     counts: Ints
 
+    @classmethod
+    def without(
+        cls, fixed: Mask, points: Array, rows: Ints, box: tuple[Array, Array]
+    ) -> Prefixes | None:
+        """Return all but the fixed coordinates; None if there are none, or a box asks for others.
+
+        A box that excludes the own value of a row makes its problem infeasible, which a coordinate
+        that may not change would hide.
+        """
+        at = np.flatnonzero(fixed)
+        own = points[np.ix_(rows, at)]
+        sides = (np.atleast_2d(side) for side in box)
+        held = all((side[rows if len(side) > 1 else 0][..., at] == own).all() for side in sides)
+        return cls(fixed.astype(np.int64), np.ones_like(rows)) if at.size and held else None
+
     def of(self, which: Ints) -> Prefixes:
         """Return the prefixes of the problems at these indices."""
         return Prefixes(self.ranks, self.counts[which])
