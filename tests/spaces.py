@@ -15,6 +15,11 @@ from voicecf.table.column import Column
 from voicecf.table.rows import Rows
 
 
+def rows_of(frame: Any, points: np.ndarray, **parts: Any) -> Rows:
+    """Rows whose coordinates the model sees as they are."""
+    return Rows(frame, points, points, **parts)
+
+
 class Space:
     """Columns and, for each, a map from values to coordinates."""
 
@@ -80,8 +85,7 @@ class Space:
         parts = [self.coordinates(i, table[c.name]) for i, c in enumerate(self.columns)]
         plain = {c.name: table[c.name] for c in self.columns if len(c.sources) == 1}
         frame = nw.from_native(pl.DataFrame(plain, strict=False), eager_only=True)
-        points = np.hstack(parts) if points is None else points
-        return Rows(frame, points, points)
+        return rows_of(frame, np.hstack(parts) if points is None else points)
 
     def open(self) -> tuple[np.ndarray, np.ndarray]:
         """No bounds of the explainer's own."""

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
-from spaces import Given, Space, read
+from spaces import Space, read, rows_of
 from voicecf.errors import BoundsError, OptionError
 from voicecf.rules.choices import Choices, Freedom
 from voicecf.rules.multiples import Multiples
@@ -225,7 +225,7 @@ def test_a_category_may_take_exactly_the_levels_that_the_rules_leave(words, own,
     points = np.hstack([numbers, space.coordinates(1, own)])
     frame = library.DataFrame({"u": numbers[:, 0], "job": own})
     frame = frame if kind != "block" else frame[["u"]]
-    rows = Given(nw.from_native(frame, eager_only=True), points)
+    rows = rows_of(nw.from_native(frame, eager_only=True), points)
     found = Choices.of(space, read(space, **words), rows, *space.open())
     for row, level in enumerate(own):
         truth = {tuple(v) for v in space.coordinates(1, list(judged_levels(words, level)))}
@@ -426,7 +426,7 @@ def test_an_open_grid_reaches_far_on_both_sides_of_the_data():
 
 def test_arrays_are_their_own_values():
     space = Space().number("x0", whole=True).number("x1")
-    rows = Given(None, np.array([[2.0, 0.5]]))
+    rows = rows_of(None, np.array([[2.0, 0.5]]))
     found = Choices.of(space, read(space, increase_only=[0, 1]), rows, [0, 0], [4, 1])
     assert option_values(found, 0, 0) == [2, 3, 4]
     assert (found.lo[0, 1], found.hi[0, 1]) == (0.5, 1)
@@ -434,13 +434,13 @@ def test_arrays_are_their_own_values():
 
 def test_arrays_that_a_pipeline_transforms_hold_the_users_values():
     space = Space().number("x0", lambda u: u / 4, whole=True).number("x1", lambda u: -u)
-    rows = Given(None, np.array([[0.5, -0.5]]), array=np.array([[2.0, 0.5]]))
+    rows = rows_of(None, np.array([[0.5, -0.5]]), array=np.array([[2.0, 0.5]]))
     found = Choices.of(space, read(space, bounds={0: (..., "+1")}), rows, [0, 0], [4, 1])
     assert option_values(found, 0, 0) == [0, 0.25, 0.5, 0.75]
     assert found.stay.all()
     # Two levels of one coordinate are told apart by what they are called.
     space = Space().category("x0", ["a", "b", "c"], forward=lambda i: min(i, 1))
-    rows = Given(
+    rows = rows_of(
         None, np.array([[0.0], [1], [1], [1]]), array=np.array([["a"], ["b"], ["c"], [None]])
     )
     found = Choices.of(space, Rules(forbidden={"x0": [("b", "a")]}), rows, [np.nan], [np.nan])
@@ -449,7 +449,7 @@ def test_arrays_that_a_pipeline_transforms_hold_the_users_values():
 
 def test_a_table_under_other_names_is_read_by_place():
     space = Space(named=False).number("x0", whole=True).number("x1", whole=True)
-    rows = Given(
+    rows = rows_of(
         nw.from_native(pd.DataFrame({"a": [1.0], "b": [3.0]}), eager_only=True),
         np.array([[1.0, 3]]),
     )
@@ -523,7 +523,7 @@ def test_values_of_every_kind_of_column_are_read(library):
         forbidden={"c": [("x", "y")], "n": [(1, 2)]},
         bounds={"i": (None, 4)},
     )
-    rows = Given(nw.from_native(frame, eager_only=True), points)
+    rows = rows_of(nw.from_native(frame, eager_only=True), points)
     found = Choices.of(space, rules, rows, *space.open())
     assert [option_values(found, r, 0) for r in range(3)] == [[1, 2, 3, 4], [2], [3, 4]]
     assert [option_values(found, r, 1) for r in range(3)] == [[1], [0, 1], [1]]
