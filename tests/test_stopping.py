@@ -176,7 +176,7 @@ def test_what_a_signal_handler_raises_comes_out_of_a_search():
 )
 def test_an_answer_of_a_search_that_reached_its_limit_says_so_with_its_gap(objective, phrase):
     voice, rows = hard()
-    cf = voice.explain(rows, target=1, steps=WHOLE, limit=200, objective=objective)
+    cf = voice.explain(rows, target=1, steps=WHOLE, limit=100, objective=objective)
     assert cf.status[0] == Status.STOPPED
     said = f"the search reached its limit: {phrase.format(figure(100 * cf.gap[0], 2))}"
     assert said in cf.text(0)
