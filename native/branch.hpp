@@ -17,7 +17,7 @@
 
 #include "active_set.hpp"
 #include "arena.hpp"
-#include "choices.hpp"
+#include "curves.hpp"
 #include "interrupt.hpp"
 
 namespace voicecf {
@@ -37,9 +37,7 @@ struct Rules {
     int changes;
     bool fewest;
     Whole limit;
-    // Rows of each problem of its own, in place of the last ones of all: a unit row, then its offset.
-    const double* own_rows;
-    int own_count;
+    Curves curves;
 };
 
 // Answers of a batch of rows.
@@ -48,10 +46,13 @@ struct Found {
     std::int8_t* status;
     bool* close;
     Whole *changes, *nodes;
+    double* stuck;  // (many, 3): intervals in which curves are known too coarsely, and where in them; or null
 };
 
 namespace VOICECF_SET {
 
+// The part of an interval around a solution that is divided from the rest of it.
+constexpr double AROUND = 1.0 / 16.0;
 // Subgradient steps on the multipliers, at the root and at other nodes.
 constexpr int CLIMB = 40, CLIMB_BELOW = 3;
 
@@ -85,7 +86,12 @@ struct Search {
     double *y, *best_y, *mu, *trial;
     double* best_ends;  // intervals of the node that the best answer is in
     double *low, *high, *hull_mu;  // the hull of the node, and the multipliers of its projection
-    double *own_u, *own_offsets;  // copies of all rows, where problems have rows of their own
+    double *own_u, *own_offsets;  // copies of all rows, where the last ones are those of curved rules
+    const Rules* rules;
+    Whole row, problem;
+    int straight;  // rows that are not those of curved rules
+    Band* bands;   // of the columns in curved rules
+    double *stuck, stuck_bound;
     Whole *near, *best_pick;
     double best, unsure, bound;
     int changes;
@@ -132,6 +138,143 @@ inline Status relax(Search& f, double* mu, bool guess) {
     return status;
 }
 
+// The user's own value of a column.
+inline double own_value(const Search& f, int c) {
+    const Curves& k = f.rules->curves;
+    return k.own[(k.own_values ? f.row * f.options.many : 0) + c];
+}
+
+// Whether a column's curve is known at knots.
+inline bool has_knots(const Search& f, int c) {
+    return f.rules->curves.starts[c] < f.rules->curves.starts[c + 1];
+}
+
+// Band of a column that takes one option or one number, or keeps its value.
+inline Band band_of_pick(const Search& f, int c, Whole pick, double y) {
+    const Curves& k = f.rules->curves;
+    const Column& column = f.options.columns[c];
+    if (pick == OWN) return {0.0, own_value(f, c), own_value(f, c)};
+    if (!has_knots(f, c)) return {k.lines[2 * c], k.lines[2 * c + 1], k.lines[2 * c + 1]};
+    if (pick != NUMBER) return {0.0, k.worth[column.start + pick], k.worth[column.start + pick]};
+    const double at = f.options.at[column.first] + y / f.options.scale[column.first];
+    const double z = clip(at, f.node.from(c), f.node.to(c));
+    return band_between(knots_of(k, f.problem, c), z, z);
+}
+
+// Band of a column within the choices that the node leaves.
+inline Band band_in_node(const Search& f, int c) {
+    const Curves& k = f.rules->curves;
+    const Column& column = f.options.columns[c];
+    if (!(f.node.flags(c) & MOVES)) return band_of_pick(f, c, OWN, 0.0);
+    if (!has_knots(f, c)) return {k.lines[2 * c], k.lines[2 * c + 1], k.lines[2 * c + 1]};
+    const Whole first = f.node.begin(c), last = f.node.end(c);
+    const double *z = f.rules->listed + column.start, *u = k.worth + column.start;
+    const Knots knots = knots_of(k, f.problem, c);
+    Band band;
+    if (column.freedom == ANY)
+        band = band_between(knots, f.node.from(c), f.node.to(c));
+    else
+        band = last - first < LOOKED_AT ? band_of_list(z, u, first, last) : band_between(knots, z[first], z[last]);
+    if (f.node.flags(c) & KEEPS) hold(band, f.options.at[column.first], own_value(f, c));
+    return band;
+}
+
+// A curved rule as a row, without its limit.
+struct Sum {
+    double constant, size, error;
+};
+
+// Add up a rule with the lower sides of its bands, or with the upper ones if `strict`; the row goes to u.
+inline Sum sum_of(const Search& f, int rule, bool strict, double* u) {
+    const Curves& k = f.rules->curves;
+    Sum sum = {0.0, std::fabs(k.limits[rule]), 0.0};
+    for (const Term* t = k.term; t < k.term + k.terms; ++t) {
+        if (t->rule != rule) continue;
+        const Whole i = f.options.columns[t->column].first;
+        const Band& band = f.bands[t->column];
+        const double slope = t->factor * band.slope, at = f.options.at[i];
+        const bool upper = (t->factor > 0.0) == strict;
+        u[i] += slope / f.options.scale[i];
+        sum.constant += slope * at + t->factor * (upper ? band.above : band.below);
+        sum.size += std::fabs(slope) * most(std::fabs(at), 1.0) +
+                    std::fabs(t->factor) * most(std::fabs(band.below), std::fabs(band.above));
+        sum.error += std::fabs(slope) * k.errors[t->column];
+    }
+    return sum;
+}
+
+// What a rule leaves, with rounding: looser, or stricter by the errors of conversions if it is tight.
+inline double room_of_rule(const Search& f, int rule, const Sum& sum) {
+    const Curves& k = f.rules->curves;
+    const double rounding = OF_TERMS * sum.size;
+    return k.limits[rule] - sum.constant + (k.tight[rule] ? -rounding - sum.error : rounding);
+}
+
+// Set the rows of curved rules from the bands of their columns.
+inline void set_rules(Search& f, bool strict) {
+    for (int e = 0; e < f.rules->curves.rules; ++e) {
+        const int j = f.straight + e;
+        double* u = f.own_u + std::size_t(j) * f.slacks.wide;
+        fill(u, 0.0, f.slacks.wide);
+        const Sum sum = sum_of(f, e, strict, u);
+        double room = room_of_rule(f, e, sum), length = std::sqrt(dot(u, u, f.slacks.wide));
+        if (!(length > 0.0)) length = 1.0;
+        // A band without limits, or a row that holds for every step of a better answer.
+        const bool idle = !strict && room / length > std::sqrt(2.0 * f.best) * (1.0 + REACHED);
+        if (idle || !(std::fabs(room) < INF && length < INF)) {
+            fill(u, 0.0, f.slacks.wide);
+            room = strict ? -1.0 : 1.0;
+            length = 1.0;
+        }
+        for (int i = 0; i < f.slacks.d; ++i) u[i] /= length;
+        f.hard.b[j] = f.hard.base[j] = room / length;
+        f.hard.tol[j] = LOOSE * least(sum.size, 1e300) / length;
+    }
+}
+
+// Set the rows of curved rules for the choices of the node.
+inline void bend(Search& f) {
+    const Curves& k = f.rules->curves;
+    for (const Term* t = k.term; t < k.term + k.terms; ++t) f.bands[t->column] = band_in_node(f, int(t->column));
+    set_rules(f, false);
+}
+
+// Whether a choice satisfies all curved rules.
+inline bool keeps_rules(Search& f, const double* y, const Whole* pick) {
+    const Curves& k = f.rules->curves;
+    if (!k.rules) return true;
+    for (const Term* t = k.term; t < k.term + k.terms; ++t)
+        f.bands[t->column] = band_of_pick(f, int(t->column), pick[t->column], y[f.options.columns[t->column].first]);
+    bool kept = true;
+    for (int e = 0; e < k.rules; ++e) {
+        double* u = f.s.free;
+        fill(u, 0.0, f.slacks.wide);
+        const Sum sum = sum_of(f, e, true, u);
+        const double room = room_of_rule(f, e, sum);
+        kept = kept && dot(u, y, f.slacks.wide) <= room;
+    }
+    return kept;
+}
+
+// Set the rows of curved rules for the choice in f.near, stricter than they are. A number stays between two
+// knots next to its step.
+inline void bend_to_picks(Search& f) {
+    const Curves& k = f.rules->curves;
+    for (const Term* t = k.term; t < k.term + k.terms; ++t) {
+        const int c = int(t->column);
+        const Whole i = f.options.columns[c].first;
+        const double y = clip(f.y[i], f.s.low[i], f.s.high[i]);
+        f.bands[c] = band_of_pick(f, c, f.near[c], y);
+        if (f.near[c] != NUMBER || !has_knots(f, c)) continue;
+        const Knots knots = knots_of(k, f.problem, c);
+        const int at = smaller_of(knot_below(knots, f.options.at[i] + y / f.options.scale[i]), knots.count - 2);
+        f.s.low[i] = most(f.s.low[i], step_to(f.options, i, knots.z[at]));
+        f.s.high[i] = least(f.s.high[i], step_to(f.options, i, knots.z[at + 1]));
+        if (f.s.low[i] > f.s.high[i]) f.s.low[i] = f.s.high[i] = y;
+    }
+    set_rules(f, true);
+}
+
 // Set the box of a full choice: columns are fixed at the option picked, except for numbers, which keep their
 // bounds, on the side of a gap that is next to the step y.
 inline void box_of_picks(const Options& o, const Whole* pick, const double* y, Steps& s) {
@@ -164,6 +307,7 @@ inline void keep(Search& f, const double* y, const Whole* pick) {
 // Project with the choice in f.near, and store the answer as the best, if it is better.
 inline void guess(Search& f) {
     box_of_picks(f.options, f.near, f.y, f.s);
+    if (f.rules->curves.rules) bend_to_picks(f);
     fill(f.trial, 0.0, f.slacks.m);
     if (relax(f, f.trial, true) == OPTIMAL) keep(f, f.s.y, f.near);
 }
@@ -240,11 +384,50 @@ inline void split_numbers(Search& f, int c) {
     (below ? f.other : f.node).from(c) = gap.above;
 }
 
+// Where any numbers behind a curve are divided: at a knot on the wider side of the step, a part of the interval
+// away from it; NaN where the interval lies between two knots.
+inline double cut_of(const Search& f, int c) {
+    const Whole i = f.options.columns[c].first;
+    const double from = f.node.from(c), to = f.node.to(c), z = f.options.at[i] + f.y[i] / f.options.scale[i];
+    const Knots knots = knots_of(f.rules->curves, f.problem, c);
+    const double first = knots.z[0], last = knots.z[knots.count - 1];
+    if (from < first && to > first) return first;
+    if (to > last && from < last) return last;
+    const double cut = to - z > z - from ? z + AROUND * (to - from) : z - AROUND * (to - from);
+    int at = knot_below(knots, clip(cut, from, to));
+    while (at < knots.count - 1 && knots.z[at] <= from) ++at;
+    while (at > 0 && knots.z[at] >= to) --at;
+    return from < knots.z[at] && knots.z[at] < to ? knots.z[at] : NAN;
+}
+
+// Divide a column in curved rules: it keeps its value or moves, or moves to one of two ranges.
+inline void split_curve(Search& f, int c) {
+    const Whole flags = f.node.flags(c);
+    if (flags & KEEPS) {
+        const bool likelier = f.near[c] == OWN;
+        (likelier ? f.node : f.other).flags(c) = KEEPS;
+        (likelier ? f.other : f.node).flags(c) = MOVES | COUNTS;
+    } else if (f.options.columns[c].freedom == ANY) {
+        const Whole i = f.options.columns[c].first;
+        const double cut = cut_of(f, c);
+        const bool below = f.options.at[i] + f.y[i] / f.options.scale[i] <= cut;
+        (below ? f.node : f.other).to(c) = cut;
+        (below ? f.other : f.node).from(c) = cut;
+    } else {
+        const Whole first = f.node.begin(c), last = f.node.end(c);
+        const Whole near = f.near[c] < first ? first : (f.near[c] > last ? last : f.near[c]), split = near == last ? last - 1 : near;
+        (near <= split ? f.node : f.other).end(c) = split;
+        (near <= split ? f.other : f.node).begin(c) = split + 1;
+    }
+}
+
 // Divide a node in two at column c; `other` becomes its second half.
-inline void divide(Search& f, int c, bool counting) {
+inline void divide(Search& f, int c, bool counting, bool bent) {
     std::memcpy(f.other.data, f.node.data, f.node.size * sizeof(Whole));
     std::memcpy(f.other.ends, f.node.ends, 2 * f.node.many * sizeof(double));
-    if (counting) {
+    if (bent) {
+        split_curve(f, c);
+    } else if (counting) {
         f.node.flags(c) |= COUNTS;
         f.other.flags(c) = KEEPS;
     } else if (f.options.columns[c].freedom == GRID) {
@@ -345,7 +528,8 @@ inline Looked look(Search& f, double bound, int steps) {
         at.bound = most(at.bound, half_square(f.y, f.s.wide));
         const Survey seen = survey(f.options, f.node, f.y, f.near);
         moved = seen.moved;
-        if (at.bound < f.best && seen.furthest < 0 && moved <= f.changes) keep(f, f.y, f.near);
+        const bool chosen = at.bound < f.best && seen.furthest < 0 && moved <= f.changes;
+        if (chosen && keeps_rules(f, f.y, f.near)) keep(f, f.y, f.near);
     } else {
         middle(f);
         fill(f.mu, 0.0, f.slacks.m);
@@ -360,7 +544,65 @@ inline Looked look(Search& f, double bound, int steps) {
     for (int c = 0; c < f.options.many; ++c) f.near[c] = f.l.pick[c];
     guess(f);
     at.done = cut_off(f, at.bound);
+    if (f.rules->curves.rules) bend(f);
     return at;
+}
+
+// Whether a step satisfies the rows of curved rules, beyond rounding.
+inline bool keeps_rows(const Search& f, const double* y) {
+    for (int j = f.straight; j < f.slacks.m; ++j)
+        if (dot(f.slacks.u + std::size_t(j) * f.slacks.wide, y, f.slacks.wide) > f.hard.b[j] + f.hard.tol[j]) return false;
+    return true;
+}
+
+// How far the bands of a column in curved rules are apart.
+inline double apart(const Search& f, int c) {
+    const Curves& k = f.rules->curves;
+    double sum = 0.0;
+    for (const Term* t = k.term; t < k.term + k.terms; ++t)
+        if (t->column == c) sum += std::fabs(t->factor) * (f.bands[c].above - f.bands[c].below);
+    return sum;
+}
+
+// Whether dividing a column in curved rules makes its band narrower.
+inline bool can_bend(const Search& f, int c) {
+    if (!has_knots(f, c) || !(f.node.flags(c) & MOVES)) return false;
+    if (f.node.flags(c) & KEEPS) return true;
+    if (f.options.columns[c].freedom == GRID) return f.node.begin(c) < f.node.end(c);
+    return !std::isnan(cut_of(f, c));
+}
+
+// The column in curved rules whose band is widest, among those that can be divided; -1 for none.
+inline int most_bent(const Search& f) {
+    const Curves& k = f.rules->curves;
+    int chosen = -1;
+    double widest = 0.0;
+    for (const Term* t = k.term; t < k.term + k.terms; ++t) {
+        const int c = int(t->column);
+        if (!can_bend(f, c) || !(apart(f, c) > widest)) continue;
+        chosen = c;
+        widest = apart(f, c);
+    }
+    return chosen;
+}
+
+// Note the intervals in which curves are known too coarsely to bound a node, if none has a lower bound.
+inline void note_stuck(Search& f, double bound) {
+    f.unsure = least(f.unsure, bound);
+    if (!f.stuck || !(bound < f.stuck_bound)) return;
+    f.stuck_bound = bound;
+    const Curves& k = f.rules->curves;
+    for (int c = 0; c < f.options.many; ++c) {
+        double* to = f.stuck + 3 * c;
+        to[0] = to[1] = to[2] = NAN;
+        bool bent = false;
+        for (const Term* t = k.term; t < k.term + k.terms; ++t) bent = bent || t->column == c;
+        if (!bent || !has_knots(f, c) || f.options.columns[c].freedom != ANY || !(f.node.flags(c) & MOVES)) continue;
+        const Whole i = f.options.columns[c].first;
+        to[0] = f.node.from(c);
+        to[1] = f.node.to(c);
+        to[2] = clip(f.options.at[i] + f.y[i] / f.options.scale[i], to[0], to[1]);
+    }
 }
 
 // Steps of the choices next to a step, below and above; infinite where there is none.
@@ -438,10 +680,21 @@ inline bool go_on(Search& f, const Looked& at) {
             return true;
         }
     }
+    // A solution that is a choice breaks a curved rule: what is left to narrow are the bands.
+    bool bent = c < 0 && !counting && f.rules->curves.rules;
+    if (bent) {
+        bend(f);  // the node may have become smaller
+        bent = keeps_rows(f, f.y);
+        c = bent ? most_bent(f) : -1;
+    }
+    if (bent && c < 0) {
+        note_stuck(f, at.bound);
+        return true;
+    }
     if (f.stack.top + 2 > f.stack.room && !grow(f.stack)) return false;
     // Trimming may have left the column one choice only: then the node is not divided, but bounded again.
-    if (c >= 0 && (counting || open_choices(f.options, f.node, c) > 1)) {
-        divide(f, c, counting);
+    if (c >= 0 && (bent || counting || open_choices(f.options, f.node, c) > 1)) {
+        divide(f, c, counting, bent);
         store(f.stack, f.other, f.mu, at.bound);
     }
     store(f.stack, f.node, f.mu, at.bound);
@@ -458,6 +711,7 @@ inline bool visit_next(Search& f, Whole& count) {
     ++count;
     f.l.left = close_counts(f.node, f.options.many, f.changes);
     if (f.l.left < 0 || !hull_of(f.options, f.node, f.s.low, f.s.high)) return true;
+    if (f.rules->curves.rules) bend(f);
     if (!propagate(f.slacks, f.options, f.node, f.s.low, f.s.high)) return true;
     // Columns may have become such that count.
     f.l.left = close_counts(f.node, f.options.many, f.changes);
@@ -482,7 +736,8 @@ inline Ended search(Search& f, double best, int changes, Whole limit) {
     bool stopped = false;
     while (f.stack.top > 0 && count < limit && !stopped)
         stopped = interrupted() || !visit_next(f, count);
-    stopped = stopped || f.stack.top > 0 || f.unsure < f.best;
+    // Parts of the search that were given up matter if they may have a better answer.
+    stopped = stopped || f.stack.top > 0 || (f.unsure < f.best && !cut_off(f, f.unsure));
     const Status status =
         f.found ? (stopped ? STOPPED : OPTIMAL) : (stopped ? UNRESOLVED : INFEASIBLE);
     return {status, f.best, least_bound(f), count, ENOUGH};
@@ -583,7 +838,7 @@ inline double reach_of_numbers(const Search& f) {
         moved = true;
         reach = least(reach, (y[i] > 0.0 ? f.s.high[i] : -f.s.low[i]) / std::fabs(y[i]));
     }
-    for (int j = 0; j < f.slacks.m; ++j) {
+    for (int j = 0; j < f.straight; ++j) {
         const double* u = f.slacks.u + std::size_t(j) * f.slacks.wide;
         double rise = 0.0;
         for (int c = 0; c < o.many; ++c)
@@ -619,7 +874,7 @@ inline Room room_of_choice(Search& f, double factor, Sizes& z) {
     for (int i = 0; i < f.s.wide; ++i) f.s.y[i] = f.best_y[i];
     z = sizes_of(f.s);
     Room worst = ENOUGH;
-    for (int j = 0; j < f.slacks.m; ++j) {
+    for (int j = 0; j < f.straight; ++j) {
         const double rise = dot(f.slacks.u + std::size_t(j) * f.slacks.wide, f.best_y, f.s.wide);
         f.choice.residual[j] = rise - f.hard.b[j];
         const Room room = room_of(f.hard.guards[j], z, f.hard.base[j] - rise, factor);
@@ -630,7 +885,7 @@ inline Room room_of_choice(Search& f, double factor, Sizes& z) {
 
 // Whether there may be a choice if the rows are as they are, without slack for the model's rounding.
 inline bool allows_some(Search& f, double widest, int few, Whole limit) {
-    for (int j = 0; j < f.slacks.m; ++j) f.hard.b[j] = f.hard.base[j];
+    for (int j = 0; j < f.straight; ++j) f.hard.b[j] = f.hard.base[j];
     return search(f, widest, few, limit).status != INFEASIBLE;
 }
 
@@ -651,7 +906,7 @@ inline Ended best_choice(Search& f, const Rules& r, double factor, int& few) {
         if (f.found) {
             ended.room = room_of_choice(f, factor, z);
             again = ended.room == CLOSE && !asked;
-            for (int j = 0; again && j < f.slacks.m; ++j)
+            for (int j = 0; again && j < f.straight; ++j)
                 f.hard.b[j] = least(f.hard.b[j], f.hard.base[j] - room_to_ask(f.hard.guards[j], z, factor));
             asked |= again;
         } else if (few < r.changes) {
@@ -678,14 +933,11 @@ void read_row(const Rows<Real>& rows, const Rules& r, Whole at, Whole q, const P
         f.s.placed[i] = rows.scale[i] * p.at[i];
         f.s.x[i] = rows.scale[i] * (p.at[i] - rows.origin[i]);
     }
-    for (int j = 0; j < r.own_count; ++j) {
-        const double* own = r.own_rows + (q * r.own_count + j) * (rows.d + 1);
-        const int place = rows.count - r.own_count + j;
-        copy_line(own, f.own_u + std::size_t(place) * rows.wide, rows.d);
-        f.own_offsets[place] = own[rows.d];
-    }
+    f.row = at;
+    f.problem = q;
+    for (int j = f.straight; j < rows.count; ++j) fill(f.own_u + std::size_t(j) * rows.wide, 0.0, rows.wide);
     f.hard.u = f.slacks.u;
-    f.hard.offsets = r.own_count ? f.own_offsets : rows.offsets;
+    f.hard.offsets = r.curves.rules ? f.own_offsets : rows.offsets;
     f.hard.guards = rows.guards;
     read_slacks(f.hard, f.s);
     keep_off(f.hard, f.s, factor);
@@ -714,13 +966,16 @@ void lay_out(Arena& arena, const Rows<Real>& rows, const Rules& r, Search& f) {
     f.trial = arena.take<double>(m);
     f.near = arena.take<Whole>(many);
     f.best_pick = arena.take<Whole>(many);
-    f.own_u = arena.take<double>(r.own_count ? m * wide : 0);
-    f.own_offsets = arena.take<double>(r.own_count ? m : 0);
-    if (arena.base && r.own_count) {
+    f.rules = &r;
+    f.straight = m - r.curves.rules;
+    f.bands = arena.take<Band>(many);
+    f.own_u = arena.take<double>(r.curves.rules ? m * wide : 0);
+    f.own_offsets = arena.take<double>(r.curves.rules ? m : 0);
+    if (arena.base && r.curves.rules) {
         std::memcpy(f.own_u, rows.u, std::size_t(m) * wide * sizeof(double));
         std::memcpy(f.own_offsets, rows.offsets, std::size_t(m) * sizeof(double));
     }
-    const double* u = r.own_count ? f.own_u : rows.u;
+    const double* u = r.curves.rules ? f.own_u : rows.u;
     f.slacks = {m, rows.d, wide, u, f.hard.b};
     f.choice.count = m;
     for (int j = 0; arena.base && j < m; ++j) f.choice.rows[j] = u + std::size_t(j) * wide;
@@ -736,6 +991,9 @@ void branch_chunk(const Rows<Real>& rows, const Batch& batch, const Rules& r, co
         const Point p = {batch.points + q * rows.d, r.lo + (r.own_lo ? at * rows.d : 0),
                          r.hi + (r.own_hi ? at * rows.d : 0), 0, 0.0, 0.0};
         int few;
+        f.stuck = out.stuck ? out.stuck + 3 * q * r.many : nullptr;
+        f.stuck_bound = INF;
+        for (int t = 0; f.stuck && t < 3 * r.many; ++t) f.stuck[t] = NAN;
         read_row(rows, r, at, q, p, batch.factor, f);
         const Ended ended = best_choice(f, r, batch.factor, few);
         out.status[q] = ended.status;

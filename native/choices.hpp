@@ -23,6 +23,8 @@ constexpr Whole OWN = -(Whole(1) << 62), NUMBER = OWN + 1;
 constexpr double SAME = 1e-6;
 // Relative difference below which a bound has reached the best answer.
 constexpr double REACHED = 1e-9;
+// Rounding errors of a Lagrangian, as a share of its terms.
+constexpr double ROUNDED = 64 * EPS;
 
 // Where a column's coordinates, options and levels start, and how many there are.
 struct Column {
@@ -99,6 +101,8 @@ inline Whole grid_near(const Options& o, int c, double y, Whole first, Whole las
     const double base = o.grids[2 * c], pitch = o.grids[2 * c + 1];
     if (pitch > 0.0) return Whole(std::floor(clip((y - base) / pitch, double(first), double(last)) + 0.5));
     const double* options = o.listed + o.columns[c].start;
+    // Far beyond the options their distances are equal by rounding.
+    if (y >= options[last]) return last;
     Whole below = first, above = last;  // the answer is one of these, or between
     while (above - below > 1) {
         const Whole middle = (below + above) / 2;
@@ -307,7 +311,14 @@ inline Value lagrangian(const Slacks& s, const double* mu, double share, const O
         if (mu[j] != 0.0) add_to(l.g, mu[j], s.u + std::size_t(j) * s.wide, s.wide);
     column_values(o, node, share, l);
     Value found = take_best(node, o.many, l);
-    for (int j = 0; j < s.m; ++j) found.total -= mu[j] * s.b[j];
+    double terms = 0.0;
+    for (int c = 0; c < o.many; ++c) terms += l.taken[c] ? std::fabs(l.value[c]) : 0.0;
+    for (int j = 0; j < s.m; ++j) {
+        found.total -= mu[j] * s.b[j];
+        terms += std::fabs(mu[j] * s.b[j]);
+    }
+    // Large terms that cancel leave rounding errors, and this is a lower bound.
+    if (share > 0.0) found.total -= ROUNDED * terms;
     return found;
 }
 

@@ -286,7 +286,12 @@ struct RuleArrays {
     std::optional<Matrix> lo, hi;
     std::optional<Matrix> gaps;
     std::optional<Array<const std::int64_t, 2>> holes;
-    std::optional<Array<const double, 3>> rows;
+    std::vector<Term> terms;
+    std::vector<Whole> starts;
+    std::vector<Line> curved;
+    std::optional<Array<const std::uint8_t, 1>> tight;
+    std::optional<Matrix> lines, own_values;
+    std::vector<Matrix> knots;
     std::size_t each = 0;  // rows of the user's table that have rules of their own; 1 where none has
     Rules view{};
 
@@ -374,11 +379,61 @@ struct RuleArrays {
         view.own_gaps = gaps->shape(0) != 1;
     }
 
-    // Rows of every problem of its own, in place of the last ones of all: (problems, rows, d + 1).
-    void own_rows(Array<const double, 3> rows_) {
-        view.own_count = counted("own_rows", rows_.shape(1));
-        rows = rows_;
-        view.own_rows = rows->data();
+    // Curved rules in place of the last rows: factors of columns in rules, limits, the lines of columns without
+    // knots, the values of listed options, the rows' own values, and errors of conversions.
+    void bend(Array<const std::int64_t, 2> places, Line factors, Line limits_, Array<const std::uint8_t, 1> tight_,
+              Matrix lines_, Line worth_, Matrix own_, Line errors_) {
+        require(bool(allowed), "curved rules are for rules that allow something.");
+        const std::size_t many = columns.size(), count = factors.shape(0);
+        shaped("places", places, {count, 2});
+        shaped("tight", tight_, {limits_.shape(0)});
+        shaped("lines", lines_, {many, 2});
+        shaped("worth", worth_, {listed.shape(0)});
+        shaped("errors", errors_, {many});
+        each = each == 1 ? own_.shape(0) : each;
+        one_or_each("own", own_, each, many);
+        terms.clear();
+        for (std::size_t t = 0; t < count; ++t) {
+            between("rules of places", places(t, 0), 0, std::int64_t(limits_.shape(0)) - 1, t);
+            between("columns of places", places(t, 1), 0, std::int64_t(many) - 1, t);
+            between("freedom of columns in places", columns[places(t, 1)].freedom, ANY, GRID, t);
+            terms.push_back({places(t, 0), places(t, 1), factors(t)});
+        }
+        curved = {limits_, worth_, errors_};
+        tight = tight_;
+        lines = lines_;
+        own_values = own_;
+        starts.assign(many + 1, 0);
+        view.curves = {counted("limits", limits_.shape(0)), counted("places", count), 0, terms.data(),
+                       limits_.data(), tight->data(), lines->data(), starts.data(), worth_.data(),
+                       errors_.data(), own_values->data(), nullptr, nullptr, nullptr, nullptr,
+                       own_.shape(0) != 1, false};
+    }
+
+    // Knots of curves, of all problems or of each: coordinates, values, and how far a curve lies below and above
+    // its chords. Those of column c are starts[c] to before starts[c + 1]; there are two at least, or none.
+    void know(Array<const std::int64_t, 1> starts_, Matrix z, Matrix u, Matrix under, Matrix over) {
+        require(bool(lines), "knots are for curved rules.");
+        shaped("starts", starts_, {columns.size() + 1});
+        for (std::size_t c = 0; c < columns.size(); ++c) {
+            const bool some = starts_(c + 1) != starts_(c);
+            between("starts", starts_(c + 1), starts_(c) + (some ? 2 : 0), std::int64_t(z.shape(1)), c + 1);
+            require(!some || !(columns[c].freedom == GRID && has_pitch(int(c))), "knots of an even grid.");
+        }
+        between("starts", starts_(0), 0, 0, 0);
+        between("starts", starts_(columns.size()), z.shape(1), z.shape(1));
+        for (const auto& [name, part] : {std::pair{"u", &u}, {"under", &under}, {"over", &over}})
+            shaped(name, *part, shape_of(z));
+        starts.assign(starts_.data(), starts_.data() + starts_.shape(0));
+        knots = {z, u, under, over};
+        Curves& k = view.curves;
+        k.starts = starts.data();
+        k.total = counted("knots", z.shape(1));
+        k.z = z.data();
+        k.u = u.data();
+        k.under = under.data();
+        k.over = over.data();
+        k.own_knots = z.shape(0) != 1;
     }
 
     void limit(int changes, bool fewest, std::int64_t nodes) {
@@ -407,8 +462,8 @@ struct RuleArrays {
         shaped("points", batch.points, {n, d});
         shaped("lo", *lo, {lo->shape(0), d});
         one_or_each("locked", *locked, n, columns.size());
-        if (rows) shaped("own_rows", *rows, {n, rows->shape(1), d + 1});
-        between("rows of own_rows", view.own_count, 0, r.count);
+        between("curved rules", view.curves.rules, 0, r.count);
+        if (!knots.empty()) one_or_each("z", knots[0], n, knots[0].shape(1));
         for (int c = 0; c < view.many; ++c) {
             if (columns[c].freedom != GRID) continue;
             require(!has_pitch(c) || r.scale[columns[c].first] * pitches[2 * c + 1] > 0.0,
@@ -426,6 +481,9 @@ struct FoundArrays {
     Array<std::int8_t, 1> status;
     Array<bool, 1> close;
     Array<std::int64_t, 1> changes, nodes;
+    std::optional<Array<double, 2>> stuck;  // where curves are known too coarsely
+
+    void tell(Array<double, 2> stuck_) { stuck = stuck_; }
 
     FoundArrays(Array<double, 2> points_, Array<double, 1> energy_, Array<double, 1> bound_,
                 Array<double, 1> reach_, Array<std::int8_t, 1> status_, Array<bool, 1> close_,
@@ -449,7 +507,9 @@ void branch(const Prepared& rows, const BatchArrays& batch, const RuleArrays& ru
     const Span span = rules.problems(rows.few, batch, start, stop);
     shaped("points of what is found", f.points, shape_of(batch.points));
     const Found out = {f.points.data(), f.energy.data(),  f.bound.data(), f.reach.data(),
-                       f.status.data(), f.close.data(),   f.changes.data(), f.nodes.data()};
+                       f.status.data(), f.close.data(),   f.changes.data(), f.nodes.data(),
+                       f.stuck ? f.stuck->data() : nullptr};
+    if (f.stuck) shaped("stuck", *f.stuck, {batch.count(), 3 * rules.columns.size()});
     run(loops().branch, rows.few, batch.view, rules.view, out, span);
 }
 
@@ -575,7 +635,8 @@ void bind_search(nb::module_& m) {
         .def(nb::init<Array<const std::int64_t, 2>, Line, Matrix>())
         .def("allow", &RuleArrays::allow)
         .def("leave_out", &RuleArrays::leave_out, "gaps"_a, "holes"_a)
-        .def("own_rows", &RuleArrays::own_rows)
+        .def("bend", &RuleArrays::bend)
+        .def("know", &RuleArrays::know)
         .def("limit", &RuleArrays::limit);
     nb::class_<FoundArrays>(m, "Found")
         .def(nb::init<Array<double, 2>, Array<double, 1>, Array<double, 1>, Array<double, 1>,
@@ -583,7 +644,8 @@ void bind_search(nb::module_& m) {
                       Array<std::int64_t, 1>>(),
              nb::arg().noconvert(), nb::arg().noconvert(), nb::arg().noconvert(), nb::arg().noconvert(),
              nb::arg().noconvert(), nb::arg().noconvert(), nb::arg().noconvert(),
-             nb::arg().noconvert());
+             nb::arg().noconvert())
+        .def("tell", &FoundArrays::tell, nb::arg().noconvert());
     nb::class_<MeasureArrays>(m, "Measure")
         .def(nb::init<Index, Matrix, Matrix, Line, Line>())
         .def("run", &MeasureArrays::run, nb::arg().noconvert(), nb::arg().noconvert(), nb::arg(),

@@ -180,7 +180,6 @@ void searches(const Kernels& kernels, int m, bool fewest) {
     Prepared rows;
     list(numbers, m, d, 0.0, false, rows);
     const Line points = numbers.line(n * d, -1.0, 1.0);
-    const Line own = numbers.line(n * (d + 1), -0.4, 0.4);
     Wholes order(n);
     for (int q = 0; q < n; ++q) order[q] = q;
     const Batch batch{points.data(), order.data(), nullptr, lo.data(), hi.data(),
@@ -202,15 +201,13 @@ void searches(const Kernels& kernels, int m, bool fewest) {
     rules.changes = 4;
     rules.fewest = fewest;
     rules.limit = 500;
-    rules.own_rows = own.data();
-    rules.own_count = 1;
     Line found(n * d), energy(n), bound(n), reach(n);
     Wholes changes(n), nodes(n);
     std::vector<std::int8_t> status(n);
     std::vector<std::uint8_t> close(n);
     bool* closes = reinterpret_cast<bool*>(close.data());
     const Found out = {found.data(),  energy.data(), bound.data(),   reach.data(),
-                       status.data(), closes,        changes.data(), nodes.data()};
+                       status.data(), closes,        changes.data(), nodes.data(), nullptr};
     kernels.branch(rows.few, batch, rules, out, {0, n});
     print("searches", m, fewest, hash_of(found, energy, bound, reach, changes, nodes), status);
 }

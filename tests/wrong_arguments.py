@@ -23,13 +23,13 @@ REFUSED = (ValueError, IndexError, TypeError, BufferError)
 WRITTEN = {  # arrays that answers are written to
     "out", "out_points", "multipliers", "gap", "reach", "status", "close", "source", "cost",
     "copies", "labels_out", "doubtful", "floor", "energy", "bound", "changes_out", "nodes_out",
-    "closest", "sums", "totals", "around",
+    "closest", "sums", "totals", "around", "stuck",
 }  # fmt: skip
 # Changes that say something else, and are right all the same.
 FREE = {
     "order": ("shorter", "longer", "empty"), "ranks": (" at ",), "counts": (" at ",),
     "least": (" at ",), "most": (" at ",), "rows": ("None",), "alphas": ("None",),
-    "holes": (" at ",), "copies": ("None",), "own_rows": ("along axis 1",),
+    "holes": (" at ",), "copies": ("None",),
     "multipliers": ("empty along axis 1",),
     "nodes": ("",), "start": ("1",), "target": ("2",), "centers": ("along axis 0",),
 }  # fmt: skip
@@ -109,13 +109,18 @@ def branch(a: Arguments) -> None:
     rules = _core.Rules(a["columns"], a["listed_options"], a["pitches"])
     rules.allow(a["stay"], a["allowed"], a["least"], a["most"], a["low"], a["high"], a["locked"])
     rules.leave_out(a["gaps"], a["holes"])
-    rules.own_rows(a["own_rows"])
+    rules.bend(
+        a["places"], a["factors"], a["limits"], a["tight"], a["lines"], a["worth"], a["own"],
+        a["errors"],
+    )  # fmt: skip
+    rules.know(a["knot_starts"], a["knot_z"], a["knot_u"], a["under"], a["over"])
     rules.limit(a["changes"], a["fewest"], a["nodes"])
     batch = _core.Batch(a["points"], a["lo"], a["hi"], rows=a["rows"])
     found = _core.Found(
         a["out_points"], a["energy"], a["bound"], a["reach"], a["status"], a["close"],
         a["changes_out"], a["nodes_out"],
     )  # fmt: skip
+    found.tell(a["stuck"])
     listed(a).branch(batch, rules, found, a["start"], a["stop"])
 
 
@@ -171,7 +176,14 @@ def search_arguments(rng: np.random.Generator) -> Arguments:
         "stay": np.ones((1, c), np.uint8), "allowed": np.ones((N, 2), np.uint8),
         "least": np.zeros((N, c), np.int64), "most": np.tile([0, 2, 8, 0], (1, 1)),
         "low": np.full((1, wide), -2.0), "high": np.full((N, wide), 2.0),
-        "locked": np.zeros((1, c), np.uint8), "own_rows": np.zeros((N, 1, wide + 1)),
+        "locked": np.zeros((1, c), np.uint8),
+        "places": np.array([[0, 0], [0, 1], [1, 2], [1, 0]]), "factors": np.array([1.0, 1, 1, -1]),
+        "limits": np.array([3.0, 2.5]), "tight": np.array([0, 1], np.uint8),
+        "lines": np.tile([1.0, 0.0], (c, 1)), "worth": np.arange(7.0), "own": np.zeros((N, c)),
+        "errors": np.zeros(c), "knot_starts": np.array([0, 5, 8, 8, 8]),
+        "knot_z": np.tile([-2.0, -1, 0, 1, 2, -1, 0.5, 2], (N, 1)),
+        "knot_u": np.tile([0.0, 1, 4, 9, 16, 0, 1, 2], (N, 1)), "under": np.full((N, 8), 0.25),
+        "over": np.zeros((N, 8)), "stuck": np.zeros((N, 3 * c)),
         "gaps": np.tile([-0.5, 0.25], (N, c)), "holes": np.tile([0, 2], (N, c)),
         "changes": 4, "fewest": True, "nodes": 200,
         "out_points": np.zeros((N, wide)), "energy": np.zeros(N), "bound": np.zeros(N),

@@ -90,7 +90,20 @@ class Rules:
         locked: NDArray[np.uint8],
     ) -> None: ...
     def leave_out(self, gaps: _Floats, holes: _Whole) -> None: ...
-    def own_rows(self, rows: _Floats) -> None: ...
+    def bend(
+        self,
+        places: _Whole,
+        factors: _Floats,
+        limits: _Floats,
+        tight: NDArray[np.uint8],
+        lines: _Floats,
+        worth: _Floats,
+        own: _Floats,
+        errors: _Floats,
+    ) -> None: ...
+    def know(
+        self, starts: _Whole, z: _Floats, u: _Floats, under: _Floats, over: _Floats
+    ) -> None: ...
     def limit(self, changes: int, fewest: bool, nodes: int) -> None: ...
 
 class Found:
@@ -105,6 +118,7 @@ class Found:
         changes: _Whole,
         nodes: _Whole,
     ) -> None: ...
+    def tell(self, stuck: _Floats) -> None: ...
 
 class Measure:
     def __init__(

@@ -23,7 +23,7 @@ from voicecf.rules.splits import Splits
 from voicecf.search.boxes import BoxSearch
 from voicecf.search.branching import SearchResult, branch
 from voicecf.search.confirming import LESS, confirm
-from voicecf.search.curves import Curves, Lines
+from voicecf.search.curves import Curves
 from voicecf.search.nodes import Node, side_by_side
 from voicecf.solver.projection import (
     Prefixes,
@@ -211,10 +211,13 @@ class ChoiceAim(Aim):
         assert self.choices is not None
         best = branch(
             points, rows, self.unit, self.choices, limit=self.limit, fewest=fewest, locked=locked,
-            gaps=self._gaps(np.arange(len(points))), factor=self.factor,
+            gaps=self._gaps(np.arange(len(points))), curves=self.curves, factor=self.factor,
         )  # fmt: skip
-        if self.splits is not None and (self.splits.unions or self.splits.curved):
+        if self.splits is not None and self.splits.unions:
             self._search_boxes(best, rows, fewest, locked)
+        which = np.flatnonzero(has_answer(best.status))
+        if self.curves is not None and len(which):
+            best.rho[which] = self.curves.reach(best.points[which], best.rho[which], rows[which])
         gap = np.full(len(rows), np.nan)
         answered = ~np.isnan(best.points).any(axis=1)
         gap[answered] = best.energy[answered] - best.bound[answered]
@@ -234,25 +237,19 @@ class ChoiceAim(Aim):
         assert self.splits is not None
         assert self.smallest is not None
 
-        def relax(nodes: list[Node], lines: Lines | None, strict: bool) -> SearchResult:
+        def relax(nodes: list[Node]) -> SearchResult:
             problems = np.array([node.problem for node in nodes])
             of_nodes = side_by_side(choices, nodes, rows[problems])
             locks = locked if locked is None or len(locked) == 1 else locked[problems]
-            own = None
-            if lines is not None:
-                own = lines.normals, lines.strict if strict else lines.loose
             return branch(
                 of_nodes.points, np.arange(len(nodes)), self.unit, of_nodes, limit=self.limit,
-                fewest=fewest, locked=locks, own=own, gaps=self._gaps(rows[problems]),
-                factor=self.factor,
+                fewest=fewest, locked=locks, gaps=self._gaps(rows[problems]), curves=self.curves,
+                table_rows=rows[problems], factor=self.factor,
             )  # fmt: skip
 
-        BoxSearch(
-            self.splits, choices, self.curves, rows, relax, self.smallest, fewest, self.limit
-        ).improve(best)
-        which = np.flatnonzero(has_answer(best.status))
-        if self.curves is not None and len(which):
-            best.rho[which] = self.curves.reach(best.points[which], best.rho[which], rows[which])
+        BoxSearch(self.splits, choices, rows, relax, self.smallest, fewest, self.limit).improve(
+            best
+        )
 
     def project_prefix(
         self, points: Array, rows: Ints, counts: Ints, *, certify: bool = False

@@ -2,9 +2,9 @@
 
 A node is a box of choices of one row. Its relaxation, without these rules, is solved exactly by
 branch and bound. If the solution breaks a rule, the node is divided into parts, none of which
-contains the solution: values of columns that belong together lie in one of two sets of boxes; a
-curve has a narrower interval. Nodes with the least bound come first, so the first solution that
-satisfies all rules is the best. Nodes of all rows are solved together, turn by turn.
+contains the solution: values of columns that belong together lie in one of two sets of boxes. Nodes
+with the least bound come first, so the first solution that satisfies all rules is the best. Nodes
+of all rows are solved together, turn by turn.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from voicecf.geometry.arrays import Array, Ints, Mask
 from voicecf.rules.choices import Choices
 from voicecf.rules.splits import Splits, Union
 from voicecf.search.branching import SearchResult
-from voicecf.search.curves import Curves, Lines
 from voicecf.search.nodes import Node
 from voicecf.status import Status
 
@@ -30,7 +29,7 @@ FEW = 4
 TOGETHER = 16
 # Plain integers, since comparing numpy's integers with those of an enumeration is slow.
 INFEASIBLE, UNRESOLVED = int(Status.INFEASIBLE), int(Status.UNRESOLVED)
-OPTIMAL, STOPPED = int(Status.OPTIMAL), int(Status.STOPPED)
+STOPPED = int(Status.STOPPED)
 # Relative difference up to which a bound has reached an answer; the same as in the compiled core.
 REACHED = 1e-9
 
@@ -43,20 +42,10 @@ class Solved:
     ----------
     nodes : list of Node
     found : SearchResult
-        With the curved rules loosened, if they are taken into account.
-    inside : SearchResult or None
-        With the curved rules tightened instead; None if none are taken into account.
-    broken : mask of shape (n,)
-        Which solutions in `found` break a curved rule.
-    apart : array of shape (n, C) or None
-        How far the lines of each curve are apart; see `Lines`.
     """
 
     nodes: list[Node]
     found: SearchResult
-    inside: SearchResult | None
-    broken: Mask
-    apart: Array | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,8 +96,8 @@ class Problem:
             self.best = answer
 
 
-# Solves nodes; the lines of curved rules are None, or true to tighten them.
-Relax = Callable[[list[Node], Lines | None, bool], SearchResult]
+# Solves nodes.
+Relax = Callable[[list[Node]], SearchResult]
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,11 +108,10 @@ class BoxSearch:
     ----------
     splits : Splits
     choices : Choices
-    curves : Curves or None
     rows : array of shape (n,)
         The row of each problem.
     relax : callable
-        ``relax(nodes, lines, strict)`` solves the relaxations of nodes.
+        ``relax(nodes)`` solves the relaxations of nodes.
     smallest : array of shape (d,)
         Moves up to this size are rounding errors.
     fewest : bool
@@ -134,7 +122,6 @@ class BoxSearch:
 
     splits: Splits
     choices: Choices
-    curves: Curves | None
     rows: Ints
     relax: Relax
     smallest: Array
@@ -147,14 +134,15 @@ class BoxSearch:
         roots = [Node.root(p, self.choices, row, boxes) for p, row in enumerate(self.rows.tolist())]
         turns = count()
         problems = [Problem() for _ in roots]
-        self._open(problems, Solved(roots, found, None, self._broken(roots, found), None), turns)
+        self._open(problems, Solved(roots, found), turns)
         open_ = list(range(len(problems)))
         while open_:
             share = max(1, TOGETHER // len(open_))
             parts = {p: self._go_on(problems[p], share) for p in open_}
             open_ = [p for p in open_ if parts[p]]
-            for solved in self._solved([node for p in open_ for node in parts[p]]):
-                self._open(problems, solved, turns)
+            nodes = [node for p in open_ for node in parts[p]]
+            if nodes:
+                self._open(problems, Solved(nodes, self.relax(nodes)), turns)
         result = [self._result(problem) for problem in problems]
         for p, (answer, status, bound) in enumerate(result):
             found.status[p], found.nodes[p] = status, problems[p].nodes
@@ -207,51 +195,11 @@ class BoxSearch:
         bound = min(problem.bound, energy, *bounds)
         return problem.best, Status.STOPPED if problem.unsure else Status.OPTIMAL, bound
 
-    def _solved(self, nodes: list[Node]) -> Iterator[Solved]:
-        """Solve the relaxations of nodes, those with curved rules apart from those without."""
-        straight = [node for node in nodes if not node.bent]
-        if straight:
-            found = self.relax(straight, None, False)
-            yield Solved(straight, found, None, self._broken(straight, found), None)
-        bent = [node for node in nodes if node.bent]
-        if bent:
-            assert self.curves is not None
-            lines = self.curves.lines(bent, self._rows_of(bent))
-            found = self.relax(bent, lines, False)
-            inside = self.relax(bent, lines, True)
-            yield Solved(bent, found, inside, self._broken(bent, found), lines.apart)
-
-    def _rows_of(self, nodes: list[Node]) -> Ints:
-        return self.rows[[node.problem for node in nodes]]
-
-    def _broken(self, nodes: list[Node], found: SearchResult) -> Mask:
-        """Tell which solutions break a curved rule."""
-        if self.curves is None:
-            return np.zeros(len(nodes), dtype=np.bool_)
-        return self.curves.broken(found.points, self._rows_of(nodes))
-
     def _examined(self, solved: Solved, at: int) -> tuple[Candidate | None, list[Node] | None]:
-        """Return an answer in a node, if one is known, and the parts that may have a better one.
-
-        The parts are None if there is no better one, or if the node cannot be divided.
-        """
-        node, found, inside = solved.nodes[at], solved.found, solved.inside
-        row, point = int(self.rows[node.problem]), found.points[at]
-        parts = self._parts(node, row, point)
-        if parts is not None:
-            return None, parts
-        if not solved.broken[at]:
-            return self._answer(found, at), None
-        if inside is None or solved.apart is None or self.curves is None:
-            return None, [node.copy(bent=True)]
-        answer = None
-        answered = int(inside.status[at]) in (OPTIMAL, STOPPED)
-        if answered and self._parts(node, row, inside.points[at]) is None:
-            answer = self._answer(inside, at)
-            changes, energy = answer.key
-            if changes == self._changes(found, at) and energy * (1 - REACHED) <= found.bound[at]:
-                return answer, None
-        return answer, self.curves.parts(node, row, point, solved.apart[at])
+        """Return the answer in a node, if its solution is one, or else the parts to look at."""
+        node = solved.nodes[at]
+        parts = self._parts(node, int(self.rows[node.problem]), solved.found.points[at])
+        return (self._answer(solved.found, at), None) if parts is None else (None, parts)
 
     def _changes(self, found: SearchResult, at: int) -> float:
         """Return the number of changes of a solution, if that counts; else 0."""

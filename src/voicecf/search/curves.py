@@ -1,57 +1,73 @@
-"""Lines that bound linear rules between columns that the pipeline maps by curves.
+"""Linear rules between columns that the pipeline maps by curves, as the compiled search knows them.
 
 In the user's units such a rule is a sum of terms, factor times value, that has an upper limit. In
-coordinates a term of an affine column is a line. A term of a curve is not, but within the interval
-that a node leaves to the column it lies between two parallel lines. With the lower lines the rule
-is looser than it is, with the upper ones stricter; as intervals become narrower, both become it.
+coordinates a term of an affine column is a line. A curve is known at knots, and lies between two
+parallel lines from each to the next. Where that is too coarse for a row, the search says so, and
+goes on with more knots around its solution.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from voicecf.geometry.arrays import Array, Ints, Mask, product
+import voicecf._core as _core
+from voicecf.geometry.arrays import Array, Ints, Mask
 from voicecf.geometry.tolerance import TOLERANCE
 from voicecf.rules.choices import Choices
-from voicecf.rules.columns import affine_map, column_of
+from voicecf.rules.columns import affine_map, column_of, coordinates_of
 from voicecf.rules.constraints import Constraint
 from voicecf.rules.multiples import Listed
-from voicecf.search.nodes import ANY, Node
+from voicecf.rules.parts import Freedom
 from voicecf.table.space import Space
 
-# Numbers of an interval at which a curve is evaluated. If its slope only rises, or only falls, from
-# one to the next, it is taken to be convex, or concave, between them; else only to be monotone.
-KNOTS = 17
-# Rounding errors of its values, relative to the largest.
-ROUNDING = 2.0**-50
-# A list of more options than this is treated as an interval.
+# Numbers at which a curve is evaluated: among the data, and on either side beyond them.
+KNOTS, BEYOND = 65, 16
+# How often more are added for a row: around a solution, at distances that become ever smaller.
+ROUNDS, NEARER = 12, 4.0 ** -np.arange(10)
+# Knots of a list of options; between them is what the options deviate from a line.
 MOST_OPTIONS = 512
+# If the slope of a curve only rises, or only falls, over so many knots before and after two knots,
+# it is taken to be convex, or concave, between them; else only to be monotone.
+WINDOW = 3
+# Rounding errors of a curve's values, relative to the largest.
+ROUNDING = 2.0**-50
 # The largest multiple of a move that is tried, how many are, and how often the distance is halved.
 FAR, TRIED, HALVINGS = 1e6, 33, 40
-# The part of an interval around the solution that becomes a node of its own.
-AROUND = 1 / 16
 
 
 @dataclass(frozen=True, eq=False)
-class Lines:
-    """Rows of n nodes, for e rules: ``normals @ z <= loose`` and ``normals @ z <= strict``.
+class Knots:
+    """Curves of columns, of all problems or of each.
 
     Attributes
     ----------
-    normals : array of shape (n, e, d)
-    loose, strict : array of shape (n, e)
-    apart : array of shape (n, C)
-        How far the two lines of each column are apart, summed over the rules.
+    starts : array of shape (C + 1,)
+        The knots of column c are ``starts[c]`` to before ``starts[c + 1]``.
+    z, u : array of shape (1 or n, K)
+        Ascending coordinates, and the user's values there.
+    under, over : array of shape (1 or n, K)
+        How far a curve lies at most below and above the chord from a knot to the next.
     """
 
-    normals: Array
-    loose: Array
-    strict: Array
-    apart: Array
+    starts: Ints
+    z: Array
+    u: Array
+    under: Array
+    over: Array
+
+    @classmethod
+    def joined(cls, parts: dict[int, tuple[Array, ...]], columns: int) -> Knots:
+        """Return the knots of some columns, side by side."""
+        counts = [parts[c][0].shape[1] if c in parts else 0 for c in range(columns)]
+        arrays = [np.concatenate(side, axis=1) for side in zip(*parts.values(), strict=True)]
+        return cls(np.concatenate([[0], np.cumsum(counts)]).astype(np.int64), *arrays)
+
+    def of(self, c: int) -> tuple[Array, ...]:
+        """Return the knots of a column."""
+        part = slice(self.starts[c], self.starts[c + 1])
+        return self.z[:, part], self.u[:, part], self.under[:, part], self.over[:, part]
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,21 +100,99 @@ class Curves:
     @property
     def bent(self) -> list[int]:
         """Positions of the columns that are mapped by curves."""
-        columns = {c for one in self.constraints for c, _ in self.terms(one)}
-        return sorted(c for c in columns if self.space.columns[c].curved)
+        return sorted(c for c in self.own if self.space.columns[c].curved)
 
-    def broken(self, points: Array, rows: Ints) -> Mask:
-        """Tell which points, in coordinates, break a rule, beyond rounding."""
-        values = {c: self._values(c, points, rows) for c in self.own}
-        return self._broken(values, len(points)) & ~np.isnan(points).any(axis=1)
+    def _place(self, c: int) -> int:
+        return int(self.space.columns[c].places[0])
 
-    def _broken(self, values: dict[int, Array], n: int) -> Mask:
-        broken = np.zeros(n, dtype=np.bool_)
-        for one in self.constraints:
-            terms = [f * values[c] for c, f in self.terms(one)]
-            size = np.sum(np.abs(terms), axis=0) + abs(one.limit)
-            broken |= ~(np.sum(terms, axis=0) <= one.limit + TOLERANCE.rule * size)
-        return broken
+    def add_to(self, rules: _core.Rules, rows: Ints) -> None:
+        """Add the rules to those of a search; `rows` has the row of each line of its choices."""
+        count, size = len(self.space.columns), len(self.choices.table)
+        places = [(j, c, f) for j, one in enumerate(self.constraints) for c, f in self.terms(one)]
+        own, lines, worth = np.zeros((len(rows), count)), np.zeros((count, 2)), np.zeros(size)
+        for c, values in self.own.items():
+            own[:, c] = values[rows]
+            grid = self.choices.grids[c]
+            if not self.space.columns[c].curved:
+                scale, shift = affine_map(self.space, c)
+                lines[c] = 1.0 / scale, -shift / scale
+            elif isinstance(grid, Listed):
+                worth[self.choices.start[c] : self.choices.start[c + 1]] = grid.values
+        listed = self.choices.freedom != Freedom.ANY
+        tight = [
+            self.strict and not all(listed[c] for c, _ in self.terms(one))
+            for one in self.constraints
+        ]
+        errors = self.space.round_trip_error[[c.places[0] for c in self.space.columns]]
+        rules.bend(
+            np.array([place[:2] for place in places]), np.array([place[2] for place in places]),
+            np.array([one.limit for one in self.constraints]), np.array(tight, dtype=np.uint8),
+            lines, worth, own, errors,
+        )  # fmt: skip
+
+    def can_stay(self, rows: Ints) -> Mask:
+        """Tell, of shape (rows, C), which columns have a value of their own that rules can use."""
+        known = np.ones((len(rows), len(self.space.columns)), dtype=np.bool_)
+        for c, values in self.own.items():
+            known[:, c] = ~np.isnan(values[rows])
+        return known
+
+    def knots(self, choices: Choices, rows: Ints) -> Knots:
+        """Return knots for rows of choices: numbers up to the ends of a row's interval, or options.
+
+        They do not depend on other rows, so that an answer has the same bits in any batch.
+        """
+        parts = {}
+        for c in self.bent:
+            grid, at = choices.grids[c], self._place(c)
+            if isinstance(grid, Listed):
+                parts[c] = _thinned(grid.coordinates, grid.values)
+                continue
+            own, sides = choices.points[rows, at], (choices.lo[:, at], choices.hi[:, at])
+            low, high = (side[rows] if len(side) > 1 else side for side in sides)
+            z = _within(self._spread(c), own, low, high)
+            parts[c] = (z, *self._along_knots(c, z))
+        n = len(rows) if any(len(part[0]) > 1 for part in parts.values()) else 1
+        parts = {
+            c: tuple(np.broadcast_to(side, (n, side.shape[1])) for side in part)
+            for c, part in parts.items()
+        }
+        return Knots.joined(parts, len(self.space.columns))
+
+    def _spread(self, c: int) -> Array:
+        """Return coordinates: evenly spaced among the data, and ever farther apart beyond them."""
+        ends = coordinates_of(self.space, c, np.array(self.space.columns[c].observed))
+        inside = np.linspace(ends.min(), ends.max(), KNOTS)
+        away = (inside[1] - inside[0]) * 4.0 ** np.arange(BEYOND)
+        z = np.concatenate([inside[0] - away[::-1], inside, inside[-1] + away])
+        with np.errstate(all="ignore"):
+            return np.asarray(z[np.isfinite(self.space.values(c, z[:, None]))])
+
+    def refined(self, knots: Knots, stuck: Array, which: Mask) -> Knots:
+        """Return more knots for some problems, around the places where their search was stuck."""
+        n, stuck = len(stuck), stuck[which]
+        parts = {}
+        for c in self.bent:
+            z, *others = (np.broadcast_to(side, (n, side.shape[1]))[which] for side in knots.of(c))
+            if self.choices.freedom[c] != Freedom.ANY:
+                parts[c] = (z, *others)
+                continue
+            low, high, at = stuck[:, 3 * c], stuck[:, 3 * c + 1], stuck[:, 3 * c + 2]
+            known = ~np.isnan(at)
+            low, high = np.where(known, low, z[:, 0]), np.where(known, high, z[:, -1])
+            at, width = np.where(known, at, low), np.maximum(high - low, 0.0)
+            around = np.concatenate([-NEARER, [0.0], NEARER])
+            more = at[:, None] + 0.9 * width[:, None] * around
+            even = low[:, None] + width[:, None] * (np.arange(len(around)) + 0.4) / len(around)
+            more = np.where((more > low[:, None]) & (more < high[:, None]), more, even)
+            z = np.sort(np.concatenate([z, more], axis=1), axis=1)
+            parts[c] = (z, *self._along_knots(c, z))
+        return Knots.joined(parts, len(self.space.columns))
+
+    def _along_knots(self, c: int, z: Array) -> tuple[Array, Array, Array]:
+        """Return a column's values at knots, and how far it deviates from chords."""
+        u = np.asarray(self.space.values(c, z.reshape(-1, 1))).reshape(z.shape)
+        return u, *_deviations(z, u)
 
     def reach(self, points: Array, rho: Array, rows: Ints) -> Array:
         """Return the largest multiple, up to rho, of the moves to points that keep all rules.
@@ -122,7 +216,13 @@ class Curves:
     def _breaks(self, own: Array, points: Array, multiple: Array, rows: Ints) -> Mask:
         """Tell which multiples of moves break a rule."""
         further = own + multiple[:, None] * (points - own)
-        return self._broken({c: self._along(c, further, rows) for c in self.own}, len(points))
+        values = {c: self._along(c, further, rows) for c in self.own}
+        broken = np.zeros(len(points), dtype=np.bool_)
+        for one in self.constraints:
+            terms = [f * values[c] for c, f in self.terms(one)]
+            size = np.sum(np.abs(terms), axis=0) + abs(one.limit)
+            broken |= ~(np.sum(terms, axis=0) <= one.limit + TOLERANCE.rule * size)
+        return broken
 
     def _along(self, c: int, points: Array, rows: Ints) -> Array:
         """Return the user's values of a column at points, whether or not they are options."""
@@ -130,191 +230,71 @@ class Curves:
         moved = points[:, at] != self.choices.points[rows, at]
         return np.where(moved, self.space.values(c, points[:, [at]]), self.own[c][rows])
 
-    def _values(self, c: int, points: Array, rows: Ints) -> Array:
-        """Return the user's values of a column at points."""
-        at, grid = self.space.columns[c].places[0], self.choices.grids[c]
-        z, own = points[:, at], self.choices.points[rows, at]
-        moved = np.flatnonzero((z != own) & np.isfinite(z))
-        values = self.own[c][rows].copy()
-        if len(moved):
-            found = self.space.values(c, z[moved, None])
-            values[moved] = found if grid is None else grid.values_at(z[moved], found)
-        return values
 
-    def lines(self, nodes: Sequence[Node], rows: Ints) -> Lines:
-        """Return lines that bound the rules within nodes; `rows` has the row of each."""
-        d, e = self.choices.points.shape[1], len(self.constraints)
-        lines = Lines(
-            np.zeros((len(nodes), e, d)), np.zeros((len(nodes), e)), np.zeros((len(nodes), e)),
-            np.zeros((len(nodes), len(self.space.columns))),
-        )  # fmt: skip
-        knots = {c: self._knots(c, nodes, rows) for c in self.bent}
-        sizes = np.maximum(np.abs(self.choices.points[rows]), 1.0)
-        for j, one in enumerate(self.constraints):
-            size = np.full(len(nodes), abs(one.limit))
-            lines.loose[:, j] = lines.strict[:, j] = one.limit
-            for c, factor in self.terms(one):
-                at = self.space.columns[c].places[0]
-                slope, below, above = self._slopes(c, factor, knots)
-                lines.normals[:, j, at] += slope
-                lines.loose[:, j] -= below
-                lines.strict[:, j] -= above
-                lines.apart[:, c] += above - below
-                size += np.abs(slope) * sizes[:, at] + np.maximum(np.abs(below), np.abs(above))
-            listed = all(self.choices.freedom[c] != ANY for c, _ in self.terms(one))
-            self._round(lines, j, TOLERANCE.rule * size, strict=self.strict and not listed)
-        return lines
-
-    def _round(self, lines: Lines, j: int, rounding: Array, *, strict: bool) -> None:
-        """Allow for rounding: loosen both rows, or tighten them if `strict`."""
-        if strict:
-            error = self.space.round_trip_error
-            rounding = -product(np.abs(lines.normals[:, j]), error) - rounding
-        lines.loose[:, j] += rounding
-        lines.strict[:, j] += rounding
-
-    def _slopes(self, c: int, factor: float, knots: dict[int, Any]) -> tuple[Any, Any, Any]:
-        """Return the slope of a term, and the constants of the lines below and above it."""
-        if not self.space.columns[c].curved:
-            scale, shift = affine_map(self.space, c)
-            constant = -factor / scale * shift
-            return factor / scale, constant, constant
-        bands = [_band(z, factor * u, exact) for z, u, exact in knots[c]]
-        slope, below, above = np.array(bands).T
-        return slope, below, above
-
-    def _knots(self, c: int, nodes: Sequence[Node], rows: Ints) -> list[tuple[Array, Array, bool]]:
-        """Return for each node coordinates, their values, and whether there are no others."""
-        choices, at = self.choices, int(self.space.columns[c].places[0])
-        own = choices.points[rows, at]
-        places = [self._places(c, node, z) for node, z in zip(nodes, own, strict=True)]
-        # One call of the pipeline for all nodes; what is listed needs none.
-        every = np.concatenate([z for z, _ in places])
-        of_node = np.repeat(np.arange(len(nodes)), [len(z) for z, _ in places])
-        points = np.zeros((len(every), choices.points.shape[1]))
-        points[:, at] = every
-        values = self._values(c, points, rows[of_node])
-        ends = np.cumsum([len(z) for z, _ in places])[:-1]
-        parts = np.split(values, ends)
-        return [(z, u, exact) for (z, exact), u in zip(places, parts, strict=True)]
-
-    def _places(self, c: int, node: Node, own: float) -> tuple[Array, bool]:
-        """Return coordinates of the options of a column in a node, and whether these are all."""
-        found, exact = np.empty(0), True
-        grid, at = self.choices.grids[c], int(self.space.columns[c].places[0])
-        if node.can_move(self.choices, c):
-            if self.choices.freedom[c] == ANY:
-                exact = bool(node.lo[at] == node.hi[at])
-                low, high = node.lo[at], node.hi[at]
-                if node.stay[c]:
-                    low, high = min(low, own), max(high, own)
-                found = np.linspace(low, high, 1 if exact else KNOTS)
-            else:
-                assert isinstance(grid, Listed)
-                count = int(node.most[c] - node.least[c]) + 1
-                exact = count <= MOST_OPTIONS
-                tried = np.linspace(node.least[c], node.most[c], min(count, MOST_OPTIONS))
-                found = grid.coordinates[np.rint(tried).astype(np.int64)]
-        if node.stay[c]:
-            found = np.append(found, own)
-        return np.unique(found), exact
-
-    def parts(self, node: Node, row: int, point: Array, apart: Array) -> list[Node] | None:
-        """Divide a node at the column whose lines are furthest apart: below, around and above z.
-
-        None if it cannot be divided.
-
-        Parameters
-        ----------
-        node : Node
-        row : int
-            The row of the node.
-        point : array of shape (d,)
-            The solution of the node's relaxation, whose coordinate in that column is z.
-        apart : array of shape (C,)
-            How far the lines of each column are apart.
-        """
-        c = int(np.argmax(apart))
-        if not apart[c] > 0 or not node.can_move(self.choices, c):
-            return None
-        at = int(self.space.columns[c].places[0])
-        parts, own = [node.copy() for _ in range(3)], self.choices.points[row, at]
-        divide = self._divide_numbers if self.choices.freedom[c] == ANY else self._divide_list
-        cuts = divide(parts, c, float(point[at]))
-        if cuts is None:
-            return None
-        place = int(own >= cuts[0]) + int(own > cuts[1])  # the part that has the row's own value
-        for i, part in enumerate(parts):
-            part.stay[c] &= i == place
-        return [part for part in parts if part.stay[c] or part.can_move(self.choices, c)]
-
-    def _divide_numbers(self, parts: list[Node], c: int, z: float) -> tuple[float, float] | None:
-        """Divide an interval; return the cuts, None if it is too narrow to be divided."""
-        at = int(self.space.columns[c].places[0])
-        low, high = float(parts[0].lo[at]), float(parts[0].hi[at])
-        width = AROUND * (high - low)
-        cuts = max(z - width, low), min(z + width, high)
-        if not cuts[1] - cuts[0] < high - low:
-            return None
-        for part, lo, hi in zip(parts, (low, *cuts), (*cuts, high), strict=True):
-            part.lo[at], part.hi[at] = lo, hi
-        if cuts[0] == low:
-            parts[0].hi[at] = -np.inf
-        if cuts[1] == high:
-            parts[2].lo[at] = np.inf
-        return cuts
-
-    def _divide_list(self, parts: list[Node], c: int, z: float) -> tuple[float, float] | None:
-        """Divide a range of listed options; return the coordinates of the part in the middle."""
-        grid = self.choices.grids[c]
-        assert isinstance(grid, Listed)
-        first, last = int(parts[0].least[c]), int(parts[0].most[c])
-        at = int(np.abs(grid.coordinates[first : last + 1] - z).argmin()) + first
-        width = int(AROUND * (last - first))
-        begin, end = max(at - width, first), min(at + width, last)
-        ranges = ((first, begin - 1), (begin, end), (end + 1, last))
-        for part, (least, most) in zip(parts, ranges, strict=True):
-            part.least[c], part.most[c] = least, most
-        return float(grid.coordinates[begin]), float(grid.coordinates[end])
+def _within(spread: Array, own: Array, low: Array, high: Array) -> Array:
+    """Return knots, (n, K), from one end to the other of intervals with a row's own coordinate."""
+    some = low <= high  # an empty interval has no other
+    low = np.minimum(own, np.where(some, low, np.inf))[:, None]
+    high = np.maximum(own, np.where(some, high, -np.inf))[:, None]
+    first = np.where(np.isfinite(low), low, spread[0])
+    last = np.where(np.isfinite(high), high, spread[-1])
+    return np.hstack([first, np.clip(spread, low, high), last])
 
 
-def _band(z: Array, terms: Array, exact: bool) -> tuple[float, float, float]:
-    """Return the slope of two parallel lines below and above a curve, and their constants.
+def _thinned(z: Array, u: Array) -> tuple[Array, ...]:
+    """Return knots of a list of options, and how far those between them deviate from a line."""
+    if len(z) < 2:  # nothing lies between options, but there are two knots at least
+        z, u = z.sum() + np.array([0.0, 1.0]), u.sum() + np.zeros(2)
+    every = -(-len(z) // MOST_OPTIONS)
+    at = np.unique(np.append(np.arange(0, len(z), every), len(z) - 1))
+    away = u - np.interp(z, z[at], u[at])
+    under = np.append(np.maximum(-np.minimum.reduceat(away, at[:-1]), 0.0), 0.0)
+    over = np.append(np.maximum(np.maximum.reduceat(away, at[:-1]), 0.0), 0.0)
+    return z[at][None], u[at][None], under[None], over[None]
 
-    The curve is known at ascending places z. If these are not all places that matter, it is bounded
-    between them by what is known of it: see `_least_between`. Without any place the node has no
-    solution.
+
+def _deviations(z: Array, u: Array) -> tuple[Array, Array]:
+    """Return how far curves lie at most below and above the chords between knots, (n, K).
+
+    A convex curve lies below the chord, and above the lines through the knots before and after.
     """
-    if not len(z):
-        return 0.0, 0.0, 0.0
-    slope = (terms[-1] - terms[0]) / (z[-1] - z[0]) if len(z) > 1 else 0.0
-    above = terms - slope * z
-    if exact or len(z) == 1:
-        return slope, float(above.min()), float(above.max())
-    noise = ROUNDING * float(np.abs(terms).max() + np.abs(slope * z).max())
-    bends = np.diff(np.diff(above) / np.diff(z)) * np.minimum(np.diff(z)[1:], np.diff(z)[:-1])
-    if (bends >= -noise).all():
-        return slope, _least_between(z, above) - noise, float(above.max()) + noise
-    if (bends <= noise).all():
-        return slope, float(above.min()) - noise, noise - _least_between(z, -above)
-    # Only monotone: at a place between two others, a term lies between theirs.
-    jump = np.abs(np.diff(terms)).max() + np.abs(slope * np.diff(z)).max()
-    return slope, float(above.min() - jump), float(above.max() + jump)
+    width, rise = np.diff(z), np.diff(u)
+    noise = ROUNDING * (np.abs(u[:, :-1]) + np.abs(u[:, 1:]))
+    slopes = np.divide(rise, width, out=np.full_like(rise, np.nan), where=width > 0)
+    slack = noise / np.where(width > 0, width, 1.0)
+    before, after = _filled(slopes, 1), _filled(slopes, -1)
+    here = np.where(width > 0, slopes, before)
+    wide = np.maximum(slack, np.maximum(_filled(slack, 1, 0.0), _filled(slack, -1, 0.0)))
+    rising = (
+        np.where(np.isnan(before), 0.0, here - before),
+        np.where(np.isnan(after), 0.0, after - here),
+    )
+    convex = _around((rising[0] >= -wide) & (rising[1] >= -wide))
+    concave = _around((rising[0] <= wide) & (rising[1] <= wide))
+    first, second = (
+        np.abs(np.where(np.isnan(side), np.inf, side - here)) for side in (before, after)
+    )
+    with np.errstate(invalid="ignore", divide="ignore"):
+        depth = width / (1.0 / first + 1.0 / second)
+    depth, jump = np.where(width > 0, np.nan_to_num(depth, nan=0.0), 0.0), np.abs(rise)
+    depth = np.minimum(depth, jump)  # the curve is monotone in any case
+    under = noise + np.where(convex, depth, np.where(concave, 0.0, jump))
+    over = noise + np.where(concave, depth, np.where(convex, 0.0, jump))
+    last = np.zeros((len(z), 1))
+    return np.hstack([under, last]), np.hstack([over, last])
 
 
-def _least_between(z: Array, values: Array) -> float:
-    """Return a lower bound of a convex function from its values at some places.
+def _filled(slopes: Array, direction: int, none: float = np.nan) -> Array:
+    """Return the slope before each, or after it (direction -1), between different knots."""
+    slopes = slopes[:, ::direction]
+    places = np.where(np.isnan(slopes), -1, np.arange(slopes.shape[1]))
+    places = np.maximum.accumulate(places, axis=1)[:, :-1]
+    found = np.where(places < 0, none, np.take_along_axis(slopes, np.maximum(places, 0), axis=1))
+    return np.asarray(np.hstack([np.full((len(slopes), 1), none), found])[:, ::direction])
 
-    Between two places it lies above the lines through the two before and the two after them.
-    """
-    slopes, left, right = np.diff(values) / np.diff(z), values[:-1], values[1:]
-    before = np.concatenate([[-np.inf], slopes[:-1]])  # slopes of the lines
-    after = np.concatenate([slopes[1:], [np.inf]])
-    width = np.diff(z)
-    with np.errstate(all="ignore"):
-        meet = (right - left - after * width) / (before - after)  # distance from the left place
-        least = left + before * np.clip(np.nan_to_num(meet), 0.0, width)
-        least = np.where(np.isinf(before), right - after * width, least)
-        least = np.where(np.isinf(after), left + before * width, least)
-    least = np.where(before < after, least, np.minimum(left, right))
-    return float(min(least.min(), values.min()))
+
+def _around(holds: Mask) -> Mask:
+    """Tell where something holds between all knots of a window."""
+    padded = np.pad(holds, ((0, 0), (WINDOW, WINDOW)), constant_values=True)
+    windows = np.lib.stride_tricks.sliding_window_view(padded, 2 * WINDOW + 1, axis=1)
+    return np.asarray(windows.all(axis=2))

@@ -31,8 +31,6 @@ class Node:
     boxes : tuple of arrays of int, or None
         For each rule about columns that belong together, its boxes that are left; None as long as
         the node was not narrowed to them.
-    bent : bool
-        Whether curved rules are taken into account. They are left out until one is broken.
     """
 
     problem: int
@@ -43,7 +41,6 @@ class Node:
     lo: Any
     hi: Any
     boxes: tuple[Ints | None, ...]
-    bent: bool = False
 
     @classmethod
     def root(cls, problem: int, choices: Choices, row: int, boxes: tuple[Any, ...]) -> Node:
@@ -52,12 +49,11 @@ class Node:
         lines = {name: side[row if len(side) > 1 else 0] for name, side in sides.items()}
         return cls(problem, **lines, boxes=boxes)
 
-    def copy(self, boxes: tuple[Ints | None, ...] | None = None, bent: bool = False) -> Node:
-        """Return a node whose arrays can be changed, with other boxes or with curved rules."""
+    def copy(self, boxes: tuple[Ints | None, ...]) -> Node:
+        """Return a node whose arrays can be changed, with other boxes."""
         return Node(
             self.problem, self.stay.copy(), self.allowed.copy(), self.least.copy(),
-            self.most.copy(), self.lo.copy(), self.hi.copy(),
-            self.boxes if boxes is None else boxes, self.bent or bent,
+            self.most.copy(), self.lo.copy(), self.hi.copy(), boxes,
         )  # fmt: skip
 
     def narrow(self, choices: Choices, c: int, within: Intervals, which: Any) -> None:
@@ -78,13 +74,6 @@ class Node:
         listed = np.where(choices.freedom == LEVELS, choices.count, 0)
         begin = int(listed[:c].sum())
         self.allowed[begin : begin + int(listed[c])] &= levels
-
-    def can_move(self, choices: Choices, c: int) -> bool:
-        """Tell whether a number column has another option than its value."""
-        at = choices.member[choices.first[c]]
-        if choices.freedom[c] == ANY:
-            return bool(self.lo[at] <= self.hi[at])
-        return bool(self.least[c] <= self.most[c])
 
 
 def side_by_side(choices: Choices, nodes: Sequence[Node], rows: Ints) -> Choices:
