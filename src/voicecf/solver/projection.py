@@ -146,7 +146,7 @@ class Prefixes:
         at = np.flatnonzero(fixed)
         own = points[np.ix_(rows, at)]
         sides = (np.atleast_2d(side) for side in box)
-        held = all((side[rows if len(side) > 1 else 0][..., at] == own).all() for side in sides)
+        held = all((side[:, at][0 if len(side) == 1 else rows] == own).all() for side in sides)
         return cls(fixed.astype(np.int64), np.ones_like(rows)) if at.size and held else None
 
     def of(self, which: Ints) -> Prefixes:
