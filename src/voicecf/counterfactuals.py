@@ -83,13 +83,8 @@ change still lands in cluster 1.
       Row 1 is in cluster 1 already; nothing has to change.
     """
 
-    def __init__(
-        self, outcome: Outcome, short: Short | None = None, positions: Ints | None = None
-    ) -> None:
-        self.outcome = outcome
-        # Parts of a batch share its rounded answers, of which they are those at some positions.
-        self._short = Short(outcome) if short is None else short
-        self._positions = np.arange(len(outcome)) if positions is None else positions
+    def __init__(self, outcome: Outcome, part_of: tuple[Short, Ints] | None = None) -> None:
+        self.outcome, self._part_of = outcome, part_of
         self.row, self.target = outcome.row, outcome.target
         self.points, self.status, self.cost = outcome.points, outcome.status, outcome.cost
         self.cardinality, self.rank = outcome.cardinality, outcome.rank
@@ -230,7 +225,8 @@ change still lands in cluster 1.
         """Return some of the answers: by a slice, a mask, positions, or one position."""
         if isinstance(which, (int, np.integer)):
             which = [self._at(which)]
-        return Counterfactuals(self.outcome[which], self._short, self._positions[which])
+        short, positions = self._in_batch
+        return Counterfactuals(self.outcome[which], (short, positions[which]))
 
     def __iter__(self) -> Iterator[Counterfactuals]:
         return (self[i] for i in range(len(self)))
@@ -352,11 +348,17 @@ change still lands in cluster 1.
         >>> voice.explain([[1.0, 5.0]], target=1).rounded().points
         array([[2.01, 5.  ]])
         """
-        return Counterfactuals(self._rounded, self._short, self._positions)
+        return Counterfactuals(self._rounded, self._in_batch)
+
+    @cached_property
+    def _in_batch(self) -> tuple[Short, Ints]:
+        """The rounded answers of the batch that these are a part of, and their positions in it."""
+        return self._part_of or (Short(self.outcome), np.arange(len(self)))
 
     @cached_property
     def _rounded(self) -> Outcome:
-        return self._short[self._positions]
+        short, positions = self._in_batch
+        return short[positions]
 
     def text(self, i: int) -> str:
         """Describe answer i in a sentence, with the values of `rounded`.
@@ -369,7 +371,8 @@ change still lands in cluster 1.
         Row 0 moves from cluster 0 to 1 if age rises from 1 to 2.01; this change may hardly be \
 larger.
         """
-        return self._short.text(self._positions[self._at(i)])
+        short, positions = self._in_batch
+        return short.text(positions[self._at(i)])
 
     def texts(self) -> list[str]:
         """Describe all answers, each in the sentence of `text`.
@@ -471,7 +474,8 @@ larger.
             typical, changes = (figure(float(np.median(some)), 4) for some in (cost, changed))
             lines.append(f"median cost {typical}, median number of changes {changes}")
             lines.append(cost_in_words(self.outcome))
-        first = Sentences(self._short[self._positions[:3]])
+        short, positions = self._in_batch
+        first = Sentences(short[positions[:3]])
         lines += [f"  {line}" for line in first.lines()]
         if len(self) > 3:
             lines.append(f"  ... and {len(self) - 3} more; see .summary(), .changes(), .to_frame()")
