@@ -1,9 +1,9 @@
 """Time the service of `examples/service.py`: one row, many rows, many questions at once.
 
 Run `python benchmarks/bench_service.py [address]`. Without an address it fits a model of a mixed
-table (numbers, logarithms, categories) and starts the service on the loopback device, with one
-process a core; with one (http://127.0.0.1:8000/explain), it asks the service there. Every part
-ends after so many questions or seconds.
+table (numbers, logarithms, categories) and starts the service on the loopback device; with one
+(http://127.0.0.1:8000/explain), it asks the service there. Every part ends after so many questions
+or seconds.
 """
 
 from __future__ import annotations
@@ -67,14 +67,14 @@ def save_model(path: Path) -> None:
 
 @contextmanager
 def service() -> Iterator[str]:
-    """Start the example's service, one process a core, and yield its address."""
+    """Start the example's service, and yield its address."""
     with TemporaryDirectory() as folder, socket.socket() as probe:
         save_model(Path(folder) / "segments.voicecf")
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
         probe.close()
         command = [sys.executable, "-m", "uvicorn", "service:app", "--port", str(port)]
-        command += ["--app-dir", str(EXAMPLES), "--workers", str(cores()), "--log-level", "error"]
+        command += ["--app-dir", str(EXAMPLES), "--log-level", "error"]
         server = subprocess.Popen(command, cwd=folder, env={**os.environ, "OMP_NUM_THREADS": "1"})
         try:
             address = f"http://127.0.0.1:{port}/explain"
