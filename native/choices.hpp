@@ -1,10 +1,10 @@
 // Choices: what the columns of a row may still do, and the bounds that follow from it.
 //
 // A column may take any number within bounds, one of a sorted grid, one of listed levels, or keep its
-// value (a step of 0). Numbers and grids may have a gap, where changes are too small. A *node* holds for every column which of these are left. Three things can be computed
-// column by column: the hull of a node; the least value of the Lagrangian 1/2 |y|^2 + mu . (U y - b) over its
-// true choices, where only so many columns may move; and which choices no better answer contains. The
-// search over nodes is in branch.hpp.
+// value (a step of 0). Numbers and grids may have a gap around the own value, where changes are too small. A
+// *node* holds for every column which of these are left. Three things can be computed column by column: the
+// hull of a node; the least value of the Lagrangian 1/2 |y|^2 + mu . (U y - b) over its true choices, where only
+// so many columns may move; and which choices no better answer contains. The search over nodes is in branch.hpp.
 #pragma once
 
 #include "problem.hpp"
