@@ -19,6 +19,7 @@
 #include "arena.hpp"
 #include "curves.hpp"
 #include "interrupt.hpp"
+#include "unions.hpp"
 
 namespace voicecf {
 
@@ -38,11 +39,12 @@ struct Rules {
     bool fewest;
     Whole limit;
     Curves curves;
+    Unions unions;
 };
 
 // Answers of a batch of rows.
 struct Found {
-    double *points, *energy, *bound, *reach;
+    double *points, *gap, *reach;
     std::int8_t* status;
     bool* close;
     Whole *changes, *nodes;
@@ -81,6 +83,7 @@ struct Search {
     ActiveSet hard;
     Steps s;        // the hull or the guess that is projected onto, and its step
     Lagrangian l;
+    Boxes boxes;
     Stack stack;
     Node root, node, other;
     double *y, *best_y, *mu, *trial;
@@ -300,13 +303,17 @@ inline void keep(Search& f, const double* y, const Whole* pick) {
     for (int i = 0; i < f.s.wide; ++i) f.best_y[i] = y[i];
     for (int c = 0; c < f.options.many; ++c) f.best_pick[c] = pick[c];
     std::memcpy(f.best_ends, f.node.ends, 2 * f.node.many * sizeof(double));
+    cut_ends(f.boxes, f.options, f.best_ends);
     f.best = energy;
     f.found = true;
 }
 
-// Project with the choice in f.near, and store the answer as the best, if it is better.
+// Project with the choice in f.near, or with one next to it in boxes of all rules, and store the answer as the
+// best, if it is better.
 inline void guess(Search& f) {
+    if (!pick_boxes(f.boxes, f.options, f.node, f.y, f.near)) return;
     box_of_picks(f.options, f.near, f.y, f.s);
+    if (!hold_in_boxes(f.boxes, f.options, f.near, f.changes, f.s.low, f.s.high)) return;
     if (f.rules->curves.rules) bend_to_picks(f);
     fill(f.trial, 0.0, f.slacks.m);
     if (relax(f, f.trial, true) == OPTIMAL) keep(f, f.s.y, f.near);
@@ -421,6 +428,16 @@ inline void split_curve(Search& f, int c) {
     }
 }
 
+// Divide a node between the boxes of a rule that it leaves: the half with the nearest box stays in `node`.
+inline void divide_boxes(Search& f, int t) {
+    std::memcpy(f.other.data, f.node.data, f.node.size * sizeof(Whole));
+    std::memcpy(f.other.ends, f.node.ends, 2 * f.node.many * sizeof(double));
+    const Whole *range = range_of(f.boxes, f.node, t), middle = (range[0] + range[1]) / 2;
+    const bool below = nearest_box(f.boxes, f.options, f.node, t, f.y) < middle;
+    range_of(f.boxes, below ? f.node : f.other, t)[1] = middle;
+    range_of(f.boxes, below ? f.other : f.node, t)[0] = middle;
+}
+
 // Divide a node in two at column c; `other` becomes its second half.
 inline void divide(Search& f, int c, bool counting, bool bent) {
     std::memcpy(f.other.data, f.node.data, f.node.size * sizeof(Whole));
@@ -529,7 +546,8 @@ inline Looked look(Search& f, double bound, int steps) {
         const Survey seen = survey(f.options, f.node, f.y, f.near);
         moved = seen.moved;
         const bool chosen = at.bound < f.best && seen.furthest < 0 && moved <= f.changes;
-        if (chosen && keeps_rules(f, f.y, f.near)) keep(f, f.y, f.near);
+        const bool inside = chosen && broken_union(f.boxes, f.options, f.node, f.near, f.y) < 0;
+        if (inside && keeps_rules(f, f.y, f.near)) keep(f, f.y, f.near);
     } else {
         middle(f);
         fill(f.mu, 0.0, f.slacks.m);
@@ -669,19 +687,21 @@ inline bool go_on(Search& f, const Looked& at) {
     const Survey seen = survey(f.options, f.node, f.y, f.near);
     bool counting = seen.moved > f.changes;
     f.bound = at.bound;
-    int c = -1;
+    int c = -1, rule = -1;
     if (at.status == OPTIMAL) {
         c = counting ? heaviest(f) : most_promising(f);
+        if (c < 0 && !counting) rule = broken_union(f.boxes, f.options, f.node, f.near, f.y);
     } else {
         counting = false;
         c = first_open(f);
-        if (c < 0) {
+        if (c < 0) rule = open_union(f.boxes, f.node);
+        if (c < 0 && rule < 0) {
             f.unsure = least(f.unsure, at.bound);
             return true;
         }
     }
     // A solution that is a choice breaks a curved rule: what is left to narrow are the bands.
-    bool bent = c < 0 && !counting && f.rules->curves.rules;
+    bool bent = c < 0 && rule < 0 && !counting && f.rules->curves.rules;
     if (bent) {
         bend(f);  // the node may have become smaller
         bent = keeps_rows(f, f.y);
@@ -692,6 +712,10 @@ inline bool go_on(Search& f, const Looked& at) {
         return true;
     }
     if (f.stack.top + 2 > f.stack.room && !grow(f.stack)) return false;
+    if (rule >= 0) {
+        divide_boxes(f, rule);
+        store(f.stack, f.other, f.mu, at.bound);
+    }
     // Trimming may have left the column one choice only: then the node is not divided, but bounded again.
     if (c >= 0 && (bent || counting || open_choices(f.options, f.node, c) > 1)) {
         divide(f, c, counting, bent);
@@ -709,6 +733,7 @@ inline bool visit_next(Search& f, Whole& count) {
     f.diving = false;
     if (cut_off(f, bound)) return true;
     ++count;
+    if (!cut_to_boxes(f.boxes, f.options, f.node)) return true;
     f.l.left = close_counts(f.node, f.options.many, f.changes);
     if (f.l.left < 0 || !hull_of(f.options, f.node, f.s.low, f.s.high)) return true;
     if (f.rules->curves.rules) bend(f);
@@ -845,6 +870,7 @@ inline double reach_of_numbers(const Search& f) {
             if (o.columns[c].freedom != LEVELS) rise += u[o.columns[c].first] * y[o.columns[c].first];
         if (rise > 0.0) reach = least(reach, 1.0 - f.choice.residual[j] / rise);
     }
+    reach = least(reach, reach_in_boxes(f.boxes, o, f.best_pick, y));
     return moved ? most(reach, 1.0) : 1.0;
 }
 
@@ -942,11 +968,12 @@ void read_row(const Rows<Real>& rows, const Rules& r, Whole at, Whole q, const P
     read_slacks(f.hard, f.s);
     keep_off(f.hard, f.s, factor);
     read_root(r, at, q, p, rows.scale, f);
+    read_boxes(f.boxes, at, f.root);
 }
 
 template <class Real>
 void lay_out(Arena& arena, const Rows<Real>& rows, const Rules& r, Search& f) {
-    const int m = rows.count, wide = rows.wide, many = r.many, size = 3 * many + r.levels;
+    const int m = rows.count, wide = rows.wide, many = r.many, size = 3 * many + r.levels + 2 * r.unions.count;
     lay_out(arena, f.s, rows.d, wide);
     lay_out(arena, f.choice, m, rows.d, wide, false, false);
     lay_out(arena, f.hard, m, rows.d, wide, false);
@@ -954,7 +981,8 @@ void lay_out(Arena& arena, const Rows<Real>& rows, const Rules& r, Search& f) {
                  arena.take<double>(wide), arena.take<double>(wide), f.s.a, rows.scale, arena.take<Gap>(many)};
     f.l = {arena.take<double>(wide), arena.take<double>(many), arena.take<Whole>(many),
            arena.take<Whole>(many), 0};
-    for (Node* node : {&f.root, &f.node, &f.other})
+    f.boxes = {r.unions, arena.take<bool>(r.unions.sides), arena.take<Whole>(r.unions.count), {}};
+    for (Node* node : {&f.root, &f.node, &f.other, &f.boxes.hull})
         *node = {arena.take<Whole>(size), arena.take<double>(2 * many), many, size};
     f.best_ends = arena.take<double>(2 * many);
     f.y = arena.take<double>(wide);
@@ -1000,10 +1028,9 @@ void branch_chunk(const Rows<Real>& rows, const Batch& batch, const Rules& r, co
         out.close[q] = ended.room == CLOSE || batch.factor < 1.0;
         out.nodes[q] = ended.nodes;
         out.changes[q] = few;
-        out.energy[q] = ended.energy;
-        out.bound[q] = ended.bound;
         if (ended.status != OPTIMAL && ended.status != STOPPED) continue;
         hull_of(f.options, f.root, f.s.low, f.s.high);
+        out.gap[q] = ended.energy - ended.bound;
         out.reach[q] = reach_of_numbers(f);
         write_choice(f, r, p, rows.scale, out.points + q * rows.d);
     }

@@ -292,6 +292,11 @@ struct RuleArrays {
     std::optional<Array<const std::uint8_t, 1>> tight;
     std::optional<Matrix> lines, own_values;
     std::vector<Matrix> knots;
+    std::vector<Union> unions;
+    std::vector<Place> places;
+    std::vector<Side> sides;
+    std::vector<Whole> levels;
+    std::optional<Matrix> own_places;
     std::size_t each = 0;  // rows of the user's table that have rules of their own; 1 where none has
     Rules view{};
 
@@ -436,6 +441,59 @@ struct RuleArrays {
         k.own_knots = z.shape(0) != 1;
     }
 
+    // Rules about columns that belong together: for each place, a column in a rule, the rule, the column, the
+    // number of boxes, and whether own values are positions of levels; then, place by place and box by box, the
+    // ends in the user's units and in coordinates, the first and last option of a grid, and where the levels
+    // that are listed start; and the rows' own values at the places.
+    void join(Array<const std::int64_t, 2> places_, Matrix ends, Array<const std::int64_t, 2> options,
+              Array<const std::int64_t, 1> starts_, Array<const std::int64_t, 1> levels_, Matrix own_) {
+        require(bool(allowed), "boxes are for rules that allow something.");
+        shaped("places", places_, {places_.shape(0), 4});
+        shaped("ends", ends, {ends.shape(0), 4});
+        shaped("options", options, {ends.shape(0), 2});
+        shaped("starts", starts_, {ends.shape(0) + 1});
+        each = each == 1 ? own_.shape(0) : each;
+        one_or_each("own", own_, each, places_.shape(0));
+        unions.clear();
+        places.clear();
+        const Whole total = counted("ends", ends.shape(0));
+        Whole start = 0;
+        for (std::size_t p = 0; p < places_.shape(0); ++p) {
+            const Whole rule = places_(p, 0), boxes = places_(p, 2), known = unions.size();
+            between("rules of places", rule, known ? known - 1 : 0, known, p);
+            between("columns of places", places_(p, 1), 0, view.many - 1, p);
+            between("boxes of places", boxes, 1, total - start, p);
+            if (rule == known) unions.push_back({int(p), int(p), boxes});
+            between("boxes of places", boxes, unions.back().boxes, unions.back().boxes, p);
+            ++unions.back().last;
+            places.push_back({places_(p, 1), start, places_(p, 3) != 0});
+            start += boxes;
+        }
+        between("boxes of all places", start, total, total);
+        levels.assign(levels_.data(), levels_.data() + levels_.shape(0));
+        read_sides(ends, options, starts_);
+        own_places = own_;
+        view.unions = {int(unions.size()), int(places.size()), int(total), unions.data(), places.data(),
+                       sides.data(), levels.data(), own_places->data(), own_.shape(0) != 1};
+    }
+
+    // The sides of boxes, whose levels are some that the column has.
+    void read_sides(const Matrix& ends, const Array<const std::int64_t, 2>& options,
+                    const Array<const std::int64_t, 1>& from) {
+        sides.clear();
+        between("starts", from(0), 0, 0, 0);
+        for (const Union& rule : unions)
+            for (int p = rule.first; p < rule.last; ++p)
+                for (Whole at = places[p].start; at < places[p].start + rule.boxes; ++at) {
+                    const Column& column = columns[places[p].column];
+                    between("starts", from(at + 1), from(at), Whole(levels.size()), at + 1);
+                    for (Whole e = from(at); e < from(at + 1); ++e)
+                        between("levels", levels[e], 0, column.freedom == LEVELS ? column.count - 1 : -1, e);
+                    sides.push_back({ends(at, 0), ends(at, 1), ends(at, 2), ends(at, 3), options(at, 0),
+                                     options(at, 1), from(at), from(at + 1)});
+                }
+    }
+
     void limit(int changes, bool fewest, std::int64_t nodes) {
         between("changes", changes, 0, view.many);
         view.changes = changes;
@@ -477,7 +535,7 @@ struct RuleArrays {
 // Arrays that the search writes to.
 struct FoundArrays {
     Array<double, 2> points;
-    Array<double, 1> energy, bound, reach;
+    Array<double, 1> gap, reach;
     Array<std::int8_t, 1> status;
     Array<bool, 1> close;
     Array<std::int64_t, 1> changes, nodes;
@@ -485,14 +543,13 @@ struct FoundArrays {
 
     void tell(Array<double, 2> stuck_) { stuck = stuck_; }
 
-    FoundArrays(Array<double, 2> points_, Array<double, 1> energy_, Array<double, 1> bound_,
-                Array<double, 1> reach_, Array<std::int8_t, 1> status_, Array<bool, 1> close_,
-                Array<std::int64_t, 1> changes_, Array<std::int64_t, 1> nodes_)
-        : points(points_), energy(energy_), bound(bound_), reach(reach_), status(status_), close(close_),
-          changes(changes_), nodes(nodes_) {
+    FoundArrays(Array<double, 2> points_, Array<double, 1> gap_, Array<double, 1> reach_,
+                Array<std::int8_t, 1> status_, Array<bool, 1> close_, Array<std::int64_t, 1> changes_,
+                Array<std::int64_t, 1> nodes_)
+        : points(points_), gap(gap_), reach(reach_), status(status_), close(close_), changes(changes_),
+          nodes(nodes_) {
         const std::size_t n = points.shape(0);
-        shaped("energy", energy, {n});
-        shaped("bound", bound, {n});
+        shaped("gap", gap, {n});
         shaped("reach", reach, {n});
         shaped("status", status, {n});
         shaped("close", close, {n});
@@ -506,9 +563,8 @@ void branch(const Prepared& rows, const BatchArrays& batch, const RuleArrays& ru
     require(!rows.few.pairs, "branch is for listed rows.");
     const Span span = rules.problems(rows.few, batch, start, stop);
     shaped("points of what is found", f.points, shape_of(batch.points));
-    const Found out = {f.points.data(), f.energy.data(),  f.bound.data(), f.reach.data(),
-                       f.status.data(), f.close.data(),   f.changes.data(), f.nodes.data(),
-                       f.stuck ? f.stuck->data() : nullptr};
+    const Found out = {f.points.data(), f.gap.data(),     f.reach.data(), f.status.data(),
+                       f.close.data(),  f.changes.data(), f.nodes.data(), f.stuck ? f.stuck->data() : nullptr};
     if (f.stuck) shaped("stuck", *f.stuck, {batch.count(), 3 * rules.columns.size()});
     run(loops().branch, rows.few, batch.view, rules.view, out, span);
 }
@@ -637,14 +693,13 @@ void bind_search(nb::module_& m) {
         .def("leave_out", &RuleArrays::leave_out, "gaps"_a, "holes"_a)
         .def("bend", &RuleArrays::bend)
         .def("know", &RuleArrays::know)
+        .def("join", &RuleArrays::join)
         .def("limit", &RuleArrays::limit);
     nb::class_<FoundArrays>(m, "Found")
-        .def(nb::init<Array<double, 2>, Array<double, 1>, Array<double, 1>, Array<double, 1>,
-                      Array<std::int8_t, 1>, Array<bool, 1>, Array<std::int64_t, 1>,
-                      Array<std::int64_t, 1>>(),
+        .def(nb::init<Array<double, 2>, Array<double, 1>, Array<double, 1>, Array<std::int8_t, 1>,
+                      Array<bool, 1>, Array<std::int64_t, 1>, Array<std::int64_t, 1>>(),
              nb::arg().noconvert(), nb::arg().noconvert(), nb::arg().noconvert(), nb::arg().noconvert(),
-             nb::arg().noconvert(), nb::arg().noconvert(), nb::arg().noconvert(),
-             nb::arg().noconvert())
+             nb::arg().noconvert(), nb::arg().noconvert(), nb::arg().noconvert())
         .def("tell", &FoundArrays::tell, nb::arg().noconvert());
     nb::class_<MeasureArrays>(m, "Measure")
         .def(nb::init<Index, Matrix, Matrix, Line, Line>())

@@ -201,15 +201,15 @@ void searches(const Kernels& kernels, int m, bool fewest) {
     rules.changes = 4;
     rules.fewest = fewest;
     rules.limit = 500;
-    Line found(n * d), energy(n), bound(n), reach(n);
+    Line found(n * d), gap(n), reach(n);
     Wholes changes(n), nodes(n);
     std::vector<std::int8_t> status(n);
     std::vector<std::uint8_t> close(n);
     bool* closes = reinterpret_cast<bool*>(close.data());
-    const Found out = {found.data(),  energy.data(), bound.data(),   reach.data(),
-                       status.data(), closes,        changes.data(), nodes.data(), nullptr};
+    const Found out = {found.data(), gap.data(),     reach.data(), status.data(),
+                       closes,       changes.data(), nodes.data(), nullptr};
     kernels.branch(rows.few, batch, rules, out, {0, n});
-    print("searches", m, fewest, hash_of(found, energy, bound, reach, changes, nodes), status);
+    print("searches", m, fewest, hash_of(found, gap, reach, changes, nodes), status);
 }
 
 // Passes of k-means over a table, the size of changes, and what pairs of centroids say alone.

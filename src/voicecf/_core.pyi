@@ -104,14 +104,22 @@ class Rules:
     def know(
         self, starts: _Whole, z: _Floats, u: _Floats, under: _Floats, over: _Floats
     ) -> None: ...
+    def join(
+        self,
+        places: _Whole,
+        ends: _Floats,
+        options: _Whole,
+        starts: _Whole,
+        levels: _Whole,
+        own: _Floats,
+    ) -> None: ...
     def limit(self, changes: int, fewest: bool, nodes: int) -> None: ...
 
 class Found:
     def __init__(
         self,
         points: _Floats,
-        energy: _Floats,
-        bound: _Floats,
+        gap: _Floats,
         reach: _Floats,
         status: NDArray[np.int8],
         close: NDArray[np.bool_],

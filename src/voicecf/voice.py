@@ -381,7 +381,7 @@ class VoICE(Explainer):
                 "row, and rules other than immutable, mutable and bounds; use "
                 "contract_bounds=False."
             )
-        for rule in rules.said():
+        for rule in rules.active():
             rule.check_question(learned, allowed)
         return Question(learned, rows, source, allowed, objective, limit)
 

@@ -195,7 +195,7 @@ class Sentences:
         """Say that a row has answers, but none that a rule about the target allows; or nothing."""
         outcome, question = self.outcome, self.outcome.question
         row, target, rules = outcome.row[[i]], outcome.target[[i]], question.allowed.rules
-        asked = [rule for rule in rules.said() if rule.by_target]
+        asked = [rule for rule in rules.active() if rule.by_target]
         for rule in asked if outcome.status[i] == Status.INFEASIBLE else ():
             loose = replace(question.allowed, rules=replace(rules, **{rule.word: None}))
             if solve(replace(question, allowed=loose), row, target).answered[0]:

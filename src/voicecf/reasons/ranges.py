@@ -210,7 +210,7 @@ class _Answer:
 
     def _end(self, c: int, direction: int) -> End:
         """Return how far a number may fall (direction -1) or rise (direction 1)."""
-        value, rules = self.number(c), self.outcome.allowed.rules.said()
+        value, rules = self.number(c), self.outcome.allowed.rules.active()
         ends = [
             self._side(c, direction),
             *self._cell_ends(c, direction),

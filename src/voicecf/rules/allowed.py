@@ -165,8 +165,7 @@ class Allowed:
         if self.splits is None:
             return holds
         for union in self.splits.unions:
-            columns = union.rule.columns
-            holds &= union.rule.holds({c: values_of(space, c, changed) for c in columns})
+            holds &= union.holds({c: values_of(space, c, changed) for c in union.columns})
         for least in self.splits.least:
             before = values_of(space, least.column, rows)[which]
             holds &= least.holds(before, values_of(space, least.column, changed))
@@ -178,7 +177,7 @@ class Allowed:
         if self.splits is None:
             return {}
         found: dict[int, list[Array]] = {}
-        for rule in (union.rule for union in self.splits.unions):
+        for rule in self.splits.unions:
             for at, c in enumerate(rule.columns):
                 if c not in rule.levels:
                     found.setdefault(c, []).extend([rule.low[:, at], rule.high[:, at]])
@@ -201,7 +200,7 @@ class Allowed:
     @property
     def contractible(self) -> bool:
         """Whether the bounds can be contracted: they are numbers, the same for all rows."""
-        return self.choices is None and all(rule.contractible for rule in self.rules.said())
+        return self.choices is None and all(rule.contractible for rule in self.rules.active())
 
     @property
     def is_box(self) -> bool:
@@ -211,7 +210,7 @@ class Allowed:
     @property
     def linear(self) -> bool:
         """Whether constraints on the coordinates are added to the region of a target."""
-        return len(self.normals) > 0 or any(rule.by_target for rule in self.rules.said())
+        return len(self.normals) > 0 or any(rule.by_target for rule in self.rules.active())
 
     def with_constraints(self, normals: Array, offsets: Array) -> Allowed:
         """Add constraints on the coordinates, ``normals @ z <= offsets``."""

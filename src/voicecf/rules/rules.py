@@ -157,13 +157,13 @@ class Rules:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the rules that are set, in types that TOML and JSON have."""
-        return {rule.word: rule.plain() for rule in self.said()}
+        return {rule.word: rule.plain() for rule in self.active()}
 
     def each(self) -> list[Rule]:
         """Return all rules, those that are not set included."""
         return [rule(getattr(self, word)) for word, rule in RULES.items()]
 
-    def said(self) -> list[Rule]:
+    def active(self) -> list[Rule]:
         """Return the rules that are set."""
         return [rule for rule in self.each() if rule.is_set]
 
@@ -173,7 +173,7 @@ class Rules:
 
     def terms(self, space: Space) -> Terms:
         """Return what the rules say of the columns of a space, checked."""
-        terms, rules = Terms.of(space), self.said()
+        terms, rules = Terms.of(space), self.active()
         for rule in rules:
             rule.add(terms)
         for rule in rules:
@@ -193,7 +193,7 @@ class Rules:
 
     def named(self, space: Space) -> Self:
         """Return the rules with each column by its own name, `mutable` said by `immutable`."""
-        words = {rule.word: rule.named(space) for rule in self.said()}
+        words = {rule.word: rule.named(space) for rule in self.active()}
         if words.pop("mutable", None) is not None:
             words["immutable"] = [space.names[c] for c in self.locked(space)]
         return type(self)(**words)

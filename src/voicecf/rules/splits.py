@@ -46,15 +46,22 @@ class Intervals:
     last: Ints
 
     @classmethod
+    def none(cls, m: int) -> Intervals:
+        """Return m empty intervals."""
+        zeros = np.zeros(m, dtype=np.int64)
+        return cls(np.full(m, np.inf), np.full(m, -np.inf), zeros, zeros - 1)
+
+    @classmethod
     def of(cls, data: ColumnRows, choices: Choices, low: Array, high: Array) -> Intervals:
         """Translate intervals in the user's units."""
-        none = np.zeros(len(low), dtype=np.int64)
+        none = cls.none(len(low))
         ends = data.column.limits  # no coordinate can be inverted beyond them
         low, high = np.maximum(low, ends[0]), np.minimum(high, ends[1])
         if choices.freedom[data.c] == Freedom.ANY:
             lo, hi = data.interval(np.minimum(low, ends[1]), np.maximum(high, ends[0]))
             empty = low > high
-            return cls(np.where(empty, np.inf, lo), np.where(empty, -np.inf, hi), none, none - 1)
+            lo, hi = np.where(empty, np.inf, lo), np.where(empty, -np.inf, hi)
+            return cls(lo, hi, none.first, none.last)
         grid, pitch = choices.grids[data.c], choices.pitch[data.c]
         if isinstance(grid, Listed) and len(grid.values):
             first, last = grid.inside(low, high)
@@ -63,10 +70,10 @@ class Intervals:
             first = np.ceil((lo - choices.base[data.c]) / pitch - SAME).clip(-MOST, MOST)
             last = np.floor((hi - choices.base[data.c]) / pitch + SAME).clip(-MOST, MOST)
         else:
-            first, last = none, none - 1
+            return none
         first, last = first.astype(np.int64), last.astype(np.int64)
         filled = first <= last
-        lo, hi = np.full(len(low), np.inf), np.full(len(low), -np.inf)
+        lo, hi = none.lo, none.hi
         lo[filled] = choices._grid(data.c, first[filled])
         hi[filled] = choices._grid(data.c, last[filled])
         return cls(lo, hi, np.where(filled, first, 0), np.where(filled, last, -1))
@@ -113,24 +120,69 @@ class LeastChange:
 
 
 @dataclass(frozen=True, eq=False)
-class Union:
-    """A rule about columns that belong together, its m boxes in the terms of `Choices`.
+class Boxes:
+    """The boxes of rules about columns that belong together, in the terms of `Choices`.
+
+    A place is a column in a rule. It has one side of every box of the rule; boxes of a rule are
+    ordered so that neighbours are close.
 
     Attributes
     ----------
-    rule : Together
-    intervals : dict of int to Intervals
-        The sides of the boxes, by column; not for categories.
-    levels : dict of int to mask of shape (m, levels)
-        The levels that each box allows in a column that is a category, or coded by bins.
-    own : tuple of arrays of shape (n,)
+    places : int64 of shape (P, 4)
+        Rule, column, number of boxes, and 1 if own values are positions of levels.
+    ends : float64 of shape (E, 4)
+        The sides of one place after another: ends in the user's units, infinite for categories, and
+        in coordinates.
+    options : int64 of shape (E, 2)
+        The first and the last option of a GRID.
+    starts, levels : int64 of shape (E + 1,), int64
+        ``levels[starts[e]:starts[e + 1]]`` are the levels that side e allows in a column that is a
+        category, or coded by bins.
+    own : float64 of shape (n, P)
         The rows' own values of the columns: numbers, or positions of levels.
     """
 
-    rule: Together
-    intervals: dict[int, Intervals]
-    levels: dict[int, Mask]
-    own: tuple[Any, ...]
+    places: Ints
+    ends: Array
+    options: Ints
+    starts: Ints
+    levels: Ints
+    own: Array
+
+    @classmethod
+    def of(cls, terms: Terms, rows: Rows, choices: Choices) -> Boxes | None:
+        """Translate the rules of a question; None if there are none."""
+        places, ends, options, masks, own = [], [], [], [], []
+        for at, rule in enumerate(terms.unions):
+            order = rule.neighbours_first()
+            for j, c in enumerate(rule.columns):
+                data, coded = ColumnRows(terms.space, rows, c), c in rule.levels
+                low, high = rule.low[order, j], rule.high[order, j]
+                sides = Intervals.none(len(order))
+                mask = np.zeros((len(order), 0), dtype=np.bool_)
+                if coded:
+                    mask = rule.levels[c][order]
+                elif data.column.binned:
+                    numbers = np.array(data.column.levels, dtype=float)
+                    mask = rule.holds_in(j, numbers).T[order]
+                else:
+                    sides = Intervals.of(data, choices, low, high)
+                places.append([at, c, len(order), coded])
+                ends.append(np.column_stack([low, high, sides.lo, sides.hi]))
+                options.append(np.column_stack([sides.first, sides.last]))
+                masks.append(mask)
+                own.append(values_of(terms.space, c, rows))
+        if not places:
+            return None
+        listed = np.concatenate([mask.sum(axis=1) for mask in masks])
+        return cls(
+            np.array(places, dtype=np.int64),
+            np.concatenate(ends),
+            np.concatenate(options),
+            np.concatenate([[0], np.cumsum(listed)]),
+            np.concatenate([np.nonzero(mask)[1] for mask in masks]),
+            np.column_stack(own).astype(np.float64),
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,13 +192,17 @@ class Splits:
     Attributes
     ----------
     least : tuple of LeastChange
-    unions : tuple of Union
+    unions : tuple of Together
+        Rules about columns that belong together.
+    boxes : Boxes or None
+        Their boxes.
     curved : tuple of Constraint
         Linear rules between columns of which at least one is mapped by a curve.
     """
 
     least: tuple[LeastChange, ...]
-    unions: tuple[Union, ...]
+    unions: tuple[Together, ...]
+    boxes: Boxes | None
     curved: tuple[Constraint, ...]
 
     def gaps(self, rows: Ints, columns: int) -> tuple[Array, Ints]:
@@ -163,7 +219,7 @@ class Splits:
         curved = {
             column_of(space, name, one.text) for one in self.curved for name in one.coefficients
         }
-        return curved.union(*(union.rule.columns for union in self.unions))
+        return curved.union(*(rule.columns for rule in self.unions))
 
     @classmethod
     def of(cls, terms: Terms, rows: Rows, choices: Choices, curved: Any) -> Splits | None:
@@ -176,18 +232,5 @@ class Splits:
             for c, rule in enumerate(terms.columns)
             if rule.least > 0 and not rule.fixed
         )
-        unions = tuple(_union(space, rows, choices, rule) for rule in terms.unions)
-        return cls(least, unions, tuple(curved))
-
-
-def _union(space: Space, rows: Rows, choices: Choices, rule: Together) -> Union:
-    intervals = {
-        c: Intervals.of(ColumnRows(space, rows, c), choices, rule.low[:, at], rule.high[:, at])
-        for at, c in enumerate(rule.columns)
-        if space.columns[c].kind == "number"
-    }
-    levels = dict(rule.levels)
-    for at, c in enumerate(rule.columns):
-        if space.columns[c].binned:
-            levels[c] = rule.holds_in(at, np.array(space.columns[c].levels, dtype=float)).T
-    return Union(rule, intervals, levels, tuple(values_of(space, c, rows) for c in rule.columns))
+        boxes = Boxes.of(terms, rows, choices)
+        return cls(least, tuple(terms.unions), boxes, tuple(curved))

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from voicecf.errors import OptionError
-from voicecf.geometry.arrays import Array, Mask
+from voicecf.geometry.arrays import Array, Ints, Mask
 from voicecf.rules.columns import column_of, level_position
 from voicecf.rules.condition import Member, Members, Situation, Variant
 from voicecf.rules.parts import values_of
@@ -138,6 +138,21 @@ class Together:
         for at, c in enumerate(self.columns):
             inside &= self.holds_in(at, values[c])
         return np.asarray(inside.any(axis=1))
+
+    def neighbours_first(self) -> Ints:
+        """Return an order of the boxes in which neighbours are close.
+
+        They are divided in halves along one column, these along the next, and so on in turns.
+        """
+        order = np.arange(len(self.low))
+        with np.errstate(invalid="ignore"):
+            places = np.nan_to_num(0.5 * (self.low + self.high))
+        for c, levels in self.levels.items():
+            places[:, self.columns.index(c)] = levels.argmax(axis=1)
+        for turn in range(len(order).bit_length()):
+            part = (np.arange(len(order)) << turn) // len(order)
+            order = order[np.lexsort((places[order, turn % len(self.columns)], part))]
+        return order
 
     def holds_in(self, at: int, values: NDArray[Any]) -> Mask:
         """Tell, shape (n, m), which boxes have the values of one of the columns inside."""

@@ -18,18 +18,12 @@ import voicecf._core as _core
 from voicecf.geometry.arrays import Array, Ints, Mask
 from voicecf.geometry.region import Region
 from voicecf.parallel import in_parallel
-from voicecf.rules.choices import Choices
-from voicecf.rules.splits import Splits
-from voicecf.search.boxes import BoxSearch
-from voicecf.search.branching import SearchResult, branch
+from voicecf.search.branching import Search, branch
 from voicecf.search.confirming import LESS, confirm
-from voicecf.search.curves import Curves
-from voicecf.search.nodes import Node, side_by_side
 from voicecf.solver.projection import (
     Prefixes,
     Projection,
     UnitConstraints,
-    has_answer,
     project,
     project_into_cells,
 )
@@ -164,23 +158,11 @@ class ChoiceAim(Aim):
 
     Attributes
     ----------
-    choices : Choices
-        The values that each column of each row may take.
-    limit : int
-        Largest number of nodes of branch and bound for a row.
-    splits : Splits, optional
-        Rules that the choices do not contain.
-    curves : Curves, optional
-        Those of these rules that are curved.
-    smallest : array of shape (d,), optional
-        Moves up to this size are rounding errors.
+    search : Search
+        The choices, and what else branch and bound has to respect; `factor` is that of the aim.
     """
 
-    choices: Choices | None = None
-    limit: int = 0
-    splits: Splits | None = None
-    curves: Curves | None = None
-    smallest: Array | None = None
+    search: Search | None = None
 
     def choose(
         self, points: Array, rows: Ints, *, fewest: bool = False, locked: Any = None
@@ -208,55 +190,16 @@ class ChoiceAim(Aim):
 
     def _choose(self, points: Array, rows: Ints, fewest: bool, locked: Any) -> Projection:
         """Find the best choices, with this factor."""
-        assert self.choices is not None
-        best = branch(
-            points, rows, self.unit, self.choices, limit=self.limit, fewest=fewest, locked=locked,
-            gaps=self._gaps(np.arange(len(points))), curves=self.curves, factor=self.factor,
-        )  # fmt: skip
-        if self.splits is not None and self.splits.unions:
-            self._search_boxes(best, rows, fewest, locked)
-        which = np.flatnonzero(has_answer(best.status))
-        if self.curves is not None and len(which):
-            best.rho[which] = self.curves.reach(best.points[which], best.rho[which], rows[which])
-        gap = np.full(len(rows), np.nan)
-        answered = ~np.isnan(best.points).any(axis=1)
-        gap[answered] = best.energy[answered] - best.bound[answered]
-        none = np.empty((len(rows), 0))
-        return Projection(best.points, none, gap, best.rho, best.status, best.changes, best.close)
-
-    def _gaps(self, rows: Ints) -> tuple[Array, Ints] | None:
-        """Return what rows may not move to; None if there is nothing of this kind."""
-        if self.choices is None or self.splits is None or not self.splits.least:
-            return None
-        return self.splits.gaps(rows, len(self.choices.freedom))
-
-    def _search_boxes(self, best: SearchResult, rows: Ints, fewest: bool, locked: Any) -> None:
-        """Replace the best choices by those that satisfy all rules."""
-        choices = self.choices
-        assert choices is not None
-        assert self.splits is not None
-        assert self.smallest is not None
-
-        def relax(nodes: list[Node]) -> SearchResult:
-            problems = np.array([node.problem for node in nodes])
-            of_nodes = side_by_side(choices, nodes, rows[problems])
-            locks = locked if locked is None or len(locked) == 1 else locked[problems]
-            return branch(
-                of_nodes.points, np.arange(len(nodes)), self.unit, of_nodes, limit=self.limit,
-                fewest=fewest, locked=locks, gaps=self._gaps(rows[problems]), curves=self.curves,
-                table_rows=rows[problems], factor=self.factor,
-            )  # fmt: skip
-
-        BoxSearch(self.splits, choices, rows, relax, self.smallest, fewest, self.limit).improve(
-            best
-        )
+        assert self.search is not None
+        search = replace(self.search, fewest=fewest, factor=self.factor)
+        return branch(search, points, rows, locked)
 
     def project_prefix(
         self, points: Array, rows: Ints, counts: Ints, *, certify: bool = False
     ) -> Projection:
         """Choose with only the first `counts` columns of the order free to change."""
-        assert self.choices is not None
-        places = np.full(len(self.choices.freedom), len(self.order))
+        assert self.search is not None
+        places = np.full(len(self.search.choices.freedom), len(self.order))
         places[self.order] = np.arange(len(self.order))
         return self.choose(points, rows, locked=places >= counts[:, None])
 

@@ -100,7 +100,7 @@ class Question:
     def allowed_in(self, target: int) -> Allowed:
         """Return what is allowed, with what the rules say of answers in a target."""
         allowed = self.allowed
-        for rule in allowed.rules.said():
+        for rule in allowed.rules.active():
             allowed = rule.in_target(allowed, self.learned, target)
         return allowed
 
@@ -113,7 +113,7 @@ class Question:
     def ends(self) -> dict[int, Array]:
         """Values of some columns, in the user's units, that answers have exactly, ascending."""
         ends = self.allowed.ends
-        for rule in self.allowed.rules.said():
+        for rule in self.allowed.rules.active():
             exact = rule.exact_values(self.learned).items()
             ends |= {c: np.union1d(values, ends.get(c, values)) for c, values in exact}
         return ends
@@ -125,7 +125,7 @@ class Question:
         columns, and read.
         """
         holds = self.allowed.holds(self.learned.space, self.rows, rows, changed)
-        for rule in self.allowed.rules.said():
+        for rule in self.allowed.rules.active():
             holds &= rule.holds(self.learned, targets, changed.points)
         return holds
 

@@ -20,6 +20,7 @@ from voicecf.rules.allowed import Allowed
 from voicecf.rules.columns import column_of
 from voicecf.rules.parts import values_of
 from voicecf.search.aims import Aim, ChoiceAim, fewest_changes, least_cost, shortest_prefix
+from voicecf.search.branching import Search
 from voicecf.search.curves import Curves
 from voicecf.search.question import Question
 from voicecf.solver.projection import Prefixes, Projection, UnitConstraints, project_into_cells
@@ -168,22 +169,15 @@ def aim_at(question: Question, row: int, piece: int, factor: float = 1.0) -> Aim
         unit = UnitConstraints.of(region, question.metric)
     if allowed.box is not learned.bounds.box:  # the region has the learned box already
         region = region.within(*learned.box(piece, *allowed.box))
-    cells = learned.cells if question.allowed.is_box else None
-    aim = replace(_aim(question, piece, allowed, region, unit, cells), factor=factor)
-    if not isinstance(aim, ChoiceAim) or allowed.splits is None:
-        return aim
-    curves = _curves(question, strict=factor > 1.0)
-    return replace(aim, splits=allowed.splits, curves=curves, smallest=learned.smallest_change)
+    return _aim(question, piece, allowed, region, unit, factor)
 
 
 def _curves(question: Question, *, strict: bool) -> Curves | None:
     """Return the curved rules of a question; None if there are none."""
     allowed, space = question.allowed, question.learned.space
-    assert allowed.splits is not None
-    assert allowed.choices is not None
-    curved = allowed.splits.curved
-    if not curved:
+    if allowed.choices is None or allowed.splits is None or not allowed.splits.curved:
         return None
+    curved = allowed.splits.curved
     columns = {column_of(space, name, one.text) for one in curved for name in one.coefficients}
     own = {c: values_of(space, c, question.rows) for c in columns}
     return Curves(space, allowed.choices, curved, own, strict)
@@ -195,7 +189,7 @@ def _aim(
     allowed: Allowed,
     region: Region,
     unit: UnitConstraints,
-    cells: _core.Rows | None,
+    factor: float,
 ) -> Aim:
     """Return an aim with the question's ranking, and the choices if there are any."""
     learned, partition = question.learned, question.learned.partition
@@ -203,12 +197,13 @@ def _aim(
     judge = agrees, partition.trusted, learned.repeatable
     ranked = learned.ranking[~allowed.fixed[learned.ranking]]
     if allowed.choices is not None:
-        return ChoiceAim(
-            region, unit, ranked, *judge, choices=allowed.choices, limit=question.limit
-        )
+        curves = _curves(question, strict=factor > 1.0)
+        search = Search(unit, allowed.choices, question.limit, splits=allowed.splits, curves=curves)
+        return ChoiceAim(region, unit, ranked, *judge, factor=factor, search=search)
     places = [learned.space.columns[c].places for c in ranked]
     order = np.concatenate([np.empty(0, dtype=np.int64), *places])
-    return Aim(region, unit, order, *judge, cells=cells, piece=piece)
+    cells = learned.cells if question.allowed.is_box else None
+    return Aim(region, unit, order, *judge, factor=factor, cells=cells, piece=piece)
 
 
 def _with_costs(learned: Learned, region: Region, factors: Array, inside: bool) -> Region:
