@@ -70,9 +70,10 @@ class Watched:
     def __call__(self, *problem: Any, **options: Any) -> Any:
         """Search, and keep count."""
         start = time.perf_counter()
-        found = self.plain(*problem, **options)
+        nodes = np.empty(len(problem[2]), dtype=np.int64)
+        found = self.plain(*problem, **options, nodes=nodes)
         self.seconds += time.perf_counter() - start
-        self.nodes.append(found.nodes)
+        self.nodes.append(nodes)
         return found
 
     def __enter__(self) -> Watched:

@@ -463,6 +463,7 @@ struct RuleArrays {
             between("rules of places", rule, known ? known - 1 : 0, known, p);
             between("columns of places", places_(p, 1), 0, view.many - 1, p);
             between("boxes of places", boxes, 1, total - start, p);
+            between("codes of places", places_(p, 3), 0, columns[places_(p, 1)].freedom == LEVELS, p);
             if (rule == known) unions.push_back({int(p), int(p), boxes});
             between("boxes of places", boxes, unions.back().boxes, unions.back().boxes, p);
             ++unions.back().last;

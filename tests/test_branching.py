@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from voicecf import Status, parallel
 from voicecf.geometry.region import Region
 from voicecf.rules.choices import Choices, Freedom
-from voicecf.search.branching import SearchResult, branch
-from voicecf.solver.projection import UnitConstraints, project
+from voicecf.search.branching import Search, branch
+from voicecf.solver.projection import Projection, UnitConstraints, project
 
 COST = 1e-9  # costs agree if they differ by no more than this, relative
 AMPLE = 10**6  # nodes
@@ -191,13 +191,17 @@ def truth(case: Case, row: int) -> tuple[float, int]:
     return float(least[most]), most
 
 
-def found_of(case: Case, rows=None, limit: int = AMPLE) -> SearchResult:
+def found_of(case: Case, rows=None, limit: int = AMPLE, nodes=None) -> Projection:
     rows = np.arange(len(case.points)) if rows is None else np.asarray(rows)
     locked = case.locked if case.locked is None or len(case.locked) == 1 else case.locked[rows]
     unit = UnitConstraints.of(case.region, case.metric)
-    return branch(
-        case.points, rows, unit, choices_of(case), limit=limit, fewest=case.fewest, locked=locked
-    )
+    search = Search(unit, choices_of(case), limit, case.fewest)
+    return branch(search, case.points, rows, locked, nodes)
+
+
+def nodes_of(case: Case) -> np.ndarray:
+    """Room for the number of nodes of each row."""
+    return np.zeros(len(case.points), dtype=np.int64)
 
 
 def energy_of(case: Case, row: int, point: np.ndarray) -> float:
@@ -230,23 +234,24 @@ def assert_allowed(case: Case, row: int, point: np.ndarray) -> int:
 
 def assert_best(case: Case) -> list[Status]:
     """Compare every row with brute force; how they ended."""
-    found = found_of(case)
+    nodes = nodes_of(case)
+    found = found_of(case, nodes=nodes)
     for row in range(len(case.points)):
         energy, most = truth(case, row)
         status = Status(found.status[row])
         if not np.isfinite(energy):
-            assert status == Status.INFEASIBLE, (row, status, found.energy[row])
+            assert status == Status.INFEASIBLE, (row, status)
             assert np.isnan(found.points[row]).all()
             continue
         assert status == Status.OPTIMAL, (row, status, energy)
         changed = assert_allowed(case, row, found.points[row])
-        assert changed <= found.changes[row] <= case.changes
+        assert changed <= found.cardinality[row] <= case.changes
         assert changed <= most
         own = energy_of(case, row, found.points[row])
         assert own == pytest.approx(energy, rel=COST, abs=1e-300)
-        assert found.energy[row] == pytest.approx(own, rel=COST, abs=1e-14)
-        assert found.bound[row] <= energy * (1 + COST)
-        assert found.nodes[row] >= 1
+        assert found.gap[row] >= 0.0
+        assert own - found.gap[row] <= energy * (1 + COST) + 1e-14
+        assert nodes[row] >= 1
     return [Status(s) for s in found.status]
 
 
@@ -481,23 +486,24 @@ def test_a_search_that_is_cut_short_tells_an_honest_gap(limit):
     ends = Counter()
     for seed in range(300):
         case = replace(random_case(seed), fewest=False)
-        found = found_of(case, limit=limit)
+        nodes = nodes_of(case)
+        found = found_of(case, limit=limit, nodes=nodes)
         for row, status in enumerate(map(Status, found.status)):
             energy, _ = truth(case, row)
             ends[status] += 1
-            assert found.nodes[row] <= limit
+            own = energy_of(case, row, found.points[row])
+            assert nodes[row] <= limit
             if status == Status.INFEASIBLE:
                 assert energy == np.inf
             if status == Status.OPTIMAL:
-                assert found.energy[row] == pytest.approx(energy, rel=COST, abs=1e-300)
+                assert own == pytest.approx(energy, rel=COST, abs=1e-300)
             if status in (Status.STOPPED, Status.OPTIMAL):
                 assert_allowed(case, row, found.points[row])
-                assert energy <= energy_of(case, row, found.points[row]) * (1 + COST) + 1e-300
-                assert found.bound[row] <= found.energy[row]
+                assert energy <= own * (1 + COST) + 1e-300
+                assert found.gap[row] >= 0.0
+                assert own - found.gap[row] <= energy * (1 + COST) + 1e-14
             if status == Status.UNRESOLVED:
                 assert np.isnan(found.points[row]).all()
-            if status != Status.INFEASIBLE:
-                assert found.bound[row] <= energy * (1 + COST)
     if limit == 1:
         assert min(ends[s] for s in (Status.STOPPED, Status.UNRESOLVED, Status.OPTIMAL)) > 10
 
@@ -519,7 +525,7 @@ def test_the_fewest_changes_cut_short_are_never_fewer_than_the_truth(limit):
                 assert assert_allowed(case, row, found.points[row]) >= most
 
 
-def assert_same(one: SearchResult, other: SearchResult, rows=slice(None)) -> None:
+def assert_same(one: Projection, other: Projection, rows=slice(None)) -> None:
     for name in one.__dataclass_fields__:
         np.testing.assert_array_equal(getattr(one, name)[rows], getattr(other, name), err_msg=name)
 
@@ -584,15 +590,15 @@ def test_a_row_that_is_there_already_does_not_move():
         free = [all(c.stay[row] for c in case.columns) for row in range(len(case.points))]
         found = found_of(case)
         np.testing.assert_array_equal(found.points[free], case.points[free])
-        np.testing.assert_array_equal(found.energy[free], 0.0)
+        np.testing.assert_array_equal(found.gap[free], 0.0)
 
 
 def test_more_choices_never_cost_more():
     for seed in range(150):
         case = replace(random_case(seed), fewest=False, locked=None)
-        costs = [found_of(replace(case, changes=r)).energy for r in range(1, len(case.columns) + 1)]
-        reached = [found_of(replace(case, changes=r)).status == Status.OPTIMAL
-                   for r in range(1, len(case.columns) + 1)]  # fmt: skip
+        founds = [found_of(replace(case, changes=r)) for r in range(1, len(case.columns) + 1)]
+        costs = [(case.metric * (f.points - case.points) ** 2).sum(axis=1) for f in founds]
+        reached = [f.status == Status.OPTIMAL for f in founds]
         for few, more, was, is_ in zip(costs, costs[1:], reached, reached[1:], strict=False):
             assert (is_ >= was).all()
             assert (more[was] <= few[was] * (1 + COST)).all()

@@ -29,7 +29,7 @@ WRITTEN = {  # arrays that answers are written to
 FREE = {
     "order": ("shorter", "longer", "empty"), "ranks": (" at ",), "counts": (" at ",),
     "least": (" at ",), "most": (" at ",), "rows": ("None",), "alphas": ("None",),
-    "holes": (" at ",), "copies": ("None",),
+    "holes": (" at ",), "box_options": (" at ",), "copies": ("None",),
     "multipliers": ("empty along axis 1",),
     "nodes": ("",), "start": ("1",), "target": ("2",), "centers": ("along axis 0",),
 }  # fmt: skip
@@ -114,11 +114,19 @@ def branch(a: Arguments) -> None:
         a["errors"],
     )  # fmt: skip
     rules.know(a["knot_starts"], a["knot_z"], a["knot_u"], a["under"], a["over"])
+    rules.join(
+        a["joined"],
+        a["box_ends"],
+        a["box_options"],
+        a["level_starts"],
+        a["levels"],
+        a["own_joined"],
+    )
     rules.limit(a["changes"], a["fewest"], a["nodes"])
     batch = _core.Batch(a["points"], a["lo"], a["hi"], rows=a["rows"])
     found = _core.Found(
-        a["out_points"], a["energy"], a["bound"], a["reach"], a["status"], a["close"],
-        a["changes_out"], a["nodes_out"],
+        a["out_points"], a["gap"], a["reach"], a["status"], a["close"], a["changes_out"],
+        a["nodes_out"],
     )  # fmt: skip
     found.tell(a["stuck"])
     listed(a).branch(batch, rules, found, a["start"], a["stop"])
@@ -185,8 +193,16 @@ def search_arguments(rng: np.random.Generator) -> Arguments:
         "knot_u": np.tile([0.0, 1, 4, 9, 16, 0, 1, 2], (N, 1)), "under": np.full((N, 8), 0.25),
         "over": np.zeros((N, 8)), "stuck": np.zeros((N, 3 * c)),
         "gaps": np.tile([-0.5, 0.25], (N, c)), "holes": np.tile([0, 2], (N, c)),
+        "joined": np.array([[0, 0, 2, 0], [0, 3, 2, 1], [1, 1, 1, 0], [1, 2, 1, 0]]),
+        "box_ends": np.array([
+            [-1.0, 1, -1, 1], [0.5, 2, 0.5, 2], *2 * [[-np.inf, np.inf, np.inf, -np.inf]],
+            [-1, 0.5, -1, 0.5], [-2, 2, -1, 1],
+        ]),
+        "box_options": np.array([[0, -1]] * 4 + [[0, 1], [0, 8]]),
+        "level_starts": np.array([0, 0, 0, 1, 3, 3, 3]), "levels": np.array([1, 0, 1]),
+        "own_joined": np.zeros((N, 4)),
         "changes": 4, "fewest": True, "nodes": 200,
-        "out_points": np.zeros((N, wide)), "energy": np.zeros(N), "bound": np.zeros(N),
+        "out_points": np.zeros((N, wide)), "gap": np.zeros(N),
         "reach": np.zeros(N), "status": np.zeros(N, np.int8), "close": np.zeros(N, np.bool_),
         "changes_out": np.zeros(N, np.int64), "nodes_out": np.zeros(N, np.int64),
         "start": 0, "stop": N,
@@ -325,8 +341,8 @@ def objects() -> Iterator[tuple[str, Callable[[], Any]]]:
     a = search_arguments(rng)
     bare = _core.Rules(a["columns"], a["listed_options"], a["pitches"])
     found = _core.Found(
-        a["out_points"], a["energy"], a["bound"], a["reach"], a["status"], a["close"],
-        a["changes_out"], a["nodes_out"],
+        a["out_points"], a["gap"], a["reach"], a["status"], a["close"], a["changes_out"],
+        a["nodes_out"],
     )  # fmt: skip
     without = clusters({**cells, "alphas": None})
     labels, doubtful = np.zeros(N, np.int64), np.zeros(N, np.bool_)
