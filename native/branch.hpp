@@ -296,6 +296,12 @@ inline void box_of_picks(const Options& o, const Whole* pick, const double* y, S
         }
 }
 
+// Copy the choices of a node to another.
+inline void copy(const Node& node, const Node& other) {
+    std::memcpy(other.data, node.data, node.size * sizeof(Whole));
+    std::memcpy(other.ends, node.ends, 2 * node.many * sizeof(double));
+}
+
 // Store an answer as the best, if it is better.
 inline void keep(Search& f, const double* y, const Whole* pick) {
     const double energy = half_square(y, f.s.wide);
@@ -308,15 +314,29 @@ inline void keep(Search& f, const double* y, const Whole* pick) {
     f.found = true;
 }
 
-// Project with the choice in f.near, or with one next to it in boxes of all rules, and store the answer as the
-// best, if it is better.
+// Move the choice in f.near into the nearest boxes of rules that it breaks, and cut the intervals of any numbers to
+// the boxes; false where that is no choice.
+inline bool move_into_boxes(Search& f) {
+    copy(f.node, f.other);
+    const bool inside = enter_boxes(f.boxes, f.options, f.other, f.near, f.y);
+    if (!cut_to_boxes(f.boxes, f.options, f.other) || !hull_of(f.options, f.other, f.s.low, f.s.high)) return false;
+    if (inside) return true;
+    survey(f.options, f.other, f.y, f.near);
+    int moved = 0;
+    for (int c = 0; c < f.options.many; ++c) moved += f.near[c] != OWN;
+    return moved <= f.changes;
+}
+
+// Project with the choice in f.near, and store the answer as the best, if it is better.
 inline void guess(Search& f) {
-    if (!pick_boxes(f.boxes, f.options, f.node, f.y, f.near)) return;
-    box_of_picks(f.options, f.near, f.y, f.s);
-    if (!hold_in_boxes(f.boxes, f.options, f.near, f.changes, f.s.low, f.s.high)) return;
-    if (f.rules->curves.rules) bend_to_picks(f);
-    fill(f.trial, 0.0, f.slacks.m);
-    if (relax(f, f.trial, true) == OPTIMAL) keep(f, f.s.y, f.near);
+    const bool boxes = f.rules->unions.count > 0;
+    if (!boxes || move_into_boxes(f)) {
+        box_of_picks(f.options, f.near, f.y, f.s);
+        if (f.rules->curves.rules) bend_to_picks(f);
+        fill(f.trial, 0.0, f.slacks.m);
+        if (relax(f, f.trial, true) == OPTIMAL) keep(f, f.s.y, f.near);
+    }
+    if (boxes) hull_of(f.options, f.node, f.s.low, f.s.high);  // intervals of the node again
 }
 
 // Among the columns that move but do not count as changed yet, the one that gains most by moving; -1 for none.
@@ -430,8 +450,7 @@ inline void split_curve(Search& f, int c) {
 
 // Divide a node between the boxes of a rule that it leaves: the half with the nearest box stays in `node`.
 inline void divide_boxes(Search& f, int t) {
-    std::memcpy(f.other.data, f.node.data, f.node.size * sizeof(Whole));
-    std::memcpy(f.other.ends, f.node.ends, 2 * f.node.many * sizeof(double));
+    copy(f.node, f.other);
     const Whole *range = range_of(f.boxes, f.node, t), middle = (range[0] + range[1]) / 2;
     const bool below = nearest_box(f.boxes, f.options, f.node, t, f.y) < middle;
     range_of(f.boxes, below ? f.node : f.other, t)[1] = middle;
@@ -440,8 +459,7 @@ inline void divide_boxes(Search& f, int t) {
 
 // Divide a node in two at column c; `other` becomes its second half.
 inline void divide(Search& f, int c, bool counting, bool bent) {
-    std::memcpy(f.other.data, f.node.data, f.node.size * sizeof(Whole));
-    std::memcpy(f.other.ends, f.node.ends, 2 * f.node.many * sizeof(double));
+    copy(f.node, f.other);
     if (bent) {
         split_curve(f, c);
     } else if (counting) {

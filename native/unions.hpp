@@ -207,44 +207,31 @@ inline int open_union(const Boxes& k, const Node& node) {
     return -1;
 }
 
-// The choice of a column within a side that is nearest to a step, and its squared distance; infinite for none.
-inline Whole choice_in_side(const Boxes& k, const Options& o, const Node& node, int c, Whole at, const double* y,
-                            double& best) {
-    const Column& column = o.columns[c];
-    const Side& side = k.rules.side[at];
-    const Whole i = column.first;
-    Whole chosen = OWN;
-    best = INF;
-    const auto offer = [&](Whole pick, double off) {
-        if (off < best) {
-            best = off;
-            chosen = pick;
-        }
-    };
-    const auto away = [&](Whole pick) {
-        double off = 0.0;
-        for (Whole e = 0; e < column.width; ++e) {
-            const double t = (pick == OWN ? 0.0 : option_step(o, c, pick, e)) - y[i + e];
-            off += t * t;
-        }
-        return off;
-    };
-    if (node.flags(c) & KEEPS && k.owned[at]) offer(OWN, away(OWN));
-    if (!moves_into(k, o, node, c, side)) return chosen;
-    if (column.freedom == ANY) {
-        const double low = most(o.low[i], step_to(o, i, side.from)), high = least(o.high[i], step_to(o, i, side.to));
-        const double off = clip(y[i], low, high) - y[i];
-        offer(NUMBER, off * off);
-    } else if (column.freedom == GRID) {
-        const Whole first = side.first > node.begin(c) ? side.first : node.begin(c);
-        const Whole last = side.last < node.end(c) ? side.last : node.end(c);
-        const Whole near = option_near(o, c, y[i], first, last);
-        if (!(o.gaps[c].last < near && near < o.gaps[c].first)) offer(near, away(near));
-    } else {
-        for (Whole e = side.begin; e < side.end; ++e)
-            if (node.levels(column)[k.rules.levels[e]]) offer(k.rules.levels[e], away(k.rules.levels[e]));
+// Squared distance of a column's step from an option, or from no change.
+inline double distance_to(const Options& o, int c, Whole pick, const double* y) {
+    double sum = 0.0;
+    for (Whole e = 0; e < o.columns[c].width; ++e) {
+        const double far = (pick == OWN ? 0.0 : option_step(o, c, pick, e)) - y[o.columns[c].first + e];
+        sum += far * far;
     }
-    return chosen;
+    return sum;
+}
+
+// Squared distance of a column's step from what lies within a side, where a grid counts as any numbers; infinite
+// for nothing.
+inline double distance_to_side(const Boxes& k, const Options& o, const Node& node, int c, Whole at,
+                               const double* y) {
+    const Side& side = k.rules.side[at];
+    const Whole i = o.columns[c].first;
+    double best = node.flags(c) & KEEPS && k.owned[at] ? distance_to(o, c, OWN, y) : INF;
+    if (!moves_into(k, o, node, c, side)) return best;
+    if (o.columns[c].freedom != LEVELS) {
+        const double far = clip(y[i], step_to(o, i, side.from), step_to(o, i, side.to)) - y[i];
+        return least(best, far * far);
+    }
+    for (Whole e = side.begin; e < side.end; ++e)
+        if (node.levels(o.columns[c])[k.rules.levels[e]]) best = least(best, distance_to(o, c, k.rules.levels[e], y));
+    return best;
 }
 
 // The box of a rule that is nearest to a step, among those that a node leaves.
@@ -254,11 +241,9 @@ inline Whole nearest_box(const Boxes& k, const Options& o, const Node& node, int
     Whole chosen = range[0];
     double best = INF;
     for (Whole box = range[0]; box < range[1]; ++box) {
-        double far = 0.0, off;
-        for (int p = rule.first; p < rule.last && far < best; ++p) {
-            choice_in_side(k, o, node, int(k.rules.place[p].column), k.rules.place[p].start + box, y, off);
-            far += off;
-        }
+        double far = 0.0;
+        for (int p = rule.first; p < rule.last && far < best; ++p)
+            far += distance_to_side(k, o, node, int(k.rules.place[p].column), k.rules.place[p].start + box, y);
         if (!(far < best)) continue;
         chosen = box;
         best = far;
@@ -266,42 +251,17 @@ inline Whole nearest_box(const Boxes& k, const Options& o, const Node& node, int
     return chosen;
 }
 
-// Change picks to the nearest ones in the nearest box of each rule that they break; false where there are none.
-inline bool pick_boxes(const Boxes& k, const Options& o, const Node& node, const double* y, Whole* pick) {
+// Cut a node to one box of each rule: the one that picks lie in, or the nearest. Returns whether they lie in all.
+inline bool enter_boxes(const Boxes& k, const Options& o, const Node& node, const Whole* pick, const double* y) {
+    bool inside = true;
     for (int t = 0; t < k.rules.count; ++t) {
-        const Union& rule = k.rules.all[t];
-        double off;
         k.around[t] = box_around(k, o, node, t, pick, y);
-        if (k.around[t] >= 0) continue;
-        k.around[t] = nearest_box(k, o, node, t, y);
-        for (int p = rule.first; p < rule.last; ++p) {
-            const int c = int(k.rules.place[p].column);
-            pick[c] = choice_in_side(k, o, node, c, k.rules.place[p].start + k.around[t], y, off);
-            if (!(off < INF)) return false;
-        }
+        inside = inside && k.around[t] >= 0;
+        if (k.around[t] < 0) k.around[t] = nearest_box(k, o, node, t, y);
+        range_of(k, node, t)[0] = k.around[t];
+        range_of(k, node, t)[1] = k.around[t] + 1;
     }
-    return true;
-}
-
-// Cut the interval low..high of any numbers that are picked to the boxes in k.around; false where a pick lies
-// outside, or more columns move than may.
-inline bool hold_in_boxes(const Boxes& k, const Options& o, const Whole* pick, int changes, double* low, double* high) {
-    int moved = 0;
-    for (int c = 0; c < (k.rules.count ? o.many : 0); ++c) moved += pick[c] != OWN;
-    bool holds = !k.rules.count || moved <= changes;
-    for (int t = 0; t < k.rules.count; ++t)
-        for (int p = k.rules.all[t].first; p < k.rules.all[t].last; ++p) {
-            const int c = int(k.rules.place[p].column);
-            const Whole at = k.rules.place[p].start + k.around[t], i = o.columns[c].first;
-            if (pick[c] != NUMBER) {
-                holds = holds && lies_in(k, o, c, at, pick[c], low);
-                continue;
-            }
-            low[i] = most(low[i], step_to(o, i, k.rules.side[at].from));
-            high[i] = least(high[i], step_to(o, i, k.rules.side[at].to));
-            holds = holds && low[i] <= high[i];
-        }
-    return holds;
+    return inside;
 }
 
 // Cut intervals of coordinates to the boxes in k.around.
