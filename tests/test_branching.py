@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 from voicecf import Status, parallel
 from voicecf.geometry.region import Region
 from voicecf.rules.choices import Choices, Freedom
+from voicecf.rules.splits import Boxes, Splits
 from voicecf.search.branching import Search, branch
 from voicecf.solver.projection import Projection, UnitConstraints, project
 
@@ -46,18 +48,24 @@ class Column:
         near = SAME * self.pitch
         return bool((np.abs(option - self.own[row]) <= near).all())
 
-    def ways(self, row: int, locked: bool) -> list[tuple[np.ndarray, np.ndarray, int]]:
-        """All that a row may do: sides of a box, and whether that is a change."""
+    def level(self, row: int) -> int:
+        """The option that a row has; -1 for none."""
+        same = np.flatnonzero((self.options == self.own[row]).all(axis=1))
+        return int(same[0]) if same.size else -1
+
+    def ways(self, row: int, locked: bool) -> list[tuple[np.ndarray, np.ndarray, int, int]]:
+        """All that a row may do: sides of a box, whether that is a change, and the option."""
         own = self.own[row]
-        found = [(own, own, 0)] if self.stay[row] else []
+        found = [(own, own, 0, self.level(row))] if self.stay[row] else []
         if locked:
             return found
         if self.kind == "any":
             low, high = self.low[row : row + 1], self.high[row : row + 1]
-            return [*found, (low, high, 1)] if low <= high else found
-        for option in self.options[self.may[row]]:
+            return [*found, (low, high, 1, -1)] if low <= high else found
+        for level in np.flatnonzero(self.may[row]).tolist():
+            option = self.options[level]
             if not self.is_own(row, option) or not self.stay[row]:
-                found.append((option, option, 1))
+                found.append((option, option, 1, level))
         return found
 
 
@@ -74,6 +82,12 @@ class Case:
     fewest: bool = False
     locked: np.ndarray | None = None
     origin: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    # Boxes, one of which holds: intervals of numbers and sets of levels, by column.
+    unions: tuple[list[dict[int, Any]], ...] = ()
+
+    def place(self, c: int) -> int:
+        """The first coordinate of a column."""
+        return int(self.order[sum(column.width for column in self.columns[:c])])
 
     @cached_property
     def points(self) -> np.ndarray:
@@ -133,6 +147,29 @@ def choices_of(case: Case) -> Choices:
     )
 
 
+def splits_of(case: Case) -> Splits:
+    """Lay out boxes as the search reads them."""
+    places, ends, options, levels, own = [], [], [], [], []
+    for at, boxes in enumerate(case.unions):
+        for c in boxes[0]:
+            column = case.columns[c]
+            coded = column.kind == "levels"
+            places.append([at, c, len(boxes), coded])
+            own.append(
+                [column.level(r) if coded else column.own[r, 0] for r in range(len(column.own))]
+            )
+            for box in boxes:
+                low, high = (-np.inf, np.inf) if coded else box[c]
+                inside = np.flatnonzero((low <= column.options) & (column.options <= high))
+                ends.append([low, high, low, high])
+                options.append([inside[0], inside[-1]] if inside.size and not coded else [0, -1])
+                levels.append(sorted(box[c]) if coded else [])
+    starts = np.cumsum([0, *map(len, levels)])
+    flat = np.array([level for side in levels for level in side], dtype=np.int64)
+    arrays = np.array(places), np.array(ends), np.array(options), starts, flat
+    return Splits((), (), Boxes(*arrays, np.array(own, dtype=float).T.copy()), ())
+
+
 def _range_of(column: Column) -> tuple[np.ndarray, np.ndarray]:
     """First and last option of each row; 0 and -1 where it has none."""
     some = column.may.any(axis=1)
@@ -164,7 +201,30 @@ def combinations(case: Case, row: int) -> tuple[np.ndarray, np.ndarray]:
     for side, at in zip(sides, (0, 1), strict=True):
         values = [np.array([way[at] for way in of])[p] for of, p in zip(ways, picked, strict=True)]
         side[:, case.order] = np.hstack(values)[few]
-    return sides, changes[few]
+    options = np.array(
+        [np.array([w[3] for w in of])[p] for of, p in zip(ways, picked, strict=True)]
+    )
+    changes, options = changes[few], options[:, few]
+    for boxes in case.unions:
+        parts = [in_box(case, box, sides, options) for box in boxes]
+        sides = np.concatenate([cut[:, inside] for cut, inside in parts], axis=1)
+        changes = np.concatenate([changes[inside] for _, inside in parts])
+        options = np.hstack([options[:, inside] for _, inside in parts])
+    return sides, changes
+
+
+def in_box(case: Case, box: dict[int, Any], sides: np.ndarray, options: np.ndarray) -> Any:
+    """Cut what may be chosen to a box; and which of it there is."""
+    sides, inside = sides.copy(), np.ones(sides.shape[1], dtype=bool)
+    for c, within in box.items():
+        if case.columns[c].kind == "levels":
+            inside &= np.isin(options[c], sorted(within))
+            continue
+        at = case.place(c)
+        sides[0, :, at] = np.maximum(sides[0, :, at], within[0])
+        sides[1, :, at] = np.minimum(sides[1, :, at], within[1])
+        inside &= sides[0, :, at] <= sides[1, :, at]
+    return sides, inside
 
 
 def brute(case: Case) -> np.ndarray:
@@ -195,7 +255,8 @@ def found_of(case: Case, rows=None, limit: int = AMPLE, nodes=None) -> Projectio
     rows = np.arange(len(case.points)) if rows is None else np.asarray(rows)
     locked = case.locked if case.locked is None or len(case.locked) == 1 else case.locked[rows]
     unit = UnitConstraints.of(case.region, case.metric)
-    search = Search(unit, choices_of(case), limit, case.fewest)
+    splits = splits_of(case) if case.unions else None
+    search = Search(unit, choices_of(case), limit, case.fewest, splits)
     return branch(search, case.points, rows, locked, nodes)
 
 
@@ -226,10 +287,21 @@ def assert_allowed(case: Case, row: int, point: np.ndarray) -> int:
             near = 4 * EPS * (abs(column.base) + abs(part[0])) if column.kind == "pitch" else 0.0
             options = column.options[column.may[row]]
             assert (np.abs(part - options) <= near).all(axis=1).any()
+    for boxes in case.unions:
+        assert any(all(lies_in(case, c, within, point) for c, within in b.items()) for b in boxes)
     slack = case.offsets - case.rows @ point
     size = np.abs(case.offsets) + np.abs(case.rows) @ np.abs(point)
     assert (slack >= -1e-11 * size).all()
     return changed
+
+
+def lies_in(case: Case, c: int, within: Any, point: np.ndarray) -> bool:
+    """Whether a point's column lies within a side of a box, bit for bit."""
+    column, at = case.columns[c], sum(column.width for column in case.columns[:c])
+    if column.kind != "levels":
+        return within[0] <= point[case.order[at]] <= within[1]
+    part = point[case.order[at : at + column.width]]
+    return any((part == column.options[level]).all() for level in within)
 
 
 def assert_best(case: Case) -> list[Status]:
@@ -362,6 +434,39 @@ def _levels(rng: np.random.Generator) -> Column:
     return _listed(rng, "levels", table - rng.normal(size=count - dropped))
 
 
+def joined_case(seed: int) -> Case:
+    """A problem of several columns, some of which belong together."""
+    rng = np.random.default_rng([seed, 1])
+    case = random_case(seed)
+    while len(case.columns) < 2:
+        seed += 10_000
+        case = random_case(seed)
+    unions = []
+    for _ in range(int(rng.integers(1, 3))):
+        columns = rng.permutation(len(case.columns))[: rng.integers(2, 4)].tolist()
+        count = int(rng.choice([2, 3, 7, 30]))
+        unions.append([
+            {c: _side(rng, case.columns[c]) for c in columns} for _ in range(count)
+        ])  # fmt: skip
+    return replace(case, unions=tuple(unions))
+
+
+def _side(rng: np.random.Generator, column: Column) -> Any:
+    """What a box allows in a column: some levels, or an interval, perhaps around the own value."""
+    if column.kind == "levels":
+        some = rng.random(len(column.options)) < rng.choice([0.5, 0.8, 1.0])
+        return set(np.flatnonzero(some).tolist())
+    ends = np.sort(rng.normal(size=2) * rng.choice([0.5, 1.0, 3.0])) + 0.5 * rng.normal()
+    where = rng.random()
+    if where < 0.15:
+        return -np.inf, ends[1]
+    if where < 0.3:
+        return ends[0], np.inf
+    if where < 0.4 and column.kind != "pitch":  # where an option nearly the own value is that value
+        return column.own[0, 0], column.own[0, 0]
+    return (-np.inf, np.inf) if where < 0.6 else (ends[0], ends[1])
+
+
 _MAKERS = {"any": _numbers, "table": _table, "pitch": _pitch, "levels": _levels}
 
 
@@ -409,11 +514,20 @@ def test_no_choice_is_better_than_the_one_found(start):
         assert_best(random_case(seed))
 
 
+@pytest.mark.parametrize("start", range(0, 400, 50))
+def test_no_choice_in_boxes_of_columns_that_belong_together_is_better(start):
+    ends = Counter()
+    for seed in range(start, start + 50):
+        ends.update(assert_best(joined_case(seed)))
+    assert min(ends[s] for s in (Status.OPTIMAL, Status.INFEASIBLE)) > 10
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("start", range(10_000, 30_000, 1_000))
 def test_no_choice_of_many_more_problems_is_better(start):
     for seed in range(start, start + 1_000):
         assert_best(random_case(seed))
+        assert_best(joined_case(seed))
 
 
 def test_the_problems_hold_all_that_they_should():
