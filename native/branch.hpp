@@ -10,6 +10,9 @@
 // column, of which only so many columns may move. Choices that cannot be part of a better answer are removed;
 // then the node is divided in two, at the column that promises the largest rise of the bound. The likelier half
 // comes next; where a node is cut off, the open node with the least bound does, once an answer is known.
+//
+// Columns that belong together (unions.hpp) cut the choices of a node to the hull of their boxes, and curved rules
+// (curves.hpp) add rows to it. Where its solution breaks them, boxes or bands are divided instead of a column.
 #pragma once
 
 #include <cstdlib>

@@ -167,7 +167,8 @@ void regions(const Kernels& kernels, int m, int d, double low, bool flat) {
     print("floors", m, d, hash_of(floor));
 }
 
-// The best choices of a number, a listed grid, a long grid and a category of three levels.
+// The best choices of a number, a listed grid, a long grid and a category of three levels, of which the first and
+// the last belong together.
 void searches(const Kernels& kernels, int m, bool fewest) {
     Numbers numbers;
     const int n = 60, d = 6;
@@ -201,6 +202,14 @@ void searches(const Kernels& kernels, int m, bool fewest) {
     rules.changes = 4;
     rules.fewest = fewest;
     rules.limit = 500;
+    const Union unions[] = {{0, 2, 3}};
+    const Place places[] = {{0, 0, false}, {3, 3, true}};
+    const Side sides[] = {{-2.0, -0.5, -2.0, -0.5, 0, -1, 0, 0}, {-0.5, 0.25, -0.5, 0.25, 0, -1, 0, 0},
+                          {0.25, 2.0, 0.25, 2.0, 0, -1, 0, 0},   {-INF, INF, INF, -INF, 0, -1, 0, 1},
+                          {-INF, INF, INF, -INF, 0, -1, 1, 3},   {-INF, INF, INF, -INF, 0, -1, 3, 5}};
+    const Wholes levels = {0, 0, 1, 1, 2};
+    const Line own(2, -1.0);
+    rules.unions = {1, 2, 6, unions, places, sides, levels.data(), own.data(), false};
     Line found(n * d), gap(n), reach(n);
     Wholes changes(n), nodes(n);
     std::vector<std::int8_t> status(n);

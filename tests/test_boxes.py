@@ -29,6 +29,7 @@ from voicecf.errors import ColumnError, OptionError
 
 CUSTOMERS = "if frequency == 0 then recency == 0 and money == 0"
 NUMBERS = {"a": 7, "b": 9, "c": 6}
+NEAR = 1e-9
 
 
 def logarithm() -> FunctionTransformer:
@@ -401,3 +402,35 @@ def test_multiples_of_a_move_up_to_rho_keep_a_curved_rule():
         assert (along[:, 0] <= along[:, 2] * (1 + 1e-9)).all()
         limited += bool(np.isclose(along[-1, 0], along[-1, 2], rtol=1e-6))
     assert limited > 0
+
+
+def test_multiples_of_a_move_up_to_rho_stay_in_boxes():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"x": rng.normal(size=80), "y": rng.normal(size=80) * 3})
+    table["town"] = np.where(table.x + rng.normal(size=80) > 0, "a", "b")
+    steps = [("numbers", StandardScaler(), ["x", "y"]), ("town", OneHotEncoder(), ["town"])]
+    columns = ColumnTransformer(steps, sparse_threshold=0.0)
+    model = make_pipeline(columns, KMeans(3, n_init=2, random_state=0)).fit(table)
+    voice = VoICE(model, contraction=1.0).fit(table)
+    limited = 0
+    for _ in range(12):
+        # Some of them overlap, so that a move can go on from one box into the next.
+        low = rng.normal(size=(6, 2)) * [1, 3] - [0.5, 1.5]
+        high = low + rng.uniform(0.1, 2.0, size=(6, 2)) * [1, 3]
+        boxes = [
+            {"x": (a, c), "y": (b, d), "town": str(rng.choice(["a", "b"]))}
+            for (a, b), (c, d) in zip(low.tolist(), high.tolist(), strict=True)
+        ]
+        cf = voice.explain(table.head(20), "each", together=[boxes])
+        for i in np.flatnonzero(cf.feasible & (cf.rho < 1e3)):
+            own, new = table.iloc[cf.row[i]], cf.to_frame().iloc[i]
+            times = np.append(np.linspace(1.0, cf.rho[i], 20), cf.rho[i] + 1e-4)
+            x, y = (own[c] + times * (new[c] - own[c]) for c in ("x", "y"))
+            inside = np.zeros(len(times), dtype=bool)
+            for box in (box for box in boxes if box["town"] == new.town):
+                (west, east), (south, north) = box["x"], box["y"]
+                inside |= (west - NEAR <= x) & (x <= east + NEAR) & (
+                    south - NEAR <= y) & (y <= north + NEAR)  # fmt: skip
+            assert inside[:-1].all()
+            limited += not inside[-1]
+    assert limited > 100

@@ -205,14 +205,13 @@ class Splits:
     boxes: Boxes | None
     curved: tuple[Constraint, ...]
 
-    def gaps(self, rows: Ints, columns: int) -> tuple[Array, Ints]:
-        """Return what rows may not move to, of shape (rows, 2 * columns): numbers and options."""
-        gaps = np.zeros((len(rows), columns, 2))
-        holes = np.zeros((len(rows), columns, 2), dtype=np.int64)
+    def gaps(self, n: int, columns: int) -> tuple[Array, Ints]:
+        """Return what n rows may not move to, of shape (n, 2 * columns): numbers and options."""
+        gaps, holes = np.zeros((n, columns, 2)), np.zeros((n, columns, 2), dtype=np.int64)
         for one in self.least:
-            gaps[:, one.column] = np.column_stack([side[rows] for side in one.gap])
-            holes[:, one.column] = np.column_stack([side[rows] for side in one.hole])
-        return gaps.reshape(len(rows), -1), holes.reshape(len(rows), -1)
+            gaps[:, one.column] = np.column_stack(one.gap)
+            holes[:, one.column] = np.column_stack(one.hole)
+        return gaps.reshape(n, -1), holes.reshape(n, -1)
 
     def columns(self, space: Space) -> set[int]:
         """Return the columns of the rules about several columns."""

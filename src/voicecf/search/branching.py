@@ -49,7 +49,7 @@ class Search:
     curves: Curves | None = None
     factor: float = 1.0
 
-    def rules(self, points: Array, locked: Mask) -> _core.Rules:
+    def rules(self, locked: Mask) -> _core.Rules:
         """Return the rules in the layout of the compiled core: coordinates of a column adjacent."""
         choices, member = self.choices, self.choices.member
         listed = np.where(choices.freedom == Freedom.LEVELS, choices.count, 0)
@@ -59,21 +59,20 @@ class Search:
         ]).astype(np.int64)  # fmt: skip
         pitches = np.column_stack([choices.base, choices.pitch])
         rules, stay = _core.Rules(columns, choices.table, pitches), choices.stay
-        every = np.arange(len(points))
         if self.curves is not None:
-            known = self.curves.can_stay(every)
+            known = self.curves.can_stay()
             stay = stay if known.all() else stay & known
         lo, hi = (np.ascontiguousarray(side[:, member]) for side in (choices.lo, choices.hi))
         rules.allow(
             stay, choices.allowed, choices.least, choices.most, lo, hi, locked.astype(np.uint8)
         )
         if self.splits is not None and self.splits.least:
-            rules.leave_out(*self.splits.gaps(every, len(columns)))
+            rules.leave_out(*self.splits.gaps(len(choices.points), len(columns)))
         if self.splits is not None and self.splits.boxes is not None:
             b = self.splits.boxes
             rules.join(b.places, b.ends, b.options, b.starts, b.levels, b.own)
         if self.curves is not None:
-            self.curves.add_to(rules, every)
+            self.curves.add_to(rules)
         rules.limit(int(choices.changes), bool(self.fewest), int(self.limit))
         return rules
 
@@ -112,13 +111,13 @@ def branch(
     )
     curves, order = search.curves, search.choices.member
     if curves is None:
-        rules, constraints = search.rules(points, locked), search.unit.in_order(order)
+        rules, constraints = search.rules(locked), search.unit.in_order(order)
         return _searched(search, points, rows, (constraints, rules), nodes)[0]
     constraints = search.unit.with_room(len(curves.constraints)).in_order(order)
     knots, which = curves.knots(search.choices, rows), np.arange(len(rows))
     result = Projection.unresolved(len(rows), points.shape[1])
     for _ in range(ROUNDS):
-        rules = search.rules(points, locked if len(locked) == 1 else locked[which])
+        rules = search.rules(locked if len(locked) == 1 else locked[which])
         rules.know(knots.starts, knots.z, knots.u, knots.under, knots.over)
         count = np.empty(len(which), dtype=np.int64)
         found, stuck = _searched(search, points, rows[which], (constraints, rules), count)

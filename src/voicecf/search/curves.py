@@ -105,13 +105,14 @@ class Curves:
     def _place(self, c: int) -> int:
         return int(self.space.columns[c].places[0])
 
-    def add_to(self, rules: _core.Rules, rows: Ints) -> None:
-        """Add the rules to those of a search; `rows` has the row of each line of its choices."""
+    def add_to(self, rules: _core.Rules) -> None:
+        """Add the rules to those of a search."""
         count, size = len(self.space.columns), len(self.choices.table)
         places = [(j, c, f) for j, one in enumerate(self.constraints) for c, f in self.terms(one)]
-        own, lines, worth = np.zeros((len(rows), count)), np.zeros((count, 2)), np.zeros(size)
+        own, lines = np.zeros((len(self.choices.points), count)), np.zeros((count, 2))
+        worth = np.zeros(size)
         for c, values in self.own.items():
-            own[:, c] = values[rows]
+            own[:, c] = values
             grid = self.choices.grids[c]
             if not self.space.columns[c].curved:
                 scale, shift = affine_map(self.space, c)
@@ -130,11 +131,11 @@ class Curves:
             lines, worth, own, errors,
         )  # fmt: skip
 
-    def can_stay(self, rows: Ints) -> Mask:
-        """Tell, of shape (rows, C), which columns have a value of their own that rules can use."""
-        known = np.ones((len(rows), len(self.space.columns)), dtype=np.bool_)
+    def can_stay(self) -> Mask:
+        """Tell, of shape (n, C), which columns have a value of their own that rules can use."""
+        known = np.ones((len(self.choices.points), len(self.space.columns)), dtype=np.bool_)
         for c, values in self.own.items():
-            known[:, c] = ~np.isnan(values[rows])
+            known[:, c] = ~np.isnan(values)
         return known
 
     def knots(self, choices: Choices, rows: Ints) -> Knots:
