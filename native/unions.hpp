@@ -78,8 +78,7 @@ inline void read_boxes(const Boxes& k, Whole row, const Node& root) {
 inline bool moves_into(const Boxes& k, const Options& o, const Node& node, int c, const Side& side) {
     const Column& column = o.columns[c];
     if (!(node.flags(c) & MOVES)) return false;
-    if (column.freedom == ANY)
-        return most(side.from, node.from(c)) <= least(side.to, node.to(c));
+    if (column.freedom == ANY) return most(side.from, node.from(c)) <= least(side.to, node.to(c));
     if (column.freedom == GRID)
         return side.first <= side.last && side.first <= node.end(c) && node.begin(c) <= side.last;
     for (Whole e = side.begin; e < side.end; ++e)
@@ -127,8 +126,10 @@ inline void clear_hull(const Boxes& k, const Options& o, int c) {
 // Leave a column only what lies in the hull.
 inline void cut_to_hull(const Boxes& k, const Options& o, const Node& node, int c) {
     const Column& column = o.columns[c];
-    const Whole flags = node.flags(c) & k.hull.flags(c), counts = flags & KEEPS ? node.flags(c) & COUNTS : COUNTS;
+    const Whole flags = node.flags(c) & k.hull.flags(c);
+    const Whole counts = flags & KEEPS ? node.flags(c) & COUNTS : COUNTS;
     node.flags(c) = (flags & KEEPS) | (flags & MOVES ? MOVES | counts : 0);
+    if (!(flags & MOVES)) return;
     if (column.freedom == ANY) {
         node.from(c) = most(node.from(c), k.hull.from(c));
         node.to(c) = least(node.to(c), k.hull.to(c));
@@ -174,7 +175,8 @@ inline bool lies_in(const Boxes& k, const Options& o, int c, Whole at, Whole pic
     return false;
 }
 
-// A box of a rule, among those that a node leaves, that picks lie in; -1 for none. A node with one box was cut to it.
+// A box of a rule, among those that a node leaves, that picks lie in; -1 for none. A node that leaves one box was
+// cut to it.
 inline Whole box_around(const Boxes& k, const Options& o, const Node& node, int t, const Whole* pick,
                         const double* y) {
     const Union& rule = k.rules.all[t];
@@ -229,8 +231,10 @@ inline double distance_to_side(const Boxes& k, const Options& o, const Node& nod
         const double far = clip(y[i], step_to(o, i, side.from), step_to(o, i, side.to)) - y[i];
         return least(best, far * far);
     }
-    for (Whole e = side.begin; e < side.end; ++e)
-        if (node.levels(o.columns[c])[k.rules.levels[e]]) best = least(best, distance_to(o, c, k.rules.levels[e], y));
+    for (Whole e = side.begin; e < side.end; ++e) {
+        const Whole level = k.rules.levels[e];
+        if (node.levels(o.columns[c])[level]) best = least(best, distance_to(o, c, level, y));
+    }
     return best;
 }
 
@@ -277,12 +281,12 @@ inline void cut_ends(const Boxes& k, const Options& o, double* ends) {
 }
 
 // The multiples of a step, with levels and columns that do not move held, that lie in a box; none if first > last.
-struct Multiples {
+struct Stretch {
     double first, last;
 };
 
-inline Multiples multiples_in(const Boxes& k, const Options& o, int t, Whole box, const Whole* pick, const double* y) {
-    Multiples found = {-INF, INF};
+inline Stretch multiples_in(const Boxes& k, const Options& o, int t, Whole box, const Whole* pick, const double* y) {
+    Stretch found = {-INF, INF};
     for (int p = k.rules.all[t].first; p < k.rules.all[t].last; ++p) {
         const int c = int(k.rules.place[p].column);
         const Whole at = k.rules.place[p].start + box, i = o.columns[c].first;
@@ -290,7 +294,8 @@ inline Multiples multiples_in(const Boxes& k, const Options& o, int t, Whole box
             if (!lies_in(k, o, c, at, pick[c], y)) return {INF, -INF};
             continue;
         }
-        const double low = step_to(o, i, k.rules.side[at].from) / y[i], high = step_to(o, i, k.rules.side[at].to) / y[i];
+        const double low = step_to(o, i, k.rules.side[at].from) / y[i];
+        const double high = step_to(o, i, k.rules.side[at].to) / y[i];
         found.first = most(found.first, least(low, high));
         found.last = least(found.last, most(low, high));
     }
@@ -305,7 +310,7 @@ inline double reach_in_boxes(const Boxes& k, const Options& o, const Whole* pick
         for (bool further = true; further;) {
             further = false;
             for (Whole box = 0; box < k.rules.all[t].boxes; ++box) {
-                const Multiples in = multiples_in(k, o, t, box, pick, y);
+                const Stretch in = multiples_in(k, o, t, box, pick, y);
                 if (!(in.first <= end * (1.0 + REACHED) && in.last > end)) continue;
                 end = in.last;
                 further = true;

@@ -154,7 +154,7 @@ class Boxes:
         """Translate the rules of a question; None if there are none."""
         places, ends, options, masks, own = [], [], [], [], []
         for at, rule in enumerate(terms.unions):
-            order = rule.neighbours_first()
+            order = rule.box_order()
             for j, c in enumerate(rule.columns):
                 data, coded = ColumnRows(terms.space, rows, c), c in rule.levels
                 low, high = rule.low[order, j], rule.high[order, j]

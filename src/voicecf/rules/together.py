@@ -139,7 +139,7 @@ class Together:
             inside &= self.holds_in(at, values[c])
         return np.asarray(inside.any(axis=1))
 
-    def neighbours_first(self) -> Ints:
+    def box_order(self) -> Ints:
         """Return an order of the boxes in which neighbours are close.
 
         They are divided in halves along one column, these along the next, and so on in turns.
