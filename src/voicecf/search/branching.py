@@ -106,9 +106,8 @@ def branch(
         an answer.
     """
     nodes = np.empty(len(rows), dtype=np.int64) if nodes is None else nodes
-    locked = (
-        np.zeros((1, len(search.choices.freedom)), dtype=np.bool_) if locked is None else locked
-    )
+    no_locks = np.zeros((1, len(search.choices.freedom)), dtype=np.bool_)
+    locked = no_locks if locked is None else locked
     curves, order = search.curves, search.choices.member
     if curves is None:
         rules, constraints = search.rules(locked), search.unit.in_order(order)
