@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from voicecf.geometry.arrays import Array, Ints, Mask
 from voicecf.rules.multiples import Grid
-from voicecf.rules.parts import ColumnRows, Flags, Freedom, part_of
+from voicecf.rules.parts import ColumnRows, Flags, Freedom, Part, grid_at, part_of
 from voicecf.rules.rules import Rules
 from voicecf.table.rows import Rows
 from voicecf.table.space import Space
@@ -65,6 +65,8 @@ class Choices:
     sides : pair of float64 of shape (n or 1, C)
         Bounds in the user's units of the values that a row may move to; NaN if a bound depends
         on a value that the row lacks.
+    hull : pair of float64 of shape (n or 1, d)
+        The ends of what rows may move to; inf and -inf for nothing.
 
     Examples
     --------
@@ -102,6 +104,7 @@ class Choices:
     points: Array
     grids: tuple[Grid | None, ...]
     sides: tuple[Array, Array]
+    hull: tuple[Array, Array]
 
     @classmethod
     def of(
@@ -126,33 +129,39 @@ class Choices:
             The same bounds in coordinates, widened by rounding so that all data are inside.
         """
         terms = rules.terms(space)
+        columns = [ColumnRows(space, rows, c) for c in range(len(space.columns))]
         parts = [
-            part_of(ColumnRows(space, rows, c), rule, float(lo[c]), float(hi[c]), box)
-            for c, rule in enumerate(terms.columns)
+            part_of(data, rule, float(lo[c]), float(hi[c]), box)
+            for c, (data, rule) in enumerate(zip(columns, terms.columns, strict=True))
         ]
-        places = [np.asarray(c.places, dtype=np.int64) for c in space.columns]
+        places = [c.places for c in space.columns]
+        first, member = _starts(places), np.concatenate(places, dtype=np.int64)
         return cls(
             fixed=np.array([rule.fixed for rule in terms.columns], dtype=np.bool_),
-            first=_starts(places),
-            member=np.concatenate(places),
+            first=first,
+            member=member,
             freedom=np.array([p.freedom for p in parts], dtype=np.int8),
             start=_starts([p.table for p in parts]),
             table=np.concatenate([p.table for p in parts]),
             base=np.array([p.base for p in parts]),
             pitch=np.array([p.pitch for p in parts]),
             count=np.array([p.count for p in parts], dtype=np.int64),
-            least=_side_by_side([p.least[:, None] for p in parts]),
-            most=_side_by_side([p.most[:, None] for p in parts]),
+            least=_side_by_side([p.least for p in parts]),
+            most=_side_by_side([p.most for p in parts]),
             allowed=_side_by_side([p.allowed for p in parts]),
-            stay=_side_by_side([p.stay[:, None] for p in parts]),
+            stay=_may_stay(columns, parts),
             lo=_in_place([p.lo for p in parts], places),
             hi=_in_place([p.hi for p in parts], places),
             changes=terms.changes,
             points=rows.points,
             grids=tuple(p.grid for p in parts),
             sides=(
-                _side_by_side([p.sides[0][:, None] for p in parts]),
-                _side_by_side([p.sides[1][:, None] for p in parts]),
+                _side_by_side([p.sides[0] for p in parts]),
+                _side_by_side([p.sides[1] for p in parts]),
+            ),
+            hull=(
+                _in_place([p.hull[0] for p in parts], places),
+                _in_place([p.hull[1] for p in parts], places),
             ),
         )
 
@@ -170,7 +179,7 @@ class Choices:
         lo, hi : array of shape (n or 1, d)
             ``lo > hi`` in a column without options.
         """
-        lo, hi = self._hull_of_destinations()
+        lo, hi = self.hull
         stay = np.empty((len(self.stay), len(self.member)), dtype=np.bool_)
         stay[:, self.member] = np.repeat(self.stay == 1, np.diff(self.first), axis=1)
         if (stay & ((self.points < lo) | (self.points > hi))).any():
@@ -210,33 +219,8 @@ class Choices:
 
     def _grid(self, c: int, indices: Ints) -> Array:
         """Return the coordinates of options of a GRID."""
-        if self.pitch[c] > 0:
-            return np.asarray(self.base[c] + indices * self.pitch[c])
-        return self._table(c)[:, 0][indices]
-
-    def _hull_of_destinations(self) -> tuple[Array, Array]:
-        """Return the ends of what rows may move to, (n or 1, d); inf and -inf for nothing."""
-        chosen = np.flatnonzero(self.freedom != Freedom.ANY)
-        if not len(chosen):
-            return self.lo, self.hi
-        columns = range(len(self.freedom))
-        places = [self._places(c) for c in columns]
-        hulls = [
-            self._hull_of_options(c) if c in chosen else (self.lo[:, at], self.hi[:, at])
-            for c, at in zip(columns, places, strict=True)
-        ]
-        lo, hi = (_in_place([hull[side] for hull in hulls], places) for side in (0, 1))
-        return lo, hi
-
-    def _hull_of_options(self, c: int) -> tuple[Array, Array]:
-        """Return the ends of the options of a column that may not be any number."""
-        if self.freedom[c] == Freedom.LEVELS:
-            return _hull_of_levels(self._table(c), self._allowed(c))
-        least, most = self.least[:, c], self.most[:, c]
-        filled = least <= most
-        lo, hi = np.full(len(filled), np.inf), np.full(len(filled), -np.inf)
-        lo[filled], hi[filled] = self._grid(c, least[filled]), self._grid(c, most[filled])
-        return lo[:, None], hi[:, None]
+        table = self.table[self.start[c] : self.start[c + 1]]
+        return grid_at(table, self.base[c], self.pitch[c], indices)
 
 
 def pinned(box: tuple[Array, Array], where: Mask, values: Array) -> tuple[Array, Array]:
@@ -248,18 +232,13 @@ def pinned(box: tuple[Array, Array], where: Mask, values: Array) -> tuple[Array,
     )
 
 
-def _hull_of_levels(table: Array, allowed: NDArray[np.bool_]) -> tuple[Array, Array]:
-    """Return lower and upper ends of the allowed levels of each row.
-
-    They are computed once for each distinct set of allowed levels.
-    """
-    packed = np.ascontiguousarray(np.packbits(allowed, axis=1))
-    keys = packed.view(f"V{packed.shape[1]}")[:, 0]
-    _, firsts, inverse = np.unique(keys, return_index=True, return_inverse=True)
-    lo = [np.min(table[allowed[r]], axis=0, initial=np.inf) for r in firsts]
-    hi = [np.max(table[allowed[r]], axis=0, initial=-np.inf) for r in firsts]
-    none = np.empty((0, table.shape[1]))  # without rows there is nothing to stack
-    return np.vstack([none, *lo])[inverse], np.vstack([none, *hi])[inverse]
+def _may_stay(columns: Sequence[ColumnRows], parts: Sequence[Part]) -> Flags:
+    """Tell, (n or 1, C), which rows may keep their values."""
+    stay = np.ones((len(columns[0].rows.points), len(parts)), dtype=np.uint8)
+    for c, part in enumerate(parts):
+        if part.limits is not None:
+            stay[:, c] = part.limits.stay(columns[c])
+    return stay[:1] if stay.all() else stay
 
 
 def _starts(parts: Sequence[Any]) -> Ints:
@@ -278,9 +257,8 @@ def _side_by_side(parts: Sequence[Any]) -> Any:
 def _in_place(parts: Sequence[Array], places: Sequence[Ints]) -> Array:
     """Write parts of shape (n or 1, width) to their coordinates of one array, (n or 1, d)."""
     n = max((len(p) for p in parts if len(p) != 1), default=1)
-    shared = np.zeros((min(n, 1), sum(len(w) for w in places)))
-    for part, where in zip(parts, places, strict=True):
-        shared[:, where] = part[:1]
+    shared = np.empty((min(n, 1), sum(len(w) for w in places)))
+    shared[:, np.concatenate(places)] = np.concatenate([p[: min(n, 1)] for p in parts], axis=1)
     if n <= 1:
         return shared
     # Copy shared columns row by row: writing them one column at a time is slow with many columns.
