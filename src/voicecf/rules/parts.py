@@ -9,7 +9,6 @@ from functools import cached_property
 from typing import Any
 from weakref import WeakKeyDictionary
 
-import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
 
@@ -20,7 +19,7 @@ from voicecf.rules.multiples import EXACT, Grid, Listed, Multiples
 from voicecf.rules.sides import Side
 from voicecf.rules.terms import ColumnRule
 from voicecf.table.column import Column
-from voicecf.table.frames import is_missing, numbers, plain_values
+from voicecf.table.frames import is_boolean, is_missing, numbers, plain_values
 from voicecf.table.rows import Rows
 from voicecf.table.space import Space
 
@@ -144,7 +143,7 @@ class ColumnRows:
     @cached_property
     def boolean(self) -> bool:
         """Whether the user's values are booleans."""
-        return self.rows.frame is not None and self.series.dtype == nw.Boolean
+        return self.rows.frame is not None and is_boolean(self.series)
 
     def coordinates(self, values: Any) -> Array:
         """Return the coordinates of numbers; NaN for those outside the map's domain."""
