@@ -6,18 +6,33 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
 from voicecf.geometry.arrays import Array, Ints, Mask
 from voicecf.rules.multiples import Grid
-from voicecf.rules.parts import ColumnRows, Flags, Freedom, Part, grid_at, part_of
+from voicecf.rules.parts import (
+    ColumnRows,
+    Flags,
+    Freedom,
+    Part,
+    depends_on_rows,
+    grid_at,
+    part_of,
+)
 from voicecf.rules.rules import Rules
+from voicecf.rules.terms import Terms
 from voicecf.table.rows import Rows
 from voicecf.table.space import Space
 
 __all__ = ["Choices", "Freedom", "pinned"]
+
+# What is the same for all rows is cached for MOST_QUESTIONS kinds of question about a space, if it
+# lists no more than MOST_NUMBERS numbers.
+MOST_QUESTIONS, MOST_NUMBERS = 64, 2**16
+_CACHE: WeakKeyDictionary[Any, dict[Any, Shared]] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,16 +145,24 @@ class Choices:
         """
         terms = rules.terms(space)
         columns = [ColumnRows(space, rows, c) for c in range(len(space.columns))]
+        lo, hi = np.asarray(lo, dtype=np.float64), np.asarray(hi, dtype=np.float64)
+        shared = _shared(columns, terms, lo, hi, box)
         parts = [
-            part_of(data, rule, float(lo[c]), float(hi[c]), box)
-            for c, (data, rule) in enumerate(zip(columns, terms.columns, strict=True))
+            part_of(columns[c], terms.columns[c], lo[c], hi[c], box) if part is None else part
+            for c, part in enumerate(shared.parts)
         ]
-        places = [c.places for c in space.columns]
-        first, member = _starts(places), np.concatenate(places, dtype=np.int64)
+        choices = shared.choices or cls._joined(columns, terms, parts)
+        stay = _may_stay(columns, parts)
+        return replace(choices, stay=stay, points=rows.points, changes=terms.changes)
+
+    @classmethod
+    def _joined(cls, columns: Sequence[ColumnRows], terms: Terms, parts: Sequence[Part]) -> Choices:
+        """Return the parts of all columns as one; rows without coordinates, which may stay."""
+        places = [data.column.places for data in columns]
         return cls(
             fixed=np.array([rule.fixed for rule in terms.columns], dtype=np.bool_),
-            first=first,
-            member=member,
+            first=_starts(places),
+            member=np.concatenate(places, dtype=np.int64),
             freedom=np.array([p.freedom for p in parts], dtype=np.int8),
             start=_starts([p.table for p in parts]),
             table=np.concatenate([p.table for p in parts]),
@@ -149,11 +172,11 @@ class Choices:
             least=_side_by_side([p.least for p in parts]),
             most=_side_by_side([p.most for p in parts]),
             allowed=_side_by_side([p.allowed for p in parts]),
-            stay=_may_stay(columns, parts),
+            stay=np.ones((1, len(parts)), dtype=np.uint8),
             lo=_in_place([p.lo for p in parts], places),
             hi=_in_place([p.hi for p in parts], places),
-            changes=terms.changes,
-            points=rows.points,
+            changes=len(parts),
+            points=np.empty((0, sum(map(len, places)))),
             grids=tuple(p.grid for p in parts),
             sides=(
                 _side_by_side([p.sides[0] for p in parts]),
@@ -230,6 +253,45 @@ def pinned(box: tuple[Array, Array], where: Mask, values: Array) -> tuple[Array,
         np.where(where, np.maximum(lo, values), lo),
         np.where(where, np.minimum(hi, values), hi),
     )
+
+
+@dataclass(frozen=True)
+class Shared:
+    """What is the same for all rows of a question.
+
+    Attributes
+    ----------
+    parts : tuple of Part or None
+        The options in each column; None if they depend on the rows.
+    choices : Choices or None
+        All of them, but for the rows themselves; None if some depend on the rows.
+    """
+
+    parts: tuple[Part | None, ...]
+    choices: Choices | None
+
+
+def _shared(columns: Sequence[ColumnRows], terms: Terms, lo: Array, hi: Array, box: Any) -> Shared:
+    """Return what is the same for all rows, from the cache of the space if it was asked before."""
+    rules, cache = terms.columns, _CACHE.setdefault(terms.space, {})
+    sides = lo, hi, *(box or ())
+    key = tuple(rules), *(side.tobytes() for side in sides), *(data.boolean for data in columns)
+    found = cache.get(key)
+    if found is None:
+        parts = tuple(
+            None
+            if depends_on_rows(data.column, rule)
+            else part_of(data, rule, lo[data.c], hi[data.c], box)
+            for data, rule in zip(columns, rules, strict=True)
+        )
+        known = [part for part in parts if part is not None]
+        whole = len(known) == len(parts)
+        found = Shared(parts, Choices._joined(columns, terms, known) if whole else None)
+        if sum(len(part.table) for part in known) <= MOST_NUMBERS:
+            if len(cache) >= MOST_QUESTIONS:
+                cache.clear()
+            cache[key] = found
+    return found
 
 
 def _may_stay(columns: Sequence[ColumnRows], parts: Sequence[Part]) -> Flags:

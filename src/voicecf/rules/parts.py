@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from voicecf.errors import DataError, OptionError
 from voicecf.geometry.arrays import Array, Ints
-from voicecf.rules.columns import MOST_VALUES, affine_map, coordinates_of
+from voicecf.rules.columns import affine_map, coordinates_of
 from voicecf.rules.multiples import EXACT, Grid, Listed, Multiples
 from voicecf.rules.sides import Side
 from voicecf.rules.terms import ColumnRule
@@ -29,11 +29,9 @@ Flags = NDArray[np.uint8]
 MOST_OPTIONS = 2**20
 # and this many beyond either end of it at each fineness, see `_multiples_between`.
 AROUND = 2**13
-# Number of lists of options that are cached for a space, and of parts that are the same for all
-# rows.
-MOST_LISTS, MOST_PARTS = 16, 2048
-_LISTS: WeakKeyDictionary[Any, dict[Any, Listed]] = WeakKeyDictionary()
-_PARTS: WeakKeyDictionary[Any, dict[Any, Part]] = WeakKeyDictionary()
+# Number of lists of options that are cached for a space.
+MOST_LISTS = 16
+_CACHE: WeakKeyDictionary[Any, dict[Any, Listed]] = WeakKeyDictionary()
 # An open side ends this many increments beyond the observed range.
 FAR = 2**40
 
@@ -142,8 +140,9 @@ class ColumnRows:
 
     @cached_property
     def boolean(self) -> bool:
-        """Whether the user's values are booleans."""
-        return self.rows.frame is not None and is_boolean(self.series)
+        """Whether the user's values of a number column are booleans."""
+        known = self.column.kind == "number" and self.rows.frame is not None
+        return known and is_boolean(self.series)
 
     def coordinates(self, values: Any) -> Array:
         """Return the coordinates of numbers; NaN for those outside the map's domain."""
@@ -201,6 +200,7 @@ class Limits:
     @classmethod
     def of(cls, data: ColumnRows, rule: ColumnRule, lo: float, hi: float) -> Limits:
         """Return the bounds of each row; those of the explainer are `lo` and `hi`."""
+        lo, hi = -np.inf if np.isnan(lo) else lo, np.inf if np.isnan(hi) else hi
         low, high = _side(rule.low, data, lo, np.fmax), _side(rule.high, data, hi, np.fmin)
         if data.boolean:
             low, high = np.maximum(low, 0.0), np.minimum(high, 1.0)
@@ -246,36 +246,19 @@ def _invertible(column: Column, low: Array, high: Array) -> tuple[Array, Array]:
     return np.maximum(low, least), np.minimum(high, most)
 
 
+def depends_on_rows(column: Column, rule: ColumnRule) -> bool:
+    """Tell whether the options in a column may differ between rows."""
+    own_value = rule.fixed and column.kind == "number"
+    return bool(rule.relative or rule.forbidden or column.stays_missing or own_value)
+
+
 def part_of(
     data: ColumnRows, rule: ColumnRule, lo: float, hi: float, box: tuple[Array, Array] | None
 ) -> Part:
-    """Return the options of the rows in one column; cached if they are the same for all rows.
+    """Return the options of the rows in one column.
 
     The explainer's bounds are `lo` and `hi` in the user's units, `box` in coordinates.
     """
-    column = data.column
-    if column.kind == "category":
-        ends: tuple[Any, ...] = ()
-    else:
-        lo, hi = -np.inf if np.isnan(lo) else lo, np.inf if np.isnan(hi) else hi
-        at = column.places[0]
-        ends = lo, hi, *(() if box is None else (box[0][at], box[1][at])), data.boolean
-    if rule.relative or rule.forbidden or column.stays_missing or (rule.fixed and ends):
-        return _part_of(data, rule, lo, hi, box)
-    cache, key = _PARTS.setdefault(data.space, {}), (column, rule, ends)
-    part = cache.get(key)
-    if part is None:
-        part = _part_of(data, rule, lo, hi, box)
-        if len(part.table) <= MOST_VALUES:
-            if len(cache) >= MOST_PARTS:
-                cache.clear()
-            cache[key] = part
-    return part
-
-
-def _part_of(
-    data: ColumnRows, rule: ColumnRule, lo: float, hi: float, box: tuple[Array, Array] | None
-) -> Part:
     column = data.column
     if column.kind == "category":
         return _levels(data, rule)
@@ -413,7 +396,7 @@ def _listed_multiples(data: ColumnRows, limits: Limits, multiples: Multiples) ->
     low, high = float(np.fmin.reduce(lows)), float(np.fmax.reduce(highs))
     if not low <= high:  # also if all rows are locked, so that both are NaN
         return Listed(np.empty(0), np.empty(0))
-    cache, key = _LISTS.setdefault(data.space, {}), (data.c, low, high, multiples.increment)
+    cache, key = _CACHE.setdefault(data.space, {}), (data.c, low, high, multiples.increment)
     if key not in cache:
         if len(cache) >= MOST_LISTS:
             cache.pop(next(iter(cache)))

@@ -123,9 +123,10 @@ def columns_of(frame: Any) -> dict[Any, Any]:
         return {series.name: series for series in frame.iter_columns()}
     columns = {}
     for name, series in frame.to_native().items():
-        if series.dtype in PLAIN:
+        kind = series.dtype
+        if kind in PLAIN or str(kind) in ("str", "object"):
             columns[name] = series.to_numpy()
-        elif str(series.dtype) in TEXT:
+        elif str(kind) == "category":
             columns[name] = objects(series.to_list())
         else:
             columns[name] = frame.get_column(name)

@@ -313,6 +313,8 @@ class Space:
         if not self.named:
             self._check_width(len(names))
             return frame
+        if names == self.sources:
+            return frame.clone()  # answers must not change if the user changes the frame later
         needed = {source for column in self.columns for source in column.sources}
         missing = [n for n in self.sources if n in needed and n not in names]
         if missing:
@@ -320,9 +322,7 @@ class Space:
                 f"X lacks {listed(missing)}; it has {listed(names)}. The explainer needs the "
                 "columns that it was fitted on."
             )
-        wanted = [n for n in self.sources if n in names]
-        # A copy in both cases: answers must not change if the user changes the frame later.
-        return frame.clone() if wanted == names else frame[:, [names.index(n) for n in wanted]]
+        return frame[:, [names.index(n) for n in self.sources if n in names]]  # a copy, too
 
     def _check_finite(self, values: NDArray[Any]) -> None:
         with np.errstate(all="ignore"):
