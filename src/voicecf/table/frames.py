@@ -270,9 +270,7 @@ def numbers(column: Any, name: Any = None) -> Array:
 
 def is_boolean(column: Any) -> bool:
     """Tell whether a column, a series or an array, has truth values by its type."""
-    if isinstance(column, np.ndarray):
-        return column.dtype.kind == "b"
-    return bool(column.dtype == nw.Boolean)
+    return bool(column.dtype == (np.bool_ if isinstance(column, np.ndarray) else nw.Boolean))
 
 
 def is_single(column: Any) -> bool:
@@ -399,7 +397,7 @@ def _pandas_with_cells(native: Any, rows: Ints, values: NDArray[Any]) -> Any:
     types have a missing value of their own, which is written if all new values are missing.
     """
     dtype, name = native.dtype, str(native.dtype)
-    if dtype != object and all(value is None for value in values):
+    if name != "object" and all(value is None for value in values):
         missing = np.zeros(len(native), dtype=np.bool_)
         missing[rows] = True
         return native.mask(missing)
