@@ -4,35 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import accumulate
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
 from voicecf.geometry.arrays import Array, Ints, Mask
+from voicecf.rules.columns import cached
 from voicecf.rules.multiples import Grid
-from voicecf.rules.parts import (
-    ColumnRows,
-    Flags,
-    Freedom,
-    Part,
-    depends_on_rows,
-    grid_at,
-    part_of,
-)
+from voicecf.rules.parts import ColumnRows, Flags, Freedom, Part, part_of
 from voicecf.rules.rules import Rules
 from voicecf.rules.terms import Terms
 from voicecf.table.rows import Rows
 from voicecf.table.space import Space
 
 __all__ = ["Choices", "Freedom", "pinned"]
-
-# What is the same for all rows is cached for MOST_QUESTIONS kinds of question about a space, if it
-# lists no more than MOST_NUMBERS numbers.
-MOST_QUESTIONS, MOST_NUMBERS = 64, 2**16
-_CACHE: WeakKeyDictionary[Any, dict[Any, Shared]] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,8 +68,6 @@ class Choices:
     sides : pair of float64 of shape (n or 1, C)
         Bounds in the user's units of the values that a row may move to; NaN if a bound depends
         on a value that the row lacks.
-    hull : pair of float64 of shape (n or 1, d)
-        The ends of what rows may move to; inf and -inf for nothing.
 
     Examples
     --------
@@ -119,7 +105,6 @@ class Choices:
     points: Array
     grids: tuple[Grid | None, ...]
     sides: tuple[Array, Array]
-    hull: tuple[Array, Array]
 
     @classmethod
     def of(
@@ -146,19 +131,30 @@ class Choices:
         terms = rules.terms(space)
         columns = [ColumnRows(space, rows, c) for c in range(len(space.columns))]
         lo, hi = np.asarray(lo, dtype=np.float64), np.asarray(hi, dtype=np.float64)
-        shared = _shared(columns, terms, lo, hi, box)
-        parts = [
-            part_of(columns[c], terms.columns[c], lo[c], hi[c], box) if part is None else part
-            for c, part in enumerate(shared.parts)
-        ]
-        choices = shared.choices or cls._joined(columns, terms, parts)
+        ends = (side.tobytes() for side in (lo, hi, *(box or ())))
+        key = tuple(terms.columns), *ends, *(data.boolean for data in columns)
+
+        def part(c: int) -> Part:
+            return part_of(columns[c], terms.columns[c], lo[c], hi[c], box)
+
+        def shared() -> tuple[dict[int, Part], Choices | None]:
+            rules = enumerate(terms.columns)
+            known = {c: part(c) for c, rule in rules if not rule.by_row(space.columns[c])}
+            whole = len(known) == len(columns)
+            return known, cls._joined(terms, list(known.values())) if whole else None
+
+        known, choices = cached(space, "choices", key, shared)
+        parts = [known.get(c) or part(c) for c in range(len(columns))]
+        choices = choices or cls._joined(terms, parts)
         stay = _may_stay(columns, parts)
-        return replace(choices, stay=stay, points=rows.points, changes=terms.changes)
+        found = replace(choices, stay=stay, points=rows.points, changes=terms.changes)
+        vars(found)["hull"] = choices.hull  # made once
+        return found
 
     @classmethod
-    def _joined(cls, columns: Sequence[ColumnRows], terms: Terms, parts: Sequence[Part]) -> Choices:
+    def _joined(cls, terms: Terms, parts: Sequence[Part]) -> Choices:
         """Return the parts of all columns as one; rows without coordinates, which may stay."""
-        places = [data.column.places for data in columns]
+        places = [column.places for column in terms.space.columns]
         return cls(
             fixed=np.array([rule.fixed for rule in terms.columns], dtype=np.bool_),
             first=_starts(places),
@@ -169,8 +165,8 @@ class Choices:
             base=np.array([p.base for p in parts]),
             pitch=np.array([p.pitch for p in parts]),
             count=np.array([p.count for p in parts], dtype=np.int64),
-            least=_side_by_side([p.least for p in parts]),
-            most=_side_by_side([p.most for p in parts]),
+            least=_side_by_side([p.least[:, None] for p in parts]),
+            most=_side_by_side([p.most[:, None] for p in parts]),
             allowed=_side_by_side([p.allowed for p in parts]),
             stay=np.ones((1, len(parts)), dtype=np.uint8),
             lo=_in_place([p.lo for p in parts], places),
@@ -179,12 +175,8 @@ class Choices:
             points=np.empty((0, sum(map(len, places)))),
             grids=tuple(p.grid for p in parts),
             sides=(
-                _side_by_side([p.sides[0] for p in parts]),
-                _side_by_side([p.sides[1] for p in parts]),
-            ),
-            hull=(
-                _in_place([p.hull[0] for p in parts], places),
-                _in_place([p.hull[1] for p in parts], places),
+                _side_by_side([p.sides[0][:, None] for p in parts]),
+                _side_by_side([p.sides[1][:, None] for p in parts]),
             ),
         )
 
@@ -242,8 +234,34 @@ class Choices:
 
     def _grid(self, c: int, indices: Ints) -> Array:
         """Return the coordinates of options of a GRID."""
-        table = self.table[self.start[c] : self.start[c + 1]]
-        return grid_at(table, self.base[c], self.pitch[c], indices)
+        if self.pitch[c] > 0:
+            return np.asarray(self.base[c] + indices * self.pitch[c])
+        return self._table(c)[:, 0][indices]
+
+    @cached_property
+    def hull(self) -> tuple[Array, Array]:
+        """The ends of what rows may move to, (n or 1, d); inf and -inf for nothing."""
+        chosen = np.flatnonzero(self.freedom != Freedom.ANY)
+        if not len(chosen):
+            return self.lo, self.hi
+        columns = range(len(self.freedom))
+        places = [self._places(c) for c in columns]
+        hulls = [
+            self._hull_of_options(c) if c in chosen else (self.lo[:, at], self.hi[:, at])
+            for c, at in zip(columns, places, strict=True)
+        ]
+        lo, hi = (_in_place([hull[side] for hull in hulls], places) for side in (0, 1))
+        return lo, hi
+
+    def _hull_of_options(self, c: int) -> tuple[Array, Array]:
+        """Return the ends of the options of a column that may not be any number."""
+        if self.freedom[c] == Freedom.LEVELS:
+            return _hull_of_levels(self._table(c), self._allowed(c))
+        least, most = self.least[:, c], self.most[:, c]
+        filled = least <= most
+        lo, hi = np.full(len(filled), np.inf), np.full(len(filled), -np.inf)
+        lo[filled], hi[filled] = self._grid(c, least[filled]), self._grid(c, most[filled])
+        return lo[:, None], hi[:, None]
 
 
 def pinned(box: tuple[Array, Array], where: Mask, values: Array) -> tuple[Array, Array]:
@@ -255,43 +273,18 @@ def pinned(box: tuple[Array, Array], where: Mask, values: Array) -> tuple[Array,
     )
 
 
-@dataclass(frozen=True)
-class Shared:
-    """What is the same for all rows of a question.
+def _hull_of_levels(table: Array, allowed: NDArray[np.bool_]) -> tuple[Array, Array]:
+    """Return lower and upper ends of the allowed levels of each row.
 
-    Attributes
-    ----------
-    parts : tuple of Part or None
-        The options in each column; None if they depend on the rows.
-    choices : Choices or None
-        All of them, but for the rows themselves; None if some depend on the rows.
+    They are computed once for each distinct set of allowed levels.
     """
-
-    parts: tuple[Part | None, ...]
-    choices: Choices | None
-
-
-def _shared(columns: Sequence[ColumnRows], terms: Terms, lo: Array, hi: Array, box: Any) -> Shared:
-    """Return what is the same for all rows, from the cache of the space if it was asked before."""
-    rules, cache = terms.columns, _CACHE.setdefault(terms.space, {})
-    sides = lo, hi, *(box or ())
-    key = tuple(rules), *(side.tobytes() for side in sides), *(data.boolean for data in columns)
-    found = cache.get(key)
-    if found is None:
-        parts = tuple(
-            None
-            if depends_on_rows(data.column, rule)
-            else part_of(data, rule, lo[data.c], hi[data.c], box)
-            for data, rule in zip(columns, rules, strict=True)
-        )
-        known = [part for part in parts if part is not None]
-        whole = len(known) == len(parts)
-        found = Shared(parts, Choices._joined(columns, terms, known) if whole else None)
-        if sum(len(part.table) for part in known) <= MOST_NUMBERS:
-            if len(cache) >= MOST_QUESTIONS:
-                cache.clear()
-            cache[key] = found
-    return found
+    packed = np.ascontiguousarray(np.packbits(allowed, axis=1))
+    keys = packed.view(f"V{packed.shape[1]}")[:, 0]
+    _, firsts, inverse = np.unique(keys, return_index=True, return_inverse=True)
+    lo = [np.min(table[allowed[r]], axis=0, initial=np.inf) for r in firsts]
+    hi = [np.max(table[allowed[r]], axis=0, initial=-np.inf) for r in firsts]
+    none = np.empty((0, table.shape[1]))  # without rows there is nothing to stack
+    return np.vstack([none, *lo])[inverse], np.vstack([none, *hi])[inverse]
 
 
 def _may_stay(columns: Sequence[ColumnRows], parts: Sequence[Part]) -> Flags:

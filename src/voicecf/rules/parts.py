@@ -7,14 +7,13 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import cached_property
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
 from voicecf.errors import DataError, OptionError
 from voicecf.geometry.arrays import Array, Ints
-from voicecf.rules.columns import affine_map, coordinates_of
+from voicecf.rules.columns import affine_map, cached, coordinates_of
 from voicecf.rules.multiples import EXACT, Grid, Listed, Multiples
 from voicecf.rules.sides import Side
 from voicecf.rules.terms import ColumnRule
@@ -29,9 +28,6 @@ Flags = NDArray[np.uint8]
 MOST_OPTIONS = 2**20
 # and this many beyond either end of it at each fineness, see `_multiples_between`.
 AROUND = 2**13
-# Number of lists of options that are cached for a space.
-MOST_LISTS = 16
-_CACHE: WeakKeyDictionary[Any, dict[Any, Listed]] = WeakKeyDictionary()
 # An open side ends this many increments beyond the observed range.
 FAR = 2**40
 
@@ -44,7 +40,7 @@ class Freedom(IntEnum):
     LEVELS = 2
 
 
-@dataclass
+@dataclass(eq=False)
 class Part:
     """One column of `Choices`. By default there is nothing to move to, and rows may stay.
 
@@ -58,13 +54,13 @@ class Part:
     base: float = 0.0
     pitch: float = 0.0
     count: int = 0
-    least: Ints = field(default_factory=lambda: np.zeros((1, 1), dtype=np.int64))
-    most: Ints = field(default_factory=lambda: np.full((1, 1), -1, dtype=np.int64))
+    least: Ints = field(default_factory=lambda: np.zeros(1, dtype=np.int64))
+    most: Ints = field(default_factory=lambda: np.full(1, -1, dtype=np.int64))
     allowed: Flags = field(default_factory=lambda: np.empty((1, 0), dtype=np.uint8))
     grid: Grid | None = None
     limits: Limits | None = None
     sides: tuple[Array, Array] = field(
-        default_factory=lambda: (np.array([[-np.inf]]), np.array([[np.inf]]))
+        default_factory=lambda: (np.array([-np.inf]), np.array([np.inf]))
     )
 
     @classmethod
@@ -74,40 +70,8 @@ class Part:
 
     def set_range(self, least: Any, most: Any, filled: NDArray[np.bool_]) -> None:
         """Allow the options least to most for the rows in `filled`, and none for the others."""
-        self.least = np.where(filled, least, 0).astype(np.int64)[:, None]
-        self.most = np.where(filled, most, -1).astype(np.int64)[:, None]
-
-    @cached_property
-    def hull(self) -> tuple[Array, Array]:
-        """The ends of what rows may move to, (n or 1, width); inf and -inf for nothing."""
-        if self.freedom == Freedom.ANY:
-            return self.lo, self.hi
-        if self.freedom == Freedom.LEVELS:
-            return _hull_of_levels(self.table.reshape(self.count, -1), self.allowed == 1)
-        filled = self.least <= self.most
-        lo, hi = np.full(filled.shape, np.inf), np.full(filled.shape, -np.inf)
-        for side, options in ((lo, self.least), (hi, self.most)):
-            side[filled] = grid_at(self.table, self.base, self.pitch, options[filled])
-        return lo, hi
-
-
-def grid_at(table: Array, base: float, pitch: float, options: Ints) -> Array:
-    """Return the coordinates of options of a GRID; see `Choices`."""
-    return np.asarray(base + options * pitch if pitch > 0 else table[options])
-
-
-def _hull_of_levels(table: Array, allowed: NDArray[np.bool_]) -> tuple[Array, Array]:
-    """Return lower and upper ends of the allowed levels of each row.
-
-    They are computed once for each distinct set of allowed levels.
-    """
-    packed = np.ascontiguousarray(np.packbits(allowed, axis=1))
-    keys = packed.view(f"V{packed.shape[1]}")[:, 0]
-    _, firsts, inverse = np.unique(keys, return_index=True, return_inverse=True)
-    lo = [np.min(table[allowed[r]], axis=0, initial=np.inf) for r in firsts]
-    hi = [np.max(table[allowed[r]], axis=0, initial=-np.inf) for r in firsts]
-    none = np.empty((0, table.shape[1]))  # without rows there is nothing to stack
-    return np.vstack([none, *lo])[inverse], np.vstack([none, *hi])[inverse]
+        self.least = np.where(filled, least, 0).astype(np.int64)
+        self.most = np.where(filled, most, -1).astype(np.int64)
 
 
 @dataclass(frozen=True)
@@ -246,12 +210,6 @@ def _invertible(column: Column, low: Array, high: Array) -> tuple[Array, Array]:
     return np.maximum(low, least), np.minimum(high, most)
 
 
-def depends_on_rows(column: Column, rule: ColumnRule) -> bool:
-    """Tell whether the options in a column may differ between rows."""
-    own_value = rule.fixed and column.kind == "number"
-    return bool(rule.relative or rule.forbidden or column.stays_missing or own_value)
-
-
 def part_of(
     data: ColumnRows, rule: ColumnRule, lo: float, hi: float, box: tuple[Array, Array] | None
 ) -> Part:
@@ -278,7 +236,7 @@ def part_of(
         part = _evenly_spaced(data, rule, limits, multiples)
     else:
         part = _from_list(limits, _listed_multiples(data, limits, multiples))
-    part.limits, part.sides = limits, (limits.sides[0][:, None], limits.sides[1][:, None])
+    part.limits, part.sides = limits, limits.sides
     return part
 
 
@@ -396,13 +354,12 @@ def _listed_multiples(data: ColumnRows, limits: Limits, multiples: Multiples) ->
     low, high = float(np.fmin.reduce(lows)), float(np.fmax.reduce(highs))
     if not low <= high:  # also if all rows are locked, so that both are NaN
         return Listed(np.empty(0), np.empty(0))
-    cache, key = _CACHE.setdefault(data.space, {}), (data.c, low, high, multiples.increment)
-    if key not in cache:
-        if len(cache) >= MOST_LISTS:
-            cache.pop(next(iter(cache)))
+
+    def make() -> Listed:
         values = _multiples_between(low, high, data.column.observed, multiples)
-        cache[key] = _with_coordinates(data, values)
-    return cache[key]
+        return _with_coordinates(data, values)
+
+    return cached(data.space, "lists", (data.c, low, high, multiples.increment), make)
 
 
 def _multiples_between(

@@ -6,7 +6,6 @@ import inspect
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from textwrap import wrap
 from typing import Any, Self, TypedDict, TypeVar, get_type_hints
 
@@ -164,13 +163,9 @@ class Rules:
         """Return all rules, those that are not set included."""
         return [rule(getattr(self, word)) for word, rule in RULES.items()]
 
-    def said(self) -> tuple[Rule, ...]:
+    def said(self) -> list[Rule]:
         """Return the rules that are set."""
-        return self._said
-
-    @cached_property
-    def _said(self) -> tuple[Rule, ...]:
-        return tuple(rule for rule in self.each() if rule.is_set)
+        return [rule for rule in self.each() if rule.is_set]
 
     def check(self, space: Space) -> None:
         """Raise if a rule does not fit the columns of a space."""

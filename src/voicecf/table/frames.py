@@ -123,10 +123,9 @@ def columns_of(frame: Any) -> dict[Any, Any]:
         return {series.name: series for series in frame.iter_columns()}
     columns = {}
     for name, series in frame.to_native().items():
-        kind = series.dtype
-        if kind in PLAIN or str(kind) in ("str", "object"):
+        if series.dtype in PLAIN:
             columns[name] = series.to_numpy()
-        elif str(kind) == "category":
+        elif str(series.dtype) in TEXT:
             columns[name] = objects(series.to_list())
         else:
             columns[name] = frame.get_column(name)
@@ -391,40 +390,29 @@ def _arrow_with_cells(series: Any, rows: Ints, values: NDArray[Any]) -> Any:
 
 
 def _pandas_with_cells(native: Any, rows: Ints, values: NDArray[Any]) -> Any:
-    """Return a pandas column with new values, or an array of them; None if its type is not known.
+    """Return a pandas column with new values; None if it cannot hold them, or is of another type.
 
     The type stays, and so does None in a column of objects, where encoders tell it from NaN. Other
     types have a missing value of their own, which is written if all new values are missing.
     """
     dtype, name = native.dtype, str(native.dtype)
     if name != "object" and all(value is None for value in values):
-        missing = np.zeros(len(native), dtype=np.bool_)
-        missing[rows] = True
-        return native.mask(missing)
-    if dtype in PLAIN:
-        column = native.to_numpy(copy=True)
-        if values.dtype.kind == "f" and dtype.kind in "iub":
-            whole = _as_whole(values, dtype.kind == "b")
-            column, values = (column.astype(float), values) if whole is None else (column, whole)
-        if column.dtype != values.dtype:
-            return None
-        column[rows] = values
-        return column
-    if values.dtype != object or name not in (*TEXT, "boolean"):
+        return native.mask(np.isin(np.arange(len(native)), rows))
+    if name == "category" and values.dtype == object:
+        place = {level: code for code, level in enumerate(dtype.categories)}
+        new, codes = [place.get(value, -1) for value in values], native.array.codes.copy()
+        codes[rows] = new
+        return None if -1 in new else native.array.from_codes(codes, dtype=dtype, validate=False)
+    if values.dtype.kind == "f" and dtype in PLAIN and dtype.kind != "f":
+        whole = _as_whole(values, dtype.kind == "b")
+        native, values = (native.astype(float), values) if whole is None else (native, whole)
+    if native.dtype != values.dtype and not (values.dtype == object and name in ("str", "boolean")):
         return None
-    if name == "category":
-        try:
-            code = {value: dtype.categories.get_loc(value) for value in set(values)}
-        except KeyError:
-            return None
-        codes = native.array.codes.copy()
-        codes[rows] = [code[value] for value in values]
-        return native.array.from_codes(codes, dtype=dtype, validate=False)
-    column = native.to_numpy(dtype=object, copy=True)
+    column = native.to_numpy(dtype=values.dtype, copy=True)
     if name == "boolean":
         values = np.array([None if is_missing(v) else bool(v) for v in values], dtype=object)
     column[rows] = values
-    return type(native)(column, index=native.index, dtype=dtype)
+    return type(native)(column, index=native.index, dtype=native.dtype)
 
 
 def _as_whole(values: NDArray[Any], boolean: bool) -> NDArray[Any] | None:

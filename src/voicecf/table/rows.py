@@ -11,13 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from voicecf.geometry.arrays import Array, Ints, Mask
-from voicecf.table.frames import Kind, columns_of, is_single, numbers
+from voicecf.table.frames import Kind, columns_of
 
 if TYPE_CHECKING:
     from voicecf.table.extra import Extra
-
-# Properties that are made of the frame when they are first asked for.
-MADE = ("columns", "_floats")
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +90,8 @@ class Rows:
     def but(self, **facts: Any) -> Rows:
         """Return the same values with other facts; columns that were made are not made again."""
         rows = replace(self, **facts)
-        vars(rows).update({name: vars(self)[name] for name in MADE if name in vars(self)})
+        if "columns" in vars(self):
+            vars(rows)["columns"] = self.columns
         return rows
 
     @cached_property
@@ -106,18 +104,6 @@ class Rows:
         column = self.columns[name]
         text = isinstance(column, np.ndarray) and column.dtype == object
         return self.frame.get_column(name) if text else column
-
-    @cached_property
-    def _floats(self) -> dict[Any, NDArray[Any]]:
-        return {}
-
-    def floats(self, name: Any) -> NDArray[Any]:
-        """Return a column of the frame as floats of its precision, NaN where missing; made once."""
-        if name not in self._floats:
-            column = self.column(name)
-            values = numbers(column, name)
-            self._floats[name] = values.astype(np.float32) if is_single(column) else values
-        return self._floats[name]
 
     def take(self, which: Ints) -> Rows:
         """Return some of the rows."""

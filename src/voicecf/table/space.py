@@ -109,7 +109,9 @@ class Space:
         complete = rows.take(np.flatnonzero(~np.any(missing, axis=0)))
         for c, column in enumerate(self.columns) if len(complete) and not self.single else ():
             own = self._own_map(column)
-            found = None if own is None else own(self._raw_column(complete, column.sources[0]))
+            found = (
+                None if own is None else own(self.user_column(complete, column.sources[0], True))
+            )
             exact[c] = found is not None and np.array_equal(
                 found.view(np.int64), complete.points[:, column.places].view(np.int64)
             )
@@ -220,7 +222,7 @@ class Space:
             return self.read_again(rows)
         points = np.empty((len(rows), self.n_coordinates))
         for c, column in enumerate(self.columns):
-            found = self.own_coordinates(c, self._raw_column(rows, column.sources[0]))
+            found = self.own_coordinates(c, self.user_column(rows, column.sources[0], text=True))
             if found is None:
                 return self.read_again(rows)
             points[:, column.places] = found
@@ -277,17 +279,15 @@ class Space:
             return False
         return is_boolean(self.user_column(rows, column.sources[0]))
 
-    def user_column(self, rows: Rows, source: Any) -> Any:
-        """Return the user's values of a source: a narwhals series, or an array."""
-        if rows.frame is not None:
-            return rows.column(self.frame_name(rows.frame, source))
-        return (rows.points if rows.array is None else rows.array)[:, self.sources.index(source)]
+    def user_column(self, rows: Rows, source: Any, text: bool = False) -> Any:
+        """Return the user's values of a source: a narwhals series, or an array.
 
-    def _raw_column(self, rows: Rows, source: Any) -> Any:
-        """Return the user's values of a source as `user_column` does, but text may be an array."""
-        if rows.frame is None:
-            return self.user_column(rows, source)
-        return rows.columns[self.frame_name(rows.frame, source)]
+        Text and levels are an array only if `text` is True.
+        """
+        if rows.frame is not None:
+            name = self.frame_name(rows.frame, source)
+            return rows.columns[name] if text else rows.column(name)
+        return (rows.points if rows.array is None else rows.array)[:, self.sources.index(source)]
 
     def numbers_of(self, rows: Rows, column: Column) -> Array:
         """Return the user's values of a number column, NaN where missing."""
@@ -545,14 +545,13 @@ class Space:
         column = self.columns[c]
         if column.declared:
             return self.levels_at(c, taken(rows.points, which))
-        if column.numeric and rows.frame is not None:
-            name = self.frame_name(rows.frame, column.sources[0])
-            return np.array(taken(rows.floats(name), which))  # a copy
-        values = taken(self._raw_column(rows, column.sources[0]), which)
+        values = self.user_column(rows, column.sources[0], text=not column.numeric)
         if not column.numeric:
-            return objects(plain_values(values))
-        single = values.dtype == np.float32
-        return numbers(values, column.name).astype(np.float32 if single else np.float64)
+            return objects(plain_values(taken(values, which)))
+        floats = numbers(values, column.name).astype(
+            np.float32 if is_single(values) else np.float64
+        )
+        return np.asarray(taken(floats, which))
 
     def levels_at(self, c: int, points: Array) -> NDArray[Any]:
         """Return the levels of a category at points; None at points of NaN."""
