@@ -185,12 +185,12 @@ class Limits:
     def stay(self, data: ColumnRows) -> NDArray[np.bool_]:
         """Tell which rows may keep their values: those within the bounds, and locked ones."""
         values = data.values
-        outside = (values < self.low) | (values > self.high)
-        missing = np.isnan(values) & ~self.locked
-        if missing.any():  # the value that the pipeline imputes has to be within the bounds
+        inside = ((values >= self.low) & (values <= self.high)) | self.locked
+        if not inside.all() and np.isnan(values).any():
+            # The value that the pipeline imputes has to be within the bounds.
             lo, hi = self.interval(data)
-            outside |= missing & ((data.points < lo) | (data.points > hi))
-        return np.asarray(~outside | self.locked)
+            inside |= np.isnan(values) & (data.points >= lo) & (data.points <= hi)
+        return np.asarray(inside)
 
 
 def _side(side: Side | None, data: ColumnRows, default: float, tighter: Any) -> Array:

@@ -126,7 +126,7 @@ def columns_of(frame: Any) -> dict[Any, Any]:
         if series.dtype in PLAIN:
             columns[name] = series.to_numpy()
         elif str(series.dtype) in TEXT:
-            columns[name] = objects(series.to_list())
+            columns[name] = series.to_numpy(dtype=object)
         else:
             columns[name] = frame.get_column(name)
     return columns
