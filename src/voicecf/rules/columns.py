@@ -25,10 +25,9 @@ def cached(space: Space, what: str, key: Any, make: Callable[[], Made], most: in
     cache = _CACHES.setdefault(space, {}).setdefault(what, {})
     found: Made | None = cache.get(key)
     if found is None:
-        found = make()
-        if len(cache) >= most:
-            cache.pop(next(iter(cache)), None)
-        cache[key] = found
+        found = cache[key] = make()
+        for oldest in list(cache)[:-most]:
+            cache.pop(oldest, None)
     return found
 
 

@@ -190,13 +190,10 @@ class Space:
         if rows.array is not None:
             narrow = rows.array.dtype in HALVES and not self.single >= set(self.sources)
             return replace(rows, array=rows.array.astype(np.float64)) if narrow else rows
-        halves = [name for name, column in rows.columns.items() if is_single(column)]
-        if not halves:
-            return rows
-        sources = rows.frame.columns if self.named else self.sources
-        source_of = dict(zip(rows.frame.columns, sources, strict=True))
-        narrow_ones = [name for name in halves if source_of[name] not in self.single]
-        return replace(rows, frame=widened(rows.frame, narrow_ones))
+        sources = rows.columns if self.named else self.sources
+        pairs = zip(rows.columns.items(), sources, strict=True)
+        narrow_ones = [n for (n, of), s in pairs if is_single(of) and s not in self.single]
+        return replace(rows, frame=widened(rows.frame, narrow_ones)) if narrow_ones else rows
 
     @cached_property
     def single(self) -> set[Any]:
