@@ -91,17 +91,16 @@ class Transitions(Display):
         """
         if not (cf.source >= 0).any():
             raise DataError('there are no answers to sum up; use voice.explain(X, target="each").')
-        cf = cf[(cf.rank == 0) & (cf.source >= 0)]
-        k = cf.outcome.learned.n_clusters
-        ends = [(-0.5, k - 0.5)] * 2
-
-        def by_pair(some: Counterfactuals, values: Any, how: str) -> Any:
-            return binned_statistic_2d(some.source, some.target, values, how, k, ends).statistic
-
-        found = cf[cf.feasible]
-        cost, changes = (by_pair(found, of, "median") for of in (found.cost, found.n_changed))
-        feasible = by_pair(cf, cf.feasible, "mean")
-        count = by_pair(cf, cf.source, "count").astype(np.int64)
+        asked = (cf.rank == 0) & (cf.source >= 0)
+        cf = cf if asked.all() else cf[asked]
+        k, found = cf.outcome.learned.n_clusters, cf.feasible
+        pair, ends = cf.source * k + cf.target, [(-0.5, k - 0.5)] * 2
+        count = np.bincount(pair, minlength=k * k).reshape(k, k)
+        feasible = _share(np.bincount(pair, found, k * k).reshape(k, k), count)
+        of = [cf.cost[found], cf.n_changed[found]]
+        cost, changes = binned_statistic_2d(
+            cf.source[found], cf.target[found], of, "median", k, ends
+        ).statistic
         names = [legible(name) for name in cf.outcome.space.names]
         segments = cf.outcome.learned.names
         return cls(cost, feasible, changes, count, _shares(cf, k), names, segments, cf.kind)
@@ -237,8 +236,10 @@ def _percent(share: float) -> str:
 def _shares(cf: Counterfactuals, k: int) -> Array:
     """Return, for each target, the share of each column in the cost of all answers."""
     costs = np.where(cf.feasible[:, None], column_costs(cf), 0.0)
-    by_column = np.zeros((k, costs.shape[1]))
-    np.add.at(by_column, cf.target, costs)
-    whole = by_column.sum(axis=1, keepdims=True)
-    nothing = np.full_like(by_column, np.nan)
-    return np.asarray(np.divide(by_column, whole, out=nothing, where=whole > 0))
+    by_column = np.column_stack([np.bincount(cf.target, column, k) for column in costs.T])
+    return _share(by_column, by_column.sum(axis=1, keepdims=True))
+
+
+def _share(some: Any, whole: Any) -> Array:
+    """Return some of a whole as a share of it; NaN where there is nothing."""
+    return np.asarray(np.divide(some, whole, out=np.full(some.shape, np.nan), where=whole > 0))

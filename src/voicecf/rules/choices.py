@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import accumulate
 from typing import Any
 
@@ -11,9 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from voicecf.geometry.arrays import Array, Ints, Mask
+from voicecf.rules.columns import cached
 from voicecf.rules.multiples import Grid
-from voicecf.rules.parts import ColumnRows, Flags, Freedom, part_of
+from voicecf.rules.parts import ColumnRows, Flags, Freedom, Part, part_of
 from voicecf.rules.rules import Rules
+from voicecf.rules.terms import Terms
 from voicecf.table.rows import Rows
 from voicecf.table.space import Space
 
@@ -126,15 +129,36 @@ class Choices:
             The same bounds in coordinates, widened by rounding so that all data are inside.
         """
         terms = rules.terms(space)
-        parts = [
-            part_of(ColumnRows(space, rows, c), rule, float(lo[c]), float(hi[c]), box)
-            for c, rule in enumerate(terms.columns)
-        ]
-        places = [np.asarray(c.places, dtype=np.int64) for c in space.columns]
+        columns = [ColumnRows(space, rows, c) for c in range(len(space.columns))]
+        lo, hi = np.asarray(lo, dtype=np.float64), np.asarray(hi, dtype=np.float64)
+        ends = (side.tobytes() for side in (lo, hi, *(box or ())))
+        key = tuple(terms.columns), *ends, *(data.boolean for data in columns)
+
+        def part(c: int) -> Part:
+            return part_of(columns[c], terms.columns[c], lo[c], hi[c], box)
+
+        def shared() -> tuple[dict[int, Part], Choices | None]:
+            rules = enumerate(terms.columns)
+            known = {c: part(c) for c, rule in rules if not rule.by_row(space.columns[c])}
+            whole = len(known) == len(columns)
+            return known, cls._joined(terms, list(known.values())) if whole else None
+
+        known, choices = cached(space, "choices", key, shared)
+        parts = [known.get(c) or part(c) for c in range(len(columns))]
+        choices = choices or cls._joined(terms, parts)
+        stay = _may_stay(columns, parts)
+        found = replace(choices, stay=stay, points=rows.points, changes=terms.changes)
+        vars(found)["hull"] = choices.hull  # made once
+        return found
+
+    @classmethod
+    def _joined(cls, terms: Terms, parts: Sequence[Part]) -> Choices:
+        """Return the parts of all columns as one; rows without coordinates, which may stay."""
+        places = [column.places for column in terms.space.columns]
         return cls(
             fixed=np.array([rule.fixed for rule in terms.columns], dtype=np.bool_),
             first=_starts(places),
-            member=np.concatenate(places),
+            member=np.concatenate(places, dtype=np.int64),
             freedom=np.array([p.freedom for p in parts], dtype=np.int8),
             start=_starts([p.table for p in parts]),
             table=np.concatenate([p.table for p in parts]),
@@ -144,11 +168,11 @@ class Choices:
             least=_side_by_side([p.least[:, None] for p in parts]),
             most=_side_by_side([p.most[:, None] for p in parts]),
             allowed=_side_by_side([p.allowed for p in parts]),
-            stay=_side_by_side([p.stay[:, None] for p in parts]),
+            stay=np.ones((1, len(parts)), dtype=np.uint8),
             lo=_in_place([p.lo for p in parts], places),
             hi=_in_place([p.hi for p in parts], places),
-            changes=terms.changes,
-            points=rows.points,
+            changes=len(parts),
+            points=np.empty((0, sum(map(len, places)))),
             grids=tuple(p.grid for p in parts),
             sides=(
                 _side_by_side([p.sides[0][:, None] for p in parts]),
@@ -170,7 +194,7 @@ class Choices:
         lo, hi : array of shape (n or 1, d)
             ``lo > hi`` in a column without options.
         """
-        lo, hi = self._hull_of_destinations()
+        lo, hi = self.hull
         stay = np.empty((len(self.stay), len(self.member)), dtype=np.bool_)
         stay[:, self.member] = np.repeat(self.stay == 1, np.diff(self.first), axis=1)
         if (stay & ((self.points < lo) | (self.points > hi))).any():
@@ -214,8 +238,9 @@ class Choices:
             return np.asarray(self.base[c] + indices * self.pitch[c])
         return self._table(c)[:, 0][indices]
 
-    def _hull_of_destinations(self) -> tuple[Array, Array]:
-        """Return the ends of what rows may move to, (n or 1, d); inf and -inf for nothing."""
+    @cached_property
+    def hull(self) -> tuple[Array, Array]:
+        """The ends of what rows may move to, (n or 1, d); inf and -inf for nothing."""
         chosen = np.flatnonzero(self.freedom != Freedom.ANY)
         if not len(chosen):
             return self.lo, self.hi
@@ -262,6 +287,15 @@ def _hull_of_levels(table: Array, allowed: NDArray[np.bool_]) -> tuple[Array, Ar
     return np.vstack([none, *lo])[inverse], np.vstack([none, *hi])[inverse]
 
 
+def _may_stay(columns: Sequence[ColumnRows], parts: Sequence[Part]) -> Flags:
+    """Tell, (n or 1, C), which rows may keep their values."""
+    stay = np.ones((len(columns[0].rows.points), len(parts)), dtype=np.uint8)
+    for c, part in enumerate(parts):
+        if part.limits is not None:
+            stay[:, c] = part.limits.stay(columns[c])
+    return stay[:1] if stay.all() else stay
+
+
 def _starts(parts: Sequence[Any]) -> Ints:
     """Return where each part begins once all are concatenated, and where the last one ends."""
     return np.array([0, *accumulate(len(p) for p in parts)], dtype=np.int64)
@@ -278,9 +312,8 @@ def _side_by_side(parts: Sequence[Any]) -> Any:
 def _in_place(parts: Sequence[Array], places: Sequence[Ints]) -> Array:
     """Write parts of shape (n or 1, width) to their coordinates of one array, (n or 1, d)."""
     n = max((len(p) for p in parts if len(p) != 1), default=1)
-    shared = np.zeros((min(n, 1), sum(len(w) for w in places)))
-    for part, where in zip(parts, places, strict=True):
-        shared[:, where] = part[:1]
+    shared = np.empty((min(n, 1), sum(len(w) for w in places)))
+    shared[:, np.concatenate(places)] = np.concatenate([p[: min(n, 1)] for p in parts], axis=1)
     if n <= 1:
         return shared
     # Copy shared columns row by row: writing them one column at a time is slow with many columns.

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -16,7 +16,19 @@ from voicecf.table.space import Space
 
 # Coordinates are cached for lists of up to MOST_VALUES values, and MOST_LISTS lists of a space.
 MOST_VALUES, MOST_LISTS = 1024, 512
-_CACHE: WeakKeyDictionary[Any, dict[tuple[int, bytes], Array]] = WeakKeyDictionary()
+_CACHES: WeakKeyDictionary[Any, dict[str, dict[Any, Any]]] = WeakKeyDictionary()
+Made = TypeVar("Made")
+
+
+def cached(space: Space, what: str, key: Any, make: Callable[[], Made], most: int = 16) -> Made:
+    """Return what `make` returns, or has returned for the same key: the last `most` are cached."""
+    cache = _CACHES.setdefault(space, {}).setdefault(what, {})
+    found: Made | None = cache.get(key)
+    if found is None:
+        found = cache[key] = make()
+        for oldest in list(cache)[:-most]:
+            cache.pop(oldest, None)
+    return found
 
 
 def column_of(space: Space, name: Any, where: str) -> int:
@@ -68,21 +80,14 @@ def coordinates_of(space: Space, column: int, values: Any) -> Array:
     short lists are cached as long as the space exists.
     """
     values = np.asarray(values, dtype=np.float64)
+
+    def computed() -> Array:
+        with np.errstate(all="ignore"):
+            return np.array(space.coordinates(column, values), dtype=np.float64)[:, 0]
+
     if len(values) > MOST_VALUES:
-        return _computed(space, column, values)
-    cache = _CACHE.setdefault(space, {})
-    key = column, values.tobytes()
-    if key not in cache:
-        if len(cache) >= MOST_LISTS:
-            cache.clear()
-        cache[key] = _computed(space, column, values)
-        cache[key].flags.writeable = False
-    return cache[key]
-
-
-def _computed(space: Space, column: int, values: Array) -> Array:
-    with np.errstate(all="ignore"):
-        return np.array(space.coordinates(column, values), dtype=np.float64)[:, 0]
+        return computed()
+    return cached(space, "coordinates", (column, values.tobytes()), computed, MOST_LISTS)
 
 
 def affine_map(space: Space, column: int) -> tuple[float, float]:

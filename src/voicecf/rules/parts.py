@@ -7,20 +7,18 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import cached_property
 from typing import Any
-from weakref import WeakKeyDictionary
 
-import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
 
 from voicecf.errors import DataError, OptionError
 from voicecf.geometry.arrays import Array, Ints
-from voicecf.rules.columns import affine_map, coordinates_of
+from voicecf.rules.columns import affine_map, cached, coordinates_of
 from voicecf.rules.multiples import EXACT, Grid, Listed, Multiples
 from voicecf.rules.sides import Side
 from voicecf.rules.terms import ColumnRule
 from voicecf.table.column import Column
-from voicecf.table.frames import is_missing, numbers, plain_values
+from voicecf.table.frames import is_boolean, is_missing, numbers, plain_values
 from voicecf.table.rows import Rows
 from voicecf.table.space import Space
 
@@ -30,9 +28,6 @@ Flags = NDArray[np.uint8]
 MOST_OPTIONS = 2**20
 # and this many beyond either end of it at each fineness, see `_multiples_between`.
 AROUND = 2**13
-# Number of lists of options that are cached for a space.
-MOST_LISTS = 16
-_CACHE: WeakKeyDictionary[Any, dict[Any, Listed]] = WeakKeyDictionary()
 # An open side ends this many increments beyond the observed range.
 FAR = 2**40
 
@@ -45,14 +40,16 @@ class Freedom(IntEnum):
     LEVELS = 2
 
 
-@dataclass
+@dataclass(eq=False)
 class Part:
-    """One column of `Choices`. By default there is nothing to move to, and rows may stay."""
+    """One column of `Choices`. By default there is nothing to move to, and rows may stay.
+
+    `limits` are None where every row may stay, `sides` are those of `Choices`.
+    """
 
     freedom: Freedom
     lo: Array
     hi: Array
-    stay: Flags = field(default_factory=lambda: np.ones(1, dtype=np.uint8))
     table: Array = field(default_factory=lambda: np.empty(0))
     base: float = 0.0
     pitch: float = 0.0
@@ -61,6 +58,7 @@ class Part:
     most: Ints = field(default_factory=lambda: np.full(1, -1, dtype=np.int64))
     allowed: Flags = field(default_factory=lambda: np.empty((1, 0), dtype=np.uint8))
     grid: Grid | None = None
+    limits: Limits | None = None
     sides: tuple[Array, Array] = field(
         default_factory=lambda: (np.array([-np.inf]), np.array([np.inf]))
     )
@@ -106,8 +104,9 @@ class ColumnRows:
 
     @cached_property
     def boolean(self) -> bool:
-        """Whether the user's values are booleans."""
-        return self.rows.frame is not None and self.series.dtype == nw.Boolean
+        """Whether the user's values of a number column are booleans."""
+        known = self.column.kind == "number" and self.rows.frame is not None
+        return known and is_boolean(self.series)
 
     def coordinates(self, values: Any) -> Array:
         """Return the coordinates of numbers; NaN for those outside the map's domain."""
@@ -148,69 +147,67 @@ class Limits:
 
     Attributes
     ----------
-    data : ColumnRows
     low, high : array of shape (n or 1,)
         The bounds, regardless of increase_only and decrease_only.
     locked : array of shape (n or 1,) of bool
         Rows that cannot move, because their value is missing, and a rule is relative to it or the
         model knows that it is missing.
+    sides : pair of arrays of shape (n or 1,)
+        The lowest and the highest value that each row may move to.
     """
 
-    data: ColumnRows
     low: Array
     high: Array
     locked: NDArray[np.bool_]
+    sides: tuple[Array, Array]
 
     @classmethod
     def of(cls, data: ColumnRows, rule: ColumnRule, lo: float, hi: float) -> Limits:
         """Return the bounds of each row; those of the explainer are `lo` and `hi`."""
         lo, hi = -np.inf if np.isnan(lo) else lo, np.inf if np.isnan(hi) else hi
-        low, high = (
-            _side(side, data.values, default, tighter)
-            for side, default, tighter in ((rule.low, lo, np.fmax), (rule.high, hi, np.fmin))
-        )
+        low, high = _side(rule.low, data, lo, np.fmax), _side(rule.high, data, hi, np.fmin)
         if data.boolean:
             low, high = np.maximum(low, 0.0), np.minimum(high, 1.0)
         locked = np.zeros(1, dtype=np.bool_)
         if rule.relative or data.column.stays_missing:
             locked = np.isnan(data.values)
-        return cls(data, low, high, locked)
+        lowest, highest = _invertible(data.column, low, high)
+        if rule.direction > 0:
+            lowest = np.maximum(lowest, data.values)
+        elif rule.direction < 0:
+            highest = np.minimum(highest, data.values)
+        return cls(low, high, locked, (lowest, highest))
 
-    def destinations(self, direction: int = 0) -> tuple[Array, Array]:
-        """Return the lowest and highest value that each row may move to.
+    def interval(self, data: ColumnRows) -> tuple[Array, Array]:
+        """Return the bounds in coordinates, regardless of increase_only and decrease_only."""
+        return data.interval(*_invertible(data.column, self.low, self.high))
 
-        With direction 1 a row may not go below its value, with -1 not above.
-        """
-        least, most = self.data.column.limits
-        low, high = np.maximum(self.low, least), np.minimum(self.high, most)
-        if direction > 0:
-            low = np.maximum(low, self.data.values)
-        elif direction < 0:
-            high = np.minimum(high, self.data.values)
-        return low, high
-
-    def stay(self) -> Flags:
+    def stay(self, data: ColumnRows) -> NDArray[np.bool_]:
         """Tell which rows may keep their values: those within the bounds, and locked ones."""
-        data, values = self.data, self.data.values
-        outside = (values < self.low) | (values > self.high)
-        missing = np.isnan(values) & ~self.locked
-        if missing.any():  # the value that the pipeline imputes has to be within the bounds
-            lo, hi = data.interval(*self.destinations())
-            outside |= missing & ((data.points < lo) | (data.points > hi))
-        stay = (~outside | self.locked).astype(np.uint8)
-        return stay[:1] if stay.all() else stay
+        values = data.values
+        inside = ((values >= self.low) & (values <= self.high)) | self.locked
+        if not inside.all() and np.isnan(values).any():
+            # The value that the pipeline imputes has to be within the bounds.
+            lo, hi = self.interval(data)
+            inside |= np.isnan(values) & (data.points >= lo) & (data.points <= hi)
+        return np.asarray(inside)
 
 
-def _side(side: Side | None, values: Array, default: float, tighter: Any) -> Array:
+def _side(side: Side | None, data: ColumnRows, default: float, tighter: Any) -> Array:
     """Return one side of a column's bounds for each row.
 
     A number replaces the explainer's bound, `default`; a side relative to the row's value can
     only be tighter than it.
     """
-    if side is None:
-        return np.array([default])
-    bound = side.at(values)
-    return np.asarray(tighter(bound, default)) if side.relative else bound
+    if side is None or not side.relative:
+        return np.array([default if side is None else side.amount])
+    return np.asarray(tighter(side.at(data.values), default))
+
+
+def _invertible(column: Column, low: Array, high: Array) -> tuple[Array, Array]:
+    """Return the part of intervals within which a column's map can be inverted."""
+    least, most = column.limits
+    return np.maximum(low, least), np.minimum(high, most)
 
 
 def part_of(
@@ -232,15 +229,14 @@ def part_of(
         values = np.array(column.listed, dtype=np.float64)
         if multiples is not None:
             values = values[multiples.nearest(values) == values]
-        part = _from_list(rule, limits, _with_coordinates(data, values))
+        part = _from_list(limits, _with_coordinates(data, values))
     elif multiples is None:
         part = _any_number(data, rule, limits, box)
     elif column.affine:
         part = _evenly_spaced(data, rule, limits, multiples)
     else:
-        part = _from_list(rule, limits, _listed_multiples(data, rule, limits, multiples))
-    part.stay = limits.stay()
-    part.sides = limits.destinations(rule.direction)
+        part = _from_list(limits, _listed_multiples(data, limits, multiples))
+    part.limits, part.sides = limits, limits.sides
     return part
 
 
@@ -257,12 +253,12 @@ def _any_number(
     rising, at = data.column.rising, data.column.places
     low, high = (rule.low, rule.high) if rising else (rule.high, rule.low)
     if box is None or data.boolean:
-        lo, hi = data.interval(*limits.destinations())
+        lo, hi = limits.interval(data)
     elif low is None and high is None:
         lo, hi = box[0][at], box[1][at]
     else:
         # A side without a rule is that of the explainer's box, which has all data inside.
-        lo, hi = data.interval(*limits.destinations())
+        lo, hi = limits.interval(data)
         lo, hi = box[0][at] if low is None else lo, box[1][at] if high is None else hi
     if rule.direction:
         # The coordinate itself: computed from the row's value, it might differ by rounding.
@@ -305,7 +301,7 @@ def _multiples_inside(
     if np.abs(observed).max() / multiples.increment > EXACT:
         raise _too_large(column, rule, multiples.increment, np.abs(observed).max())
     begin, end = np.rint(observed / multiples.increment)
-    low, high = limits.destinations(rule.direction)
+    low, high = limits.sides
     low = np.where(np.isneginf(low), multiples.at(begin - FAR), low)
     high = np.where(np.isposinf(high), multiples.at(end + FAR), high)
     # The bounds of a locked row are NaN; any number will do, as the row gets no options.
@@ -331,13 +327,13 @@ def _too_large(
     )
 
 
-def _from_list(rule: ColumnRule, limits: Limits, grid: Listed) -> Part:
+def _from_list(limits: Limits, grid: Listed) -> Part:
     """Return listed values as options."""
     part = Part.open(Freedom.GRID, 1)
     part.grid = grid
     if not len(grid.values):
         return part
-    least, most = grid.inside(*limits.destinations(rule.direction))
+    least, most = grid.inside(*limits.sides)
     part.table, part.count = grid.coordinates, len(grid.values)
     part.set_range(least, most, (least <= most) & ~limits.locked)
     return part
@@ -352,21 +348,18 @@ def _with_coordinates(data: ColumnRows, values: Array) -> Listed:
     return Listed(values[::-1], z[::-1]) if falls else Listed(values, z)
 
 
-def _listed_multiples(
-    data: ColumnRows, rule: ColumnRule, limits: Limits, multiples: Multiples
-) -> Listed:
+def _listed_multiples(data: ColumnRows, limits: Limits, multiples: Multiples) -> Listed:
     """Return the multiples that at least one row may choose; recent lists are cached."""
-    lows, highs = limits.destinations(rule.direction)
+    lows, highs = limits.sides
     low, high = float(np.fmin.reduce(lows)), float(np.fmax.reduce(highs))
     if not low <= high:  # also if all rows are locked, so that both are NaN
         return Listed(np.empty(0), np.empty(0))
-    cache, key = _CACHE.setdefault(data.space, {}), (data.c, low, high, multiples.increment)
-    if key not in cache:
-        if len(cache) >= MOST_LISTS:
-            cache.pop(next(iter(cache)))
+
+    def make() -> Listed:
         values = _multiples_between(low, high, data.column.observed, multiples)
-        cache[key] = _with_coordinates(data, values)
-    return cache[key]
+        return _with_coordinates(data, values)
+
+    return cached(data.space, "lists", (data.c, low, high, multiples.increment), make)
 
 
 def _multiples_between(

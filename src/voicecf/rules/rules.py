@@ -165,7 +165,8 @@ class Rules:
 
     def active(self) -> list[Rule]:
         """Return the rules that are set."""
-        return [rule for rule in self.each() if rule.is_set]
+        words = {w: rule for w, rule in RULES.items() if getattr(self, w) != rule.nothing}
+        return [rule(getattr(self, word)) for word, rule in words.items()]
 
     def check(self, space: Space) -> None:
         """Raise if a rule does not fit the columns of a space."""

@@ -68,6 +68,11 @@ class ColumnRule:
         sides = any(s is not None and s.relative for s in self.sides)
         return self.direction != 0 or self.least > 0 or sides
 
+    def by_row(self, column: Column) -> bool:
+        """Tell whether the options in a column may differ from row to row."""
+        own_value = self.fixed and column.kind == "number"
+        return bool(self.relative or self.forbidden or column.stays_missing or own_value)
+
     @property
     def sides(self) -> tuple[Side | None, Side | None]:
         """Lower and upper side of the bounds."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from voicecf.errors import ColumnError, likely
@@ -70,7 +70,7 @@ def read_with_extra(
     unknown = [at for at, name in enumerate(names) if name not in read or name == id]
     copies = frame[:, unknown].iter_columns() if unknown else ()
     columns = {series.name: series for series in copies}
-    return replace(rows, extra=Extra(columns, names, id))
+    return rows.but(extra=Extra(columns, names, id))
 
 
 def _check_id(space: Space, id: Any, names: list[Any]) -> None:

@@ -20,6 +20,10 @@ from voicecf.geometry.named import installed_backend
 
 # Whole numbers up to this size are exact in double precision.
 EXACT = 2**53
+# Types of numpy for plain numbers and truth values.
+PLAIN = {np.dtype(kind) for kind in "?bhilqBHILQfd"}
+# Types of pandas for text and levels.
+TEXT = ("str", "object", "category")
 # Values of dates, times and durations; those of pandas are among them.
 TIMES = (date, time, timedelta, np.datetime64, np.timedelta64)
 
@@ -107,6 +111,25 @@ def table(columns: Mapping[Any, Any], kind: Kind | None = None, schema: Any = No
     if schema is not None:
         plain = {name: values.tolist() for name, values in plain.items()}
     return nw.from_dict(plain, schema=schema, backend=backend).to_native()
+
+
+def columns_of(frame: Any) -> dict[Any, Any]:
+    """Return the columns of a narwhals frame by name: narwhals series.
+
+    These take long to make from pandas. There, plain numbers are arrays of their type, and text and
+    levels are arrays of objects.
+    """
+    if not frame.implementation.is_pandas():
+        return {series.name: series for series in frame.iter_columns()}
+    columns = {}
+    for name, series in frame.to_native().items():
+        if series.dtype in PLAIN:
+            columns[name] = series.to_numpy()
+        elif str(series.dtype) in TEXT:
+            columns[name] = series.to_numpy(dtype=object)
+        else:
+            columns[name] = frame.get_column(name)
+    return columns
 
 
 def taken(rows: Any, which: Ints | None) -> Any:
@@ -244,6 +267,16 @@ def numbers(column: Any, name: Any = None) -> Array:
     return np.asarray(series.cast(nw.Float64).to_numpy(), dtype=np.float64)
 
 
+def is_boolean(column: Any) -> bool:
+    """Tell whether a column, a series or an array, has truth values by its type."""
+    return bool(column.dtype == (np.bool_ if isinstance(column, np.ndarray) else nw.Boolean))
+
+
+def is_single(column: Any) -> bool:
+    """Tell whether a column, a series or an array, has numbers of single precision."""
+    return bool(column.dtype == (np.float32 if isinstance(column, np.ndarray) else nw.Float32))
+
+
 def is_whole(column: Any) -> bool:
     """Tell whether a column, a series or an array, has integers or booleans by its type."""
     if isinstance(column, np.ndarray):
@@ -277,12 +310,19 @@ def frame_with_cells(frame: Any, changes: Mapping[Any, Cells]) -> Any:
     Types stay: an integer column becomes one of floats only if a new value is not a whole
     number, and a categorical column keeps its categories.
     """
-    columns = [
-        _series_with_cells(frame.get_column(name), cells)
-        for name, cells in changes.items()
-        if len(cells.rows)
-    ]
-    return frame.with_columns(*columns) if columns else frame
+    changes = {name: cells for name, cells in changes.items() if len(cells.rows)}
+    if not changes or not frame.implementation.is_pandas():
+        return frame.with_columns(
+            _series_with_cells(frame.get_column(name), cells) for name, cells in changes.items()
+        )
+    native = frame.to_native().copy(deep=False)  # narwhals would join all columns anew
+    for name, cells in changes.items():
+        column = _pandas_with_cells(native[name], cells.rows, cells.as_array())
+        if column is None:
+            column = _series_with_cells(frame.get_column(name), cells).to_native()
+            column = column.set_axis(native.index)
+        native.isetitem(native.columns.get_loc(name), column)
+    return nw.from_native(native, eager_only=True)
 
 
 def _series_with_cells(series: Any, cells: Cells) -> Any:
@@ -292,13 +332,10 @@ def _series_with_cells(series: Any, cells: Cells) -> Any:
         gaps: list[None] = [None] * len(series)
         series = nw.new_series(series.name, gaps, nw.Float64, backend=series.implementation)
     if values.dtype.kind == "f" and (series.dtype.is_integer() or series.dtype == nw.Boolean):
-        series, values = _common_type(series, values)
+        whole = _as_whole(values, series.dtype == nw.Boolean)
+        series, values = (series.cast(nw.Float64), values) if whole is None else (series, whole)
     if series.implementation.is_pyarrow():
         return _arrow_with_cells(series, cells.rows, values)
-    if series.implementation.is_pandas():
-        changed = _pandas_with_cells(series, cells.rows, values)
-        if changed is not None:
-            return changed
     return _any_with_cells(series, cells.rows, values)
 
 
@@ -352,39 +389,38 @@ def _arrow_with_cells(series: Any, rows: Ints, values: NDArray[Any]) -> Any:
     return nw.from_native(native, series_only=True).alias(series.name)
 
 
-def _pandas_with_cells(series: Any, rows: Ints, values: NDArray[Any]) -> Any:
-    """Write into a pandas column of the values' own type or of nullable booleans; None for others.
+def _pandas_with_cells(native: Any, rows: Ints, values: NDArray[Any]) -> Any:
+    """Return a pandas column with new values; None if it cannot hold them, or is of another type.
 
     The type stays, and so does None in a column of objects, where encoders tell it from NaN. Other
     types have a missing value of their own, which is written if all new values are missing.
     """
-    native = series.to_native()
-    if native.dtype != object and all(value is None for value in values):
-        missing = np.zeros(len(native), dtype=np.bool_)
-        missing[rows] = True
-        return nw.from_native(native.mask(missing), series_only=True)
-    nullable = str(native.dtype) == "boolean" and values.dtype == object
-    if native.dtype != values.dtype and not nullable:
+    dtype, name = native.dtype, str(native.dtype)
+    if name != "object" and all(value is None for value in values):
+        return native.mask(np.isin(np.arange(len(native)), rows))
+    if name == "category" and values.dtype == object:
+        place = {level: code for code, level in enumerate(dtype.categories)}
+        new, codes = [place.get(value, -1) for value in values], native.array.codes.copy()
+        codes[rows] = new
+        return None if -1 in new else native.array.from_codes(codes, dtype=dtype, validate=False)
+    if values.dtype.kind == "f" and dtype in PLAIN and dtype.kind != "f":
+        whole = _as_whole(values, dtype.kind == "b")
+        native, values = (native.astype(float), values) if whole is None else (native, whole)
+    if native.dtype != values.dtype and not (values.dtype == object and name in ("str", "boolean")):
         return None
     column = native.to_numpy(dtype=values.dtype, copy=True)
-    if nullable:
+    if name == "boolean":
         values = np.array([None if is_missing(v) else bool(v) for v in values], dtype=object)
     column[rows] = values
-    changed = type(native)(column, index=native.index, name=native.name, dtype=native.dtype)
-    return nw.from_native(changed, series_only=True)
+    return type(native)(column, index=native.index, dtype=native.dtype)
 
 
-def _common_type(series: Any, values: NDArray[Any]) -> tuple[Any, NDArray[Any]]:
-    """Bring a column of integers or booleans and new floats to one type.
-
-    It is the column's if the new values fit in, else floats.
-    """
-    if series.dtype == nw.Boolean:
-        booleans = np.isin(values, (0.0, 1.0)).all()
-        return (series, values.astype(bool)) if booleans else (series.cast(nw.Float64), values)
-    if (values == np.rint(values)).all() and (np.abs(values) < 2.0**62).all():
-        return series, values.astype(np.int64)
-    return series.cast(nw.Float64), values
+def _as_whole(values: NDArray[Any], boolean: bool) -> NDArray[Any] | None:
+    """Return floats as integers, or as truth values; None if they are none."""
+    if boolean:
+        return values.astype(bool) if np.isin(values, (0.0, 1.0)).all() else None
+    whole = (values == np.rint(values)).all() and (np.abs(values) < 2.0**62).all()
+    return values.astype(np.int64) if whole else None
 
 
 def _rebuilt(series: Any, rows: Ints, values: list[Any]) -> Any:

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-import narwhals.stable.v2 as nw
 import numpy as np
 from sklearn.preprocessing import (
     FunctionTransformer,
@@ -85,10 +84,7 @@ def _gaps(column: Column, values: Any) -> Array:
 
 
 def _numbers(operations: list[Any], column: Any) -> Array | None:
-    if isinstance(column, nw.Series):
-        if not (column.dtype.is_integer() or column.dtype == nw.Float64):
-            return None
-        column = column.to_numpy()
+    column = column if isinstance(column, np.ndarray) else column.to_numpy()
     if column.dtype.kind not in "iu" and column.dtype != np.float64:
         return None
     values = column.astype(np.float64)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from voicecf.geometry.arrays import Array, Ints, Mask
-from voicecf.table.frames import Kind, numbers
+from voicecf.table.frames import Kind, columns_of
 
 if TYPE_CHECKING:
     from voicecf.table.extra import Extra
@@ -87,22 +87,23 @@ class Rows:
         series = ids[which].to_series(name="id").reset_index(drop=True)
         return nw.from_native(series, series_only=True)
 
+    def but(self, **facts: Any) -> Rows:
+        """Return the same values with other facts; columns that were made are not made again."""
+        rows = replace(self, **facts)
+        if "columns" in vars(self):
+            vars(rows)["columns"] = self.columns
+        return rows
+
     @cached_property
     def columns(self) -> dict[Any, Any]:
-        """The columns of the frame, narwhals series by name: a library takes long to give one."""
-        return {series.name: series for series in self.frame.iter_columns()}
+        """The columns of the frame by name: see `columns_of`."""
+        return columns_of(self.frame)
 
-    @cached_property
-    def _floats(self) -> dict[Any, NDArray[Any]]:
-        return {}
-
-    def floats(self, name: Any) -> NDArray[Any]:
-        """Return a column of the frame as floats of its precision, NaN where missing; made once."""
-        if name not in self._floats:
-            single = self.columns[name].dtype == nw.Float32
-            values = numbers(self.columns[name])
-            self._floats[name] = values.astype(np.float32) if single else values
-        return self._floats[name]
+    def column(self, name: Any) -> Any:
+        """Return a column of the frame: an array of numbers, or a narwhals series."""
+        column = self.columns[name]
+        text = isinstance(column, np.ndarray) and column.dtype == object
+        return self.frame.get_column(name) if text else column
 
     def take(self, which: Ints) -> Rows:
         """Return some of the rows."""

@@ -27,7 +27,9 @@ from voicecf.table.frames import (
     as_frame,
     dense,
     frame_with_cells,
+    is_boolean,
     is_missing,
+    is_single,
     number_array,
     numbers,
     objects,
@@ -107,7 +109,9 @@ class Space:
         complete = rows.take(np.flatnonzero(~np.any(missing, axis=0)))
         for c, column in enumerate(self.columns) if len(complete) and not self.single else ():
             own = self._own_map(column)
-            found = None if own is None else own(self.user_column(complete, column.sources[0]))
+            found = (
+                None if own is None else own(self.user_column(complete, column.sources[0], True))
+            )
             exact[c] = found is not None and np.array_equal(
                 found.view(np.int64), complete.points[:, column.places].view(np.int64)
             )
@@ -186,13 +190,10 @@ class Space:
         if rows.array is not None:
             narrow = rows.array.dtype in HALVES and not self.single >= set(self.sources)
             return replace(rows, array=rows.array.astype(np.float64)) if narrow else rows
-        halves = [name for name, column in rows.columns.items() if column.dtype == nw.Float32]
-        if not halves:
-            return rows
-        sources = rows.frame.columns if self.named else self.sources
-        source_of = dict(zip(rows.frame.columns, sources, strict=True))
-        narrow_ones = [name for name in halves if source_of[name] not in self.single]
-        return replace(rows, frame=widened(rows.frame, narrow_ones))
+        sources = rows.columns if self.named else self.sources
+        pairs = zip(rows.columns.items(), sources, strict=True)
+        narrow_ones = [n for (n, of), s in pairs if is_single(of) and s not in self.single]
+        return replace(rows, frame=widened(rows.frame, narrow_ones)) if narrow_ones else rows
 
     @cached_property
     def single(self) -> set[Any]:
@@ -218,17 +219,17 @@ class Space:
             return self.read_again(rows)
         points = np.empty((len(rows), self.n_coordinates))
         for c, column in enumerate(self.columns):
-            found = self.own_coordinates(c, self.user_column(rows, column.sources[0]))
+            found = self.own_coordinates(c, self.user_column(rows, column.sources[0], text=True))
             if found is None:
                 return self.read_again(rows)
             points[:, column.places] = found
-        return replace(rows, points=points, seen=self.seen(points))
+        return rows.but(points=points, seen=self.seen(points))
 
     def _copied(self, rows: Rows) -> Rows:
         """Return rows with their coordinates, which are the user's values."""
         values: Any = rows.array
         if rows.frame is not None:
-            values = [numbers(column) for column in rows.frame.iter_columns()]
+            values = [numbers(rows.column(name), name) for name in rows.columns]
         copy = np.empty((len(rows), len(self.sources)), dtype=self.dtype)
         finite: list[bool] = in_parallel(lambda a, b: _copy(values, copy, a, b), len(copy))
         if not all(finite):
@@ -251,7 +252,7 @@ class Space:
         points = dense(output)
         self._check_finite(points)
         seen = points if self.mixing is None else dense(self.steps.onward(output, table))
-        return replace(rows, points=points, seen=self.seen(seen))
+        return rows.but(points=points, seen=self.seen(seen))
 
     def seen(self, values: Array) -> Array:
         """Return values in the precision of the model's centroids, with which it assigns rows."""
@@ -273,12 +274,16 @@ class Space:
         column = self.columns[c]
         if not column.numeric or rows.frame is None:
             return False
-        return bool(self.user_column(rows, column.sources[0]).dtype == nw.Boolean)
+        return is_boolean(self.user_column(rows, column.sources[0]))
 
-    def user_column(self, rows: Rows, source: Any) -> Any:
-        """Return the user's values of a source: a narwhals series, or a column of an array."""
+    def user_column(self, rows: Rows, source: Any, text: bool = False) -> Any:
+        """Return the user's values of a source: a narwhals series, or an array.
+
+        Text and levels are an array only if `text` is True.
+        """
         if rows.frame is not None:
-            return rows.columns[self.frame_name(rows.frame, source)]
+            name = self.frame_name(rows.frame, source)
+            return rows.columns[name] if text else rows.column(name)
         return (rows.points if rows.array is None else rows.array)[:, self.sources.index(source)]
 
     def numbers_of(self, rows: Rows, column: Column) -> Array:
@@ -305,6 +310,8 @@ class Space:
         if not self.named:
             self._check_width(len(names))
             return frame
+        if names == self.sources:
+            return frame.clone()  # answers must not change if the user changes the frame later
         needed = {source for column in self.columns for source in column.sources}
         missing = [n for n in self.sources if n in needed and n not in names]
         if missing:
@@ -312,9 +319,7 @@ class Space:
                 f"X lacks {listed(missing)}; it has {listed(names)}. The explainer needs the "
                 "columns that it was fitted on."
             )
-        wanted = [n for n in self.sources if n in names]
-        # A copy in both cases: answers must not change if the user changes the frame later.
-        return frame.clone() if wanted == names else frame[:, [names.index(n) for n in wanted]]
+        return frame[:, [names.index(n) for n in self.sources if n in names]]  # a copy, too
 
     def _check_finite(self, values: NDArray[Any]) -> None:
         with np.errstate(all="ignore"):
@@ -453,10 +458,14 @@ class Space:
         missing, own = without_values(points), taken(rows.points, which)
         filled = np.where(missing[:, None], own, points) if missing.any() else points
         moved, by_source = filled != own, self._numbers(filled)
+        anywhere = moved.any(axis=0).tolist()
         changes: dict[Any, Cells] = {}
         for c, column in enumerate(self.columns):
+            bent = column.kind == "number" and lo is not None and not column.affine
+            if not bent and not any(anywhere[place] for place in column.places):
+                continue
             left = moved[:, column.places].any(axis=1)
-            if column.kind == "number" and lo is not None and not column.affine:
+            if bent:
                 # Values beyond the ends of a curve may have the same coordinate as the end.
                 before = self.table_values(c, rows, which)
                 outside = (before < side_of(lo, which, c)) | (before > side_of(hi, which, c))
@@ -533,14 +542,13 @@ class Space:
         column = self.columns[c]
         if column.declared:
             return self.levels_at(c, taken(rows.points, which))
-        if column.numeric and rows.frame is not None:
-            name = self.frame_name(rows.frame, column.sources[0])
-            return np.array(taken(rows.floats(name), which))  # a copy
-        values = taken(self.user_column(rows, column.sources[0]), which)
+        values = self.user_column(rows, column.sources[0], text=not column.numeric)
         if not column.numeric:
-            return objects(plain_values(values))
-        single = values.dtype == np.float32
-        return numbers(values, column.name).astype(np.float32 if single else np.float64)
+            return objects(plain_values(taken(values, which)))
+        floats = numbers(values, column.name).astype(
+            np.float32 if is_single(values) else np.float64
+        )
+        return np.asarray(taken(floats, which))
 
     def levels_at(self, c: int, points: Array) -> NDArray[Any]:
         """Return the levels of a category at points; None at points of NaN."""
