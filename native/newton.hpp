@@ -49,26 +49,26 @@ inline double slack_of(double offset, const double* u, const Steps& s, double fa
     return -slack > TIGHT * (std::fabs(offset) + dot_of_sizes(u, s.x, s.wide)) ? slack : 0.0;
 }
 
-// Solve h x = rhs in place (lower triangle); false where h is singular to working accuracy.
-// h = L D L': below the diagonal L D is left, above it L', on it one over D.
-inline bool solve_spd(double* h, int stride, double* rhs, int size) {
-    for (int j = 0; j < size; ++j) {
-        double* row = h + j * stride;
-        const double diagonal = row[j];
-        double s = diagonal;
-        for (int t = 0; t < j; ++t) {
-            const double unit = row[t] * h[t * stride + t];
-            h[t * stride + j] = unit;
-            s -= row[t] * unit;
-        }
-        if (!(s > SINGULAR * diagonal)) return false;
-        row[j] = 1.0 / s;
-        for (int i = j + 1; i < size; ++i) {
-            double v = h[i * stride + j];
-            for (int t = 0; t < j; ++t) v -= h[i * stride + t] * h[t * stride + j];
-            h[i * stride + j] = v;
-        }
+// Factor row j of h = L D L' (lower triangle), of which the rows before are factored: below the diagonal L D is
+// left, above it L', on it one over D. False where h is singular to working accuracy.
+inline bool factor_row(double* h, int stride, int j) {
+    double* row = h + j * stride;
+    const double diagonal = row[j];
+    double s = diagonal;
+    for (int t = 0; t < j; ++t) {
+        double v = row[t];
+        for (int p = 0; p < t; ++p) v -= row[p] * h[p * stride + t];
+        const double unit = v * h[t * stride + t];
+        row[t] = v;
+        h[t * stride + j] = unit;
+        s -= v * unit;
     }
+    row[j] = 1.0 / s;
+    return s > SINGULAR * diagonal;
+}
+
+// Solve h x = rhs in place, where h is factored.
+inline void solve_factored(const double* h, int stride, double* rhs, int size) {
     for (int j = 1; j < size; ++j)
         for (int t = 0; t < j; ++t) rhs[j] -= h[t * stride + j] * rhs[t];
     for (int j = size - 1; j >= 0; --j) {
@@ -76,7 +76,6 @@ inline bool solve_spd(double* h, int stride, double* rhs, int size) {
         for (int t = j + 1; t < size; ++t) s -= h[j * stride + t] * rhs[t];
         rhs[j] = s;
     }
-    return true;
 }
 
 // Set y = clip(-U' mu, low, high) and return its squared length.
@@ -154,8 +153,9 @@ inline bool newton_step(Choice& c, Steps& s, int active) {
         free_part(c.rows[j], begins, s);
         for (int t = 0; t <= p; ++t)
             c.h[p * c.rank + t] = dot(s.free, c.rows[c.act[t]], s.wide);
+        if (!factor_row(c.h, c.rank, p)) return false;
     }
-    if (!solve_spd(c.h, c.rank, c.rhs, active)) return false;
+    solve_factored(c.h, c.rank, c.rhs, active);
     for (int p = 0; p < active; ++p) c.mu[c.act[p]] = most(c.mu[c.act[p]] + c.rhs[p], 0.0);
     return true;
 }
@@ -242,12 +242,14 @@ inline int most_violated(const Choice& c, int active) {
 // Solve for the multipliers of the active rows, and drop rows whose multiplier is not positive. Returns how
 // many rows are left, or -1 where rows depend on each other.
 inline int solve_active(Choice& c, int active) {
-    for (int p = 0; p < active; ++p) {
-        c.rhs[p] = -c.b[c.act[p]];
+    for (; c.factored < active; ++c.factored) {
+        const int p = c.factored;
         for (int t = 0; t <= p; ++t)
             c.h[p * c.rank + t] = c.gram[c.act[p] * (c.limit + 1) + c.act[t]];
+        if (!factor_row(c.h, c.rank, p)) return -1;
     }
-    if (!solve_spd(c.h, c.rank, c.rhs, active)) return -1;
+    for (int p = 0; p < active; ++p) c.rhs[p] = -c.b[c.act[p]];
+    solve_factored(c.h, c.rank, c.rhs, active);
     double largest = 0.0;
     for (int p = 0; p < active; ++p) largest = most(largest, c.rhs[p]);
     int kept = 0;
@@ -256,6 +258,7 @@ inline int solve_active(Choice& c, int active) {
         c.mu[c.act[p]] = positive ? c.rhs[p] : 0.0;
         c.act[kept] = c.act[p];
         kept += positive;
+        if (!positive) c.factored = smaller_of(c.factored, kept);
     }
     return kept;
 }
@@ -268,8 +271,10 @@ inline bool all_at_once(Choice& c) {
         if (p >= c.known) c.mu[p] = 1.0;
         if (!(c.mu[p] > 0.0)) continue;
         if (active == c.rank) return false;
+        if (c.act[active] != p) c.factored = smaller_of(c.factored, active);
         c.act[active++] = p;
     }
+    c.factored = smaller_of(c.factored, active);
     for (int turn = 0; turn < NEWTON_STEPS; ++turn) {
         const int kept = solve_active(c, active);
         if (kept < 0) return false;
@@ -284,8 +289,8 @@ inline bool all_at_once(Choice& c) {
     return false;
 }
 
-// Set y = -U' mu and the residual; true if the KKT conditions hold, without a box and without doubt.
-inline bool settle_free(Choice& c, Steps& s) {
+// Set y = -U' mu, without a box.
+inline void free_step(const Choice& c, Steps& s) {
     double* terms = s.free;
     const Doubles zero = Doubles::all(0.0), dust = Doubles::all(DUST);
     fill(s.y, 0.0, s.wide);
@@ -298,19 +303,17 @@ inline bool settle_free(Choice& c, Steps& s) {
         for (int i = 0; i < s.wide; i += 8) {
             const Doubles t = f * Doubles::load(c.rows[p] + i);
             (Doubles::load(s.y + i) - t).store(s.y + i);
-            (Doubles::load(terms + i) + larger(t, zero - t)).store(terms + i);
+            (Doubles::load(terms + i) + size_of(t)).store(terms + i);
         }
     }
-    Doubles sum = zero;
-    for (int i = 0; i < s.wide; i += 8) {
-        Doubles y = Doubles::load(s.y + i);
-        if (used > 1) {  // one row alone leaves no rounding noise
-            y = if_less(dust * Doubles::load(terms + i), larger(y, zero - y), y, zero);
-            y.store(s.y + i);
-        }
-        sum = sum + y * y;
+    for (int i = 0; i < (used > 1 ? s.wide : 0); i += 8) {  // one row alone leaves no rounding noise
+        const Doubles y = Doubles::load(s.y + i);
+        if_less(dust * Doubles::load(terms + i), size_of(y), y, zero).store(s.y + i);
     }
-    const double square = total(sum);
+}
+
+// Compute the residual of such a step; true if the KKT conditions hold, without a box and without doubt.
+inline bool is_settled(Choice& c, const Steps& s) {
     double gap = 0.0;
     bool settled = true;
     for (int p = 0; p < c.count; ++p) {
@@ -320,7 +323,7 @@ inline bool settle_free(Choice& c, Steps& s) {
         gap -= c.mu[p] * off;
         settled = settled && off <= slip && (c.mu[p] == 0.0 || off >= -slip);
     }
-    return settled && std::fabs(gap) <= CLOSED * 0.5 * square;
+    return settled && std::fabs(gap) <= CLOSED * 0.5 * dot(s.y, s.y, s.wide);
 }
 
 // Whether a point of the box stays in it by this step, even if the step were longer by its rounding.
