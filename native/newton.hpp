@@ -9,6 +9,8 @@
 // accept satisfies the KKT conditions.
 #pragma once
 
+#include <type_traits>
+
 #include "problem.hpp"
 
 namespace voicecf {
@@ -49,33 +51,54 @@ inline double slack_of(double offset, const double* u, const Steps& s, double fa
     return -slack > TIGHT * (std::fabs(offset) + dot_of_sizes(u, s.x, s.wide)) ? slack : 0.0;
 }
 
+// Do work of a size, up to 8 with the size as a constant: short loops are then unrolled.
+template <class Work>
+auto sized(int size, const Work& work) {
+    switch (size) {
+        case 1: return work(std::integral_constant<int, 1>());
+        case 2: return work(std::integral_constant<int, 2>());
+        case 3: return work(std::integral_constant<int, 3>());
+        case 4: return work(std::integral_constant<int, 4>());
+        case 5: return work(std::integral_constant<int, 5>());
+        case 6: return work(std::integral_constant<int, 6>());
+        case 7: return work(std::integral_constant<int, 7>());
+        case 8: return work(std::integral_constant<int, 8>());
+        default: return work(size);
+    }
+}
+
 // Factor row j of h = L D L' (lower triangle), of which the rows before are factored: below the diagonal L D is
 // left, above it L', on it one over D. False where h is singular to working accuracy.
 inline bool factor_row(double* h, int stride, int j) {
     double* row = h + j * stride;
     const double diagonal = row[j];
-    double s = diagonal;
-    for (int t = 0; t < j; ++t) {
-        double v = row[t];
-        for (int p = 0; p < t; ++p) v -= row[p] * h[p * stride + t];
-        const double unit = v * h[t * stride + t];
-        row[t] = v;
-        h[t * stride + j] = unit;
-        s -= v * unit;
-    }
-    row[j] = 1.0 / s;
-    return s > SINGULAR * diagonal;
+    const double rest = sized(j, [&](auto size) {
+        double s = diagonal;
+        for (int t = 0; t < size; ++t) {
+            double v = row[t];
+            for (int p = 0; p < t; ++p) v -= row[p] * h[p * stride + t];
+            const double unit = v * h[t * stride + t];
+            row[t] = v;
+            h[t * stride + j] = unit;
+            s -= v * unit;
+        }
+        return s;
+    });
+    row[j] = 1.0 / rest;
+    return rest > SINGULAR * diagonal;
 }
 
 // Solve h x = rhs in place, where h is factored.
-inline void solve_factored(const double* h, int stride, double* rhs, int size) {
-    for (int j = 1; j < size; ++j)
-        for (int t = 0; t < j; ++t) rhs[j] -= h[t * stride + j] * rhs[t];
-    for (int j = size - 1; j >= 0; --j) {
-        double s = rhs[j] * h[j * stride + j];
-        for (int t = j + 1; t < size; ++t) s -= h[j * stride + t] * rhs[t];
-        rhs[j] = s;
-    }
+inline void solve_factored(const double* h, int stride, double* rhs, int size_) {
+    sized(size_, [&](auto size) {
+        for (int j = 1; j < size; ++j)
+            for (int t = 0; t < j; ++t) rhs[j] -= h[t * stride + j] * rhs[t];
+        for (int j = size - 1; j >= 0; --j) {
+            double s = rhs[j] * h[j * stride + j];
+            for (int t = j + 1; t < size; ++t) s -= h[j * stride + t] * rhs[t];
+            rhs[j] = s;
+        }
+    });
 }
 
 // Set y = clip(-U' mu, low, high) and return its squared length.

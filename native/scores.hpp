@@ -101,8 +101,12 @@ int position(const Real* r, const Peaks<Real>& peaks, int place) {
 template <class Real>
 int peaks_above(const Real* r, const Peaks<Real>& peaks, Real bar, int limit, int* found) {
     int count = 0;
-    for (int place = 0; place < Pack<Real>::size && count < limit; ++place)
-        if (peaks.tops[place] > bar) found[count++] = position(r, peaks, place);
+    for (int place = 0; place < Pack<Real>::size; ++place) {
+        found[count] = place;
+        count += peaks.tops[place] > bar;
+    }
+    count = smaller_of(count, limit);
+    for (int q = 0; q < count; ++q) found[q] = position(r, peaks, found[q]);
     return count;
 }
 
