@@ -176,7 +176,10 @@ inline bool newton_step(Choice& c, Steps& s, int active) {
         free_part(c.rows[j], begins, s);
         for (int t = 0; t <= p; ++t)
             c.h[p * c.rank + t] = dot(s.free, c.rows[c.act[t]], s.wide);
-        if (!factor_row(c.h, c.rank, p)) return false;
+        if (!factor_row(c.h, c.rank, p)) {
+            c.stuck = p;
+            return false;
+        }
     }
     solve_factored(c.h, c.rank, c.rhs, active);
     for (int p = 0; p < active; ++p) c.mu[c.act[p]] = most(c.mu[c.act[p]] + c.rhs[p], 0.0);
@@ -199,6 +202,7 @@ inline bool drop_dust(Choice& c) {
 // Newton on the choice, from the multipliers in c.mu; true where the KKT conditions hold.
 inline bool newton(Choice& c, Steps& s) {
     bool clean = false;
+    c.stuck = -1;
     for (int turn = 0; turn < NEWTON_STEPS; ++turn) {
         const double square = step_of(c, s);
         const Priced found = price(c, s, std::sqrt(square));
@@ -216,6 +220,54 @@ inline bool newton(Choice& c, Steps& s) {
         if (!newton_step(c, s, active)) return false;
     }
     return false;
+}
+
+// Least of mu . U y over the box, less an error of `rounding` of all terms, for m rows.
+template <class RowOf>
+double least_in_box(int m, const double* mu, const RowOf& row, const Steps& y, double rounding) {
+    double least = 0.0;
+    for (int i = 0; i < y.d; ++i) {
+        double value = 0.0, size = 0.0;
+        for (int j = 0; j < m; ++j) {
+            if (mu[j] == 0.0) continue;
+            const double t = mu[j] * row(j)[i];
+            value += t;
+            size += std::fabs(t);
+        }
+        const double bound = value > 0.0 ? y.low[i] : y.high[i];
+        if (std::fabs(bound) < INF)
+            least += value * bound - rounding * size * std::fabs(bound);
+        else if (std::fabs(value) > LOOSE * size)
+            return -INF;
+    }
+    return least;
+}
+
+// Whether the multipliers prove, beyond rounding of the input, that no point of the box satisfies the rows of the
+// choice: mu . (U y - base) > 0 for all of them.
+inline bool is_proof(const Choice& c, const double* mu, const Steps& s) {
+    double margin = least_in_box(c.count, mu, [&](int p) { return c.rows[p]; }, s, LOOSE);
+    for (int p = 0; p < c.count; ++p)  // the terms of a slack are at most |base| + 2 |u| . |x|
+        if (mu[p] > 0.0)
+            margin -= mu[p] * (c.base[p] + LOOSE * (std::fabs(c.base[p]) + 2.0 * dot_of_sizes(c.rows[p], s.x, s.wide)));
+    return margin > 0.0;
+}
+
+// Whether Newton, which was given up, has shown that there is no answer: by the multipliers so far or, where an
+// active row depends on those before it, by the direction in which multipliers can grow for ever.
+inline bool shows_empty(const Choice& c, const Steps& s) {
+    if (c.stuck < 0) return false;
+    if (is_proof(c, c.mu, s)) return true;
+    double* ray = c.residual;
+    fill(ray, 0.0, c.count);
+    for (int p = c.stuck - 1; p >= 0; --p) {
+        double v = c.h[p * c.rank + c.stuck];
+        for (int t = p + 1; t < c.stuck; ++t) v += c.h[p * c.rank + t] * ray[c.act[t]];
+        ray[c.act[p]] = -v;
+    }
+    for (int p = 0; p < c.stuck; ++p) ray[c.act[p]] = most(ray[c.act[p]], 0.0);
+    ray[c.act[c.stuck]] = 1.0;
+    return is_proof(c, ray, s);
 }
 
 // Reset coordinates that differ from 0 or from a bound by rounding noise alone to that value.

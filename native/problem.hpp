@@ -91,6 +91,7 @@ struct Results {
 struct Choice {
     int count, known, limit, rank;
     int factored;  // how many of the active rows are factored in h
+    int stuck;     // place among the active rows of one that depends on those before it, or -1
     int *ids, *act;
     const double** rows;
     double* made;  // room for rows that are made from pairs

@@ -198,7 +198,7 @@ inline void start(Steps& s, bool& boxed, bool& moved) {
     for (int i = s.d / 8 * 8; i < s.d; ++i) boxed |= s.free[i] == 0.0;
 }
 
-// Solve for one point by Newton on a choice of rows; UNRESOLVED where that is given up.
+// Solve for one point by Newton on a choice of rows; UNRESOLVED where that is given up without a proof.
 template <class Real>
 Status solve(const Rows<Real>& rows, const Point& p, Workspace<Real>& w) {
     // Where a block of few rows has left a point open, its bounds bind as a rule.
@@ -223,7 +223,8 @@ Status solve(const Rows<Real>& rows, const Point& p, Workspace<Real>& w) {
                 return is_sound(z) && room != TOO_CLOSE ? OPTIMAL : UNRESOLVED;
             if (taken == 0) ask_room(c, w.seen = z, w.factor);
         }
-        if (taken < 0 || !move(w)) return UNRESOLVED;
+        if (taken < 0) return UNRESOLVED;
+        if (!move(w)) return shows_empty(c, w.s) ? INFEASIBLE : UNRESOLVED;
     }
     return UNRESOLVED;
 }
@@ -341,7 +342,7 @@ void answer(const Rows<Real>& rows, Point& p, double span, const Results& out, s
     if (w.some && span < FURTHEST<Real>) status = solve(rows, p, w);
     if (status == OPTIMAL)
         write_found(rows, p, out, to, w);
-    else if (w.some && p.size < INF)
+    else if (w.some && p.size < INF && (status == UNRESOLVED || out.width))  // multipliers are from all rows
         status = write_hard(rows, p, out, to, w);
     out.status[to] = status;
     if (status != OPTIMAL) {
