@@ -311,22 +311,8 @@ inline Status dual_active_set(ActiveSet& a, Steps& y, double share) {
 
 // Least of mu . (U y - b) over the box, less an error of `rounding` of all terms; > 0 is a proof.
 inline double proof_margin(const ActiveSet& a, const Steps& y, double rounding) {
-    double margin = 0.0;
+    double margin = least_in_box(a.m, a.mu, [&](int j) { return row_of(a, j); }, y, rounding);
     for (int j = 0; j < a.m; ++j) margin -= a.mu[j] * (a.b[j] + rounding / LOOSE * a.tol[j]);
-    for (int i = 0; i < a.d; ++i) {
-        double value = 0.0, size = 0.0;
-        for (int j = 0; j < a.m; ++j) {
-            if (a.mu[j] == 0.0) continue;
-            const double t = a.mu[j] * row_of(a, j)[i];
-            value += t;
-            size += std::fabs(t);
-        }
-        const double bound = value > 0.0 ? y.low[i] : y.high[i];
-        if (std::fabs(bound) < INF)
-            margin += value * bound - rounding * size * std::fabs(bound);
-        else if (std::fabs(value) > LOOSE * size)
-            return -INF;
-    }
     return margin;
 }
 

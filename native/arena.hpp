@@ -90,7 +90,6 @@ void lay_out(Arena& arena, const Rows<Real>& rows, Workspace<Real>& w) {
     w.scores = arena.take<Real>(BLOCK * long_);
     w.r = arena.take<Real>(long_);
     w.t = arena.take<Real>(long_);
-    w.peaks = arena.take<Real>(long_ / STRETCH + 1);
     w.shares = arena.take<Real>(rows.d + 16);
     w.found = arena.take<int>(long_ + 1);
     w.among = arena.take<int>(rows.d + 16);

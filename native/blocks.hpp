@@ -239,6 +239,7 @@ inline bool step_by_several(const Cell& cell, int q, Block& k, Choice& c) {
     fill(mu, 0.0, cell.m);
     mu[int(k.pick[q])] = mu[int(k.next[q])] = k.lead[q];  // any start will do, if these two are in it
     c.count = c.limit = c.known = cell.m;
+    c.factored = 0;
     c.mu = mu;
     c.gram = const_cast<double*>(cell.gram);
     for (int j = 0; j < cell.m; ++j) c.b[j] = k.b[j * LANES + q];

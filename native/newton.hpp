@@ -9,6 +9,8 @@
 // accept satisfies the KKT conditions.
 #pragma once
 
+#include <type_traits>
+
 #include "problem.hpp"
 
 namespace voicecf {
@@ -49,34 +51,54 @@ inline double slack_of(double offset, const double* u, const Steps& s, double fa
     return -slack > TIGHT * (std::fabs(offset) + dot_of_sizes(u, s.x, s.wide)) ? slack : 0.0;
 }
 
-// Solve h x = rhs in place (lower triangle); false where h is singular to working accuracy.
-// h = L D L': below the diagonal L D is left, above it L', on it one over D.
-inline bool solve_spd(double* h, int stride, double* rhs, int size) {
-    for (int j = 0; j < size; ++j) {
-        double* row = h + j * stride;
-        const double diagonal = row[j];
+// Do work of a size, up to 8 with the size as a constant: short loops are then unrolled.
+template <class Work>
+auto sized(int size, const Work& work) {
+    switch (size) {
+        case 1: return work(std::integral_constant<int, 1>());
+        case 2: return work(std::integral_constant<int, 2>());
+        case 3: return work(std::integral_constant<int, 3>());
+        case 4: return work(std::integral_constant<int, 4>());
+        case 5: return work(std::integral_constant<int, 5>());
+        case 6: return work(std::integral_constant<int, 6>());
+        case 7: return work(std::integral_constant<int, 7>());
+        case 8: return work(std::integral_constant<int, 8>());
+        default: return work(size);
+    }
+}
+
+// Factor row j of h = L D L' (lower triangle), of which the rows before are factored: below the diagonal L D is
+// left, above it L', on it one over D. False where h is singular to working accuracy.
+inline bool factor_row(double* h, int stride, int j) {
+    double* row = h + j * stride;
+    const double diagonal = row[j];
+    const double rest = sized(j, [&](auto size) {
         double s = diagonal;
-        for (int t = 0; t < j; ++t) {
-            const double unit = row[t] * h[t * stride + t];
+        for (int t = 0; t < size; ++t) {
+            double v = row[t];
+            for (int p = 0; p < t; ++p) v -= row[p] * h[p * stride + t];
+            const double unit = v * h[t * stride + t];
+            row[t] = v;
             h[t * stride + j] = unit;
-            s -= row[t] * unit;
+            s -= v * unit;
         }
-        if (!(s > SINGULAR * diagonal)) return false;
-        row[j] = 1.0 / s;
-        for (int i = j + 1; i < size; ++i) {
-            double v = h[i * stride + j];
-            for (int t = 0; t < j; ++t) v -= h[i * stride + t] * h[t * stride + j];
-            h[i * stride + j] = v;
+        return s;
+    });
+    row[j] = 1.0 / rest;
+    return rest > SINGULAR * diagonal;
+}
+
+// Solve h x = rhs in place, where h is factored.
+inline void solve_factored(const double* h, int stride, double* rhs, int size_) {
+    sized(size_, [&](auto size) {
+        for (int j = 1; j < size; ++j)
+            for (int t = 0; t < j; ++t) rhs[j] -= h[t * stride + j] * rhs[t];
+        for (int j = size - 1; j >= 0; --j) {
+            double s = rhs[j] * h[j * stride + j];
+            for (int t = j + 1; t < size; ++t) s -= h[j * stride + t] * rhs[t];
+            rhs[j] = s;
         }
-    }
-    for (int j = 1; j < size; ++j)
-        for (int t = 0; t < j; ++t) rhs[j] -= h[t * stride + j] * rhs[t];
-    for (int j = size - 1; j >= 0; --j) {
-        double s = rhs[j] * h[j * stride + j];
-        for (int t = j + 1; t < size; ++t) s -= h[j * stride + t] * rhs[t];
-        rhs[j] = s;
-    }
-    return true;
+    });
 }
 
 // Set y = clip(-U' mu, low, high) and return its squared length.
@@ -154,8 +176,12 @@ inline bool newton_step(Choice& c, Steps& s, int active) {
         free_part(c.rows[j], begins, s);
         for (int t = 0; t <= p; ++t)
             c.h[p * c.rank + t] = dot(s.free, c.rows[c.act[t]], s.wide);
+        if (!factor_row(c.h, c.rank, p)) {
+            c.stuck = p;
+            return false;
+        }
     }
-    if (!solve_spd(c.h, c.rank, c.rhs, active)) return false;
+    solve_factored(c.h, c.rank, c.rhs, active);
     for (int p = 0; p < active; ++p) c.mu[c.act[p]] = most(c.mu[c.act[p]] + c.rhs[p], 0.0);
     return true;
 }
@@ -176,6 +202,7 @@ inline bool drop_dust(Choice& c) {
 // Newton on the choice, from the multipliers in c.mu; true where the KKT conditions hold.
 inline bool newton(Choice& c, Steps& s) {
     bool clean = false;
+    c.stuck = -1;
     for (int turn = 0; turn < NEWTON_STEPS; ++turn) {
         const double square = step_of(c, s);
         const Priced found = price(c, s, std::sqrt(square));
@@ -193,6 +220,54 @@ inline bool newton(Choice& c, Steps& s) {
         if (!newton_step(c, s, active)) return false;
     }
     return false;
+}
+
+// Least of mu . U y over the box, less an error of `rounding` of all terms, for m rows.
+template <class RowOf>
+double least_in_box(int m, const double* mu, const RowOf& row, const Steps& y, double rounding) {
+    double least = 0.0;
+    for (int i = 0; i < y.d; ++i) {
+        double value = 0.0, size = 0.0;
+        for (int j = 0; j < m; ++j) {
+            if (mu[j] == 0.0) continue;
+            const double t = mu[j] * row(j)[i];
+            value += t;
+            size += std::fabs(t);
+        }
+        const double bound = value > 0.0 ? y.low[i] : y.high[i];
+        if (std::fabs(bound) < INF)
+            least += value * bound - rounding * size * std::fabs(bound);
+        else if (std::fabs(value) > LOOSE * size)
+            return -INF;
+    }
+    return least;
+}
+
+// Whether the multipliers prove, beyond rounding of the input, that no point of the box satisfies the rows of the
+// choice: mu . (U y - base) > 0 for all of them.
+inline bool is_proof(const Choice& c, const double* mu, const Steps& s) {
+    double margin = least_in_box(c.count, mu, [&](int p) { return c.rows[p]; }, s, LOOSE);
+    for (int p = 0; p < c.count; ++p)  // the terms of a slack are at most |base| + 2 |u| . |x|
+        if (mu[p] > 0.0)
+            margin -= mu[p] * (c.base[p] + LOOSE * (std::fabs(c.base[p]) + 2.0 * dot_of_sizes(c.rows[p], s.x, s.wide)));
+    return margin > 0.0;
+}
+
+// Whether Newton, which was given up, has shown that there is no answer: by the multipliers so far or, where an
+// active row depends on those before it, by the direction in which multipliers can grow for ever.
+inline bool shows_empty(const Choice& c, const Steps& s) {
+    if (c.stuck < 0) return false;
+    if (is_proof(c, c.mu, s)) return true;
+    double* ray = c.residual;
+    fill(ray, 0.0, c.count);
+    for (int p = c.stuck - 1; p >= 0; --p) {
+        double v = c.h[p * c.rank + c.stuck];
+        for (int t = p + 1; t < c.stuck; ++t) v += c.h[p * c.rank + t] * ray[c.act[t]];
+        ray[c.act[p]] = -v;
+    }
+    for (int p = 0; p < c.stuck; ++p) ray[c.act[p]] = most(ray[c.act[p]], 0.0);
+    ray[c.act[c.stuck]] = 1.0;
+    return is_proof(c, ray, s);
 }
 
 // Reset coordinates that differ from 0 or from a bound by rounding noise alone to that value.
@@ -242,12 +317,14 @@ inline int most_violated(const Choice& c, int active) {
 // Solve for the multipliers of the active rows, and drop rows whose multiplier is not positive. Returns how
 // many rows are left, or -1 where rows depend on each other.
 inline int solve_active(Choice& c, int active) {
-    for (int p = 0; p < active; ++p) {
-        c.rhs[p] = -c.b[c.act[p]];
+    for (; c.factored < active; ++c.factored) {
+        const int p = c.factored;
         for (int t = 0; t <= p; ++t)
             c.h[p * c.rank + t] = c.gram[c.act[p] * (c.limit + 1) + c.act[t]];
+        if (!factor_row(c.h, c.rank, p)) return -1;
     }
-    if (!solve_spd(c.h, c.rank, c.rhs, active)) return -1;
+    for (int p = 0; p < active; ++p) c.rhs[p] = -c.b[c.act[p]];
+    solve_factored(c.h, c.rank, c.rhs, active);
     double largest = 0.0;
     for (int p = 0; p < active; ++p) largest = most(largest, c.rhs[p]);
     int kept = 0;
@@ -256,6 +333,7 @@ inline int solve_active(Choice& c, int active) {
         c.mu[c.act[p]] = positive ? c.rhs[p] : 0.0;
         c.act[kept] = c.act[p];
         kept += positive;
+        if (!positive) c.factored = smaller_of(c.factored, kept);
     }
     return kept;
 }
@@ -268,8 +346,10 @@ inline bool all_at_once(Choice& c) {
         if (p >= c.known) c.mu[p] = 1.0;
         if (!(c.mu[p] > 0.0)) continue;
         if (active == c.rank) return false;
+        if (c.act[active] != p) c.factored = smaller_of(c.factored, active);
         c.act[active++] = p;
     }
+    c.factored = smaller_of(c.factored, active);
     for (int turn = 0; turn < NEWTON_STEPS; ++turn) {
         const int kept = solve_active(c, active);
         if (kept < 0) return false;
@@ -284,8 +364,8 @@ inline bool all_at_once(Choice& c) {
     return false;
 }
 
-// Set y = -U' mu and the residual; true if the KKT conditions hold, without a box and without doubt.
-inline bool settle_free(Choice& c, Steps& s) {
+// Set y = -U' mu, without a box.
+inline void free_step(const Choice& c, Steps& s) {
     double* terms = s.free;
     const Doubles zero = Doubles::all(0.0), dust = Doubles::all(DUST);
     fill(s.y, 0.0, s.wide);
@@ -298,19 +378,17 @@ inline bool settle_free(Choice& c, Steps& s) {
         for (int i = 0; i < s.wide; i += 8) {
             const Doubles t = f * Doubles::load(c.rows[p] + i);
             (Doubles::load(s.y + i) - t).store(s.y + i);
-            (Doubles::load(terms + i) + larger(t, zero - t)).store(terms + i);
+            (Doubles::load(terms + i) + size_of(t)).store(terms + i);
         }
     }
-    Doubles sum = zero;
-    for (int i = 0; i < s.wide; i += 8) {
-        Doubles y = Doubles::load(s.y + i);
-        if (used > 1) {  // one row alone leaves no rounding noise
-            y = if_less(dust * Doubles::load(terms + i), larger(y, zero - y), y, zero);
-            y.store(s.y + i);
-        }
-        sum = sum + y * y;
+    for (int i = 0; i < (used > 1 ? s.wide : 0); i += 8) {  // one row alone leaves no rounding noise
+        const Doubles y = Doubles::load(s.y + i);
+        if_less(dust * Doubles::load(terms + i), size_of(y), y, zero).store(s.y + i);
     }
-    const double square = total(sum);
+}
+
+// Compute the residual of such a step; true if the KKT conditions hold, without a box and without doubt.
+inline bool is_settled(Choice& c, const Steps& s) {
     double gap = 0.0;
     bool settled = true;
     for (int p = 0; p < c.count; ++p) {
@@ -320,7 +398,7 @@ inline bool settle_free(Choice& c, Steps& s) {
         gap -= c.mu[p] * off;
         settled = settled && off <= slip && (c.mu[p] == 0.0 || off >= -slip);
     }
-    return settled && std::fabs(gap) <= CLOSED * 0.5 * square;
+    return settled && std::fabs(gap) <= CLOSED * 0.5 * dot(s.y, s.y, s.wide);
 }
 
 // Whether a point of the box stays in it by this step, even if the step were longer by its rounding.

@@ -90,6 +90,8 @@ struct Results {
 // The rows that matter to a point, some of all, in double precision.
 struct Choice {
     int count, known, limit, rank;
+    int factored;  // how many of the active rows are factored in h
+    int stuck;     // place among the active rows of one that depends on those before it, or -1
     int *ids, *act;
     const double** rows;
     double* made;  // room for rows that are made from pairs
@@ -148,16 +150,23 @@ struct Block {
     int *order, *starts;
 };
 
-constexpr int BLOCK = 8;    // points whose scores are computed together
-constexpr int STRETCH = 64; // rows that are looked at or skipped together
+constexpr int BLOCK = 8;  // points whose scores are computed together
+
+// The largest of the entries that have the same place in their packs, and the first position of the packs among which
+// it is.
+template <class Real>
+struct Peaks {
+    Real tops[64 / sizeof(Real)], starts[64 / sizeof(Real)];
+};
 
 template <class Real>
 struct Workspace {
     Steps s;
-    Real *block, *scores, *r, *t, *peaks, *shares;
+    Real *block, *scores, *r, *t, *shares;
+    Peaks<Real> peaks;
     double spans[BLOCK];
     int *found, *among;
-    const Real* score;  // of the point at hand
+    Real* begin;  // r of the point at hand before its step; its scores, until it is solved
     double slop, error;
     double factor;  // that of the batch
     Sizes seen;     // of an answer that had too little slack; 0 where there was none

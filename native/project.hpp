@@ -105,6 +105,7 @@ template <class Real>
 void take_row(const Rows<Real>& rows, Workspace<Real>& w) {
     Choice& c = w.choice;
     const int at = c.count++, stride = c.limit + 1;
+    w.begin[c.ids[at]] = Real(CHOSEN);
     if (w.boxed) return;
     for (int q = 0; q <= at; ++q)
         c.gram[at * stride + q] = c.gram[q * stride + at] = dot(c.rows[at], c.rows[q], rows.wide);
@@ -126,13 +127,13 @@ bool has_room(const Rows<Real>& rows, const Workspace<Real>& w, const Sizes& z) 
 // -1 if the choice is full.
 template <class Real>
 int take_violated(const Rows<Real>& rows, const Point& p, Workspace<Real>& w) {
-    const double worst = highest_peak(w.peaks, rows.long_);
+    const double worst = highest_peak(w.peaks);
     if (!(worst > w.error)) return 0;
     int count = 1;
     if (w.choice.count == 0)
-        w.found[0] = position(w.r, w.peaks, rows.count, Real(worst));
+        w.found[0] = highest_position(w.r, w.peaks);
     else
-        count = peaks_above(w.r, w.peaks, rows.long_, Real(CUT_SHARE * worst), CUTS, w.found);
+        count = peaks_above(w.r, w.peaks, Real(CUT_SHARE * worst), CUTS, w.found);
     for (int q = 0; q < count; ++q) {
         if (w.choice.count == w.choice.limit) return -1;
         load_row(rows, p, w.found[q], w);
@@ -159,7 +160,8 @@ int take_close(const Rows<Real>& rows, const Point& p, const Sizes& z, Workspace
     return taken;
 }
 
-// Solve for the multipliers and the step of the choice; false if given up.
+// Solve for the multipliers and the step of the choice; false if given up. A step without a box is judged when no
+// other row is violated any more.
 template <class Real>
 bool move(Workspace<Real>& w) {
     Choice& c = w.choice;
@@ -167,7 +169,8 @@ bool move(Workspace<Real>& w) {
     if (!w.boxed) {
         const bool found = all_at_once(c);
         c.known = c.count;
-        if (found && settle_free(c, w.s) && keeps_in_box(w.s)) return true;
+        if (found) free_step(c, w.s);
+        if (found && keeps_in_box(w.s)) return true;
         w.boxed = true;
         if (!found) fill(c.mu, 0.0, c.count);
     }
@@ -195,19 +198,23 @@ inline void start(Steps& s, bool& boxed, bool& moved) {
     for (int i = s.d / 8 * 8; i < s.d; ++i) boxed |= s.free[i] == 0.0;
 }
 
-// Solve for one point by Newton on a choice of rows; UNRESOLVED where that is given up.
+// Solve for one point by Newton on a choice of rows; UNRESOLVED where that is given up without a proof.
 template <class Real>
 Status solve(const Rows<Real>& rows, const Point& p, Workspace<Real>& w) {
     // Where a block of few rows has left a point open, its bounds bind as a rule.
     const bool tried = rows.stored.u && rows.stored.m <= FEW_ROWS;
     Choice& c = w.choice;
-    c.count = c.known = 0;
+    c.count = c.known = c.factored = 0;
+    price_scores(rows, p, w.begin, w.begin, w);
     start(w.s, w.boxed, w.moved);
     w.boxed |= tried && w.bounded;
     for (int round = 0; round < ROUNDS; ++round) {
         price_all(rows, p, w);
         int taken = take_violated(rows, p, w);
-        if (taken == 0) {
+        if (taken == 0 && !w.boxed && !is_settled(c, w.s)) {
+            w.boxed = true;
+            taken = 1;  // Newton goes on from these multipliers
+        } else if (taken == 0) {
             const Sizes z = sizes_of(w.s);
             taken = take_close(rows, p, z, w);
             const Room room = room_of(c, z, w.factor);
@@ -216,7 +223,8 @@ Status solve(const Rows<Real>& rows, const Point& p, Workspace<Real>& w) {
                 return is_sound(z) && room != TOO_CLOSE ? OPTIMAL : UNRESOLVED;
             if (taken == 0) ask_room(c, w.seen = z, w.factor);
         }
-        if (taken < 0 || !move(w)) return UNRESOLVED;
+        if (taken < 0) return UNRESOLVED;
+        if (!move(w)) return shows_empty(c, w.s) ? INFEASIBLE : UNRESOLVED;
     }
     return UNRESOLVED;
 }
@@ -318,7 +326,7 @@ bool tell_source(const Rows<Real>& rows, const Point& p, double span, const Resu
                  std::int64_t to, Workspace<Real>& w) {
     out.source[to] = -1;
     if (!(span < FURTHEST<Real>)) return false;
-    const Nearest found = nearest_of(rows, span, w.score, w);
+    const Nearest found = nearest_of(rows, span, w.begin, w);
     if (!found.doubtful) out.source[to] = found.label;
     return out.source[to] == p.target;
 }
@@ -334,7 +342,7 @@ void answer(const Rows<Real>& rows, Point& p, double span, const Results& out, s
     if (w.some && span < FURTHEST<Real>) status = solve(rows, p, w);
     if (status == OPTIMAL)
         write_found(rows, p, out, to, w);
-    else if (w.some && p.size < INF)
+    else if (w.some && p.size < INF && (status == UNRESOLVED || out.width))  // multipliers are from all rows
         status = write_hard(rows, p, out, to, w);
     out.status[to] = status;
     if (status != OPTIMAL) {
@@ -376,7 +384,7 @@ void answer_scored(const Rows<Real>& rows, const Batch& batch, const Results& ou
         Point p = point_of(rows, batch, which[q]);
         const std::int64_t to = which[q];
         if (!batch.one_box()) read_box(p, w);
-        w.score = w.scores + std::size_t(q) * rows.long_;
+        w.begin = w.scores + std::size_t(q) * rows.long_;
         copy_line(p.at, w.s.a, rows.d);
         if (out.source && !rows.stored.u && tell_source(rows, p, w.spans[q], out, to, w))
             write_already(p, out, to, rows.d);

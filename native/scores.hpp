@@ -16,7 +16,7 @@ namespace VOICECF_SET {
 template <class Real>
 constexpr double ROUNDING = std::numeric_limits<Real>::epsilon();
 // Rows in the choice are marked with this value, so that no scan picks them.
-constexpr double CHOSEN = -3e38;
+constexpr double CHOSEN = -1e38;
 // Points further away than this, in units of the longest vector, overflow, or hide all rows
 // behind their error.
 template <class Real>
@@ -59,63 +59,74 @@ void multiply(const Rows<Real>& rows, const Real* block, Real* out) {
     }
 }
 
-// Largest entry of each stretch.
-template <class Real>
-void find_peaks(const Real* r, int n, Real* peaks) {
+// Set n entries, four packs at a time, and find their peaks. `fill` is given the first position and sets the packs.
+template <class Real, class Fill>
+void fill_rows(int n, Real* out, Peaks<Real>& peaks, const Fill& fill) {
     using P = Pack<Real>;
-    for (int start = 0; start < n; start += STRETCH) {
-        P top = P::load(r + start);
-        const int stop = smaller_of(start + STRETCH, n);
-        for (int j = start + P::size; j < stop; j += P::size) top = larger(top, P::load(r + j));
-        peaks[start / STRETCH] = highest(top);
-    }
+    P tops = P::all(-std::numeric_limits<Real>::infinity()), starts = P::all(0);
+    const auto fill_some = [&](int start, auto& r) {
+        fill(start, r);
+        P top = r[0];
+        int at = start;
+        for (const P& one : r) {
+            one.store(out + at);
+            top = larger(top, one);
+            at += P::size;
+        }
+        starts = if_less(tops, top, P::all(Real(start)), starts);
+        tops = larger(tops, top);
+    };
+    int start = 0;
+    P four[4], one[1];
+    for (; start + 4 * P::size <= n; start += 4 * P::size) fill_some(start, four);
+    for (; start < n; start += P::size) fill_some(start, one);
+    tops.store(peaks.tops);
+    starts.store(peaks.starts);
 }
 
 template <class Real>
-Real highest_peak(const Real* peaks, int n) {
-    Real top = peaks[0];
-    for (int s = 1; s * STRETCH < n; ++s) top = peaks[s] > top ? peaks[s] : top;
-    return top;
+Real highest_peak(const Peaks<Real>& peaks) {
+    return highest(Pack<Real>::load(peaks.tops));
+}
+
+// Position of the peak of one place in the packs.
+template <class Real>
+int position(const Real* r, const Peaks<Real>& peaks, int place) {
+    int j = int(peaks.starts[place]) + place;
+    while (r[j] < peaks.tops[place]) j += Pack<Real>::size;
+    return j;
+}
+
+// Positions of the peaks above a bar, at most so many; their number.
+template <class Real>
+int peaks_above(const Real* r, const Peaks<Real>& peaks, Real bar, int limit, int* found) {
+    int count = 0;
+    for (int place = 0; place < Pack<Real>::size; ++place) {
+        found[count] = place;
+        count += peaks.tops[place] > bar;
+    }
+    count = smaller_of(count, limit);
+    for (int q = 0; q < count; ++q) found[q] = position(r, peaks, found[q]);
+    return count;
+}
+
+// Position of the highest peak.
+template <class Real>
+int highest_position(const Real* r, const Peaks<Real>& peaks) {
+    const Real top = highest_peak(peaks);
+    int place = 0;
+    while (peaks.tops[place] < top) ++place;
+    return position(r, peaks, place);
 }
 
 // Positions of entries above a bar, among the n rows that there are: padding may be above it where scores are
 // huge. Their number.
 template <class Real>
-int above(const Real* r, const Real* peaks, int n, Real bar, int* found) {
+int above(const Real* r, const Peaks<Real>& peaks, int n, Real bar, int* found) {
     int count = 0;
-    for (int start = 0; start < n; start += STRETCH) {
-        if (!(peaks[start / STRETCH] > bar)) continue;
-        const int stop = smaller_of(start + STRETCH, n);
-        for (int j = start; j < stop; ++j) {
-            found[count] = j;
-            count += r[j] > bar;
-        }
-    }
-    return count;
-}
-
-// Position of the first entry as high as `top`, which is a peak.
-template <class Real>
-int position(const Real* r, const Real* peaks, int n, Real top) {
-    for (int start = 0; start < n; start += STRETCH) {
-        if (!(peaks[start / STRETCH] == top)) continue;
-        const int stop = smaller_of(start + STRETCH, n);
-        for (int j = start; j < stop; ++j)
-            if (r[j] == top) return j;
-    }
-    return 0;
-}
-
-// Positions of the peaks above a bar, at most so many; their number.
-template <class Real>
-int peaks_above(const Real* r, const Real* peaks, int n, Real bar, int limit, int* found) {
-    int count = 0;
-    for (int start = 0; start < n && count < limit; start += STRETCH) {
-        const Real top = peaks[start / STRETCH];
-        if (!(top > bar)) continue;
-        int j = start;
-        while (r[j] != top) ++j;
-        found[count++] = j;
+    for (int j = 0; j < (highest_peak(peaks) > bar ? n : 0); ++j) {
+        found[count] = j;
+        count += r[j] > bar;
     }
     return count;
 }
@@ -145,20 +156,6 @@ struct Nearest {
     bool doubtful;
 };
 
-// Whether scores alone leave no doubt that centroid `first` is the nearest. Leaves it out of w.t.
-template <class Real>
-bool clearly_nearest(const Rows<Real>& rows, double span, int first, double top, Workspace<Real>& w) {
-    w.t[first] = Real(CHOSEN);
-    find_peaks(w.t, rows.long_, w.peaks);
-    const double second = highest_peak(w.peaks, rows.long_), unit2 = rows.unit * rows.unit;
-    const double slop = 2.0 * (rows.d + 8) * ROUNDING<Real> * (span + 1.0);
-    const double near = most(span * span - 2.0 * top, 0.0) + slop;  // squared distances, in units
-    const double next = most(span * span - 2.0 * second, 0.0) + slop;
-    double size = 0.0;
-    if (rows.expanded) size = span + rows.unit * (rows.middle + rows.longest);
-    return 2.0 * (top - second - slop) > 4.0 * rows.growth * (near + next + size * size) && unit2 > 0.0;
-}
-
 // The nearest centroid of the point in w.s.a by the direct formula, where scores say nothing.
 template <class Real>
 Nearest nearest_of_all(const Rows<Real>& rows, const Workspace<Real>& w) {
@@ -174,19 +171,37 @@ Nearest nearest_of_all(const Rows<Real>& rows, const Workspace<Real>& w) {
     return {label, true};
 }
 
+// The two highest scores in each place of a pack so far, and whose the highest is.
+template <class Real>
+struct Highest {
+    using P = Pack<Real>;
+    P top = P::all(-std::numeric_limits<Real>::infinity()), second = top, label = P::all(0);
+
+    void see(P score, P whose) {
+        label = if_less(top, score, whose, label);
+        second = larger(second, smaller(score, top));
+        top = larger(top, score);
+    }
+};
+
 // The nearest centroid of the point in w.s.a. |a - m_j|^2 falls by 2 where s_j - |m_j|^2 / 2 rises by 1;
 // all that come within rounding of the highest are judged by the direct formula.
 template <class Real>
-Nearest nearest_of(const Rows<Real>& rows, double span, const Real* score, Workspace<Real>& w) {
+Nearest nearest_of(const Rows<Real>& rows, double span, const Real* score, const Workspace<Real>& w) {
     using P = Pack<Real>;
+    Highest<Real> found;
     for (int j = 0; j < rows.long_; j += P::size)
-        (P::load(score + j) - P::load(rows.halves + j)).store(w.t + j);
-    find_peaks(w.t, rows.long_, w.peaks);
-    const Real top = highest_peak(w.peaks, rows.long_);
-    const int first = position(w.t, w.peaks, rows.count, top);
-    if (clearly_nearest(rows, span, first, top, w)) return {first, false};
-    w.t[first] = top;
-    find_peaks(w.t, rows.long_, w.peaks);
+        found.see(P::load(score + j) - P::load(rows.halves + j), P::all(Real(j)));
+    Real tops[P::size], seconds[P::size], starts[P::size];
+    found.top.store(tops);
+    found.second.store(seconds);
+    found.label.store(starts);
+    const Real top = highest(found.top);
+    int place = 0;
+    while (tops[place] < top) ++place;
+    tops[place] = seconds[place];
+    const Real next = highest(P::load(tops));
+    const int first = int(starts[place]) + place;
     const double near = squared_distance(w.s.a, rows.centers + first * rows.wide, rows.weights, rows.wide);
     double size = 0.0;
     if (rows.expanded) size = std::sqrt(weighted_square(w.s.a, rows.weights, rows.wide)) + rows.longest;
@@ -195,10 +210,9 @@ Nearest nearest_of(const Rows<Real>& rows, double span, const Real* score, Works
     const double window = 2.0 * slop + unit2 * rows.growth * (4.0 * near + size * size);
     double best = near, second = near + 2.0 * (window - slop) / unit2;
     int label = first;
-    const int count = above(w.t, w.peaks, rows.count, Real(top - window), w.found);
-    for (int p = 0; p < count; ++p) {
-        const int j = w.found[p];
-        if (j == first) continue;
+    const Real bar = Real(top - window);
+    for (int j = 0; j < (next > bar ? rows.count : 0); ++j) {
+        if (j == first || !(score[j] - rows.halves[j] > bar)) continue;
         const double s = squared_distance(w.s.a, rows.centers + j * rows.wide, rows.weights, rows.wide);
         if (s < best || (s == best && j < label)) {
             second = best;
@@ -212,30 +226,20 @@ Nearest nearest_of(const Rows<Real>& rows, double span, const Real* score, Works
     return {label, !sure};
 }
 
-// The two highest scores of each point so far, and whose the highest is.
-struct Highest {
-    Doubles top, second, label;
-};
-
 // Look at the scores of `some` centroids.
 template <int some>
-void keep_highest(const Rows<double>& rows, const Block& k, int j, Highest& found) {
+void keep_highest(const Rows<double>& rows, const Block& k, int j, Highest<double>& found) {
     Doubles s[some];
     multiply_lanes<some>(k.x, rows.d, rows.vectors + j, rows.long_, 1, s);
-    for (int r = 0; r < some; ++r) {
-        const Doubles t = Doubles::all(rows.unit) * s[r] - Doubles::all(rows.halves[j + r]);
-        found.label = if_less(found.top, t, Doubles::all(double(j + r)), found.label);
-        found.second = larger(found.second, smaller(t, found.top));
-        found.top = larger(found.top, t);
-    }
+    for (int r = 0; r < some; ++r)
+        found.see(Doubles::all(rows.unit) * s[r] - Doubles::all(rows.halves[j + r]), Doubles::all(double(j + r)));
 }
 
-// Set the nearest centroid of each point of a block; -1 where scores alone leave it in doubt, as in
-// `clearly_nearest`.
+// Set the nearest centroid of each point of a block; -1 where scores alone leave it in doubt.
 inline void nearest_lanes(const Rows<double>& rows, const double* const* at, Block& k) {
     enter_lanes(rows, rows.origin, at, k);
-    const Doubles zero = Doubles::all(0.0), none = Doubles::all(-INF);
-    Highest found = {none, none, zero};
+    const Doubles zero = Doubles::all(0.0);
+    Highest<double> found;
     int j = 0;
     for (; j + 4 <= rows.count; j += 4) keep_highest<4>(rows, k, j, found);
     for (; j + 2 <= rows.count; j += 2) keep_highest<2>(rows, k, j, found);
@@ -261,14 +265,18 @@ const Real* levels_of(const Rows<Real>& rows, const Point& p) {
     return rows.levels + (rows.pairs ? std::size_t(p.target) * rows.long_ : 0);
 }
 
-// Set r of all rows from their scores at some place.
+// Set r of all rows from their scores at some place, and find the peaks.
 template <class Real>
-void price_scores(const Rows<Real>& rows, const Point& p, const Real* score, Real* r) {
+void price_scores(const Rows<Real>& rows, const Point& p, const Real* score, Real* out, Workspace<Real>& w) {
     using P = Pack<Real>;
     const Real* level = levels_of(rows, p);
     const P here = P::all(rows.pairs ? score[p.target] : Real(0));
-    for (int j = 0; j < rows.long_; j += P::size)
-        (P::load(score + j) - here - P::load(level + j)).store(r + j);
+    fill_rows(rows.long_, out, w.peaks, [&](int j, auto& r) {
+        for (P& one : r) {
+            one = P::load(score + j) - here - P::load(level + j);
+            j += P::size;
+        }
+    });
 }
 
 // Collect the rows with a multiplier, and what the step takes of their vectors; how many.
@@ -292,25 +300,27 @@ void price_table(const Rows<Real>& rows, const Point& p, Workspace<Real>& w) {
     using P = Pack<Real>;
     double sum = 0.0;
     const int kept = shares_of(w.choice, w, sum);
-    const Real* level = levels_of(rows, p);
-    const Real* own = rows.pairs ? rows.table + std::size_t(p.target) * rows.long_ : level;
-    Real here = 0, share_of_own = 0;
-    if (rows.pairs) {
-        share_of_own = Real(sum);
-        for (int q = 0; q < kept; ++q) here += w.shares[q] * own[w.among[q]];
-        here -= share_of_own * own[p.target];
-        here -= w.score[p.target];
-    }
+    const std::size_t next = rows.long_;
+    const Real* own = rows.pairs ? rows.table + p.target * next : w.begin;  // listed rows have no share of it
+    const Real share_of_own = rows.pairs ? Real(sum) : Real(0);
+    Real here = -share_of_own * (rows.pairs ? own[p.target] : Real(0));
+    for (int q = 0; q < (rows.pairs ? kept : 0); ++q) here += w.shares[q] * own[w.among[q]];
     const P here_all = P::all(here), own_all = P::all(share_of_own);
-    for (int j = 0; j < rows.long_; j += P::size) {
-        P r = P::load(w.score + j) - P::load(level + j) + here_all;
-        if (rows.pairs) r = r + own_all * P::load(own + j);
-        for (int q = 0; q < kept; ++q) {
-            const Real* e = rows.table + std::size_t(w.among[q]) * rows.long_;
-            r = r - P::all(w.shares[q]) * P::load(e + j);
+    fill_rows(rows.long_, w.r, w.peaks, [&](int j, auto& r) {
+        int at = j;
+        for (P& one : r) {
+            one = P::load(w.begin + at) + here_all + own_all * P::load(own + at);
+            at += P::size;
         }
-        r.store(w.r + j);
-    }
+        for (int q = 0; q < kept; ++q) {
+            const P share = P::all(w.shares[q]);
+            const Real* e = rows.table + w.among[q] * next + j;
+            for (P& one : r) {
+                one = one - share * P::load(e);
+                e += P::size;
+            }
+        }
+    });
     w.error = w.slop + 4.0 * (kept + 8) * ROUNDING<Real> * sum;
 }
 
@@ -325,23 +335,19 @@ void price_products(const Rows<Real>& rows, const Point& p, Workspace<Real>& w) 
         place[i] = Real(t);
     }
     multiply<Real, 1>(rows, place, w.t);
-    price_scores(rows, p, w.t, w.r);
+    for (int q = 0; q < w.choice.count; ++q) w.t[w.choice.ids[q]] = Real(CHOSEN);
+    price_scores(rows, p, w.t, w.r, w);
     const double slop = 2.0 * (rows.d + 8) * ROUNDING<Real> * (std::sqrt(s) + rows.level_size);
     w.error = most(w.slop, slop);
 }
 
-// Set r = U (x + y) - h of all rows, their largest in each stretch, and the error of r.
+// Set r = U (x + y) - h of all rows that are not in the choice, and the error of r, and find the peaks.
 template <class Real>
 void price_all(const Rows<Real>& rows, const Point& p, Workspace<Real>& w) {
-    w.error = w.slop;
-    if (!w.moved)
-        price_scores(rows, p, w.score, w.r);
-    else if (!w.boxed && rows.table)
-        price_table(rows, p, w);
-    else
+    if (w.moved && (w.boxed || !rows.table))
         price_products(rows, p, w);
-    for (int q = 0; q < w.choice.count; ++q) w.r[w.choice.ids[q]] = Real(CHOSEN);
-    find_peaks(w.r, rows.long_, w.peaks);
+    else
+        price_table(rows, p, w);
 }
 
 // The most room that any row may need for the model's rounding, in the units of r.
@@ -376,18 +382,16 @@ double reach_of_row(const Rows<Real>& rows, const Point& p, const Workspace<Real
 
 // Set by how much each row would be overshot so far along the step, at most.
 template <class Real>
-void overshoot(const Rows<Real>& rows, const Point& p, double reach, Workspace<Real>& w) {
+void overshoot(const Rows<Real>& rows, double reach, Workspace<Real>& w) {
     using P = Pack<Real>;
-    const Real* level = levels_of(rows, p);
-    const Real error = Real(w.error);
-    const P here = P::all((rows.pairs ? w.score[p.target] : Real(0))), err = P::all(error);
-    const P slant = P::all(Real(least(reach, 1e6)));
-    for (int j = 0; j < rows.long_; j += P::size) {
-        const P start = P::load(w.score + j) - here - P::load(level + j);
-        const P rise = P::load(w.r + j) - start + err + err;
-        (start + err + slant * rise).store(w.t + j);
-    }
-    find_peaks(w.t, rows.long_, w.peaks);
+    const P err = P::all(Real(w.error)), slant = P::all(Real(least(reach, 1e6)));
+    fill_rows(rows.long_, w.t, w.peaks, [&](int j, auto& r) {
+        for (P& one : r) {
+            const P start = P::load(w.begin + j), rise = P::load(w.r + j) - start + err + err;
+            one = start + err + slant * rise;
+            j += P::size;
+        }
+    });
 }
 
 // Largest multiple of the step that keeps to all rows, at most `reach` and at least 1. The row that is
@@ -397,10 +401,9 @@ double reach_of_all(const Rows<Real>& rows, const Point& p, double reach, double
                     Workspace<Real>& w) {
     if (!(step > 0.0)) return most(reach, 1.0);
     for (int turn = 0; turn < TURNS; ++turn) {
-        overshoot(rows, p, reach, w);
-        const Real top = highest_peak(w.peaks, rows.long_);
-        if (!(top > Real(0))) return most(reach, 1.0);
-        const int worst = position(w.t, w.peaks, rows.count, top);
+        overshoot(rows, reach, w);
+        if (!(highest_peak(w.peaks) > Real(0))) return most(reach, 1.0);
+        const int worst = highest_position(w.t, w.peaks);
         const double one = reach_of_row(rows, p, w, worst, step);
         if (!(one < reach)) break;
         reach = one;

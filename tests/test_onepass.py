@@ -80,6 +80,18 @@ def test_answers_keep_their_rows_whatever_becomes_of_the_array(k):
     assert cf.multipliers.any()
 
 
+def test_answers_of_a_large_batch_keep_their_numbers_when_the_next_one_is_answered():
+    voice, X, target = question(3, 40, n=20_000)
+    cf = voice.explain(X, target)
+    held = [cf.points[5:9].T, cf.rho[::7]]
+    before = [part.copy() for part in held]
+    del cf
+    for _ in range(3):
+        assert voice.explain(X[::-1], target).feasible.any()
+    for part, copy in zip(held, before, strict=True):
+        np.testing.assert_array_equal(part, copy)
+
+
 @pytest.mark.parametrize("k", [3, 51])
 @pytest.mark.parametrize("hole", [np.nan, np.inf, -np.inf])
 def test_a_row_with_a_hole_is_refused(hole, k):

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
+from weakref import finalize
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +22,12 @@ from voicecf.status import Status
 
 # Results that are copied or filled at a time.
 COPIED = 1 << 16
+# How many numbers a batch has whose memory is used again. The allocator itself reuses smaller
+# blocks; larger ones are returned to the system.
+REUSED = range(1 << 20, 1 << 23)
+
+# Memory of the last batch whose results are all gone.
+_spare: deque[Array] = deque(maxlen=1)
 
 
 @dataclass(frozen=True)
@@ -387,9 +395,7 @@ def assign_and_project(
     cost : array of shape (n,)
     """
     n, d = values.shape
-    # One block of memory: the allocator would return smaller ones to the system and fetch them
-    # again for the next batch, which takes as long as the projections.
-    block = np.empty(n * (d + 4 + d * copied))
+    block = _memory(n * (d + 4 + d * copied))
     answers, others = np.split(block, [n * (d + 2)])
     projection = Projection.empty(n, d, block=answers)
     cost, source = others[: 2 * n].reshape(2, n)
@@ -402,6 +408,25 @@ def assign_and_project(
         lambda a, b: clusters.project(batch, results, a, b), n, chunk=even_chunk(n), rows=True
     )
     return rows, whole, projection, cost
+
+
+def _memory(size: int) -> Array:
+    """Return an array of `size` numbers, in memory of an earlier batch if there is any.
+
+    The system clears memory that is new to a process, which takes as long as the projections.
+    """
+    if size not in REUSED:
+        return np.empty(size)
+    try:
+        memory = _spare.pop()
+    except IndexError:
+        memory = np.empty(0)
+    if len(memory) < size:
+        memory = np.empty(size)
+    # Every view of this array refers to it, and not to the memory: when it ends, none is left.
+    block: Array = np.asarray(memory[:size].data)
+    finalize(block, _spare.append, memory).atexit = False
+    return block
 
 
 def _numbers(values: Any, name: str) -> Array:
