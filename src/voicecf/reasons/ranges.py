@@ -91,7 +91,7 @@ class _Answer:
     def __init__(self, outcome: Outcome, i: int) -> None:
         self.outcome, self.i = outcome, i
         self.target, self.piece = int(outcome.target[i]), int(outcome.piece[i])
-        self.case = Case(outcome.question, int(outcome.row[i]), self.target)
+        self.case = Case(outcome.question_of(i), int(outcome.row[i]), self.target)
         self.learned = outcome.learned
         self.space: Space = outcome.space
         self.point = outcome.points[i].astype(np.float64)
@@ -127,7 +127,7 @@ class _Answer:
         valid = self.learned.labels(rows) == self.target
         valid &= (self._excess(rows) <= self._rounding).all(axis=1)
         which, targets = np.full((2, len(values)), [[self.case.row], [self.target]])
-        return np.asarray(valid & self.outcome.question.holds(which, targets, rows))
+        return np.asarray(valid & self.case.question.holds(which, targets, rows))
 
     def _excess(self, rows: Rows) -> Array:
         """Return G z - h, positive where a constraint of the region is violated, shape (n, m)."""
