@@ -181,10 +181,7 @@ change still lands in cluster 1.
         With ``plausible="auto"`` it is the first share that had an answer. NaN where the rule does
         not hold: it was not given, no share had an answer, or nothing had to change.
         """
-        ladder = [rules.plausible for rules in self.outcome.question.ladder]
-        shares = np.array(ladder, dtype=np.float64)[self.outcome.step]
-        moved = self.feasible & (self.status != Status.ALREADY)
-        return np.where(moved, shares, np.nan)
+        return self.outcome.plausible
 
     def cost_without(self, word: str) -> Array:
         """Return what each answer would cost without one of the rules, shape (n,).

@@ -201,7 +201,8 @@ class _Answer:
         """Name the constraint that a listed value violates most: a cluster, or a rule."""
         excess = self._excess(self._read(c, np.array([self.space.columns[c].listed[k]])))[0]
         worst = int(np.argmax(excess - self._rounding))
-        has_rules = self.outcome.allowed.constraints or self.outcome.allowed.linear
+        allowed = self.case.question.allowed
+        has_rules = allowed.constraints or allowed.linear
         if excess[worst] <= self._rounding[worst] and has_rules:
             return "rule"
         return cluster_name(self.learned, self._rivals[worst])
@@ -210,7 +211,7 @@ class _Answer:
 
     def _end(self, c: int, direction: int) -> End:
         """Return how far a number may fall (direction -1) or rise (direction 1)."""
-        value, rules = self.number(c), self.outcome.allowed.rules.said()
+        value, rules = self.number(c), self.case.question.allowed.rules.said()
         ends = [
             self._side(c, direction),
             *self._cell_ends(c, direction),

@@ -53,8 +53,7 @@ class Plausible(Rule):
         number = as_number(value)
         if number is None or not 0 < number < 1:
             raise OptionError(
-                f"plausible={value!r} must be a share above 0 and below 1, such as 0.95, or "
-                '"auto".'
+                f'plausible={value!r} must be a share above 0 and below 1, such as 0.95, or "auto".'
             )
         return number
 

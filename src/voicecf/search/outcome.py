@@ -188,6 +188,13 @@ class Outcome:
         return usual
 
     @cached_property
+    def plausible(self) -> Array:
+        """Share of the target's members that each answer stays within; NaN without such a rule."""
+        ladder = [rules.plausible for rules in self.question.ladder]
+        moved = self.feasible & (self.status != Status.ALREADY)
+        return np.where(moved, np.array(ladder, dtype=np.float64)[self.step], np.nan)
+
+    @cached_property
     def moves(self) -> Array:
         """Difference of each answer to its row, in coordinates, shape (n, d)."""
         return np.asarray(self.points - taken(self.rows.points, self._which))
