@@ -197,7 +197,7 @@ def test_so_it_is_whichever_of_them_has_the_lower_bound(order):
     best, each = (voice.explain([[0.0]], target, steps={0: 1}) for target in ("nearest", "each"))
     assert each.cost.tolist()[:2] == [1.0, 1.0]
     assert best.target.tolist() == [1]
-    bound = solving._lower_bounds(question_of(voice, [[0.0]], steps={0: 1}), 0, 1)[0]
+    bound = solving._lower_bounds(question_of(voice, [[0.0]], steps={0: 1}), np.arange(1))[0]
     assert (bound[1] < bound[2]) == (order == "behind")
 
 
@@ -225,7 +225,7 @@ def test_a_first_target_that_rounding_leaves_open_does_not_hide_a_better_one():
     row = X[:1] + np.array([1.0, 0.0])
     own = int(voice.predict(row)[0])
     assert own in (0, 1)
-    bound = solving._lower_bounds(question_of(voice, row), 0, 1)[0]
+    bound = solving._lower_bounds(question_of(voice, row), np.arange(1))[0]
     assert bound.argmin() == 1 - own
     assert voice.explain(row, 1 - own).status[0] == Status.UNRESOLVED
     table = assert_nearest_is_the_best(voice, row)
@@ -323,7 +323,8 @@ EXPLAINERS = {
 @pytest.mark.parametrize("name", EXPLAINERS)
 def test_no_answer_costs_less_than_its_lower_bound(name):
     voice, X = EXPLAINERS[name]()
-    bound, table = solving._lower_bounds(question_of(voice, X), 0, len(X)), energies(voice, X)
+    bound = solving._lower_bounds(question_of(voice, X), np.arange(len(X)))
+    table = energies(voice, X)
     own = voice.predict(X)
     others = np.arange(table.shape[1]) != own[:, None]
     assert np.isinf(bound[~others]).all()
@@ -335,7 +336,8 @@ def test_no_answer_costs_less_than_its_lower_bound(name):
 @pytest.mark.parametrize("name", EXPLAINERS)
 def test_the_lower_bound_is_what_the_constraint_against_the_source_costs(name):
     voice, X = EXPLAINERS[name]()
-    bound, own = solving._lower_bounds(question_of(voice, X), 0, len(X)), voice.predict(X)
+    bound = solving._lower_bounds(question_of(voice, X), np.arange(len(X)))
+    own = voice.predict(X)
     read, metric = voice.space_.read(X), voice.weights_ + voice.delta
     partition = voice.partition_
     apart = read.seen[:, None] - partition.centers
@@ -358,7 +360,7 @@ def test_centroids_in_one_place_have_a_lower_bound_too(formula):
     voice = VoICE.from_centers(centers)
     object.__setattr__(voice.partition_, "arithmetic", Arithmetic(formula))
     rows = np.array([[0.0, 0.0], [0.9, 0.1], [0.4, 0.0], [3.0, 2.0]])
-    bound, own = solving._lower_bounds(question_of(voice, rows), 0, 4), voice.predict(rows)
+    bound, own = solving._lower_bounds(question_of(voice, rows), np.arange(4)), voice.predict(rows)
     assert np.isinf(bound[np.arange(4), own]).all()
     assert np.isfinite(bound).sum() == 4 * 4
     assert bound[0, 2] == bound[1, 3] == 0.0
@@ -369,8 +371,8 @@ def test_the_rows_of_a_later_block_have_the_bounds_that_they_have_alone():
     X, model = blobs()
     voice = VoICE(model, retain=0.7).fit(X)
     question = question_of(voice, X[::9])
-    whole = solving._lower_bounds(question, 0, 20)
-    np.testing.assert_array_equal(solving._lower_bounds(question, 7, 13), whole[7:13])
+    whole = solving._lower_bounds(question, np.arange(20))
+    np.testing.assert_array_equal(solving._lower_bounds(question, np.arange(7, 13)), whole[7:13])
 
 
 def test_two_clusters_need_no_bounds():

@@ -17,7 +17,8 @@ from sklearn.decomposition import PCA
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from voicecf import SHARK, Status, VoICE
+from voicecf import SHARK, Rules, Status, VoICE
+from voicecf.cli import main
 from voicecf.errors import OptionError, SavingError
 from voicecf.learned.members import Members, Sorted, ranks
 from voicecf.table.stream import Stream
@@ -421,7 +422,8 @@ def test_a_conflict_with_plausible_names_the_smallest_share_that_suffices(quanti
     own = X[labels == target]
     edge = np.quantile(np.abs(own[:, 0] - own[:, 0].mean()), quantile) + (quantile == 1.0)
     row = np.array([[own[:, 0].mean() + edge, 0.0]])
-    cf = voice.explain(row, target, immutable=0, plausible=0.9)
+    held = {0: (row[0, 0], row[0, 0])}
+    cf = voice.explain(row, target, bounds=held, plausible=0.9)
     assert cf.status[0] == Status.INFEASIBLE
     reason = cf.reason(0)
     (member,) = [m for m in reason.conflict if m.kind == "plausible"]
@@ -429,7 +431,7 @@ def test_a_conflict_with_plausible_names_the_smallest_share_that_suffices(quanti
     (relaxation,) = [r for r in reason.relaxations if r.members == (member,)]
     assert relaxation.words.get("plausible") == remedy
     for share in (0.975, 0.99, 0.999):
-        feasible = voice.explain(row, target, immutable=0, plausible=share).feasible[0]
+        feasible = voice.explain(row, target, bounds=held, plausible=share).feasible[0]
         assert feasible == (remedy is not None and share >= remedy)
     for one in reason.relaxations:
         again = voice.explain(row, target, **one.words)
@@ -546,19 +548,22 @@ def test_what_all_members_agree_on_every_answer_has_exactly(scaled, rules):
     ("column", "value", "agreed"),
     [("revenue", 1e-3, "revenue 0"), ("calls", 2, "calls 1"), ("plan", "pro", "plan basic")],
 )
-def test_a_row_locked_at_another_value_than_all_members_have_is_told_so(column, value, agreed):
+def test_a_row_held_at_another_value_than_all_members_have_is_told_so(column, value, agreed):
     voice, rows, target = sleepers()
     row = rows.head(1).assign(**{column: value})
-    cf = voice.explain(row, target, immutable=[column], plausible=0.9)
+    held = {"levels": {column: [value]}} if column == "plan" else {"bounds": {column: (value,) * 2}}
+    cf = voice.explain(row, target, plausible=0.9, **held)
     assert cf.status[0] == Status.INFEASIBLE
-    assert voice.explain(row, target, immutable=[column]).feasible[0]
+    assert voice.explain(row, target, **held).feasible[0]
     usual = f"as usual as 90 % of the members of cluster {target}, which all have {agreed}"
     assert cf.text(0).endswith(
         f" No allowed change is {usual}; without `plausible` there is one, see reason(i)."
     )
     reason = cf.reason(0)
-    assert {member.kind for member in reason.conflict} == {"plausible", "immutable"}
-    assert f"{column} may not change and the answer must be {usual}." in reason.text
+    kinds = {member.kind for member in reason.conflict}
+    assert "plausible" in kinds
+    assert kinds <= {"plausible", "low", "levels"}
+    assert f"the answer must be {usual}" in reason.text
     for relaxation in reason.relaxations:
         assert voice.explain(row, target, **relaxation.words).feasible[0]
 
@@ -567,7 +572,7 @@ def test_a_sentence_names_plausible_only_where_it_stands_in_the_way():
     voice, X = infeasible_row()
     target = int(voice.predict(X)[-1])
     row = np.array([[9.0, 0.0]])
-    cf = voice.explain(row, target, immutable=0, plausible=0.9)
+    cf = voice.explain(row, target, bounds={0: (9, 9)}, plausible=0.9)
     assert "as usual as 90 % of the members" in cf.text(0)
     cf = voice.explain(row, target, immutable=[0, 1], plausible=0.9)
     assert "usual" not in cf.text(0)
@@ -592,3 +597,183 @@ def test_few_members_do_not_agree_by_chance():
     assert not members.agreed(0).any()
     # Three members lie in a plane; other directions have the spread that all data have.
     assert np.linalg.norm(members.axes[0], axis=1).max() < 10
+
+
+# Columns that may not change do not count.
+
+
+@pytest.mark.parametrize("share", [0.5, 0.9])
+def test_columns_that_may_not_change_are_left_out_of_the_directions(share):
+    voice, labels = iris(1.0), iris(1.0).predict(IRIS)
+    target, free = int(labels[-1]), [0, 2, 3]
+    rows = IRIS[labels != target][:20].copy()
+    rows[:, 1] = 5.5  # far from all members
+    cf = voice.explain(rows, target, immutable=1, plausible=share)
+    assert cf.feasible.all()
+    # By hand: as many deviations as that share of members stay within, judged on all columns, along
+    # the principal directions of the others.
+    own = extremeness_by_hand(IRIS[labels == target], IRIS, labels, target)
+    limit = np.sort(own)[int(np.ceil(share * len(own))) - 1]
+    mean, directions, deviations = by_hand(IRIS, labels, target)
+    covariance = (directions.T * deviations**2) @ directions
+    variances, directions = np.linalg.eigh(covariance[np.ix_(free, free)])
+    along = (cf.points[:, free] - mean[free]) @ directions
+    some = (np.abs(along) / np.sqrt(variances)).max(axis=1)
+    assert (some <= limit * (1 + 1e-6)).all()
+    assert some.max() > limit * (1 - 1e-6)
+    np.testing.assert_array_equal(cf.points[:, 1], 5.5)
+    assert (cf.usual >= 1 - share).all()
+    assert (voice.explain(rows, target, bounds={1: (5.5, 5.5)}, plausible=share).status == 1).all()
+
+
+def test_where_all_columns_but_one_may_not_change_that_one_is_judged():
+    voice, frame = people()
+    cf = voice.explain(frame, 1, mutable="income", plausible=0.9)
+    own = frame["income"][voice.predict(frame) == 1]
+    away = np.abs(cf.to_frame()["income"][cf.feasible & (cf.source != 1)] - own.mean()) / own.std()
+    assert len(away) > 0
+    assert away.max() < 3.5
+
+
+# The first share that has an answer.
+
+SHARES = (0.7, 0.9, 0.99, None)
+
+
+def first_share(voice, X, target, **words):
+    """The answers with each share, and for each row the first that has one."""
+    each = [voice.explain(X, target, plausible=share, **words) for share in SHARES]
+    feasible = np.array([cf.feasible for cf in each])
+    return each, np.where(feasible.any(axis=0), feasible.argmax(axis=0), len(SHARES) - 1)
+
+
+def awkward() -> dict:
+    """Rules under which some rows have no usual answer, and some none at all."""
+    return {"bounds": {"age": ("-9", "+9"), "income": ("-9", "+8")}}
+
+
+@pytest.mark.parametrize("target", [1, "nearest", "each"])
+@pytest.mark.parametrize("objective", ["cost", "fewest"])
+def test_auto_takes_the_first_share_that_has_an_answer(target, objective):
+    voice, frame = people()
+    words = {"objective": objective, **awkward()}
+    each, first = first_share(voice, frame[::4], target, **words)
+    cf = voice.explain(frame[::4], target, plausible="auto", **words)
+    assert len(np.unique(first)) > 2
+    for name in ("points", "cost", "status", "target", "rho", "gap", "usual"):
+        expected = np.choose(
+            first if name != "points" else first[:, None], [getattr(one, name) for one in each]
+        )
+        np.testing.assert_array_equal(getattr(cf, name), expected, name)
+    moved = cf.feasible & (cf.status != Status.ALREADY)
+    expected = np.array(SHARES, dtype=float)[first]
+    np.testing.assert_array_equal(cf.plausible, np.where(moved, expected, np.nan))
+    texts = [each[step].text(i) for i, step in enumerate(first)]
+    for text, other, step, one in zip(cf.texts(), texts, first, moved, strict=True):
+        if step < 3:
+            assert text == other.split("; unusual")[0] + "." * ("; unusual" in other)
+        elif one:
+            assert "no allowed change is usual in cluster" in text
+
+
+def test_auto_answers_do_not_depend_on_the_batch():
+    voice, frame = people()
+    rows = frame[:60]
+    cf = voice.explain(rows, 1, plausible="auto", **awkward())
+    for i in range(60):
+        alone = voice.explain(rows[i : i + 1], 1, plausible="auto", **awkward())
+        np.testing.assert_array_equal(alone.points[0], cf.points[i])
+        assert alone.text(0).split(" moves")[1:] == cf.text(i).split(" moves")[1:]
+
+
+def test_every_view_of_an_auto_answer_is_that_of_its_share():
+    voice, frame = people()
+    rows = frame[:40]
+    each, first = first_share(voice, rows, 1, **awkward())
+    cf = voice.explain(rows, 1, plausible="auto", **awkward())
+    assert {0, 1, 3} <= set(first)
+    without = [one.cost_without("bounds") for one in each]
+    np.testing.assert_array_equal(cf.cost_without("bounds"), np.choose(first, without))
+    certificates = np.choose(first[:, None], [one.multipliers for one in each])
+    np.testing.assert_array_equal(cf.multipliers, certificates)
+    rounded, frames = cf.rounded().to_frame(), [one.rounded().to_frame() for one in each]
+    document = json.loads(cf.to_json())["answers"]
+    for i, step in enumerate(first.tolist()):
+        one = each[step]
+        pd.testing.assert_frame_equal(rounded[i : i + 1], frames[step][i : i + 1])
+        if one.feasible[i] and one.n_changed[i]:
+            pd.testing.assert_frame_equal(cf.ranges(i), one.ranges(i))
+        if not one.feasible[i]:
+            assert cf.reason(i).text == one.reason(i).text
+        assert document[i]["plausible"] == (SHARES[step] if cf.plausible[i] > 0 else None)
+    assert cf[cf.feasible].rounded().texts() == [cf.text(i) for i in np.flatnonzero(cf.feasible)]
+
+
+def test_alternatives_and_the_tradeoff_have_the_share_of_their_row():
+    voice, frame = people()
+    rows = frame[:30]
+    _, first = first_share(voice, rows, 1, **awkward())
+    cf = voice.explain(rows, 1, plausible="auto", alternatives=2, **awkward())
+    curve = voice.tradeoff(rows, 1, plausible="auto", **awkward())
+    for step in set(first.tolist()):
+        words = {"plausible": SHARES[step], **awkward()}
+        others = voice.explain(rows, 1, alternatives=2, **words)
+        mine, theirs = (np.isin(one.row, np.flatnonzero(first == step)) for one in (cf, others))
+        np.testing.assert_array_equal(cf.points[mine], others.points[theirs])
+        np.testing.assert_array_equal(cf.rank[mine], others.rank[theirs])
+        others = voice.tradeoff(rows, 1, **words)
+        mine, theirs = (np.isin(one.row, np.flatnonzero(first == step)) for one in (curve, others))
+        np.testing.assert_array_equal(curve.cost[mine], others.cost[theirs])
+        np.testing.assert_array_equal(curve.cardinality[mine], others.cardinality[theirs])
+    assert (np.diff(cf.row) >= 0).all()
+    assert (np.diff(curve.row) >= 0).all()
+
+
+def test_auto_asks_for_nothing_where_members_are_not_known():
+    bare = VoICE.from_centers([[0.0, 0.0], [4.0, 0.0]])
+    contracted = VoICE(KMeans(3, n_init=1, random_state=0), contract_bounds=True).fit(IRIS)
+    for voice, row in ((bare, np.array([[1.0, 5.0]])), (contracted, IRIS[:1])):
+        cf, plain = voice.explain(row, 1, plausible="auto"), voice.explain(row, 1)
+        np.testing.assert_array_equal(cf.points, plain.points)
+        assert np.isnan(cf.plausible).all()
+        assert cf.text(0) == plain.text(0)
+
+
+def test_auto_with_rows_that_cannot_be_read():
+    voice, frame = people()
+    rows = frame[:12].astype({"age": float})
+    rows.loc[5, "age"] = np.nan
+    for target in (1, "nearest", "each"):
+        cf = voice.explain(rows, target, plausible="auto", **awkward())
+        unreadable = cf.row == 5
+        assert (cf.status[unreadable] == Status.UNREADABLE).all()
+        assert unreadable.sum() == 1
+        others = voice.explain(rows.drop(index=5), target, plausible="auto", **awkward())
+        np.testing.assert_array_equal(cf.cost[~unreadable], others.cost)
+
+
+def test_rows_without_any_answer_and_no_rows_under_auto():
+    voice, frame = people()
+    cf = voice.explain(frame[:8], 1, plausible="auto", bounds={"age": (0, 1), "income": (0, 1)})
+    assert (cf.status[cf.source != 1] == Status.INFEASIBLE).all()
+    assert np.isnan(cf.plausible).all()
+    assert len(voice.explain(frame[:0], 1, plausible="auto")) == 0
+
+
+@pytest.mark.parametrize("value", ["automatic", "", 0, 1, True, [0.9]])
+def test_other_words_than_auto_are_refused(value):
+    with pytest.raises(OptionError, match=r"such as 0\.95, or .auto."):
+        people()[0].explain(people()[1][:1], 1, plausible=value)
+
+
+def test_auto_in_rules_and_in_the_command(tmp_path, capsys):
+    rules = Rules(plausible="auto")
+    assert Rules.from_dict(rules.to_dict()) == rules
+    table = tmp_path / "iris.csv"
+    pd.DataFrame(IRIS, columns=list("abcd")).to_csv(table, index=False)
+    out = tmp_path / "out.csv"
+    words = ["--k", "3", "--target", "1", "--plausible", "auto", "--output", str(out)]
+    assert main(["explain", str(table), *words]) == 0
+    assert len(pd.read_csv(out)) == len(IRIS)
+    assert main(["explain", str(table), *words, "--plausible", "automatic"]) == 2
+    assert "'automatic' is not a number" in capsys.readouterr().err

@@ -61,6 +61,8 @@ class Counterfactuals:
         Share of the target's members that are at least as extreme as the answer; see the property.
     robustness_cost : array of shape (n,)
         What contraction adds to the cost; see the property.
+    plausible : array of shape (n,)
+        Share of the target's members that the answer stays within, by the rule `plausible`.
     rank : array of shape (n,)
         0 for the best answer of a row and target, 1, 2, ... for its alternatives.
     multipliers : array of shape (n, k)
@@ -140,13 +142,15 @@ change still lands in cluster 1.
         were searched, the search itself is the proof. They are computed on first access. NaN for
         `CFCLUST`, whose answers have no certificate.
         """
+        readable = np.flatnonzero(self.status != Status.UNREADABLE)
+        tables = [
+            (which, multipliers(p.question, p.row, p.piece, p.cardinality, p.factor))
+            for which, p in self.outcome[readable].parts()
+        ]
+        found = np.full((len(self), tables[0][1].shape[1]), np.nan)
+        for which, table in tables:
+            found[readable[which]] = table
         stays = (self.status == Status.ALREADY) | (self.status == Status.MISSED)
-        question, readable = self.outcome.question, self.status != Status.UNREADABLE
-        row, piece = self.row[readable], self.outcome.piece[readable]
-        cardinality, factor = self.cardinality[readable], self.outcome.factor[readable]
-        table = multipliers(question, row, piece, cardinality, factor)
-        found = np.full((len(self), table.shape[1]), np.nan)
-        found[readable] = table
         return np.where(stays[:, None], 0.0, found)
 
     @cached_property
@@ -169,6 +173,15 @@ change still lands in cluster 1.
         array([0.])
         """
         return self.outcome.usual
+
+    @property
+    def plausible(self) -> Array:
+        """Share of the target's members that each answer stays within, by the rule `plausible`.
+
+        With ``plausible="auto"`` it is the first share that had an answer. NaN where the rule does
+        not hold: it was not given, no share had an answer, or nothing had to change.
+        """
+        return self.outcome.plausible
 
     def cost_without(self, word: str) -> Array:
         """Return what each answer would cost without one of the rules, shape (n,).

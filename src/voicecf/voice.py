@@ -423,7 +423,7 @@ class VoICE(Explainer):
             rows = self.learned_.read(X, id)
             question = self._question(*rows, rules, "cost", int(limit), searched=True)
             pairs = Pairs.of(target, question.source, self.learned_)
-            return Counterfactuals(tradeoff(question, answer(question, pairs)))
+            return Counterfactuals(tradeoff(answer(question, pairs)))
 
     def cell(self, target: int | str) -> Piece:
         """Return the weighted Voronoi cell of a cluster, given by number or by name.

@@ -251,6 +251,14 @@ class Learned:
             return None
         return self.partition.table(self.contractions, self.delta)
 
+    def members_of(self, fixed: Mask) -> Members:
+        """Return how members vary in the columns that are not fixed, a mask of shape (C,)."""
+        assert self.members is not None
+        locked = np.zeros(self.space.n_coordinates, dtype=np.bool_)
+        for c in np.flatnonzero(fixed):
+            locked[self.space.columns[c].places] = True
+        return self.members.leaving_out(locked)
+
     @cached_property
     def agreed_values(self) -> dict[int, Array]:
         """For some number columns, values that all members of a cluster have, ascending.

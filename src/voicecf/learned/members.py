@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 
@@ -54,6 +54,8 @@ class Members:
     extremes : array
         The extremeness of the members of cluster 0, ascending, then of cluster 1, and so on; of
         large clusters about 500 quantiles. See `ranks`.
+    left_out : array of shape (d,)
+        Coordinates that do not count; see `leaving_out`.
 
     Examples
     --------
@@ -70,6 +72,7 @@ class Members:
     axes: Array
     counts: Ints
     extremes: Array
+    left_out: Mask | bool = False
 
     @classmethod
     def of(cls, centers: Array, blocks: Callable[[], Iterable[Block]]) -> Members | None:
@@ -110,13 +113,33 @@ class Members:
         extremeness = np.abs(along, out=along).max(axis=1, initial=ALIKE)
         agreed = self.agreed(target)
         if agreed.any():
-            off = np.abs(away[:, agreed]) > LEAST_DEVIATION * _sizes(self.means)[agreed]
-            extremeness[off.any(axis=1)] = np.inf
+            extremeness[(self._differs(away) & agreed).any(axis=1)] = np.inf
         return np.asarray(extremeness)
+
+    def _differs(self, away: Array) -> Mask:
+        """Tell which coordinates differ from a mean by more than rounding."""
+        return np.asarray(np.abs(away) > LEAST_DEVIATION * _sizes(self.means))
+
+    def leaving_out(self, locked: Mask) -> Members:
+        """Return how members vary in all but some coordinates, a mask of shape (d,).
+
+        The principal directions are those of the other coordinates; what counts as extreme, a
+        number of standard deviations, stays the same. A locked value thus makes no answer extreme.
+        """
+        return _leaving_out(self, locked.tobytes()) if locked.any() else self
 
     def agreed(self, target: int) -> Mask:
         """Return a mask of the coordinates that all members of a cluster agree on, shape (d,)."""
-        return np.asarray(~self.axes[target].any(axis=0))
+        return np.asarray(~self.axes[target].any(axis=0) & ~np.asarray(self.left_out))
+
+    def least_usual(self, target: int, point: Array) -> int:
+        """Return the coordinate that contributes most to the extremeness of a point."""
+        away = point - self.means[target]
+        off = self.agreed(target) & self._differs(away)
+        if off.any():
+            return int(off.argmax())
+        along = self.axes[target] * away
+        return int(np.abs(along[np.abs(along.sum(axis=1)).argmax()]).argmax())
 
     def usual(self, target: int, points: Array) -> Array:
         """Return the share of a cluster's members that are at least as extreme as each point.
@@ -162,6 +185,24 @@ class Members:
 
     def _values(self, target: int) -> Array:
         return self.extremes[self.starts[target] : self.starts[target + 1]]
+
+
+@lru_cache(maxsize=4)
+def _leaving_out(members: Members, locked: bytes) -> Members:
+    """See `Members.leaving_out`; a service asks with the same locks again and again."""
+    left_out = np.frombuffer(locked, dtype=np.bool_)
+    axes = np.zeros_like(members.axes)
+    for full, reduced in zip(members.axes, axes, strict=True):
+        varies = np.flatnonzero(full.any(axis=0) & ~left_out)
+        if not len(varies):
+            continue
+        some = full[full.any(axis=1)]
+        # Rows of `full` are directions divided by deviations: these are multiplied by them.
+        spread = (some / (some**2).sum(axis=1, keepdims=True))[:, varies]
+        directions = np.linalg.svd(spread, full_matrices=False)[2]
+        deviations = np.sqrt((product(spread, directions.T) ** 2).sum(axis=0))
+        reduced[np.ix_(varies[: len(directions)], varies)] = directions / deviations[:, None]
+    return replace(members, axes=axes, left_out=left_out)
 
 
 class Sorted:

@@ -219,7 +219,7 @@ def _lands(answers: Outcome, rows: Ints, read: Rows) -> Mask:
     learned = answers.learned
     _, doubtful = learned.partition.assign(read.seen)
     lands = (learned.labels(read, alone=False) == answers.target[rows]) & ~doubtful
-    return np.asarray(lands & answers.question.holds(answers.row[rows], answers.target[rows], read))
+    return np.asarray(lands & answers.holds(rows, read))
 
 
 def _coordinates(answers: Outcome, rows: Ints, read: Array, touched: Mask) -> Array:

@@ -108,11 +108,24 @@ class Sentences:
 
     def rarity(self, i: int) -> str:
         """Say that few members of the target are as extreme as answer i; else an empty text."""
-        share = self.outcome.usual[i]
+        outcome, share = self.outcome, self.outcome.usual[i]
+        if len(outcome.question.ladder) > 1:
+            return self._no_usual_change(i)
         if not share < RARE:  # NaN if nothing is known of the members
             return ""
         few = f"only {figure(100 * share, 2)} %" if share > 0 else "none"
         return f"unusual: {few} of the members of {self._target(i)} are as extreme"
+
+    def _no_usual_change(self, i: int) -> str:
+        """Say that no step of the ladder but the last has an answer; else an empty text."""
+        outcome, target = self.outcome, int(self.outcome.target[i])
+        if outcome.step[i] < len(outcome.question.ladder) - 1:
+            return ""
+        members = outcome.learned.members_of(outcome.allowed.fixed)
+        at = members.least_usual(target, outcome.points[i])
+        columns = outcome.space.columns
+        name = next(legible(column.name) for column in columns if at in column.places)
+        return f"no allowed change is usual in {self._target(i)}, least so in {name}"
 
     def unproven(self, i: int) -> str:
         """Say that the search for answer i reached its limit, and what it left open; or nothing."""
@@ -135,12 +148,13 @@ class Sentences:
         outcome, question = self.outcome, self.outcome.question
         times, moved = np.full(len(outcome), np.nan), np.flatnonzero(self._has_multiples())
         rows, pieces = outcome.row[moved], outcome.piece[moved]
-        sizes = question.exponents(rows), question.leaves_bounds(rows)
+        sizes = outcome.step[moved], question.exponents(rows), question.leaves_bounds(rows)
         _, group = np.unique(np.column_stack([pieces, *sizes]), axis=0, return_inverse=True)
         for one in range(group.max(initial=-1) + 1):
             which = np.flatnonzero(group.ravel() == one)
             row, at = rows[which], moved[which]
-            region = aim_at(question, int(row[0]), int(pieces[which[0]])).region
+            aim = aim_at(outcome.question_of(at[0]), int(row[0]), int(pieces[which[0]]))
+            region = aim.region
             box = [s if s.ndim == 1 else s[row % len(s)] for s in (region.lo, region.hi)]
             ends = outcome.points[at].astype(np.float64)
             times[at] = region.within(*box).rho(question.points[row], ends) * (1.0 - CAREFUL)
@@ -193,7 +207,7 @@ class Sentences:
 
     def _too_strict(self, i: int) -> str:
         """Say that a row has answers, but none that a rule about the target allows; or nothing."""
-        outcome, question = self.outcome, self.outcome.question
+        outcome, question = self.outcome, self.outcome.question_of(i)
         row, target, rules = outcome.row[[i]], outcome.target[[i]], question.allowed.rules
         asked = [rule for rule in rules.active() if rule.by_target]
         for rule in asked if outcome.status[i] == Status.INFEASIBLE else ():

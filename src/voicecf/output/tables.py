@@ -25,7 +25,8 @@ __all__ = ["changed_rows", "changes", "one_line_each", "summary"]
 
 # Measures of an answer in `summary`, after its row, source and target.
 MEASURES = (
-    "feasible", "cost", "n_changed", "cardinality", "rho", "tau", "alpha", "gap", "usual", "rank",
+    "feasible", "cost", "n_changed", "cardinality", "rho", "tau", "alpha", "gap", "usual",
+    "plausible", "rank",
 )  # fmt: skip
 
 # What each status is called, by its code.

@@ -232,7 +232,7 @@ def drawable_columns(space: Space) -> list[int]:
 
 def allowed_box(one: Counterfactuals) -> tuple[Array, Array]:
     """Return the box of coordinates that an answer had to lie in: bounds, rules, what may not."""
-    case = Case(one.outcome.question, int(one.row[0]), int(one.target[0]))
+    case = Case(one.outcome.question_of(0), int(one.row[0]), int(one.target[0]))
     return case.box(int(one.outcome.piece[0]))
 
 

@@ -35,11 +35,13 @@ def cost_without(outcome: Outcome, word: str) -> Array:
     """Solve a question again without one of its rules; see `Counterfactuals.cost_without`."""
     if outcome.question.objective == PAIRWISE:
         raise OptionError("cost_without is available for answers of VoICE only, not of CFCLUST.")
-    question = _without(outcome.question, word)
     moved = (outcome.source == outcome.target) & (outcome.status != Status.ALREADY)
-    pairs = Pairs(outcome.row, np.maximum(outcome.target, 0))  # -1 for rows that cannot be read
-    found = answer(question, pairs, deepen=bool(moved.any()))
-    return np.where(found.feasible, found.cost, np.nan)
+    cost = np.full(len(outcome), np.nan)
+    for which, part in outcome.parts():
+        pairs = Pairs(part.row, np.maximum(part.target, 0))  # -1 for rows that cannot be read
+        found = answer(_without(part.question, word), pairs, deepen=bool(moved.any()))
+        cost[which] = np.where(found.feasible, found.cost, np.nan)
+    return cost
 
 
 def _without(question: Question, word: str) -> Question:

@@ -91,7 +91,7 @@ class _Answer:
     def __init__(self, outcome: Outcome, i: int) -> None:
         self.outcome, self.i = outcome, i
         self.target, self.piece = int(outcome.target[i]), int(outcome.piece[i])
-        self.case = Case(outcome.question, int(outcome.row[i]), self.target)
+        self.case = Case(outcome.question_of(i), int(outcome.row[i]), self.target)
         self.learned = outcome.learned
         self.space: Space = outcome.space
         self.point = outcome.points[i].astype(np.float64)
@@ -127,7 +127,7 @@ class _Answer:
         valid = self.learned.labels(rows) == self.target
         valid &= (self._excess(rows) <= self._rounding).all(axis=1)
         which, targets = np.full((2, len(values)), [[self.case.row], [self.target]])
-        return np.asarray(valid & self.outcome.question.holds(which, targets, rows))
+        return np.asarray(valid & self.case.question.holds(which, targets, rows))
 
     def _excess(self, rows: Rows) -> Array:
         """Return G z - h, positive where a constraint of the region is violated, shape (n, m)."""
@@ -201,7 +201,8 @@ class _Answer:
         """Name the constraint that a listed value violates most: a cluster, or a rule."""
         excess = self._excess(self._read(c, np.array([self.space.columns[c].listed[k]])))[0]
         worst = int(np.argmax(excess - self._rounding))
-        has_rules = self.outcome.allowed.constraints or self.outcome.allowed.linear
+        allowed = self.case.question.allowed
+        has_rules = allowed.constraints or allowed.linear
         if excess[worst] <= self._rounding[worst] and has_rules:
             return "rule"
         return cluster_name(self.learned, self._rivals[worst])
@@ -210,7 +211,7 @@ class _Answer:
 
     def _end(self, c: int, direction: int) -> End:
         """Return how far a number may fall (direction -1) or rise (direction 1)."""
-        value, rules = self.number(c), self.outcome.allowed.rules.active()
+        value, rules = self.number(c), self.case.question.allowed.rules.active()
         ends = [
             self._side(c, direction),
             *self._cell_ends(c, direction),

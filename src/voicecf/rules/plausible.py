@@ -11,7 +11,7 @@ import numpy as np
 from voicecf.errors import OptionError
 from voicecf.geometry.arrays import Array, Ints, Mask, product
 from voicecf.rules.condition import Edit, Edits, LeftOut, Member, Members, Situation, Variant
-from voicecf.rules.rule import Moved, Rule
+from voicecf.rules.rule import Moved, Rule, number_of
 from voicecf.rules.sides import as_number
 from voicecf.table.wording import figure, joined, legible, level
 
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 # Beyond this many coordinates nothing is learned of members: it would take too long.
 MOST_COORDINATES = 256
+# In place of a share: the first of these that an answer can be had for; None is no rule at all.
+AUTO = "auto"
+LADDER = (0.7, 0.9, 0.99, None)
 # Shares of the members that are proposed in place of a smaller one.
 LARGER_SHARES = (0.975, 0.99, 0.999)
 
@@ -28,27 +31,47 @@ class Plausible(Rule):
     """Answers stay within what this share of the target's members show, such as 0.95.
 
     No answer is more extreme along a principal direction of the members, and where all of them have
-    the same value of a column, so does the answer; see `Counterfactuals.usual`.
+    the same value of a column, so does the answer; see `Counterfactuals.usual`. Columns that may
+    not change do not count. With "auto" each answer takes the first of 0.7, 0.9, 0.99 and no rule
+    at all that has one; `Counterfactuals.plausible` tells which.
     """
 
     word = kind = "plausible"
     left_out = LeftOut.USUAL
-    takes = "float in (0, 1)"
-    help = "answers stay within what this share of the target's members show, such as 0.95"
-    arguments: ClassVar[dict[str, Any]] = {"type": float, "metavar": "SHARE"}
+    takes = 'float in (0, 1) or "auto"'
+    help = (
+        "answers stay within what this share of the target's members show, such as 0.95; "
+        '"auto": the first of 0.7, 0.9, 0.99 and any that has an answer'
+    )
+    arguments: ClassVar[dict[str, Any]] = {"metavar": "SHARE"}
     by_target = True
 
     @classmethod
     def checked(cls, value: Any) -> Any:
+        if isinstance(value, str) and value == AUTO:
+            return AUTO
         number = as_number(value)
         if number is None or not 0 < number < 1:
             raise OptionError(
-                f"plausible={value!r} must be a share above 0 and below 1, such as 0.95."
+                f'plausible={value!r} must be a share above 0 and below 1, such as 0.95, or "auto".'
             )
         return number
 
+    @classmethod
+    def parsed(cls, arguments: Any) -> Any:
+        return AUTO if arguments == AUTO else number_of(arguments, "--plausible")
+
+    @property
+    def contractible(self) -> bool:
+        return bool(self.value == AUTO)  # which asks for nothing then, see `ladder`
+
+    def ladder(self, learned: Any) -> tuple[Any, ...]:
+        if self.value != AUTO:
+            return (self.value,)
+        return (None,) if learned.members is None or learned.contract_bounds else LADDER
+
     def check_question(self, learned: Any, allowed: Allowed) -> None:
-        if learned.members is None:
+        if learned.members is None and self.value != AUTO:
             raise OptionError(
                 f"plausible={self.value} needs to know how the members of each cluster vary: "
                 f"fit the explainer to data with at most {MOST_COORDINATES} coordinates "
@@ -57,18 +80,19 @@ class Plausible(Rule):
 
     def in_target(self, allowed: Allowed, learned: Any, target: int) -> Allowed:
         """Add constraints along the members' directions, and the values that they all have."""
-        members = learned.members
+        members = learned.members_of(allowed.fixed)
         narrowed = allowed.with_constraints(*members.constraints(target, self.value))
         return narrowed.pinned(members.agreed(target), members.means[target])
 
     def exact_values(self, learned: Any) -> dict[int, Array]:
         return dict(learned.agreed_values)
 
-    def holds(self, learned: Any, targets: Ints, points: Array) -> Mask:
+    def holds(self, allowed: Allowed, learned: Any, targets: Ints, points: Array) -> Mask:
         holds = np.ones(len(points), dtype=np.bool_)
+        members = learned.members_of(allowed.fixed)
         for target in np.unique(targets).tolist():
             which = np.flatnonzero(targets == target)
-            holds[which] = learned.members.within(target, self.value, points[which])
+            holds[which] = members.within(target, self.value, points[which])
         return holds
 
     def missed(self, learned: Any, target: int, box: tuple[Array, Array]) -> str:
@@ -93,15 +117,16 @@ class Plausible(Rule):
             yield self.member(f"the answer must be {missed}", removal=removal)
 
     def edits(self, case: Situation, member: Member, variant: Variant, answer: Any) -> Edits:
+        now = variant.rules.plausible
         for share in LARGER_SHARES:
-            if share > (variant.rules.plausible or 0.0):
+            if isinstance(now, float) and share > now:
                 text = f"allow less usual answers: plausible={share:g}"
                 yield Edit(text, partial(Variant.with_rules, plausible=share))
 
     def ends(self, answer: Moved, c: int, direction: int) -> Iterator[float]:
         """Yield how far the answer stays as usual in its target as asked."""
         column, target = answer.space.columns[c], answer.case.target
-        members = answer.case.learned.members
+        members = answer.case.learned.members_of(answer.case.question.allowed.fixed)
         at, along = column.places[0], direction if column.rising else -direction
         if members.agreed(target)[at]:
             yield answer.number(c)

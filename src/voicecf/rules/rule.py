@@ -124,6 +124,10 @@ class Rule(Condition):
         """Return the value that the arguments of the command's option say."""
         return arguments
 
+    def ladder(self, learned: Any) -> tuple[Any, ...]:
+        """Return the values that are tried one after the other, until there is an answer."""
+        return (self.value,)
+
     # What it adds to the problem.
 
     def add(self, terms: Terms) -> None:
@@ -143,7 +147,7 @@ class Rule(Condition):
         """Return values of some columns, in the user's units, that answers have exactly."""
         return {}
 
-    def holds(self, learned: Any, targets: Ints, points: Array) -> Mask:
+    def holds(self, allowed: Allowed, learned: Any, targets: Ints, points: Array) -> Mask:
         """Tell which points satisfy what the rule asks of answers in their targets."""
         return np.ones(len(points), dtype=np.bool_)
 

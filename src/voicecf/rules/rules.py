@@ -5,9 +5,9 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from textwrap import wrap
-from typing import Any, Self, TypedDict, TypeVar, get_type_hints
+from typing import Any, Literal, Self, TypedDict, TypeVar, get_type_hints
 
 from voicecf.errors import OptionError, likely
 from voicecf.rules.bounds import Bounds
@@ -52,7 +52,7 @@ class RuleWords(TypedDict, total=False):
     max_changes: int | None
     constraints: Any
     together: Any
-    plausible: float | None
+    plausible: float | Literal["auto"] | None
 
 
 Documented = TypeVar("Documented", bound=Callable[..., Any])
@@ -136,7 +136,7 @@ class Rules:
     max_changes: int | None = None
     constraints: Any = None
     together: Any = None
-    plausible: float | None = None
+    plausible: float | Literal["auto"] | None = None
 
     def __post_init__(self) -> None:
         """Bring values to one form, so that rules compare equal; check all but the columns."""
@@ -167,6 +167,15 @@ class Rules:
         """Return the rules that are set."""
         words = {w: rule for w, rule in RULES.items() if getattr(self, w) != rule.nothing}
         return [rule(getattr(self, word)) for word, rule in words.items()]
+
+    def ladder(self, learned: Any) -> tuple[Self, ...]:
+        """Return the rules that are tried one after the other, until there is an answer."""
+        ladder: tuple[Self, ...] = (self,)
+        for rule in self.active():
+            values = rule.ladder(learned)
+            if values != (rule.value,):
+                ladder = tuple(replace(one, **{rule.word: v}) for one in ladder for v in values)
+        return ladder
 
     def check(self, space: Space) -> None:
         """Raise if a rule does not fit the columns of a space."""

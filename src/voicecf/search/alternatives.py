@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from heapq import heappop, heappush
 from itertools import count
 from typing import Any
@@ -16,7 +17,6 @@ from voicecf.geometry.tolerance import TOLERANCE
 from voicecf.parallel import counted
 from voicecf.search.answering import verified
 from voicecf.search.outcome import Outcome
-from voicecf.search.question import Question
 from voicecf.search.solving import measure, solve
 from voicecf.solver.projection import Projection
 from voicecf.status import Status
@@ -24,10 +24,14 @@ from voicecf.status import Status
 
 def with_alternatives(first: Outcome, most: int) -> Outcome:
     """Add up to `most` alternatives to each answer of an outcome."""
-    question = first.question
-    if question.objective == "prefix":
+    if first.question.objective == "prefix":
         raise OptionError('alternatives need objective="cost" or "fewest", not "prefix".')
-    learned = question.learned
+    return first.by_step(partial(_with_alternatives, most=most))
+
+
+def _with_alternatives(first: Outcome, most: int) -> tuple[Ints, Outcome]:
+    """Add alternatives; return also the position of the answer that each belongs to."""
+    question, learned, every = first.question, first.learned, np.arange(len(first))
 
     def solve_locked(
         row: int, target: int, locked: Mask, factor: float | None = None
@@ -51,7 +55,7 @@ def with_alternatives(first: Outcome, most: int) -> Outcome:
         after += [i] * len(others)
         parts += others
     if not parts:
-        return first
+        return every, first
     at, locks = np.array(after), np.concatenate([search.mask([part.locked]) for part in parts])
     rows, targets = first.row[at], first.target[at]
 
@@ -60,7 +64,8 @@ def with_alternatives(first: Outcome, most: int) -> Outcome:
         return Projection.joined([solve_locked(*problem, factor) for problem in each])
 
     answers = Projection.joined([part.answer for part in parts])
-    return first.followed_by(verified(question, rows, targets, answers, again), at)
+    further = verified(question, rows, targets, answers, again)
+    return np.sort(np.concatenate([every, at])), first.followed_by(further, at)
 
 
 @dataclass(order=True)
@@ -148,21 +153,26 @@ class Alternatives:
             heappush(open_, Alternative(keys[i], next(turns), locks[i], columns, solved[[i]]))
 
 
-def tradeoff(question: Question, first: Outcome) -> Outcome:
+def tradeoff(first: Outcome) -> Outcome:
     """Find the least cost with at most 1, 2, ... changes, until more changes save no cost.
 
     Parameters
     ----------
-    question : Question
-        With discrete choices.
     first : Outcome
-        The pairs of row and target. Rows that are in their target already are left out.
+        The pairs of row and target, of a question with discrete choices. Rows that are in their
+        target already are left out.
 
     Returns
     -------
     Outcome
         `cardinality` is the number of columns that were allowed to change.
     """
+    return first.by_step(_tradeoff)
+
+
+def _tradeoff(first: Outcome) -> tuple[Ints, Outcome]:
+    """Find the trade-off of rows; return also the position of the pair that each belongs to."""
+    question = first.question
     away = np.flatnonzero(first.status != Status.ALREADY)
     rows, targets = first.row[away], first.target[away]
 
@@ -202,4 +212,5 @@ def tradeoff(question: Question, first: Outcome) -> Outcome:
         found.cardinality[:] = allowed[which]
         return found
 
-    return verified(question, rows[sorted_pairs], targets[sorted_pairs], answers, again)
+    found = verified(question, rows[sorted_pairs], targets[sorted_pairs], answers, again)
+    return away[sorted_pairs], found

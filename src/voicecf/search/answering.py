@@ -30,8 +30,21 @@ def answer(question: Question, pairs: Pairs, *, deepen: bool = False) -> Outcome
     deepen : bool
         If True, a row that is in its target already moves into the contracted cell.
     """
-    answers, targets = solve_pairs(question, pairs, deepen=deepen)
-    found = verified(question, pairs.row, targets, answers)
+    parts, open_ = [], np.arange(len(pairs.row))
+    for step in range(len(question.ladder)):
+        asked, some = question.at(step), pairs if len(open_) == len(pairs.row) else pairs[open_]
+        answers, targets = solve_pairs(asked, some, deepen=deepen)
+        found = verified(asked, some.row, targets, answers)
+        found.step[:] = step
+        done = found.feasible | (found.status == Status.UNREADABLE)
+        done |= step == len(question.ladder) - 1
+        if done.all():
+            parts.append((open_, found))
+            break
+        parts.append((open_[done], found[done]))
+        open_ = open_[~done]
+    found = Outcome.joined(parts)
+    found = replace(found, question=replace(question, source=found.question.source))
     unreadable = found.status == Status.UNREADABLE
     if pairs.named or not unreadable.any():
         return found
@@ -50,7 +63,7 @@ def solve_pairs(
     """
     expect(len(pairs.row))
     if pairs.target is None:
-        return solve_nearest(question, solver)
+        return solve_nearest(question, pairs.row, solver)
     solver = solve if solver is None else solver
     rows, targets = pairs.row, pairs.target
     already = np.flatnonzero(question.source[rows] == targets)
@@ -205,7 +218,7 @@ def outcome_of(
     found = Outcome(
         question, rows, targets, answers.points, answers.status, cost, answers.cardinality,
         answers.rho, answers.gap, np.zeros(len(rows), dtype=np.int64),
-        np.full(len(rows), question.first_factor), output,
+        np.full(len(rows), question.first_factor), np.zeros(len(rows), dtype=np.int8), output,
     )  # fmt: skip
     return _without_unreadable(found) if question.rows.faults else found
 

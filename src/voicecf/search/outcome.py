@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -22,6 +23,7 @@ from voicecf.table.space import Space
 # Attributes that are arrays with one entry per answer.
 ARRAYS = (
     "row", "target", "points", "status", "cost", "cardinality", "rho", "gap", "rank", "factor",
+    "step",
 )  # fmt: skip
 
 
@@ -37,6 +39,8 @@ class Outcome:
     status, cost, cardinality, rho, gap, rank : array of shape (n,)
     factor : array of shape (n,)
         Factor on the slack for rounding that each pair was solved with.
+    step : array of shape (n,)
+        Position of the rules that each pair was solved with, in `Question.ladder`.
     output : Rows or None
         The answers in the user's columns; None if these are the coordinates themselves.
     """
@@ -52,6 +56,7 @@ class Outcome:
     gap: Array
     rank: Ints
     factor: Array
+    step: NDArray[np.int8]
     output: Rows | None = None
 
     def __len__(self) -> int:
@@ -69,20 +74,61 @@ class Outcome:
         for name in ARRAYS:
             getattr(self, name)[at] = getattr(others, name)
 
+    def parts(self) -> Iterator[tuple[Ints, Outcome]]:
+        """Yield the answers by step: their positions, and they with the question of that step."""
+        for step in np.unique(self.step).tolist() or [0]:
+            which = np.flatnonzero(self.step == step)
+            part = self if len(which) == len(self) else self[which]
+            yield which, replace(part, question=self.question.at(step))
+
+    def by_step(self, follow: Callable[[Outcome], tuple[Ints, Outcome]]) -> Outcome:
+        """Return the answers that follow from those of each step.
+
+        `follow` returns, besides the answers, the position of the one that each follows from.
+        """
+        found = []
+        for which, part in self.parts():
+            at, others = follow(part)
+            others.step[:] = part.step[:1]
+            found.append((which[at], others))
+        return replace(Outcome.joined(found), question=self.question)
+
+    @classmethod
+    def joined(cls, parts: Sequence[tuple[Ints, Outcome]]) -> Outcome:
+        """Return the answers of several outcomes, sorted by the positions given with each."""
+        (_, first), *rest = parts
+        if not rest:
+            return first
+        arrays: dict[str, Any] = {
+            name: np.concatenate([getattr(part, name) for _, part in parts]) for name in ARRAYS
+        }
+        output = first.output
+        for _, part in rest:
+            if output is not None and part.output is not None:
+                output = output.followed_by(part.output)
+        order = np.argsort(np.concatenate([at for at, _ in parts]), kind="stable")
+        return replace(first, output=output, **arrays)[order]
+
+    def holds(self, which: Ints, changed: Rows) -> Mask:
+        """Tell which of some answers, changed and read again, satisfy the rules; see `Question`."""
+        holds = np.empty(len(which), dtype=np.bool_)
+        for step in np.unique(self.step[which]).tolist():
+            at = np.flatnonzero(self.step[which] == step)
+            some, rows = which[at], changed if len(at) == len(which) else changed.take(at)
+            holds[at] = self.question.at(step).holds(self.row[some], self.target[some], rows)
+        return holds
+
+    def question_of(self, i: int) -> Question:
+        """Return the question that answer i was solved for."""
+        return self.question.at(int(self.step[i]))
+
     def followed_by(self, others: Outcome, after: Ints) -> Outcome:
         """Return these answers, each followed by its alternatives.
 
         `after` has for each of `others` the index of the answer that it is an alternative to.
         """
-        both: dict[str, Any] = {
-            n: np.concatenate([getattr(self, n), getattr(others, n)]) for n in ARRAYS
-        }
-        both["rank"] = np.concatenate([np.zeros(len(self), dtype=np.int64), _ranks(after)])
-        output = self.output
-        if output is not None and others.output is not None:
-            output = output.followed_by(others.output)
-        joined = replace(self, output=output, **both)
-        return joined[np.argsort(np.concatenate([np.arange(len(self)), after]), kind="stable")]
+        ranked = replace(others, rank=_ranks(after))
+        return Outcome.joined([(np.arange(len(self)), self), (after, ranked)])
 
     @property
     def learned(self) -> Learned:
@@ -134,12 +180,19 @@ class Outcome:
     def usual(self) -> Array:
         """Share of the target's members that are as extreme as each answer; see `Members.usual`."""
         usual, feasible = np.full(len(self), np.nan), self.feasible
-        members = self.learned.members
-        if members is not None:
+        if self.learned.members is not None:
+            members = self.learned.members_of(self.allowed.fixed)
             for target in np.unique(self.target[feasible]).tolist():
                 which = np.flatnonzero(feasible & (self.target == target))
                 usual[which] = members.usual(target, self.points[which])
         return usual
+
+    @cached_property
+    def plausible(self) -> Array:
+        """Share of the target's members that each answer stays within; NaN without such a rule."""
+        ladder = [rules.plausible for rules in self.question.ladder]
+        moved = self.feasible & (self.status != Status.ALREADY)
+        return np.where(moved, np.array(ladder, dtype=np.float64)[self.step], np.nan)
 
     @cached_property
     def moves(self) -> Array:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from voicecf.geometry.arrays import Array, Ints, Mask
 from voicecf.learned.learned import Learned
 from voicecf.rules.allowed import Allowed
 from voicecf.rules.choices import Freedom
+from voicecf.rules.rules import Rules
 from voicecf.table.frames import taken
 from voicecf.table.rows import Rows
 
@@ -72,6 +74,18 @@ class Question:
             return 1.0
         return float((choices.freedom[~choices.fixed] == Freedom.ANY).any())
 
+    @cached_property
+    def ladder(self) -> tuple[Rules, ...]:
+        """The rules that are tried one after the other, until a pair has an answer."""
+        return self.allowed.rules.ladder(self.learned)
+
+    def at(self, step: int) -> Question:
+        """Return the question with the rules of one step of the ladder."""
+        rules = self.ladder[step]
+        if rules is self.allowed.rules:
+            return self
+        return replace(self, allowed=replace(self.allowed, rules=rules))
+
     def leaves_bounds(self, rows: Ints) -> Mask:
         """Tell which rows, or answers for them, may lie outside the learned bounds.
 
@@ -126,7 +140,7 @@ class Question:
         """
         holds = self.allowed.holds(self.learned.space, self.rows, rows, changed)
         for rule in self.allowed.rules.active():
-            holds &= rule.holds(self.learned, targets, changed.points)
+            holds &= rule.holds(self.allowed, self.learned, targets, changed.points)
         return holds
 
     def with_changes(self, most: int) -> Question:
@@ -163,6 +177,11 @@ class Pairs:
         if isinstance(target, str) and target == "each":
             return cls.each(source, learned.n_clusters)
         return cls(every, read_target(target, len(source), learned))
+
+    def __getitem__(self, which: Ints) -> Pairs:
+        """Return some of the pairs."""
+        target = None if self.target is None else self.target[which]
+        return replace(self, row=self.row[which], target=target)
 
     @classmethod
     def each(cls, source: Ints, k: int) -> Pairs:

@@ -313,23 +313,25 @@ def measure(question: Question, rows: Ints, answers: Array) -> tuple[Array, Arra
     return cost, energy
 
 
-def solve_nearest(question: Question, solver: Solver | None = None) -> tuple[Projection, Ints]:
+def solve_nearest(
+    question: Question, every: Ints, solver: Solver | None = None
+) -> tuple[Projection, Ints]:
     """Return the best answer of every row in any other cluster, and the target it is in.
 
     A `solver` of pairs of row and target takes the place of `solve`; targets have one piece then.
     """
-    n, partition = len(question.points), question.learned.partition
+    partition = question.learned.partition
     solver = partial(_solve_pieces, factor=question.first_factor) if solver is None else solver
     block = max(1, TABLE // partition.n_pieces)
     answers = [Projection.unresolved(0, question.points.shape[1])]
     targets = [np.empty(0, dtype=np.int64)]
-    for start in range(0, n, block):
-        rows = np.arange(start, min(start + block, n))
+    for start in range(0, len(every), block):
+        rows = every[start : start + block]
 
         def solve_pieces(which: Ints, pieces: Ints, rows: Ints = rows) -> Projection:
             return solver(question, rows[which], pieces)
 
-        bound = _lower_bounds(question, start, start + len(rows))
+        bound = _lower_bounds(question, rows)
         found, pieces = _best_pieces(question, rows, bound, solve_pieces)
         answers.append(found)
         targets.append(partition.label_of[pieces])
@@ -338,10 +340,10 @@ def solve_nearest(question: Question, solver: Solver | None = None) -> tuple[Pro
     return Projection.joined(answers), np.concatenate(targets)
 
 
-def _lower_bounds(question: Question, start: int, stop: int) -> Array:
+def _lower_bounds(question: Question, rows: Ints) -> Array:
     """Return lower bounds for the energy of an answer in each piece; infinite for the source's."""
-    learned, rows = question.learned, slice(start, stop)
-    partition, source = learned.partition, question.source[rows]
+    learned, source = question.learned, question.source[rows]
+    partition = learned.partition
     discounted = (question.allowed.factors < 1.0).any()  # then the bounds of the model do not hold
     if question.objective != "cost" or discounted or partition.n_pieces == 2:
         return np.where(partition.label_of == source[:, None], np.inf, 0.0)
