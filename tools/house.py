@@ -61,7 +61,7 @@ LAYERS = (
 
 # Words of rules that mean nothing else. A rule is named in its own file and where rules are listed;
 # so a new one touches no other. The app has a form of its own.
-RULE_WORDS = ("increase_only", "decrease_only", "max_changes", "plausible")
+RULE_WORDS = ("increase_only", "decrease_only", "max_changes")
 MOST_FILES_OF_A_RULE = 2
 
 # What may have a docstring, and tokens that are no code.

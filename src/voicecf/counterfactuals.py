@@ -181,7 +181,7 @@ change still lands in cluster 1.
         With ``plausible="auto"`` it is the first share that had an answer. NaN where the rule does
         not hold: it was not given, no share had an answer, or nothing had to change.
         """
-        return self.outcome.plausible
+        return self.outcome.share
 
     def cost_without(self, word: str) -> Array:
         """Return what each answer would cost without one of the rules, shape (n,).

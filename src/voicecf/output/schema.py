@@ -109,7 +109,7 @@ def _answer(
         "alpha": _number(alpha),
         "gap": _number(found.gap[i]),
         "usual": _number(found.usual[i]),
-        "plausible": _number(found.plausible[i]),
+        "plausible": _number(found.share[i]),
         "rho": _number_or_infinity(found.rho[i]),
         "tau": _number_or_infinity(found.rho[i] - 1.0),
         "text": sentences.text(i),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -138,6 +138,11 @@ class Plausible(Rule):
         if steps.size:
             value = answer.space.values(c, [[answer.point[at] + along * steps.min()]])[0]
             yield direction * np.inf if np.isnan(value) else float(value)
+
+
+def shares_of(ladder: Iterable[Any]) -> Array:
+    """Return the share of the members that each of some rules asks for; NaN for none."""
+    return np.array([rules.plausible for rules in ladder], dtype=np.float64)
 
 
 def _agreed_value(learned: Any, target: int, c: int) -> str:

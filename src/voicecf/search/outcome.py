@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from voicecf.geometry.arrays import Array, Ints, Mask
 from voicecf.learned.learned import Learned
 from voicecf.rules.allowed import Allowed
+from voicecf.rules.plausible import shares_of
 from voicecf.search.question import Question
 from voicecf.solver.projection import has_answer
 from voicecf.status import Status
@@ -188,11 +189,10 @@ class Outcome:
         return usual
 
     @cached_property
-    def plausible(self) -> Array:
+    def share(self) -> Array:
         """Share of the target's members that each answer stays within; NaN without such a rule."""
-        ladder = [rules.plausible for rules in self.question.ladder]
         moved = self.feasible & (self.status != Status.ALREADY)
-        return np.where(moved, np.array(ladder, dtype=np.float64)[self.step], np.nan)
+        return np.where(moved, shares_of(self.question.ladder)[self.step], np.nan)
 
     @cached_property
     def moves(self) -> Array:
