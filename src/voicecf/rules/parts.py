@@ -92,7 +92,7 @@ class ColumnRows:
         """The coordinates of a number column, (n,)."""
         return self.rows.points[:, self.column.places[0]]
 
-    @cached_property
+    @property
     def series(self) -> Any:
         """The column in the user's table: a narwhals series, or a column of an array."""
         return self.space.user_column(self.rows, self.column.sources[0])
@@ -102,7 +102,7 @@ class ColumnRows:
         """The user's values of a number column, NaN where missing."""
         return numbers(self.series, self.column.name)
 
-    @cached_property
+    @property
     def boolean(self) -> bool:
         """Whether the user's values of a number column are booleans."""
         known = self.column.kind == "number" and self.rows.frame is not None

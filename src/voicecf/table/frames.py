@@ -412,7 +412,8 @@ def _pandas_with_cells(native: Any, rows: Ints, values: NDArray[Any]) -> Any:
     if name == "boolean":
         values = np.array([None if is_missing(v) else bool(v) for v in values], dtype=object)
     column[rows] = values
-    return type(native)(column, index=native.index, dtype=native.dtype)
+    same = native.dtype in PLAIN  # as that of the array
+    return column if same else type(native)(column, index=native.index, dtype=native.dtype)
 
 
 def _as_whole(values: NDArray[Any], boolean: bool) -> NDArray[Any] | None:
