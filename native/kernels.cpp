@@ -72,7 +72,7 @@ bool branch(const Rows<double>& rows, const Batch& batch, const Rules& r, const 
 }
 
 bool floors(const Rows<double>& rows, const Prefixes& f, const Batch& batch, Span span) {
-    const Memory memory(rows.count * sizeof(double));
+    const Memory memory((rows.wide + rows.count) * sizeof(double));
     if (memory.start)
         prefix_floors(rows, f, batch, span.start, span.stop, reinterpret_cast<double*>(memory.start));
     return memory.start;

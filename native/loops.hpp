@@ -43,20 +43,17 @@ inline void measure_chunk(const Measure& m, std::int64_t start, std::int64_t sto
 // coordinate outside of its own bounds has to be among them, for it cannot stay where it is.
 template <class Real>
 void prefix_floors(const Rows<Real>& rows, const Prefixes& f, const Batch& batch, std::int64_t start,
-                   std::int64_t stop, double* excess) {
+                   std::int64_t stop, double* x) {
+    double* excess = x + rows.wide;
     for (std::int64_t p = start; p < stop && !interrupted(); ++p) {
         const std::int64_t at = (batch.rows ? batch.rows[p] : p);
         const double *a = batch.points + at * f.d, *lo = batch.lo + (batch.own_lo ? at * f.d : 0),
                      *hi = batch.hi + (batch.own_hi ? at * f.d : 0);
+        for (int i = 0; i < f.d; ++i) x[i] = rows.scale[i] * (a[i] - rows.origin[i]);
         for (int j = 0; j < rows.count; ++j) {
             const double* u = rows.u + std::size_t(j) * rows.wide;
-            double s = 0.0, terms = std::fabs(rows.offsets[j]);
-            for (int i = 0; i < f.d; ++i) {
-                const double t = u[i] * rows.scale[i] * (a[i] - rows.origin[i]);
-                s += t;
-                terms += std::fabs(t);
-            }
-            excess[j] = s - rows.offsets[j] - LOOSE * terms;
+            const double h = rows.offsets[j];
+            excess[j] = dot(u, x, rows.wide) - h - LOOSE * (std::fabs(h) + dot_of_sizes(u, x, rows.wide));
         }
         int fewest = 1, r = 0;
         for (int q = 0; q < f.length; ++q) {
