@@ -72,27 +72,13 @@ bool branch(const Rows<double>& rows, const Batch& batch, const Rules& r, const 
 }
 
 bool floors(const Rows<double>& rows, const Prefixes& f, const Batch& batch, Span span) {
-    const Memory memory(rows.count * sizeof(double));
+    const Memory memory((rows.wide + rows.count) * sizeof(double));
     if (memory.start)
         prefix_floors(rows, f, batch, span.start, span.stop, reinterpret_cast<double*>(memory.start));
     return memory.start;
 }
 
 void measured(const Measure& m, Span span) { measure_chunk(m, span.start, span.stop); }
-
-bool missed(const Pairwise& w, std::int64_t first, bool* out, Span span) {
-    const Memory memory(w.k * sizeof(double));
-    if (memory.start)
-        misses_chunk(w, first, span.start, span.stop, out, reinterpret_cast<double*>(memory.start));
-    return memory.start;
-}
-
-bool repaired(const Pairwise& w, double* out, std::int64_t n, Span span) {
-    const Memory memory(w.k * sizeof(double));
-    if (memory.start)
-        repair_chunk(w, span.start, span.stop, out, n, reinterpret_cast<double*>(memory.start));
-    return memory.start;
-}
 
 // Columns of the rows in flight.
 std::size_t columns_of(const Table& t) { return std::size_t(t.d) * LLOYD_ROWS * sizeof(double); }
@@ -123,8 +109,7 @@ bool lloyd_distances(const Table& t, double* out, Span span) {
 const Kernels& kernels() {
     static const Kernels all = {
         project<double>, project<float>,  nearest<double>, nearest<float>, branch,
-        floors,          measured,        missed,          repaired,       lloyd_nearest,
-        lloyd_sweep,     lloyd_distances,
+        floors,          measured,        lloyd_nearest,   lloyd_sweep,    lloyd_distances,
     };
     return all;
 }

@@ -22,8 +22,6 @@ struct Kernels {
     bool (*branch)(const Rows<double>&, const Batch&, const Rules&, const Found&, Span);
     bool (*prefix_floors)(const Rows<double>&, const Prefixes&, const Batch&, Span);
     void (*measure)(const Measure&, Span);
-    bool (*misses)(const Pairwise&, std::int64_t first, bool*, Span);
-    bool (*repair)(const Pairwise&, double*, std::int64_t n, Span);
     bool (*lloyd_nearest)(const Table&, std::int32_t* labels, double* closest, Span);
     bool (*lloyd_sweep)(const Table&, std::int64_t n, const Sums&);
     bool (*lloyd_distances)(const Table&, double*, Span);

@@ -614,55 +614,6 @@ struct TableArrays {
     }
 };
 
-// Rows of a clustering, for what pairs of centroids say alone.
-struct PairwiseArrays {
-    Matrix X;
-    Index labels;
-    Line origin;
-    Matrix centers, gram;
-    double slack;
-
-    PairwiseArrays(Matrix X_, Index labels_, Line origin_, Matrix centers_, Matrix gram_, double slack_)
-        : X(X_), labels(labels_), origin(origin_), centers(centers_), gram(gram_), slack(slack_) {
-        const std::size_t k = counted("centers", centers.shape(0), 1);
-        const std::size_t d = counted("columns of X", X.shape(1));
-        shaped("labels", labels, {X.shape(0)});
-        shaped("origin", origin, {d});
-        shaped("centers", centers, {k, d});
-        shaped("gram", gram, {k, k});
-    }
-    Pairwise view() const {
-        return {X.data(),      origin.data(), centers.data(),      gram.data(),
-                nullptr,       labels.data(), nullptr,             int(X.shape(1)),
-                int(centers.shape(0)), 0,     slack};
-    }
-    void misses(std::int64_t first, const Array<bool, 2>& out, std::int64_t start,
-                std::int64_t stop) const {
-        const std::size_t n = X.shape(0), k = centers.shape(0), many = out.shape(0);
-        const Span span = part(start, stop, many);
-        shaped("out", out, {many, k});
-        between("first", first, 0, std::int64_t(n) - std::int64_t(many));
-        within("labels", labels.data(), {first + start, first + stop}, k);
-        run(loops().misses, view(), first, out.data(), span);
-    }
-    void repair(const Index& rows, int target, const Matrix& answers, const Array<double, 2>& out,
-                std::int64_t start, std::int64_t stop) const {
-        const std::size_t n = rows.shape(0), k = centers.shape(0);
-        const Span span = part(start, stop, n);
-        within("rows", rows.data(), span, X.shape(0));
-        for (std::int64_t p = start; p < stop; ++p)
-            between("labels", labels.data()[rows.data()[p]], 0, std::int64_t(k) - 1, rows.data()[p]);
-        between("target", target, 0, std::int64_t(k) - 1);
-        shaped("answers", answers, {n, X.shape(1)});
-        shaped("out", out, {3, n});
-        Pairwise w = view();
-        w.rows = rows.data();
-        w.target = target;
-        w.answers = answers.data();
-        run(loops().repair, w, out.data(), std::int64_t(n), span);
-    }
-};
-
 void bind_rows(nb::module_& m) {
     nb::class_<BatchArrays>(m, "Batch")
         .def(nb::init<Matrix, Matrix, Matrix, std::optional<Index>, std::optional<Index>, double>(),
@@ -725,12 +676,6 @@ void bind_tables(nb::module_& m) {
         .def("sweep", &TableArrays::sweep, nb::arg(), nb::arg().noconvert(), nb::arg().noconvert(),
              nb::arg().noconvert(), Free())
         .def("distances", &TableArrays::distances, nb::arg().noconvert(), nb::arg(), nb::arg(), Free());
-    nb::class_<PairwiseArrays>(m, "Pairwise")
-        .def(nb::init<Matrix, Index, Line, Matrix, Matrix, double>())
-        .def("misses", &PairwiseArrays::misses, nb::arg(), nb::arg().noconvert(), nb::arg(), nb::arg(),
-             Free())
-        .def("repair", &PairwiseArrays::repair, nb::arg(), nb::arg(), nb::arg(),
-             nb::arg().noconvert(), nb::arg(), nb::arg(), Free());
 }
 
 }  // namespace

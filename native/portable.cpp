@@ -221,13 +221,13 @@ void searches(const Kernels& kernels, int m, bool fewest) {
     print("searches", m, fewest, hash_of(found, gap, reach, changes, nodes), status);
 }
 
-// Passes of k-means over a table, the size of changes, and what pairs of centroids say alone.
+// Passes of k-means over a table, and the size of changes.
 void passes(const Kernels& kernels, int k, int d) {
     Numbers numbers;
     const int n = 1500;
     const Line X = numbers.line(n * d, -1.0, 1.0), mass = numbers.line(n, 0.5, 2.0),
                centers = numbers.line(k * d, -1.0, 1.0), weights = numbers.line(d, 0.0, 1.0),
-               answers = numbers.line(n * d, -1.0, 1.0), zero(d);
+               answers = numbers.line(n * d, -1.0, 1.0);
     const Table table = {X.data(), mass.data(), centers.data(), weights.data(), d, k};
     std::vector<std::int32_t> labels(n);
     Line closest(n), sums(k * d), totals(k), around(k * d), all(std::size_t(n) * k);
@@ -235,22 +235,12 @@ void passes(const Kernels& kernels, int k, int d) {
     kernels.lloyd_sweep(table, n, {centers.data(), sums.data(), totals.data(), around.data()});
     kernels.lloyd_distances(table, all.data(), {0, n});
     print("lloyd", k, d, hash_of(labels, closest, sums, totals, around, all));
-    const Wholes rows = numbers.indices(n, n), clusters = numbers.indices(n, k);
-    Line cost(n), energy(n), gram(k * k), out(3 * n);
+    const Wholes rows = numbers.indices(n, n);
+    Line cost(n), energy(n);
     kernels.measure({rows.data(), X.data(), answers.data(), weights.data(), weights.data(), cost.data(),
                      energy.data(), d},
                     {0, n});
     print("measure", k, d, hash_of(cost, energy));
-    for (int s = 0; s < k; ++s)
-        for (int t = 0; t < k; ++t)
-            for (int i = 0; i < d; ++i) gram[s * k + t] += centers[s * d + i] * centers[t * d + i];
-    const Pairwise pairs{X.data(),        zero.data(), centers.data(), gram.data(), answers.data(),
-                         clusters.data(), rows.data(), d,              k,           0,
-                         1e-9};
-    std::vector<std::uint8_t> missed(std::size_t(n) * k);
-    kernels.misses(pairs, 0, reinterpret_cast<bool*>(missed.data()), {0, n});
-    kernels.repair(pairs, out.data(), n, {0, n});
-    print("pairs", k, d, hash_of(missed, out));
 }
 
 void run(const Kernels& kernels) {

@@ -156,20 +156,6 @@ def table_distances(a: Arguments) -> None:
     table(a).distances(a["out"], a["start"], a["stop"])
 
 
-def pairwise(a: Arguments) -> _core.Pairwise:
-    return _core.Pairwise(
-        a["points"], a["labels"], a["origin"], a["centers"], a["gram"], a["slack"]
-    )
-
-
-def misses(a: Arguments) -> None:
-    pairwise(a).misses(a["first"], a["out"], a["start"], a["stop"])
-
-
-def repair(a: Arguments) -> None:
-    pairwise(a).repair(a["rows"], a["target"], a["answers"], a["out"], a["start"], a["stop"])
-
-
 def search_arguments(rng: np.random.Generator) -> Arguments:
     """Return a search over a number, a listed grid, a long grid, and a category of two levels."""
     columns = [[0, 1, 0, 0, 0, 0], [1, 1, 1, 0, 3, 0], [2, 1, 1, 3, 9, 0], [3, 2, 2, 3, 2, 0]]
@@ -243,17 +229,6 @@ def calls(rng: np.random.Generator) -> Iterator[tuple[Callable[[Arguments], None
         "around": np.zeros((k, D)),
     }  # fmt: skip
     yield table_distances, {**lloyd, "out": np.zeros((N, k)), **part}
-    centers = eighths(rng, k, D)
-    pairs = {
-        "points": eighths(rng, N, D), "labels": rng.integers(k, size=N), "origin": np.zeros(D),
-        "centers": centers, "gram": centers @ centers.T, "slack": 1e-9,
-    }  # fmt: skip
-    missed = {"first": 2, "out": np.zeros((N - 2, k), np.bool_), "start": 0, "stop": N - 2}
-    yield misses, {**pairs, **missed}
-    yield repair, {
-        **pairs, "rows": rng.permutation(N), "target": 1, "answers": eighths(rng, N, D),
-        "out": np.zeros((3, N)), **part,
-    }  # fmt: skip
 
 
 def wrong_arrays(value: np.ndarray) -> Iterator[tuple[str, Any]]:

@@ -1,23 +1,21 @@
 """How often pairwise projections miss their target, and by how much.
 
 The pairwise projection (CFCLUST's) takes only the row's own and the target's centroid into account,
-so it may end in a third cluster. One compiled pass over all pairs of row and target finds these
-cases; a projection onto the whole cell gives the cost of repairing them.
+so it may end in a third cluster. One pass over the scores of all rows finds these cases; a
+projection onto the whole cell gives the cost of repairing them.
 """
 
 from __future__ import annotations
 
 from dataclasses import astuple, dataclass
-from functools import partial
 from operator import add
 from typing import Any
 
 import numpy as np
 
-import voicecf._core as _core
 from voicecf.diagnostics.measures import as_rows
-from voicecf.errors import ModelError
-from voicecf.geometry.arrays import Array
+from voicecf.errors import DataError, ModelError
+from voicecf.geometry.arrays import Array, Ints, Mask
 from voicecf.geometry.centroids import Centroids
 from voicecf.geometry.models import partition_of
 from voicecf.parallel import in_parallel
@@ -142,8 +140,8 @@ def compare_pairwise(
     """Compare the pairwise projection of every row to every other cluster with the full one.
 
     The pairwise projection (CFCLUST's) goes to the bisector of the row's own and the target's
-    centroid. With more than two clusters it may end in a third one. One compiled pass finds these
-    cases, and only they are projected onto the whole cell.
+    centroid. With more than two clusters it may end in a third one; only these cases are projected
+    onto the whole cell.
 
     Parameters
     ----------
@@ -180,22 +178,76 @@ def compare_pairwise(
         raise ModelError("compare_pairwise needs a model with centroids, such as KMeans.")
     labels = centroids.labels(X) if labels is None else labels
     labels = np.ascontiguousarray(labels, dtype=np.int64)
-    origin = centroids.centers.mean(axis=0)
-    centers = np.ascontiguousarray(centroids.centers - origin)  # around their mean
-    pairs = _core.Pairwise(X, labels, origin, centers, centers @ centers.T, float(slack))
-    unweighted, k = Centroids.from_centers(centroids.centers), len(centers)
+    if labels.shape != (len(X),) or not np.isin(labels, np.arange(len(centroids.centers))).all():
+        raise DataError("labels must have a cluster of the model for each row of X.")
+    pairs = _Pairs(np.asarray(centroids.centers), slack)
+    unweighted, k = Centroids.from_centers(centroids.centers), len(pairs.centers)
     found = PairwiseComparison()
     for first in range(0, len(X), block):
-        missed = np.empty((min(block, len(X) - first), k), dtype=np.bool_)
-        in_parallel(partial(pairs.misses, first, missed), len(missed))
+        missed = pairs.misses(X[first : first + block], labels[first : first + block])
         n = len(missed) * (k - 1)
         of_block = PairwiseComparison(comparisons=n, valid=n)
         for t in np.flatnonzero(missed.any(axis=0)).tolist():
             rows = first + np.flatnonzero(missed[:, t])
             answers = project(X, unweighted.piece(t).region(), rows=rows, certify=False).points
-            out = np.empty((3, len(rows)))
-            in_parallel(partial(pairs.repair, rows, t, answers, out), len(rows))
-            repair, underestimation, valid = out.sum(axis=1).tolist()
-            of_block += PairwiseComparison(0, -len(rows), int(valid), repair, underestimation)
+            moves = pairs.moves(X[rows], labels[rows], t)
+            costs = (moves**2).sum(axis=1), ((answers - X[rows]) ** 2).sum(axis=1)
+            of_block += PairwiseComparison(
+                0, -len(rows), int(pairs.holds(answers, t).sum()),
+                float(repair_cost(X[rows] + moves, answers).sum()),
+                float(relative_underestimation(*costs).sum()),
+            )  # fmt: skip
         found += of_block
     return found
+
+
+class _Pairs:
+    """Pairwise points of rows, by their scores: |m_j|^2 - 2 a . m_j, around the mean centroid.
+
+    With s the row's own cluster and t the target, the pairwise point is a + c (m_t - m_s), where
+    both scores are equal.
+    """
+
+    def __init__(self, centers: Array, slack: float) -> None:
+        self.origin, self.slack = centers.mean(axis=0), slack
+        self.centers = centers - self.origin
+        self.gram = np.einsum("id,jd->ij", self.centers, self.centers)
+        squares = self.gram.diagonal()
+        self.apart = squares[:, None] - 2.0 * self.gram + squares
+
+    def scores(self, X: Array) -> Array:
+        """Return the score of each centroid for each row; the nearest one has the lowest."""
+        products = np.einsum("nd,jd->nj", X - self.origin, self.centers)
+        return np.asarray(self.gram.diagonal() - 2.0 * products)
+
+    def steps(self, scores: Array, labels: Ints, t: int) -> Array:
+        """Return the multiples c of m_t - m_s; 0 where the centroids coincide."""
+        ahead, apart = scores[:, t] - scores[np.arange(len(scores)), labels], self.apart[labels, t]
+        steps = np.zeros(len(scores))
+        np.divide(ahead, 2.0 * apart, out=steps, where=apart > 0.0)
+        return steps
+
+    def moves(self, X: Array, labels: Ints, t: int) -> Array:
+        """Return the moves to the pairwise points for a target."""
+        steps = self.steps(self.scores(X), labels, t)
+        return np.asarray(steps[:, None] * (self.centers[t] - self.centers[labels]))
+
+    def misses(self, X: Array, labels: Ints) -> Mask:
+        """Return for each row and target whether a third centroid is nearer to the point."""
+        scores = self.scores(X)
+        missed = np.zeros(scores.shape, dtype=np.bool_)
+
+        def look(t: int, _: int) -> None:
+            steps = self.steps(scores, labels, t)
+            there = scores - 2.0 * steps[:, None] * (self.gram[t] - self.gram[labels])
+            own = there[:, t].copy()
+            there[:, t] = there[np.arange(len(there)), labels] = np.inf
+            missed[:, t] = (own > there.min(axis=1) + self.slack) & (labels != t)
+
+        in_parallel(look, len(self.centers), chunk=1)
+        return missed
+
+    def holds(self, points: Array, t: int) -> Mask:
+        """Return which points are in a cluster, up to the slack."""
+        scores = self.scores(points)
+        return np.asarray(scores[:, t] <= scores.min(axis=1) + self.slack)
