@@ -29,7 +29,6 @@ from voicecf.solver.projection import (
     Prefixes,
     Projection,
     UnitConstraints,
-    has_answer,
     project,
     project_into_cells,
 )
@@ -215,9 +214,6 @@ class ChoiceAim(Aim):
         )  # fmt: skip
         if self.splits is not None and self.splits.unions:
             self._search_boxes(best, rows, fewest, locked)
-        which = np.flatnonzero(has_answer(best.status))
-        if self.curves is not None and len(which):
-            best.rho[which] = self.curves.reach(best.points[which], best.rho[which], rows[which])
         gap = np.full(len(rows), np.nan)
         answered = ~np.isnan(best.points).any(axis=1)
         gap[answered] = best.energy[answered] - best.bound[answered]

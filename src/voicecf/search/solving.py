@@ -172,18 +172,16 @@ def aim_at(question: Question, row: int, piece: int, factor: float = 1.0) -> Aim
     aim = replace(_aim(question, piece, allowed, region, unit, cells), factor=factor)
     if not isinstance(aim, ChoiceAim) or allowed.splits is None:
         return aim
-    curves = _curves(question, strict=factor > 1.0)
+    curves = curves_of(question, strict=factor > 1.0)
     return replace(aim, splits=allowed.splits, curves=curves, smallest=learned.smallest_change)
 
 
-def _curves(question: Question, *, strict: bool) -> Curves | None:
+def curves_of(question: Question, *, strict: bool = False) -> Curves | None:
     """Return the curved rules of a question; None if there are none."""
     allowed, space = question.allowed, question.learned.space
-    assert allowed.splits is not None
-    assert allowed.choices is not None
-    curved = allowed.splits.curved
-    if not curved:
+    if allowed.choices is None or allowed.splits is None or not allowed.splits.curved:
         return None
+    curved = allowed.splits.curved
     columns = {column_of(space, name, one.text) for one in curved for name in one.coefficients}
     own = {c: values_of(space, c, question.rows) for c in columns}
     return Curves(space, allowed.choices, curved, own, strict)
