@@ -59,6 +59,8 @@ constexpr int CLIMB = 40, CLIMB_BELOW = 3;
 // A column that active rows hold counts as moving at least so freely, and the smaller of two estimated rises
 // of the bound counts so many times.
 constexpr double FREELY = 0.02, SMALLER = 5.0;
+// A step may violate a row that is stricter than its rule by so many times what counts as tight.
+constexpr double SLIPS = 4.0;
 // While open nodes take no more numbers than this, the one with the least bound is looked for.
 constexpr std::size_t FEW_NUMBERS = std::size_t(1) << 20;
 
@@ -203,10 +205,11 @@ inline Sum sum_of(const Search& f, int rule, bool strict, double* u) {
     return sum;
 }
 
-// What a rule leaves, with rounding: looser, or stricter by the errors of conversions if it is tight.
-inline double room_of_rule(const Search& f, int rule, const Sum& sum) {
+// What a rule leaves, with rounding: looser, though less so if `strict`, or stricter by the errors of
+// conversions if it is tight.
+inline double room_of_rule(const Search& f, int rule, const Sum& sum, bool strict) {
     const Curves& k = f.rules->curves;
-    const double rounding = OF_TERMS * sum.size;
+    const double rounding = (strict ? 0.25 : 1.0) * OF_TERMS * sum.size;
     return k.limits[rule] - sum.constant + (k.tight[rule] ? -rounding - sum.error : rounding);
 }
 
@@ -217,7 +220,7 @@ inline void set_rules(Search& f, bool strict) {
         double* u = f.own_u + std::size_t(j) * f.slacks.wide;
         fill(u, 0.0, f.slacks.wide);
         const Sum sum = sum_of(f, e, strict, u);
-        double room = room_of_rule(f, e, sum), length = std::sqrt(dot(u, u, f.slacks.wide));
+        double room = room_of_rule(f, e, sum, strict), length = std::sqrt(dot(u, u, f.slacks.wide));
         if (!(length > 0.0)) length = 1.0;
         // A band without limits, or a row that holds for every step of a better answer.
         const bool idle = !strict && room / length > std::sqrt(2.0 * f.best) * (1.0 + REACHED);
@@ -227,7 +230,7 @@ inline void set_rules(Search& f, bool strict) {
             length = 1.0;
         }
         for (int i = 0; i < f.slacks.d; ++i) u[i] /= length;
-        f.hard.b[j] = f.hard.base[j] = room / length;
+        f.hard.b[j] = f.hard.base[j] = room / length - (strict ? SLIPS * TIGHT * std::fabs(room / length) : 0.0);
         f.hard.tol[j] = LOOSE * least(sum.size, 1e300) / length;
     }
 }
@@ -250,27 +253,37 @@ inline bool keeps_rules(Search& f, const double* y, const Whole* pick) {
         double* u = f.s.free;
         fill(u, 0.0, f.slacks.wide);
         const Sum sum = sum_of(f, e, true, u);
-        const double room = room_of_rule(f, e, sum);
+        const double room = room_of_rule(f, e, sum, true);
         kept = kept && dot(u, y, f.slacks.wide) <= room;
     }
     return kept;
 }
 
 // Set the rows of curved rules for the choice in f.near, stricter than they are. A number stays between two
-// knots next to its step.
+// knots next to its step. Where these are apart by rounding alone, it is the end that suits the rules better.
 inline void bend_to_picks(Search& f) {
     const Curves& k = f.rules->curves;
     for (const Term* t = k.term; t < k.term + k.terms; ++t) {
         const int c = int(t->column);
         const Whole i = f.options.columns[c].first;
-        const double y = clip(f.y[i], f.s.low[i], f.s.high[i]);
+        double &low = f.s.low[i], &high = f.s.high[i], y = clip(f.y[i], low, high);
+        if (f.near[c] == NUMBER && has_knots(f, c) && low < high) {
+            const Knots knots = knots_of(k, f.problem, c);
+            int at = smaller_of(knot_below(knots, f.options.at[i] + y / f.options.scale[i]), knots.count - 2);
+            while (at > 0 && knots.z[at] >= f.node.to(c)) --at;
+            low = most(low, step_to(f.options, i, knots.z[at]));
+            high = least(high, step_to(f.options, i, knots.z[at + 1]));
+            f.bands[c] = band_between(knots, knots.z[at], knots.z[at + 1]);
+            if (high - low > LOOSE * std::fabs(y)) continue;
+            const bool upper = t->factor * f.bands[c].slope <= 0.0;
+            if (low <= high) {
+                low = high = upper ? high : low;
+                f.bands[c] = {0.0, knots.u[at + upper], knots.u[at + upper]};
+                continue;
+            }
+            low = high = y;
+        }
         f.bands[c] = band_of_pick(f, c, f.near[c], y);
-        if (f.near[c] != NUMBER || !has_knots(f, c)) continue;
-        const Knots knots = knots_of(k, f.problem, c);
-        const int at = smaller_of(knot_below(knots, f.options.at[i] + y / f.options.scale[i]), knots.count - 2);
-        f.s.low[i] = most(f.s.low[i], step_to(f.options, i, knots.z[at]));
-        f.s.high[i] = least(f.s.high[i], step_to(f.options, i, knots.z[at + 1]));
-        if (f.s.low[i] > f.s.high[i]) f.s.low[i] = f.s.high[i] = y;
     }
     set_rules(f, true);
 }
