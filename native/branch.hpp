@@ -7,9 +7,9 @@
 // A node is a set of choices that are left. Two lower bounds can cut it off. The first is the projection onto
 // the hull of its choices, a box. Its multipliers start the second, which knows that choices are discrete: the
 // Lagrangian is a sum over columns, so its least value over the true choices is a sum of least values, one a
-// column, of which only so many columns may move. Choices that cannot be part of a better answer are removed;
-// then the node is divided in two, at the column that promises the largest rise of the bound. The likelier half
-// comes next; where a node is cut off, the open node with the least bound does, once an answer is known.
+// column, of which only so many columns may move. Choices that cannot be part of a better answer are removed.
+// Where few sets of choices are left, they are tried one by one; else the node is divided in two, at the column that
+// promises the largest rise of the bound. The likelier half comes next; where a node is cut off, the open node with the least bound does, once an answer is known.
 #pragma once
 
 #include <cstdlib>
@@ -18,6 +18,7 @@
 #include "active_set.hpp"
 #include "arena.hpp"
 #include "curves.hpp"
+#include "deviations.hpp"
 #include "interrupt.hpp"
 
 namespace voicecf {
@@ -56,6 +57,12 @@ constexpr double AROUND = 1.0 / 16.0;
 // Subgradient steps on the multipliers, at the root and at other nodes.
 constexpr int CLIMB = 40, CLIMB_BELOW = 3;
 
+// Sets of deviations that are tried, at the root and at other nodes. They are tried in turns, each up to twice the
+// raise of the one before; the first is that of so many deviations. Where there are too many deviations, those with a
+// quarter of the raise are tried, and so on so many times.
+constexpr Whole LISTED = 1 << 16, LISTED_BELOW = 1 << 11;
+constexpr int FEW_DEVIATIONS = 8, NARROWINGS = 8;
+
 // A column that active rows hold counts as moving at least so freely, and the smaller of two estimated rises
 // of the bound counts so many times.
 constexpr double FREELY = 0.02, SMALLER = 5.0;
@@ -83,6 +90,7 @@ struct Search {
     ActiveSet hard;
     Steps s;        // the hull or the guess that is projected onto, and its step
     Lagrangian l;
+    Deviations deviations;
     Stack stack;
     Node root, node, other;
     double *y, *best_y, *mu, *trial;
@@ -96,6 +104,7 @@ struct Search {
     double *stuck, stuck_bound;
     Whole *near, *best_pick;
     double best, unsure, bound;
+    double promising;  // deviations are tried up to this difference of the best answer and the bound
     int changes;
     bool found, diving;
 };
@@ -126,16 +135,34 @@ inline bool broken(const Slacks& k, const Steps& s) {
     return false;
 }
 
-// Project onto the box in f.s: Newton from the multipliers mu, then Newton from zero, then the active-set
-// method. For a guess only the first.
+// The Lagrangian over the box of steps, a lower bound, less what rounding may have added.
+inline double bound_of(const Slacks& k, const double* mu, Steps& s) {
+    double value = 0.0, terms = 0.0;
+    fill(s.free, 0.0, k.wide);
+    for (int j = 0; j < k.m; ++j) {
+        if (mu[j] == 0.0) continue;
+        add_to(s.free, mu[j], k.u + std::size_t(j) * k.wide, k.wide);
+        value -= mu[j] * k.b[j];
+        terms += std::fabs(mu[j] * k.b[j]);
+    }
+    for (int i = 0; i < k.d; ++i) {
+        const double g = s.free[i], y = clip(-g, s.low[i], s.high[i]), term = y * (0.5 * y + g);
+        value += term;
+        terms += std::fabs(term);
+    }
+    return value - LOOSE * terms;
+}
+
+// Project onto the box in f.s: Newton from the multipliers mu, then the active-set method. For a guess only the
+// first. STOPPED says that no point of the box is better than the best answer.
 inline Status relax(Search& f, double* mu, bool guess) {
+    const double enough = f.best * (1.0 + REACHED);
     if (broken(f.slacks, f.s)) return INFEASIBLE;
     f.choice.mu = mu;
-    if (newton(f.choice, f.s)) return OPTIMAL;
+    if (newton(f.choice, f.s, enough)) return OPTIMAL;
     if (guess) return UNRESOLVED;
-    fill(mu, 0.0, f.slacks.m);
-    if (newton(f.choice, f.s)) return OPTIMAL;
-    const Status status = solve_safely(f.hard, f.s);
+    if (bound_of(f.slacks, mu, f.s) > enough) return STOPPED;
+    const Status status = solve_safely(f.hard, f.s, enough);
     for (int j = 0; j < f.slacks.m; ++j) mu[j] = f.hard.mu[j];
     return status;
 }
@@ -323,6 +350,62 @@ inline void guess(Search& f) {
     if (f.rules->curves.rules) bend_to_picks(f);
     fill(f.trial, 0.0, f.slacks.m);
     if (relax(f, f.trial, true) == OPTIMAL) keep(f, f.s.y, f.near);
+}
+
+// Project with the set of deviations that was listed last.
+inline void guess_deviations(Search& f) {
+    const Deviations& v = f.deviations;
+    for (int c = 0; c < f.options.many; ++c) f.near[c] = f.l.pick[c];
+    for (int t = 0; t < v.level; ++t) {
+        const Deviation& taken = v.list[v.next[t] - 1];
+        f.near[taken.column] = taken.option;
+    }
+    guess(f);
+}
+
+// By how much the best answer exceeds a bound, beyond what counts as reached.
+inline double spare_of(const Search& f, const Value& bound) { return f.best * (1.0 - REACHED) - bound.total; }
+
+// Try the sets of deviations that raise the bound by less than a limit, at first a small one; whether these are all
+// that may be better than the best answer.
+inline bool try_sets(Search& f, const Value& bound, double most_raise) {
+    Deviations& v = f.deviations;
+    double limit = v.count > FEW_DEVIATIONS ? most(v.list[FEW_DEVIATIONS].raise, 1e-3 * most_raise) : most_raise;
+    for (bool widest = false; !widest; limit *= 2.0) {
+        Listing listing = FOUND;
+        begin_listing(v);
+        while (listing == FOUND) {
+            const double spare = spare_of(f, bound);
+            widest = limit >= least(spare, most_raise);
+            listing = next_set(v, least(limit, spare), f.best);
+            if (listing == FOUND) guess_deviations(f);
+        }
+        if (listing == TOO_MANY) return false;
+    }
+    return spare_of(f, bound) <= most_raise;
+}
+
+// Try all choices of the node that may be better than the best answer, as sets of deviations from the Lagrangian's
+// options; false where they are too many. That is tried where the bound is closer to the best answer than it was
+// where there were too many.
+inline bool try_deviations(Search& f, const Value& bound, Whole steps) {
+    const double spare = spare_of(f, bound);
+    if (!(spare <= f.promising)) return false;
+    bool listed = false, all = false;
+    double limit = 4.0 * spare;
+    for (int turn = 0; turn < NARROWINGS && !listed; ++turn) {
+        limit *= 0.25;
+        listed = list_deviations(f.options, f.node, f.l, limit, f.changes, f.deviations);
+        if (!listed && f.deviations.count < MOST_DEVIATIONS) return false;  // no matter what the limit is
+        if (!listed) continue;
+        residual_of(f.slacks, f.mu, f.options, f.l, f.choice.residual);
+        listed = read_rises(f.slacks, f.options, f.l, f.choice.residual, std::sqrt(2.0 * f.best), f.deviations);
+    }
+    f.deviations.steps = steps;
+    if (listed) all = try_sets(f, bound, limit);
+    if (f.rules->curves.rules) bend(f);
+    f.promising = all ? most(f.promising, 1.1 * spare) : 0.7 * spare;
+    return all;
 }
 
 // Among the columns that move but do not count as changed yet, the one that gains most by moving; -1 for none.
@@ -547,7 +630,7 @@ inline Looked look(Search& f, double bound, int steps) {
         middle(f);
         fill(f.mu, 0.0, f.slacks.m);
     }
-    if (at.status == INFEASIBLE || cut_off(f, at.bound)) return at;
+    if (at.status == INFEASIBLE || at.status == STOPPED || cut_off(f, at.bound)) return at;
     if (disproved(f.slacks, f.mu, f.trial, f.options, f.node, f.l)) return at;
     const Climb way = {f.mu, f.trial, f.choice.residual, steps, f.best};
     at.value = climb(f.slacks, way, f.options, f.node, f.l);
@@ -732,6 +815,7 @@ inline bool visit_next(Search& f, Whole& count) {
     const Looked at = look(f, bound, count == 1 ? CLIMB : CLIMB_BELOW);
     if (at.done) return true;
     if (f.best < INF && !trim(at.value, f.best, f.options, f.node, f.l)) return true;
+    if (f.best < INF && try_deviations(f, at.value, count == 1 ? LISTED : LISTED_BELOW)) return true;
     return go_on(f, at);
 }
 
@@ -739,7 +823,7 @@ inline bool visit_next(Search& f, Whole& count) {
 // `limit` nodes bounded.
 inline Ended search(Search& f, double best, int changes, Whole limit) {
     f.best = best;
-    f.unsure = INF;
+    f.unsure = f.promising = INF;
     f.changes = changes;
     f.found = f.diving = false;
     f.stack.top = 0;
@@ -967,6 +1051,16 @@ void lay_out(Arena& arena, const Rows<Real>& rows, const Rules& r, Search& f) {
                  arena.take<double>(wide), arena.take<double>(wide), f.s.a, rows.scale, arena.take<Gap>(many)};
     f.l = {arena.take<double>(wide), arena.take<double>(many), arena.take<Whole>(many),
            arena.take<Whole>(many), 0};
+    Deviations& v = f.deviations;
+    v.list = arena.take<Deviation>(MOST_DEVIATIONS);
+    v.rises = arena.take<double>(MOST_RISES);
+    v.relief = arena.take<double>(MOST_RISES);
+    v.raise = arena.take<double>(MOST_LEVELS);
+    v.energy = arena.take<double>(MOST_LEVELS);
+    v.residual = arena.take<double>(MOST_LEVELS * MOST_LINES);
+    v.next = arena.take<int>(MOST_LEVELS);
+    v.ends = arena.take<int>(MOST_LEVELS);
+    v.used = arena.take<bool>(many);
     for (Node* node : {&f.root, &f.node, &f.other})
         *node = {arena.take<Whole>(size), arena.take<double>(2 * many), many, size};
     f.best_ends = arena.take<double>(2 * many);

@@ -479,7 +479,7 @@ def test_so_it_is_in_small_whole_numbers(case):
 @pytest.mark.parametrize("limit", [1, 2, 5])
 def test_a_search_that_is_cut_short_tells_an_honest_gap(limit):
     ends = Counter()
-    for seed in range(300):
+    for seed in range(400):
         case = replace(random_case(seed), fewest=False)
         found = found_of(case, limit=limit)
         for row, status in enumerate(map(Status, found.status)):
