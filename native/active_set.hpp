@@ -286,8 +286,9 @@ inline int enforce(ActiveSet& a, Steps& y, int size, int chosen) {
     return size;
 }
 
-// Solve one problem for y and mu. Constraints may be violated by `share` of their tolerance.
-inline Status dual_active_set(ActiveSet& a, Steps& y, double share) {
+// Solve one problem for y and mu. Constraints may be violated by `share` of their tolerance. Its energy only grows,
+// and STOPPED says that it is `enough`.
+inline Status dual_active_set(ActiveSet& a, Steps& y, double share, double enough = INF) {
     fill(a.mu, 0.0, a.m);
     fill(vectors_of(a).g, 0.0, a.wide);
     for (int i = 0; i < a.d; ++i) {
@@ -305,6 +306,7 @@ inline Status dual_active_set(ActiveSet& a, Steps& y, double share) {
         size = enforce(a, y, size, chosen);
         if (size < 0) return size == -1 ? INFEASIBLE : UNRESOLVED;
         tighten_active(a, y, size);
+        if (enough < INF && 0.5 * dot(y.y, y.y, a.wide) > enough) return STOPPED;
     }
     return UNRESOLVED;
 }
@@ -384,7 +386,7 @@ inline bool is_certified(ActiveSet& a, Steps& y) {
 // tolerance of rows doubles. From LOOSE on, rounding of the input explains nothing any more, and a proof only
 // has to be beyond rounding of its own arithmetic. So it has where the answer of such a loosened region is
 // not certified.
-inline Status solve_safely(ActiveSet& a, Steps& y) {
+inline Status solve_safely(ActiveSet& a, Steps& y, double enough = INF) {
     const int row = blocked_row(a, y);
     if (row >= 0) {
         fill(a.mu, 0.0, a.m);
@@ -393,7 +395,8 @@ inline Status solve_safely(ActiveSet& a, Steps& y) {
     }
     double proven = 0.0;  // the largest share with which the region is empty beyond rounding of the proof
     for (double share = FIRST / LOOSE; share < 2000.0; share *= 2.0) {
-        const Status status = dual_active_set(a, y, share);
+        const Status status = dual_active_set(a, y, share, enough);
+        if (status == STOPPED) return STOPPED;
         if (status == OPTIMAL) {
             if (proven == 0.0 || is_certified(a, y)) return OPTIMAL;
             dual_active_set(a, y, proven);  // the same proof again

@@ -7,9 +7,10 @@
 // A node is a set of choices that are left. Two lower bounds can cut it off. The first is the projection onto
 // the hull of its choices, a box. Its multipliers start the second, which knows that choices are discrete: the
 // Lagrangian is a sum over columns, so its least value over the true choices is a sum of least values, one a
-// column, of which only so many columns may move. Choices that cannot be part of a better answer are removed;
-// then the node is divided in two, at the column that promises the largest rise of the bound. The likelier half
-// comes next; where a node is cut off, the open node with the least bound does, once an answer is known.
+// column, of which only so many columns may move. Choices that cannot be part of a better answer are removed.
+// Where few sets of choices are left, they are tried one by one (deviations.hpp); else the node is divided in two,
+// at the column that promises the largest rise of the bound. The likelier half comes next; where a node is cut off,
+// the open node with the least bound does, once an answer is known.
 //
 // Columns that belong together (unions.hpp) cut the choices of a node to the hull of their boxes, and curved rules
 // (curves.hpp) add rows to it. Where its solution breaks them, boxes or bands are divided instead of a column.
@@ -21,6 +22,7 @@
 #include "active_set.hpp"
 #include "arena.hpp"
 #include "curves.hpp"
+#include "deviations.hpp"
 #include "interrupt.hpp"
 #include "unions.hpp"
 
@@ -61,9 +63,17 @@ constexpr double AROUND = 1.0 / 16.0;
 // Subgradient steps on the multipliers, at the root and at other nodes.
 constexpr int CLIMB = 40, CLIMB_BELOW = 3;
 
+// Sets of deviations that are tried, at the root and at other nodes. They are tried in turns, each up to twice the
+// raise of the one before; the first is that of so many deviations. Where there are too many deviations, those with a
+// quarter of the raise are tried, and so on so many times.
+constexpr Whole LISTED = 1 << 16, LISTED_BELOW = 1 << 11;
+constexpr int FEW_DEVIATIONS = 8, NARROWINGS = 8;
+
 // A column that active rows hold counts as moving at least so freely, and the smaller of two estimated rises
 // of the bound counts so many times.
 constexpr double FREELY = 0.02, SMALLER = 5.0;
+// A step may violate a row that is stricter than its rule by so many times what counts as tight.
+constexpr double SLIPS = 4.0;
 // While open nodes take no more numbers than this, the one with the least bound is looked for.
 constexpr std::size_t FEW_NUMBERS = std::size_t(1) << 20;
 
@@ -87,6 +97,7 @@ struct Search {
     Steps s;        // the hull or the guess that is projected onto, and its step
     Lagrangian l;
     Boxes boxes;
+    Deviations deviations;
     Stack stack;
     Node root, node, other;
     double *y, *best_y, *mu, *trial;
@@ -100,6 +111,7 @@ struct Search {
     double *stuck, stuck_bound;
     Whole *near, *best_pick;
     double best, unsure, bound;
+    double promising;  // deviations are tried up to this difference of the best answer and the bound
     int changes;
     bool found, diving;
 };
@@ -130,16 +142,34 @@ inline bool broken(const Slacks& k, const Steps& s) {
     return false;
 }
 
-// Project onto the box in f.s: Newton from the multipliers mu, then Newton from zero, then the active-set
-// method. For a guess only the first.
-inline Status relax(Search& f, double* mu, bool guess) {
+// The Lagrangian over the box of steps, a lower bound, less what rounding may have added.
+inline double bound_of(const Slacks& k, const double* mu, Steps& s) {
+    double value = 0.0, terms = 0.0;
+    fill(s.free, 0.0, k.wide);
+    for (int j = 0; j < k.m; ++j) {
+        if (mu[j] == 0.0) continue;
+        add_to(s.free, mu[j], k.u + std::size_t(j) * k.wide, k.wide);
+        value -= mu[j] * k.b[j];
+        terms += std::fabs(mu[j] * k.b[j]);
+    }
+    for (int i = 0; i < k.d; ++i) {
+        const double g = s.free[i], y = clip(-g, s.low[i], s.high[i]), term = y * (0.5 * y + g);
+        value += term;
+        terms += std::fabs(term);
+    }
+    return value - LOOSE * terms;
+}
+
+// Project onto the box in f.s: Newton from the multipliers mu, then the active-set method, unless it is to be
+// quick. STOPPED says that no point of the box is better than the best answer.
+inline Status relax(Search& f, double* mu, bool quick) {
+    const double enough = f.best * (1.0 + REACHED);
     if (broken(f.slacks, f.s)) return INFEASIBLE;
     f.choice.mu = mu;
-    if (newton(f.choice, f.s)) return OPTIMAL;
-    if (guess) return UNRESOLVED;
-    fill(mu, 0.0, f.slacks.m);
-    if (newton(f.choice, f.s)) return OPTIMAL;
-    const Status status = solve_safely(f.hard, f.s);
+    if (newton(f.choice, f.s, enough)) return OPTIMAL;
+    if (quick) return UNRESOLVED;
+    if (bound_of(f.slacks, mu, f.s) > enough) return STOPPED;
+    const Status status = solve_safely(f.hard, f.s, enough);
     for (int j = 0; j < f.slacks.m; ++j) mu[j] = f.hard.mu[j];
     return status;
 }
@@ -209,10 +239,11 @@ inline Sum sum_of(const Search& f, int rule, bool strict, double* u) {
     return sum;
 }
 
-// What a rule leaves, with rounding: looser, or stricter by the errors of conversions if it is tight.
-inline double room_of_rule(const Search& f, int rule, const Sum& sum) {
+// What a rule leaves, with rounding: looser, though less so if `strict`, or stricter by the errors of
+// conversions if it is tight.
+inline double room_of_rule(const Search& f, int rule, const Sum& sum, bool strict) {
     const Curves& k = f.rules->curves;
-    const double rounding = OF_TERMS * sum.size;
+    const double rounding = (strict ? 0.25 : 1.0) * OF_TERMS * sum.size;
     return k.limits[rule] - sum.constant + (k.tight[rule] ? -rounding - sum.error : rounding);
 }
 
@@ -223,7 +254,7 @@ inline void set_rules(Search& f, bool strict) {
         double* u = f.own_u + std::size_t(j) * f.slacks.wide;
         fill(u, 0.0, f.slacks.wide);
         const Sum sum = sum_of(f, e, strict, u);
-        double room = room_of_rule(f, e, sum), length = std::sqrt(dot(u, u, f.slacks.wide));
+        double room = room_of_rule(f, e, sum, strict), length = std::sqrt(dot(u, u, f.slacks.wide));
         if (!(length > 0.0)) length = 1.0;
         // A band without limits, or a row that holds for every step of a better answer.
         const bool idle = !strict && room / length > std::sqrt(2.0 * f.best) * (1.0 + REACHED);
@@ -233,7 +264,7 @@ inline void set_rules(Search& f, bool strict) {
             length = 1.0;
         }
         for (int i = 0; i < f.slacks.d; ++i) u[i] /= length;
-        f.hard.b[j] = f.hard.base[j] = room / length;
+        f.hard.b[j] = f.hard.base[j] = room / length - (strict ? SLIPS * TIGHT * std::fabs(room / length) : 0.0);
         f.hard.tol[j] = LOOSE * least(sum.size, 1e300) / length;
     }
 }
@@ -256,27 +287,37 @@ inline bool keeps_rules(Search& f, const double* y, const Whole* pick) {
         double* u = f.s.free;
         fill(u, 0.0, f.slacks.wide);
         const Sum sum = sum_of(f, e, true, u);
-        const double room = room_of_rule(f, e, sum);
+        const double room = room_of_rule(f, e, sum, true);
         kept = kept && dot(u, y, f.slacks.wide) <= room;
     }
     return kept;
 }
 
 // Set the rows of curved rules for the choice in f.near, stricter than they are. A number stays between two
-// knots next to its step.
+// knots next to its step. Where these are apart by rounding alone, it is the end that suits the rules better.
 inline void bend_to_picks(Search& f) {
     const Curves& k = f.rules->curves;
     for (const Term* t = k.term; t < k.term + k.terms; ++t) {
         const int c = int(t->column);
         const Whole i = f.options.columns[c].first;
-        const double y = clip(f.y[i], f.s.low[i], f.s.high[i]);
+        double &low = f.s.low[i], &high = f.s.high[i], y = clip(f.y[i], low, high);
+        if (f.near[c] == NUMBER && has_knots(f, c) && low < high) {
+            const Knots knots = knots_of(k, f.problem, c);
+            int at = smaller_of(knot_below(knots, f.options.at[i] + y / f.options.scale[i]), knots.count - 2);
+            while (at > 0 && knots.z[at] >= f.node.to(c)) --at;
+            low = most(low, step_to(f.options, i, knots.z[at]));
+            high = least(high, step_to(f.options, i, knots.z[at + 1]));
+            f.bands[c] = band_between(knots, knots.z[at], knots.z[at + 1]);
+            if (high - low > LOOSE * std::fabs(y)) continue;
+            const bool upper = t->factor * f.bands[c].slope <= 0.0;
+            if (low <= high) {
+                low = high = upper ? high : low;
+                f.bands[c] = {0.0, knots.u[at + upper], knots.u[at + upper]};
+                continue;
+            }
+            low = high = y;
+        }
         f.bands[c] = band_of_pick(f, c, f.near[c], y);
-        if (f.near[c] != NUMBER || !has_knots(f, c)) continue;
-        const Knots knots = knots_of(k, f.problem, c);
-        const int at = smaller_of(knot_below(knots, f.options.at[i] + y / f.options.scale[i]), knots.count - 2);
-        f.s.low[i] = most(f.s.low[i], step_to(f.options, i, knots.z[at]));
-        f.s.high[i] = least(f.s.high[i], step_to(f.options, i, knots.z[at + 1]));
-        if (f.s.low[i] > f.s.high[i]) f.s.low[i] = f.s.high[i] = y;
     }
     set_rules(f, true);
 }
@@ -330,16 +371,77 @@ inline bool move_into_boxes(Search& f) {
     return moved <= f.changes;
 }
 
-// Project with the choice in f.near, and store the answer as the best, if it is better.
-inline void guess(Search& f) {
+// Project with the choice in f.near, and store the answer as the best, if it is better; `quick` as in relax.
+inline Status guess(Search& f, bool quick) {
     const bool boxes = f.rules->unions.count > 0;
+    Status status = INFEASIBLE;
     if (!boxes || move_into_boxes(f)) {
         box_of_picks(f.options, f.near, f.y, f.s);
         if (f.rules->curves.rules) bend_to_picks(f);
         fill(f.trial, 0.0, f.slacks.m);
-        if (relax(f, f.trial, true) == OPTIMAL) keep(f, f.s.y, f.near);
+        status = relax(f, f.trial, quick);
+        if (status == OPTIMAL) keep(f, f.s.y, f.near);
     }
     if (boxes) hull_of(f.options, f.node, f.s.low, f.s.high);  // intervals of the node again
+    return status;
+}
+
+// Project with the set of deviations that was listed last; whether it is known what becomes of it.
+inline bool try_set(Search& f) {
+    const Deviations& v = f.deviations;
+    for (int c = 0; c < f.options.many; ++c) f.near[c] = f.l.pick[c];
+    for (int t = 0; t < v.level; ++t) {
+        const Deviation& taken = v.list[v.next[t] - 1];
+        f.near[taken.column] = taken.option;
+    }
+    return guess(f, false) != UNRESOLVED;
+}
+
+// By how much the best answer exceeds a bound, beyond what counts as reached.
+inline double spare_of(const Search& f, const Value& bound) { return f.best * (1.0 - REACHED) - bound.total; }
+
+// Try the sets of deviations that raise the bound by less than a limit, at first a small one; whether these are all
+// that may be better than the best answer.
+inline bool try_sets(Search& f, const Value& bound, double most_raise) {
+    Deviations& v = f.deviations;
+    v.level = 0;
+    if (!try_set(f)) return false;
+    double limit = v.count > FEW_DEVIATIONS ? most(v.list[FEW_DEVIATIONS].raise, 1e-3 * most_raise) : most_raise;
+    for (bool widest = false; !widest; limit *= 2.0) {
+        Listing listing = FOUND;
+        begin_listing(v);
+        while (listing == FOUND) {
+            const double spare = spare_of(f, bound);
+            widest = limit >= least(spare, most_raise);
+            listing = next_set(v, least(limit, spare), f.best);
+            if (listing == FOUND && !try_set(f)) return false;
+        }
+        if (listing == TOO_MANY) return false;
+    }
+    return spare_of(f, bound) <= most_raise;
+}
+
+// Try all choices of the node that may be better than the best answer, as sets of deviations from the Lagrangian's
+// options; false where they are too many. That is tried where the bound is closer to the best answer than it was
+// where there were too many.
+inline bool try_deviations(Search& f, const Value& bound, Whole steps) {
+    const double spare = spare_of(f, bound);
+    // Rows of curved rules are stricter than these, so a set that they refuse may be an answer.
+    if (f.rules->curves.rules || !(spare <= f.promising)) return false;
+    bool listed = false, all = false;
+    double limit = 4.0 * spare;
+    for (int turn = 0; turn < NARROWINGS && !listed; ++turn) {
+        limit *= 0.25;
+        listed = list_deviations(f.options, f.node, f.l, limit, f.changes, f.deviations);
+        if (!listed && f.deviations.count < MOST_DEVIATIONS) return false;  // no matter what the limit is
+        if (!listed) continue;
+        residual_of(f.slacks, f.mu, f.options, f.l, f.choice.residual);
+        listed = read_rises(f.slacks, f.options, f.l, f.choice.residual, std::sqrt(2.0 * f.best), f.deviations);
+    }
+    f.deviations.steps = steps;
+    if (listed) all = try_sets(f, bound, limit);
+    f.promising = all ? most(f.promising, 1.1 * spare) : 0.7 * spare;
+    return all;
 }
 
 // Among the columns that move but do not count as changed yet, the one that gains most by moving; -1 for none.
@@ -573,15 +675,15 @@ inline Looked look(Search& f, double bound, int steps) {
         middle(f);
         fill(f.mu, 0.0, f.slacks.m);
     }
-    if (at.status == INFEASIBLE || cut_off(f, at.bound)) return at;
+    if (at.status == INFEASIBLE || at.status == STOPPED || cut_off(f, at.bound)) return at;
     if (disproved(f.slacks, f.mu, f.trial, f.options, f.node, f.l)) return at;
     const Climb way = {f.mu, f.trial, f.choice.residual, steps, f.best};
     at.value = climb(f.slacks, way, f.options, f.node, f.l);
     at.bound = most(at.bound, at.value.total);
     if (cut_off(f, at.bound)) return at;
-    if (at.status == OPTIMAL && moved <= f.changes) guess(f);
+    if (at.status == OPTIMAL && moved <= f.changes) guess(f, true);
     for (int c = 0; c < f.options.many; ++c) f.near[c] = f.l.pick[c];
-    guess(f);
+    guess(f, true);
     at.done = cut_off(f, at.bound);
     if (f.rules->curves.rules) bend(f);
     return at;
@@ -765,6 +867,7 @@ inline bool visit_next(Search& f, Whole& count) {
     const Looked at = look(f, bound, count == 1 ? CLIMB : CLIMB_BELOW);
     if (at.done) return true;
     if (f.best < INF && !trim(at.value, f.best, f.options, f.node, f.l)) return true;
+    if (f.best < INF && try_deviations(f, at.value, count == 1 ? LISTED : LISTED_BELOW)) return true;
     return go_on(f, at);
 }
 
@@ -772,7 +875,7 @@ inline bool visit_next(Search& f, Whole& count) {
 // `limit` nodes bounded.
 inline Ended search(Search& f, double best, int changes, Whole limit) {
     f.best = best;
-    f.unsure = INF;
+    f.unsure = f.promising = INF;
     f.changes = changes;
     f.found = f.diving = false;
     f.stack.top = 0;
@@ -1003,6 +1106,16 @@ void lay_out(Arena& arena, const Rows<Real>& rows, const Rules& r, Search& f) {
     f.l = {arena.take<double>(wide), arena.take<double>(many), arena.take<Whole>(many),
            arena.take<Whole>(many), 0};
     f.boxes = {r.unions, arena.take<bool>(r.unions.sides), arena.take<Whole>(r.unions.count), {}};
+    Deviations& v = f.deviations;
+    v.list = arena.take<Deviation>(MOST_DEVIATIONS);
+    v.rises = arena.take<double>(MOST_RISES);
+    v.relief = arena.take<double>(MOST_RISES);
+    v.raise = arena.take<double>(MOST_LEVELS);
+    v.energy = arena.take<double>(MOST_LEVELS);
+    v.residual = arena.take<double>(MOST_LEVELS * MOST_LINES);
+    v.next = arena.take<int>(MOST_LEVELS);
+    v.ends = arena.take<int>(MOST_LEVELS);
+    v.used = arena.take<bool>(many);
     for (Node* node : {&f.root, &f.node, &f.other, &f.boxes.hull})
         *node = {arena.take<Whole>(size), arena.take<double>(2 * many), many, size};
     f.best_ends = arena.take<double>(2 * many);

@@ -199,13 +199,15 @@ inline bool drop_dust(Choice& c) {
     return some;
 }
 
-// Newton on the choice, from the multipliers in c.mu; true where the KKT conditions hold.
-inline bool newton(Choice& c, Steps& s) {
+// Newton on the choice, from the multipliers in c.mu; true where the KKT conditions hold. It ends where the
+// Lagrangian, a lower bound, is `enough`.
+inline bool newton(Choice& c, Steps& s, double enough = INF) {
     bool clean = false;
     c.stuck = -1;
     for (int turn = 0; turn < NEWTON_STEPS; ++turn) {
         const double square = step_of(c, s);
         const Priced found = price(c, s, std::sqrt(square));
+        if (0.5 * square - found.gap > enough) return false;
         if (found.worst < 0 && found.settled) {
             if (clean || !drop_dust(c)) return std::fabs(found.gap) <= CLOSED * 0.5 * square;
             clean = true;

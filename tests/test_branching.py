@@ -600,7 +600,7 @@ def test_so_it_is_in_small_whole_numbers(case):
 @pytest.mark.parametrize("limit", [1, 2, 5])
 def test_a_search_that_is_cut_short_tells_an_honest_gap(limit, make):
     ends = Counter()
-    for seed in range(300):
+    for seed in range(400):
         case = replace(make(seed), fewest=False)
         nodes = nodes_of(case)
         found = found_of(case, limit=limit, nodes=nodes)

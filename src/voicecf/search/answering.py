@@ -13,7 +13,7 @@ from voicecf.parallel import expect
 from voicecf.search.confirming import MORE, confirm
 from voicecf.search.outcome import Outcome
 from voicecf.search.question import Pairs, Question
-from voicecf.search.solving import Solver, measure, solve, solve_nearest
+from voicecf.search.solving import Solver, curves_of, measure, solve, solve_nearest
 from voicecf.solver.projection import Projection
 from voicecf.status import Status
 from voicecf.table.frames import taken
@@ -122,6 +122,10 @@ def verified(
         used = confirm(answers, refused, again, MORE)
         factor = np.where(np.isnan(used), factor, used)
         checked = _checked(question, rows, targets, answers)
+    which, curves = np.flatnonzero(answers.answered), curves_of(question)
+    if curves is not None:
+        reach = curves.reach(answers.points[which], answers.rho[which], rows[which])
+        answers.rho[which] = reach
     answers = replace(answers, points=checked.points)
     found = measured(question, rows, targets, answers, checked.output)
     return replace(found, factor=factor)

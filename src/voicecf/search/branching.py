@@ -126,9 +126,6 @@ def branch(
         if not open_.any():
             break
         knots, which = curves.refined(knots, stuck, open_), which[open_]
-    which = np.flatnonzero(result.answered)
-    if len(which):
-        result.rho[which] = curves.reach(result.points[which], result.rho[which], rows[which])
     return result
 
 

@@ -33,8 +33,9 @@ MOST_OPTIONS = 512
 WINDOW = 3
 # Rounding errors of a curve's values, relative to the largest.
 ROUNDING = 2.0**-50
-# The largest multiple of a move that is tried, how many are, and how often the distance is halved.
-FAR, TRIED, HALVINGS = 1e6, 33, 40
+# The largest multiple of a move that is tried, how many are at once, how often the interval between
+# two of them is divided, and for how many rows at a time.
+FAR, TRIED, TURNS, BLOCK = 1e6, 33, 9, 1024
 
 
 @dataclass(frozen=True, eq=False)
@@ -198,38 +199,45 @@ class Curves:
     def reach(self, points: Array, rho: Array, rows: Ints) -> Array:
         """Return the largest multiple, up to rho, of the moves to points that keep all rules.
 
-        It is bisected between the first of several multiples that breaks a rule and the one before.
+        It lies between the first of several multiples that breaks a rule and the one before, an
+        interval that is divided in the same way again.
         """
-        own, farthest = self.choices.points[rows], np.minimum(rho, FAR)
-        below, above = np.ones(len(points)), np.ones(len(points))
-        limited = np.zeros(len(points), dtype=np.bool_)  # by a rule, between `below` and `above`
-        for share in np.linspace(0.0, 1.0, TRIED)[1:] ** 2:
-            multiple = 1.0 + share * (farthest - 1.0)
-            above = np.where(limited, above, multiple)
-            limited |= self._breaks(own, points, multiple, rows)
-            below = np.where(limited, below, multiple)
-        for _ in range(HALVINGS if limited.any() else 0):
-            middle = 0.5 * (below + above)
-            broken = self._breaks(own, points, middle, rows)
-            above, below = np.where(broken, middle, above), np.where(broken, below, middle)
-        return np.where(limited, below, rho)
+        starts = range(0, len(rows), BLOCK)
+        blocks = (slice(start, start + BLOCK) for start in starts)
+        parts = [self._reach(points[some], rho[some], rows[some]) for some in blocks]
+        return np.concatenate([np.empty(0), *parts])
 
-    def _breaks(self, own: Array, points: Array, multiple: Array, rows: Ints) -> Mask:
-        """Tell which multiples of moves break a rule."""
-        further = own + multiple[:, None] * (points - own)
-        values = {c: self._along(c, further, rows) for c in self.own}
-        broken = np.zeros(len(points), dtype=np.bool_)
+    def _reach(self, points: Array, rho: Array, rows: Ints) -> Array:
+        rho, limited = np.array(rho), np.arange(len(rows))
+        below, above = np.ones(len(rows)), np.minimum(rho, FAR)
+        shares = np.linspace(0.0, 1.0, TRIED)
+        for turn in range(TURNS):
+            tried = below[:, None] + (above - below)[:, None] * (shares if turn else shares**2)
+            broken = self._breaks(points[limited], tried[:, 1:], rows[limited])
+            broken[:, -1] |= turn > 0  # the upper end is the multiple that breaks a rule
+            some = broken.any(axis=1)
+            limited, tried, first = limited[some], tried[some], broken[some].argmax(axis=1)
+            below, above = (tried[np.arange(len(limited)), first + side] for side in (0, 1))
+        rho[limited] = below
+        return rho
+
+    def _breaks(self, points: Array, multiples: Array, rows: Ints) -> Mask:
+        """Tell which multiples, shape (n, m), of the moves to points break a rule."""
+        values = {c: self._along(c, points, multiples, rows) for c in self.own}
+        broken = np.zeros(multiples.shape, dtype=np.bool_)
         for one in self.constraints:
             terms = [f * values[c] for c, f in self.terms(one)]
             size = np.sum(np.abs(terms), axis=0) + abs(one.limit)
             broken |= ~(np.sum(terms, axis=0) <= one.limit + TOLERANCE.rule * size)
         return broken
 
-    def _along(self, c: int, points: Array, rows: Ints) -> Array:
-        """Return the user's values of a column at points, whether or not they are options."""
-        at = self.space.columns[c].places[0]
-        moved = points[:, at] != self.choices.points[rows, at]
-        return np.where(moved, self.space.values(c, points[:, [at]]), self.own[c][rows])
+    def _along(self, c: int, points: Array, multiples: Array, rows: Ints) -> Array:
+        """Return the user's values of a column, shape (n, m), whether or not they are options."""
+        at = self._place(c)
+        own, to = self.choices.points[rows, at][:, None], points[:, at][:, None]
+        further = own + multiples * (to - own)
+        values = self.space.values(c, further.reshape(-1, 1)).reshape(further.shape)
+        return np.where(further != own, values, self.own[c][rows][:, None])
 
 
 def _within(spread: Array, own: Array, low: Array, high: Array) -> Array:

@@ -172,7 +172,7 @@ def aim_at(question: Question, row: int, piece: int, factor: float = 1.0) -> Aim
     return _aim(question, piece, allowed, region, unit, factor)
 
 
-def _curves(question: Question, *, strict: bool) -> Curves | None:
+def curves_of(question: Question, *, strict: bool = False) -> Curves | None:
     """Return the curved rules of a question; None if there are none."""
     allowed, space = question.allowed, question.learned.space
     if allowed.choices is None or allowed.splits is None or not allowed.splits.curved:
@@ -197,7 +197,7 @@ def _aim(
     judge = agrees, partition.trusted, learned.repeatable
     ranked = learned.ranking[~allowed.fixed[learned.ranking]]
     if allowed.choices is not None:
-        curves = _curves(question, strict=factor > 1.0)
+        curves = curves_of(question, strict=factor > 1.0)
         search = Search(unit, allowed.choices, question.limit, splits=allowed.splits, curves=curves)
         return ChoiceAim(region, unit, ranked, *judge, factor=factor, search=search)
     places = [learned.space.columns[c].places for c in ranked]

@@ -476,7 +476,10 @@ class Space:
                 if grids is not None and grids[c] is not None:
                     v = grids[c].values_at(points[at, column.places[0]], v)
                 elif lo is not None:
-                    v = np.clip(v, side_of(lo, which[at], c), side_of(hi, which[at], c))
+                    low, high = (side_of(side, which[at], c) for side in (lo, hi))
+                    v = np.clip(v, low, high)
+                    for end in (low, high):
+                        v = np.where(_is_next_to(v, end, column.observed, TOLERANCE.rule), end, v)
                 if ends and c in ends:
                     v = _at_ends(v, ends[c], column.observed)
                 if least and c in least:
@@ -596,9 +599,17 @@ def _at_ends(values: Array, ends: Array, observed: tuple[float, float]) -> Array
     before = np.maximum(after - 1, 0)
     nearer = np.abs(values - ends[before]) < np.abs(values - ends[after])
     nearest = np.where(nearer, ends[before], ends[after])
+    return np.where(_is_next_to(values, nearest, observed, TOLERANCE.invertible), nearest, values)
+
+
+def _is_next_to(
+    values: Array, ends: Any, observed: tuple[float, float], share: float
+) -> NDArray[np.bool_]:
+    """Tell which values differ from ends by a share of these and of the observed range at most."""
     spread = observed[1] - observed[0]
-    size = np.abs(nearest) + (spread if np.isfinite(spread) else 0.0)
-    return np.where(np.abs(values - nearest) <= TOLERANCE.invertible * size, nearest, values)
+    size = np.abs(ends) + (spread if np.isfinite(spread) else 0.0)
+    with np.errstate(invalid="ignore"):
+        return np.asarray(np.isfinite(ends) & (np.abs(values - ends) <= share * size))
 
 
 def _at_least(values: Array, own: Array, least: float) -> Array:
