@@ -23,8 +23,8 @@ FOREVER = 10**9
 # Seconds of this process's own work within which a call ends; otherwise each would run for minutes.
 SOON = 10.0
 
-NAMES = [f"x{i}" for i in range(80)]
-CENTERS = np.random.default_rng(0).uniform(0, 2, size=(80, 80))
+NAMES = [f"x{i}" for i in range(300)]
+CENTERS = np.random.default_rng(0).uniform(0, 2, size=(30, 300))
 WHOLE = dict.fromkeys(NAMES, 1)
 
 
