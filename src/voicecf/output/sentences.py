@@ -30,6 +30,7 @@ BEST = {
     "cost": "the cheapest change",
     "prefix": "the cheapest change of the first columns of the ranking",
     "fewest": "the fewest changes, then the cheapest,",
+    "price": "the change of least price",
 }
 # How a sentence about a row without an answer starts.
 FAILURES = {

@@ -47,7 +47,7 @@ class Plausible(Rule):
             )
         return number
 
-    def check_question(self, learned: Any, allowed: Allowed) -> None:
+    def check_question(self, learned: Any, allowed: Allowed, objective: str) -> None:
         if learned.members is None:
             raise OptionError(
                 f"plausible={self.value} needs to know how the members of each cluster vary: "
