@@ -21,6 +21,7 @@ struct PriceSpace {
     Simplex x;
     ActiveSet face;
     double *low, *high, *vertex;
+    bool tied;  // whether the answer is the face's, not the vertex
 };
 
 inline void lay_out(Arena& arena, const Rows<double>& rows, PriceSpace& v) {
@@ -98,6 +99,7 @@ inline bool satisfies(const ActiveSet& a, const Steps& s) {
 // Of the answers of the least price, take that of least cost.
 inline void break_tie(PriceSpace& v) {
     Steps& s = v.w.s;
+    v.tied = false;
     if (!find_face(v)) return;
     complete_face(v);
     const double price = price_of(v.x, s, s.y);
@@ -105,14 +107,14 @@ inline void break_tie(PriceSpace& v) {
     Steps part = s;
     part.low = v.low;
     part.high = v.high;
-    bool better = solve_safely(v.face, part) == OPTIMAL;
-    if (better) {
+    v.tied = solve_safely(v.face, part) == OPTIMAL;
+    if (v.tied) {
         drop_dust(v.face, part);
         gap_of(v.face, part);
-        better = price_of(v.x, s, s.y) <= price * (1.0 + SAME_PRICE) && satisfies(v.w.hard, s) &&
+        v.tied = price_of(v.x, s, s.y) <= price * (1.0 + SAME_PRICE) && satisfies(v.w.hard, s) &&
                  dot(s.y, s.y, s.wide) < dot(v.vertex, v.vertex, s.wide);
     }
-    if (!better) std::memcpy(s.y, v.vertex, s.wide * sizeof(double));
+    if (!v.tied) std::memcpy(s.y, v.vertex, s.wide * sizeof(double));
 }
 
 // The method that `solve_safely` runs.
@@ -134,10 +136,8 @@ inline SafeAnswer least_price(PriceSpace& v, double factor) {
     if (found.status != OPTIMAL) return found;
     snap_basic(a, v.x, s);
     found.gap = gap_of(a, v.x, s);
-    if (v.x.size > 0) {
-        break_tie(v);
-        found.gap = gap_of(a, v.x, s);
-    }
+    break_tie(v);
+    if (v.tied) found.gap = gap_of(a, v.x, s);
     found.sizes = sizes_of(s);
     for (int j = 0; j < a.m; ++j) {
         const Room room = room_of(a.guards[j], found.sizes, a.base[j] - a.b[j] - a.r[j], factor);
@@ -182,22 +182,18 @@ inline SafeAnswer answer_for_price(PriceSpace& v, const Point& p, double factor)
     return found;
 }
 
-// Correct a vertex so that active rows are tight at z as it is stored: a long step is off by rounding of its own length.
-inline void polish_vertex(PriceSpace& v, const double* scale, const double* origin) {
+// Correct an answer so that the rows that hold it are tight at z as it is stored: a long step is off by rounding of its own
+// length. The multipliers stay as they are.
+inline void polish_answer(PriceSpace& v, const double* scale, const double* origin) {
     const ActiveSet& a = v.w.hard;
-    const Steps& s = v.w.s;
-    Simplex& x = v.x;
-    fill(x.rate, 0.0, a.wide);
-    for (int i = 0; i < a.d; ++i) x.rate[i] = scale[i] * (s.z[i] - origin[i]);
-    for (int p = 0; p < x.size; ++p) {
-        const int j = a.work[p];
-        x.rhs[p] = a.offsets[j] - dot(row_of(a, j), x.rate, a.wide) - (a.base[j] - a.b[j]);
-    }
-    solve_basis(a, x, x.rhs);
-    for (int k = 0; k < x.size; ++k) {
-        const int i = x.basic[k];
-        if (s.y[i] != 0.0) s.z[i] = clip(s.z[i] + x.rhs[k] / scale[i], s.lo[i], s.hi[i]);
-    }
+    ActiveSet f = v.face;
+    f.m = a.m;
+    f.u = a.u;
+    f.offsets = a.offsets;
+    f.base = a.base;
+    f.b = a.b;
+    for (int j = 0; j < a.m; ++j) f.mu[j] = a.mu[j] > 0.0 || (v.tied && f.mu[j] > 0.0);
+    polish(f, v.w.s, scale, origin);
 }
 
 // Solve for one point, and write the answer.
@@ -224,7 +220,7 @@ inline void answer_point(const Rows<double>& rows, const Batch& batch, const Res
     out.close[to] = found.room == CLOSE || batch.factor < 1.0;
     leave(w.s, rows.inverse);
     const double* origin = origin_of(rows, p.target);
-    if (found.sizes.step > NEAR * std::sqrt(found.sizes.square)) polish_vertex(v, rows.scale, origin);
+    if (found.sizes.step > NEAR * std::sqrt(found.sizes.square)) polish_answer(v, rows.scale, origin);
     copy_line(w.s.z, out.points + to * rows.d, rows.d);
 }
 
