@@ -169,7 +169,8 @@ struct Leaving {
     double value, slip, sign;
 };
 
-// The most violated row or segment, or the first one; -1 if none is violated by more than `share` of its tolerance.
+// The most violated row or segment; -1 if none is violated by more than `share` of its tolerance. With `first`, that of
+// the first coordinate, or else of the first row.
 inline Leaving most_violated(const ActiveSet& a, const Simplex& x, const Steps& s, double share, bool first) {
     Leaving found = {-1, 0.0, 0.0, 1.0};
     const double length = std::sqrt(dot(s.y, s.y, a.wide));
@@ -178,14 +179,16 @@ inline Leaving most_violated(const ActiveSet& a, const Simplex& x, const Steps& 
         const double over = s.y[i] - most_of(x, s, i), under = least_of(x, s, i) - s.y[i];
         const double value = most(over, under);
         const double slip = TIGHT * std::fabs(s.y[i]) + share * (a.tol[a.m + i] + LOOSE * length);
-        if (value > slip && value > found.value && !(first && found.chosen >= 0))
-            found = {a.m + k, value, slip, over > under ? 1.0 : -1.0};
+        const bool before = found.chosen < 0 || (first ? i < x.basic[found.chosen - a.m] : value > found.value);
+        if (value > slip && before) found = {a.m + k, value, slip, over > under ? 1.0 : -1.0};
     }
-    for (int j = 0; j < a.m; ++j) {
+    for (int j = 0; j < (first && found.chosen >= 0 ? 0 : a.m); ++j) {
+        if (x.active[j]) continue;
         const double value = dot(row_of(a, j), s.y, a.wide) - a.b[j];
-        if (x.active[j] || !(value > found.value) || (first && found.chosen >= 0)) continue;
+        if (!(value > found.value)) continue;
         const double slip = TIGHT * violation_of(a, s, j).terms + share * a.tol[j];
         if (value > slip) found = {j, value, slip, 1.0};
+        if (first && found.chosen >= 0) break;
     }
     return found;
 }
@@ -246,25 +249,22 @@ inline int breaks_of(const ActiveSet& a, const Simplex& x, const Steps& s, const
     return count;
 }
 
-inline bool comes_first(const Break& one, const Break& other) {
-    if (one.t != other.t) return one.t < other.t;
-    return one.drop != other.drop ? one.drop < other.drop : one.who < other.who;
-}
-
 // Put the breaks that are passed in front, followed by the one at which the dual objective stops rising; its place, or -1
-// if there is none. Of those that rounding cannot tell from it, the steepest is taken. With `first`, none is passed.
-inline int blocking(Simplex& x, int count, const Leaving& l, bool first) {
+// if there is none. Of those that rounding cannot tell from it, the steepest is taken. With `first` none is passed, and that
+// of the first coordinate, or else of the first row, is taken.
+inline int blocking(const ActiveSet& a, Simplex& x, int count, const Leaving& l, bool first) {
+    const auto place = [&](const Break& b) { return b.who >= 0 ? b.who : a.d + a.work[-1 - b.who]; };
     double rise = l.value - l.slip;
     for (int done = 0; done < count; ++done) {
         int next = done;
         for (int q = done + 1; q < count; ++q)
-            if (comes_first(x.breaks[q], x.breaks[next])) next = q;
+            if (x.breaks[q].t < x.breaks[next].t) next = q;
         const bool stops = first || x.breaks[next].drop >= rise;
-        if (stops && !first) {
-            double limit = INF;
-            for (int q = done; q < count; ++q) limit = least(limit, x.breaks[q].late);
-            for (int q = done; q < count; ++q)
-                if (x.breaks[q].t <= limit && x.breaks[q].rate > x.breaks[next].rate) next = q;
+        double limit = INF;
+        for (int q = done; q < (stops ? count : 0); ++q) limit = least(limit, x.breaks[q].late);
+        for (int q = done; q < (stops ? count : 0); ++q) {
+            const Break &one = x.breaks[q], &other = x.breaks[next];
+            if (one.t <= limit && (first ? place(one) < place(other) : one.rate > other.rate)) next = q;
         }
         std::swap(x.breaks[done], x.breaks[next]);
         if (stops) return done;
@@ -339,12 +339,13 @@ inline Status dual_simplex(ActiveSet& a, Simplex& x, Steps& s, double share) {
         const Leaving l = most_violated(a, x, s, share, first);
         if (l.chosen < 0) return OPTIMAL;
         turn_of(a, x, l);
-        const int stop = blocking(x, breaks_of(a, x, s, l), l, first);
+        const int stop = blocking(a, x, breaks_of(a, x, s, l), l, first);
         if (stop < 0) {
             keep_proof(a, x, l);
             return INFEASIBLE;
         }
-        idle = x.breaks[stop].t > 0.0 ? 0 : idle + 1;
+        const Break& b = x.breaks[stop];
+        idle = b.t > b.late - b.t ? 0 : idle + 1;
         if (!exchange(a, x, s, l, stop) || !refresh(a, x, s)) return UNRESOLVED;
     }
     return UNRESOLVED;
