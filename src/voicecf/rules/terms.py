@@ -129,6 +129,6 @@ class Terms:
                 # The coordinate is z = scale * u + shift. A falling map swaps more and less.
                 scale, _ = affine_map(self.space, c)
                 at = self.space.columns[c].places[0]
-                up[at], down[at] = rule.price[:: 1 if scale > 0 else -1]
-                up[at], down[at] = up[at] / abs(scale), down[at] / abs(scale)
+                more, less = rule.price if scale > 0 else rule.price[::-1]
+                up[at], down[at] = more / abs(scale), less / abs(scale)
         return up, down
