@@ -1,9 +1,10 @@
 // Points and their answers of least price.
 //
-// The simplex method (simplex.hpp) gives the least price p and multipliers mu. All answers of that price are the
-// face of the region on which rows with a multiplier are tight, and each coordinate is where its slope balances
-// the pull of mu. As a rule that is a single vertex. Where it may be more, the point of the face with the least
-// cost is taken, by the active-set method (active_set.hpp), so that the order of the columns decides nothing.
+// The simplex method (simplex.hpp) gives the least price p and multipliers mu. All answers of that price are
+// the face of the region on which rows with a multiplier are tight, and each coordinate is where its slope
+// balances the pull of mu. As a rule that is a single vertex. Where it may be more, the point of the face with
+// the least cost is taken, by the active-set method (active_set.hpp), so that the order of the columns decides
+// nothing.
 #pragma once
 
 #include "project.hpp"
@@ -41,8 +42,8 @@ inline void enter_prices(const Rows<double>& rows, const Batch& batch, Simplex& 
     }
 }
 
-// Set `low` and `high` to the part of the box that a coordinate may take at the same price; true if it may take more than
-// its present value.
+// Set `low` and `high` to the part of the box that a coordinate may take at the same price; true if it may take
+// more than its present value.
 inline bool part_at_price(const PriceSpace& v, int i) {
     const Simplex& x = v.x;
     const Steps& s = v.w.s;
@@ -55,7 +56,8 @@ inline bool part_at_price(const PriceSpace& v, int i) {
     return low < high;
 }
 
-// Find the part of the box, and the rows, that all answers of the least price share; true if there may be several.
+// Find the part of the box, and the rows, that all answers of the least price share; true if there may be
+// several.
 inline bool find_face(PriceSpace& v) {
     const ActiveSet& a = v.w.hard;
     int loose = 0, tight = 0;
@@ -148,8 +150,8 @@ inline SafeAnswer least_price(PriceSpace& v, double factor) {
     return found;
 }
 
-// Move rows inwards by the slack that the model's rounding needs at an answer of sizes `seen`; before there is one, at what
-// is expected. Returns whether any row moved.
+// Move rows inwards by the slack that the model's rounding needs at an answer of sizes `seen`; before there is
+// one, at what is expected. Returns whether any row moved.
 inline bool ask_slack(ActiveSet& a, const Point& p, const Sizes* seen, double factor) {
     bool asked = false;
     for (int j = 0; j < a.m; ++j) {
@@ -161,8 +163,8 @@ inline bool ask_slack(ActiveSet& a, const Point& p, const Sizes* seen, double fa
     return asked;
 }
 
-// Solve for a point with the slack that the model's rounding needs; where that leaves nothing, without it, which proves an
-// empty region empty.
+// Solve for a point with the slack that the model's rounding needs; where that leaves nothing, without it,
+// which proves an empty region empty.
 inline SafeAnswer answer_for_price(PriceSpace& v, const Point& p, double factor) {
     ActiveSet& a = v.w.hard;
     read_slacks(a, v.w.s);
@@ -182,8 +184,8 @@ inline SafeAnswer answer_for_price(PriceSpace& v, const Point& p, double factor)
     return found;
 }
 
-// Correct an answer so that the rows that hold it are tight at z as it is stored: a long step is off by rounding of its own
-// length. The multipliers stay as they are.
+// Correct an answer so that the rows that hold it are tight at z as it is stored: a long step is off by
+// rounding of its own length. The multipliers stay as they are.
 inline void polish_answer(PriceSpace& v, const double* scale, const double* origin) {
     const ActiveSet& a = v.w.hard;
     ActiveSet f = v.face;

@@ -14,8 +14,8 @@
 // outside its segment, is enforced: its dual variable grows until the dual objective stops rising. On the way
 // coordinates whose g_i passes a slope move on to their next kink (the long-step rule). The one at which the
 // objective stops becomes basic, or a row whose multiplier falls to 0 becomes inactive. Where nothing stops it,
-// the region is empty, and the direction of mu is a Farkas vector. The factors of U_RF are computed from scratch
-// at each turn, so rounding errors do not add up.
+// the region is empty, and the direction of mu is a Farkas vector. The factors of U_RF are computed from
+// scratch at each turn, so rounding errors do not add up.
 #pragma once
 
 #include <utility>
@@ -29,9 +29,9 @@ namespace VOICECF_SET {
 // Turns without progress before the least index decides instead of the largest violation (Bland's rule).
 constexpr int PATIENT_TURNS = 40;
 
-// Where a dual variable passes a slope: after a step t, or `late` if rounding of its slope is allowed for. The rise of the
-// dual objective then falls by `drop`. `who` is a coordinate that moves on to the kink `to`, over a segment on this
-// `side` of 0; or, as -1 - p, the active row at place p.
+// Where a dual variable passes a slope: after a step t, or `late` if rounding of its slope is allowed for. The
+// rise of the dual objective then falls by `drop`. `who` is a coordinate that moves on to the kink `to`, over a
+// segment on this `side` of 0; or, as -1 - p, the active row at place p.
 struct Break {
     double t, late, drop, rate, to;
     int who;
@@ -162,15 +162,15 @@ inline bool refresh(ActiveSet& a, Simplex& x, Steps& s) {
     return true;
 }
 
-// What is to be enforced: row `chosen`, or, as m + k, the basic coordinate at place k, which is above (1) or below
-// (-1) its segment; violated by `value`, of which `slip` may be rounding.
+// What is to be enforced: row `chosen`, or, as m + k, the basic coordinate at place k, which is above (1) or
+// below (-1) its segment; violated by `value`, of which `slip` may be rounding.
 struct Leaving {
     int chosen;
     double value, slip, sign;
 };
 
-// The most violated row or segment; -1 if none is violated by more than `share` of its tolerance. With `first`, that of
-// the first coordinate, or else of the first row.
+// The most violated row or segment; -1 if none is violated by more than `share` of its tolerance. With `first`,
+// that of the first coordinate, or else of the first row.
 inline Leaving most_violated(const ActiveSet& a, const Simplex& x, const Steps& s, double share, bool first) {
     Leaving found = {-1, 0.0, 0.0, 1.0};
     const double length = std::sqrt(dot(s.y, s.y, a.wide));
@@ -249,9 +249,9 @@ inline int breaks_of(const ActiveSet& a, const Simplex& x, const Steps& s, const
     return count;
 }
 
-// Put the breaks that are passed in front, followed by the one at which the dual objective stops rising; its place, or -1
-// if there is none. Of those that rounding cannot tell from it, the steepest is taken. With `first` none is passed, and that
-// of the first coordinate, or else of the first row, is taken.
+// Put the breaks that are passed in front, followed by the one at which the dual objective stops rising; its
+// place, or -1 if there is none. Of those that rounding cannot tell from it, the steepest is taken. With
+// `first` none is passed, and that of the first coordinate, or else of the first row, is taken.
 inline int blocking(const ActiveSet& a, Simplex& x, int count, const Leaving& l, bool first) {
     const auto place = [&](const Break& b) { return b.who >= 0 ? b.who : a.d + a.work[-1 - b.who]; };
     double rise = l.value - l.slip;
@@ -279,8 +279,8 @@ inline void deactivate(ActiveSet& a, Simplex& x, int p) {
     x.active[a.work[p]] = 0;
 }
 
-// Move on the coordinates whose breaks are passed, and exchange what is enforced for what stops it; false if there is no
-// room for another active row.
+// Move on the coordinates whose breaks are passed, and exchange what is enforced for what stops it; false if
+// there is no room for another active row.
 inline bool exchange(ActiveSet& a, Simplex& x, Steps& s, const Leaving& l, int stop) {
     const bool row = l.chosen < a.m;
     const int k = l.chosen - a.m;
@@ -370,8 +370,8 @@ inline void snap_basic(const ActiveSet& a, Simplex& x, Steps& s) {
     }
 }
 
-// What a coordinate at y lacks of the best place in its box for the pull at it, in the direction `up` or down. Infinite where
-// there is no bound, and the pull is beyond its price by more than rounding of its terms.
+// What a coordinate at y lacks of the best place in its box for the pull at it, in the direction `up` or down.
+// Infinite where there is no bound, and the pull is beyond its price by more than rounding of its terms.
 inline double lost_by(const Simplex& x, const Steps& s, int i, bool up) {
     double lost = 0.0, y = s.y[i];
     while (up ? y < s.high[i] : y > s.low[i]) {

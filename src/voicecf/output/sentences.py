@@ -70,7 +70,7 @@ class Sentences:
             return f"{'; '.join(filter(None, (changes, self.unproven(i))))}."
         changes = joined([self._phrase(i, c) for c in self._changed[i]])
         notes = self.limit(i, f"in {self._target(i)}"), self.rarity(i), self.unproven(i)
-        return f"{title} if {'; '.join(filter(None, (changes, *notes)))}."
+        return f"{title} if {'; '.join(filter(None, (changes, self.money(i), *notes)))}."
 
     def lines(self) -> Iterator[str]:
         """Yield a sentence for each answer; one with many changes only counts them."""
@@ -106,6 +106,11 @@ class Sentences:
         if times < 1.05:
             return "this change may hardly be larger"
         return f"up to {figure(min(times, FAR))} times this change still lands {where}"
+
+    def money(self, i: int) -> str:
+        """Say what answer i costs in money; an empty text if the objective is not the price."""
+        price = self.outcome.price[i]
+        return "" if np.isnan(price) else f"this costs {figure(price)}"
 
     def rarity(self, i: int) -> str:
         """Say that few members of the target are as extreme as answer i; else an empty text."""
