@@ -317,10 +317,11 @@ change still lands in cluster 1.
         """Return a table with one line for each answer, to be read by people.
 
         Its columns are id (or row, if rows have no ids), source, target (by name, if clusters have
-        names), rank (if there are alternatives), status, cost, price (if that was the objective), gap
-        (if a search reached its limit) and n_changed, and, for each column that some answer changes, its values before and after,
-        such as "age: from" and "age: to", missing where an answer does not change it. They are the
-        values of `rounded`, in the types of the user's table.
+        names), rank (if there are alternatives), status, cost, price (if that is the objective),
+        gap (if a search reached its limit) and n_changed, and, for each column that some answer
+        changes, its values before and after, such as "age: from" and "age: to", missing where an
+        answer does not change it. They are the values of `rounded`, in the types of the user's
+        table.
 
         Examples
         --------
