@@ -235,7 +235,7 @@ void project(const Prepared& rows, const BatchArrays& batch, const ResultArrays&
         require(!out.source, "tell is for clusters: listed rows assign no point to a cluster.");
     }
     if (batch.up) {
-        require(!out.source, "tell is for least squares, not for prices.");
+        require(!r.pairs, "prices are for listed rows.");
         run(loops().price, rows.few, batch.view, out.view, span);
     } else if (rows.single)
         run(loops().project_many, rows.many, batch.view, out.view, span);

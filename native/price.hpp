@@ -26,7 +26,7 @@ struct PriceSpace {
 };
 
 inline void lay_out(Arena& arena, const Rows<double>& rows, PriceSpace& v) {
-    const int m = rows.pairs ? rows.count - 1 : rows.count, rank = smaller_of(m, rows.d);
+    const int m = rows.count, rank = smaller_of(m, rows.d);
     lay_out(arena, rows, v.w);
     lay_out(arena, v.x, m, rows.d, rows.wide);
     lay_out(arena, v.face, m + rank, rows.d, rows.wide, true);
@@ -205,14 +205,10 @@ inline void answer_point(const Rows<double>& rows, const Batch& batch, const Res
     Point p = point_of(rows, batch, to);
     read_box(p, w);
     enter(rows, p, w.bounded, w.s);
-    list_rows(rows, p, w);
     SafeAnswer found = {w.some ? UNRESOLVED : INFEASIBLE, 0.0, {0.0, 0.0, 0.0}, ENOUGH};
     if (w.some && p.size < INF) found = answer_for_price(v, p, batch.factor);
     out.status[to] = found.status;
-    for (int j = 0; j < (out.width && w.some ? w.hard.m : 0); ++j) {
-        const int id = rows.pairs && j >= p.target ? j + 1 : j;
-        out.multipliers[to * out.width + id] = rows.pairs ? w.hard.mu[j] * w.hard.made_inverse[j] : w.hard.mu[j];
-    }
+    if (out.width && w.some) copy_line(w.hard.mu, out.multipliers + to * out.width, w.hard.m);
     if (found.status != OPTIMAL) {
         write_nothing(out, to, rows.d);
         return;
@@ -221,8 +217,7 @@ inline void answer_point(const Rows<double>& rows, const Batch& batch, const Res
     out.reach[to] = reach_of(w.hard, w.s, found.sizes.step);
     out.close[to] = found.room == CLOSE || batch.factor < 1.0;
     leave(w.s, rows.inverse);
-    const double* origin = origin_of(rows, p.target);
-    if (found.sizes.step > NEAR * std::sqrt(found.sizes.square)) polish_answer(v, rows.scale, origin);
+    if (found.sizes.step > NEAR * std::sqrt(found.sizes.square)) polish_answer(v, rows.scale, rows.origin);
     copy_line(w.s.z, out.points + to * rows.d, rows.d);
 }
 
@@ -230,6 +225,7 @@ inline void answer_point(const Rows<double>& rows, const Batch& batch, const Res
 inline void price_chunk(const Rows<double>& rows, const Batch& batch, const Results& out, std::int64_t start,
                         std::int64_t stop, PriceSpace& v) {
     enter_prices(rows, batch, v.x);
+    list_rows(rows, {}, v.w);
     for (std::int64_t to = start; to < stop && !interrupted(); ++to) answer_point(rows, batch, out, to, v);
 }
 

@@ -133,8 +133,8 @@ inline void solve_transposed(const ActiveSet& a, const Simplex& x, double* v) {
 }
 
 // Make the active rows tight by the basic coordinates. The second turn corrects the rounding of the first.
-inline void tighten_basic(const ActiveSet& a, Simplex& x, Steps& s, int turns) {
-    for (int turn = 0; turn < turns; ++turn) {
+inline void tighten_basic(const ActiveSet& a, Simplex& x, Steps& s) {
+    for (int turn = 0; turn < 2; ++turn) {
         for (int p = 0; p < x.size; ++p)
             x.rhs[p] = a.b[a.work[p]] - dot(row_of(a, a.work[p]), s.y, a.wide);
         solve_basis(a, x, x.rhs);
@@ -158,7 +158,7 @@ inline bool refresh(ActiveSet& a, Simplex& x, Steps& s) {
         add_to(x.pull, -a.mu[a.work[p]], row_of(a, a.work[p]), a.wide);
     }
     for (int k = 0; k < x.size; ++k) x.pull[x.basic[k]] = slope_of(x, x.basic[k]);
-    tighten_basic(a, x, s, 2);
+    tighten_basic(a, x, s);
     return true;
 }
 
