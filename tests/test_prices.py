@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -18,6 +20,7 @@ from voicecf import Status, VoICE
 from voicecf.errors import ColumnError, OptionError
 from voicecf.geometry.region import Region
 from voicecf.rules import Rules
+from voicecf.rules.prices import Prices
 from voicecf.solver.projection import Projection, project
 
 SEED = 2026
@@ -410,6 +413,22 @@ def test_the_reason_names_columns_without_a_price():
         "cluster 0 is always nearer",
     ]
     assert reason.relaxations[0].text == "give age a price"
+
+
+def test_the_price_is_in_sentences_tables_and_json():
+    voice = VoICE.from_centers([[0.0, 0.0], [4.0, 0.0]], feature_names=["age", "income"])
+    cf = voice.explain([[1.0, 5.0]], target=1, objective="price", prices={"age": 3})
+    assert "; this costs 3.03; " in cf.text(0)  # age rises to 2.01
+    assert cf.table()["price"].tolist() == [pytest.approx(3.03)]
+    assert cf.summary()["price"].tolist() == [pytest.approx(3.0)]
+    assert json.loads(cf.to_json())["answers"][0]["price"] == pytest.approx(3.03)
+
+
+def test_the_command_reads_prices():
+    said = Prices.parsed(["basket=0.5", "visits=4,2"])
+    assert Rules(prices=said) == Rules(prices={"basket": 0.5, "visits": (4, 2)})
+    with pytest.raises(OptionError, match="'x' is not a number"):
+        Prices.parsed(["visits=4,x"])
 
 
 def test_other_objectives_have_no_price():
