@@ -6,6 +6,7 @@ import json
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from scipy.optimize import linprog
 from sklearn.cluster import KMeans
@@ -18,6 +19,7 @@ import judges
 from problems import Problem, problems
 from voicecf import Status, VoICE
 from voicecf.errors import ColumnError, OptionError
+from voicecf.files import explain_batches
 from voicecf.geometry.region import Region
 from voicecf.rules import Rules
 from voicecf.rules.prices import Prices
@@ -422,6 +424,17 @@ def test_the_price_is_in_sentences_tables_and_json():
     assert cf.table()["price"].tolist() == [pytest.approx(3.03)]
     assert cf.summary()["price"].tolist() == [pytest.approx(3.0)]
     assert json.loads(cf.to_json())["answers"][0]["price"] == pytest.approx(3.03)
+
+
+def test_files_have_a_column_of_prices():
+    X = customers(50)
+    voice = VoICE(KMeans(3, n_init=1, random_state=0)).fit(X)
+    asked = {"target": 1, "objective": "price", "prices": PRICES}
+    (batch,) = explain_batches(voice, pa.Table.from_pandas(X).to_batches(), **asked)
+    price = voice.explain(X, **asked).price
+    assert batch["voicecf_price"].to_numpy(zero_copy_only=False) == pytest.approx(
+        price, nan_ok=True
+    )
 
 
 def test_the_command_reads_prices():
