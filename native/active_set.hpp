@@ -380,13 +380,21 @@ inline bool is_certified(ActiveSet& a, Steps& y) {
     return std::fabs(gap) <= 0.5 * PROMISED * dot(y.y, y.y, a.wide);
 }
 
+// The method that `solve_safely` runs.
+struct LeastSquares {
+    double enough = INF;
+    Status solve(ActiveSet& a, Steps& y, double share) const { return dual_active_set(a, y, share, enough); }
+    bool certifies(ActiveSet& a, Steps& y) const { return is_certified(a, y); }
+};
+
 // Solve one problem for y and mu, whatever its rows. A row that no point of the box satisfies is a proof at
-// once. Else the active-set method runs, first with rows that hold to rounding. If it then finds the region
+// once. Else the method runs, first with rows that hold to rounding. If it then finds the region
 // empty, but the proof is not beyond rounding of the input, the region may be flat or a single point: the
 // tolerance of rows doubles. From LOOSE on, rounding of the input explains nothing any more, and a proof only
 // has to be beyond rounding of its own arithmetic. So it has where the answer of such a loosened region is
 // not certified.
-inline Status solve_safely(ActiveSet& a, Steps& y, double enough = INF) {
+template <class Method = LeastSquares>
+Status solve_safely(ActiveSet& a, Steps& y, const Method& method = {}) {
     const int row = blocked_row(a, y);
     if (row >= 0) {
         fill(a.mu, 0.0, a.m);
@@ -395,11 +403,11 @@ inline Status solve_safely(ActiveSet& a, Steps& y, double enough = INF) {
     }
     double proven = 0.0;  // the largest share with which the region is empty beyond rounding of the proof
     for (double share = FIRST / LOOSE; share < 2000.0; share *= 2.0) {
-        const Status status = dual_active_set(a, y, share, enough);
+        const Status status = method.solve(a, y, share);
         if (status == STOPPED) return STOPPED;
         if (status == OPTIMAL) {
-            if (proven == 0.0 || is_certified(a, y)) return OPTIMAL;
-            dual_active_set(a, y, proven);  // the same proof again
+            if (proven == 0.0 || method.certifies(a, y)) return OPTIMAL;
+            method.solve(a, y, proven);  // the same proof again
             return INFEASIBLE;
         }
         const double rounding = share < 1.0 ? LOOSE : FIRST;

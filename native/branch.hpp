@@ -169,7 +169,7 @@ inline Status relax(Search& f, double* mu, bool quick) {
     if (newton(f.choice, f.s, enough)) return OPTIMAL;
     if (quick) return UNRESOLVED;
     if (bound_of(f.slacks, mu, f.s) > enough) return STOPPED;
-    const Status status = solve_safely(f.hard, f.s, enough);
+    const Status status = solve_safely(f.hard, f.s, LeastSquares{enough});
     for (int j = 0; j < f.slacks.m; ++j) mu[j] = f.hard.mu[j];
     return status;
 }

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "kernels.hpp"
+#include "price.hpp"
 #include "project.hpp"
 
 namespace voicecf {
@@ -40,6 +41,18 @@ bool project(const Rows<Real>& rows, const Batch& batch, const Results& out, Spa
     Workspace<Real> w;
     lay_out(arena, rows, w);
     project_chunk(rows, batch, out, span.start, span.stop, w);
+    return true;
+}
+
+bool price(const Rows<double>& rows, const Batch& batch, const Results& out, Span span) {
+    Arena count;
+    PriceSpace v;
+    lay_out(count, rows, v);
+    const Memory memory(count.used);
+    if (!memory.start) return false;
+    Arena arena{memory.start, 0};
+    lay_out(arena, rows, v);
+    price_chunk(rows, batch, out, span.start, span.stop, v);
     return true;
 }
 
@@ -108,8 +121,8 @@ bool lloyd_distances(const Table& t, double* out, Span span) {
 
 const Kernels& kernels() {
     static const Kernels all = {
-        project<double>, project<float>,  nearest<double>, nearest<float>, branch,
-        floors,          measured,        lloyd_nearest,   lloyd_sweep,    lloyd_distances,
+        project<double>, project<float>, price,         nearest<double>, nearest<float>, branch,
+        floors,          measured,       lloyd_nearest, lloyd_sweep,     lloyd_distances,
     };
     return all;
 }

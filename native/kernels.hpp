@@ -17,6 +17,7 @@ struct Span {
 struct Kernels {
     bool (*project)(const Rows<double>&, const Batch&, const Results&, Span);
     bool (*project_many)(const Rows<float>&, const Batch&, const Results&, Span);
+    bool (*price)(const Rows<double>&, const Batch&, const Results&, Span);
     bool (*nearest)(const Rows<double>&, const double*, std::int64_t*, bool*, Span);
     bool (*nearest_many)(const Rows<float>&, const double*, std::int64_t*, bool*, Span);
     bool (*branch)(const Rows<double>&, const Batch&, const Rules&, const Found&, Span);

@@ -86,6 +86,7 @@ struct Stop {
 struct BatchArrays {
     Matrix points, lo, hi;
     std::optional<Index> rows, targets, ranks, counts;
+    std::optional<Line> up, down;
     Batch view;
 
     BatchArrays(Matrix points_, Matrix lo_, Matrix hi_, std::optional<Index> rows_,
@@ -111,6 +112,19 @@ struct BatchArrays {
         counts = counts_;
         view.ranks = ranks->data();
         view.counts = counts->data();
+    }
+
+    // Ask for the least price, not the least squares: what each coordinate costs per unit more and per unit less.
+    void price(Line up_, Line down_) {
+        for (const auto& [name, line] : {std::pair{"up", &up_}, {"down", &down_}}) {
+            shaped(name, *line, {points.shape(1)});
+            for (std::size_t i = 0; i < line->shape(0); ++i)
+                require((*line)(i) >= 0.0 && (*line)(i) < INF, "prices must be finite, and at least 0.");
+        }
+        up = up_;
+        down = down_;
+        view.up = up->data();
+        view.down = down->data();
     }
 
     // Problems start to stop, of points with d coordinates, whose `rows` are indices into `size` entries.
@@ -220,7 +234,10 @@ void project(const Prepared& rows, const BatchArrays& batch, const ResultArrays&
         require(!batch.targets, "targets are for clusters: leave them out for listed rows.");
         require(!out.source, "tell is for clusters: listed rows assign no point to a cluster.");
     }
-    if (rows.single)
+    if (batch.up) {
+        require(!r.pairs, "prices are for listed rows.");
+        run(loops().price, rows.few, batch.view, out.view, span);
+    } else if (rows.single)
         run(loops().project_many, rows.many, batch.view, out.view, span);
     else
         run(loops().project, rows.few, batch.view, out.view, span);
@@ -618,7 +635,8 @@ void bind_rows(nb::module_& m) {
     nb::class_<BatchArrays>(m, "Batch")
         .def(nb::init<Matrix, Matrix, Matrix, std::optional<Index>, std::optional<Index>, double>(),
              "points"_a, "lo"_a, "hi"_a, "rows"_a = nb::none(), "targets"_a = nb::none(), "factor"_a = 1.0)
-        .def("limit", &BatchArrays::limit, "ranks"_a, "counts"_a);
+        .def("limit", &BatchArrays::limit, "ranks"_a, "counts"_a)
+        .def("price", &BatchArrays::price, "up"_a, "down"_a);
     nb::class_<ResultArrays>(m, "Results")
         .def(nb::init<Array<double, 2>, Array<double, 2>, Array<double, 1>, Array<double, 1>,
                       Array<std::int8_t, 1>, Array<bool, 1>>(),

@@ -73,6 +73,7 @@ struct Batch {
     bool own_lo, own_hi;
     const std::int64_t *ranks, *counts;  // null: all may move
     double factor = 1.0;                 // of the slack that rows keep; below 1 all answers are close
+    const double *up = nullptr, *down = nullptr;  // prices of coordinates, where the least price is asked for
 
     bool one_box() const { return !own_lo && !own_hi && !ranks; }
 };

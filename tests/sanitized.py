@@ -17,6 +17,7 @@ HERE = Path(__file__).parent
 TESTS = (
     "test_core.py",
     "test_projection.py",
+    "test_prices.py",
     "test_cells.py",
     "test_onepass.py",
     "test_search.py",

@@ -34,8 +34,10 @@ for k, d in ((3, 13), (10, 20), (90, 7), (300, 3)):
     few = voice.explain(np.clip(X[:40], lo, hi), 1, objective="prefix")
     print(bits(few.points, few.status, few.cardinality))
 rows, offsets = rng.normal(size=(30, 6)), rng.uniform(-0.5, 1.0, 30)
-found = project(3 * rng.normal(size=(300, 6)), Region(rows, offsets, lo=-2.0, hi=2.0))
-print(bits(found.points, found.multipliers, found.status, found.gap, found.rho))
+points = 3 * rng.normal(size=(300, 6))
+for prices in (None, rng.uniform(0, 2, (2, 6)), np.ones((2, 6))):
+    found = project(points, Region(rows, offsets, lo=-2.0, hi=2.0), prices=prices)
+    print(bits(found.points, found.multipliers, found.status, found.gap, found.rho))
 X = rng.integers(0, 9, size=(200, 4)).astype(float)
 voice = VoICE.from_centers(X[:3] + 0.25, bounds=(0.0, 9.0))
 cf = voice.explain(X[:30], 1, objective="fewest", steps={f"x{i}": 1 for i in range(4)})

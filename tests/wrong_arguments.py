@@ -89,6 +89,12 @@ def project(a: Arguments) -> None:
     listed(a).project(batch, results_of(a), a["start"], a["stop"])
 
 
+def price(a: Arguments) -> None:
+    batch = _core.Batch(a["points"], a["lo"], a["hi"], rows=a["rows"])
+    batch.price(a["up"], a["down"])
+    listed(a).project(batch, results_of(a), a["start"], a["stop"])
+
+
 def project_into_cells(a: Arguments) -> None:
     batch = _core.Batch(a["points"], a["lo"], a["hi"], targets=a["targets"])
     out = results_of(a)
@@ -201,6 +207,8 @@ def calls(rng: np.random.Generator) -> Iterator[tuple[Callable[[Arguments], None
     for m in (4, 70):
         ranked = {"rows": rng.permutation(N), "ranks": np.arange(D), "counts": np.full(N, D)}
         yield project, {**unit_rows(rng, m), **box(rng), **results(rng, m), **ranked}
+        prices = {"rows": rng.permutation(N), "up": np.ones(D), "down": np.arange(D) / 2.0}
+        yield price, {**unit_rows(rng, m), **box(rng), **results(rng, m), **prices}
         order = {"rows": rng.permutation(N), "order": np.arange(D), "floor": whole.copy()}
         yield prefix_floors, {**unit_rows(rng, m), **box(rng), **order, **part}
     for k in (3, 70):

@@ -46,6 +46,8 @@ class Counterfactuals:
         The paper's D_w: weighted mean of the squared changes of the coordinates, with the model's
         weights, which sum to 1, times the factors of the rule `costs`. An optimal answer is the
         cheapest in the contracted cell of its target; without contraction, the cheapest that lands.
+    price : array of shape (n,)
+        What each change costs in money, with ``objective="price"``; see the property.
     n_changed : array of shape (n,)
         Number of columns whose values differ between the row and `to_frame`; a category counts as
         one.
@@ -96,6 +98,24 @@ change still lands in cluster 1.
     def source(self) -> Ints:
         """Cluster before the change."""
         return self.outcome.source
+
+    @property
+    def price(self) -> Array:
+        """What each change costs in money: the sum of price times change, in the user's units.
+
+        With ``objective="price"``, of which an optimal answer is the least. Without `prices` each
+        unit of a coordinate costs 1. NaN for other objectives, and where there is no answer.
+
+        Examples
+        --------
+        >>> from voicecf import VoICE
+        >>> voice = VoICE.from_centers([[0.0, 0.0], [4.0, 4.0]], feature_names=["visits", "basket"])
+        >>> prices = {"visits": (4, 2), "basket": 0.5}
+        >>> cf = voice.explain([[1.0, 1.0]], target=1, objective="price", prices=prices)
+        >>> cf.points.round(6), cf.price.round(6)
+        (array([[1., 3.]]), array([1.]))
+        """
+        return self.outcome.price
 
     @property
     def n_changed(self) -> Ints:
@@ -310,10 +330,11 @@ change still lands in cluster 1.
         """Return a table with one line for each answer, to be read by people.
 
         Its columns are id (or row, if rows have no ids), source, target (by name, if clusters have
-        names), rank (if there are alternatives), status, cost, gap (if a search reached its limit)
-        and n_changed, and, for each column that some answer changes, its values before and after,
-        such as "age: from" and "age: to", missing where an answer does not change it. They are the
-        values of `rounded`, in the types of the user's table.
+        names), rank (if there are alternatives), status, cost, price (if that is the objective),
+        gap (if a search reached its limit) and n_changed, and, for each column that some answer
+        changes, its values before and after, such as "age: from" and "age: to", missing where an
+        answer does not change it. They are the values of `rounded`, in the types of the user's
+        table.
 
         Examples
         --------

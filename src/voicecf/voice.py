@@ -19,6 +19,7 @@ from voicecf.learned.explainer import Explainer
 from voicecf.learned.fitting import NO_NAMES, Options, learn, learn_from_partition
 from voicecf.parallel import Running
 from voicecf.rules.allowed import NO_RULES, Allowed, as_rules
+from voicecf.rules.prices import PRICE
 from voicecf.rules.rules import RULES, Rules, RuleWords, takes_rules
 from voicecf.search.alternatives import tradeoff, with_alternatives
 from voicecf.search.answering import answer
@@ -256,7 +257,7 @@ class VoICE(Explainer):
         X: Any,
         target: Any = "nearest",
         *,
-        objective: Literal["cost", "prefix", "fewest"] = "cost",
+        objective: Literal["cost", "prefix", "fewest", "price"] = "cost",
         deepen: bool = False,
         alternatives: int = 0,
         rules: Rules | dict[str, Any] | None = None,
@@ -286,6 +287,8 @@ class VoICE(Explainer):
         objective : str
             "cost" minimises the cost. "prefix" lets only the first columns of the ranking change,
             as few of them as suffice. "fewest" minimises the number of changed columns, then the
+            cost. "price" minimises the money that the changes cost: see `prices`; without them,
+            each unit of a coordinate costs 1. Among answers of one price it takes that of least
             cost. With ``target="nearest"`` the target is chosen by the same criterion, then by
             cost.
         deepen : bool
@@ -382,7 +385,13 @@ class VoICE(Explainer):
                 "contract_bounds=False."
             )
         for rule in rules.active():
-            rule.check_question(learned, allowed)
+            rule.check_question(learned, allowed, objective)
+        if objective == PRICE and allowed.choices is not None:
+            raise OptionError(
+                'objective="price" is for columns that may take any number: it searches no whole '
+                "numbers, categories, least or limited numbers of changes, nor alternatives. Allow "
+                'any number, such as steps={"visits": None}, or lock the column.'
+            )
         return Question(learned, rows, source, allowed, objective, limit)
 
     @takes_rules

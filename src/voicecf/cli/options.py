@@ -75,9 +75,9 @@ GROUPS = {
     "question": {
         "target": Option("number of a segment, nearest (default: the cheapest other one) or each "
                          "(all others)", "nearest"),
-        "objective": Option("cost (default: least cost), prefix (fewest columns of the ranking) or "
-                            "fewest (fewest changed columns)", "cost",
-                            ("cost", "prefix", "fewest")),
+        "objective": Option("cost (default: least cost), prefix (fewest columns of the ranking), "
+                            "fewest (fewest changed columns) or price (least money, see --prices)",
+                            "cost", ("cost", "prefix", "fewest", "price")),
         "deepen": Option("also move rows of the target itself deeper into it", False,
                          arguments={"action": "store_true"}),
         "alternatives": Option("number of further answers for each row (default 0)", 0,

@@ -17,6 +17,7 @@ from voicecf.learned.explainer import Explainer
 from voicecf.parallel import Running
 from voicecf.rules.allowed import as_rules
 from voicecf.rules.columns import column_of
+from voicecf.rules.prices import PRICE
 from voicecf.rules.rules import RULES, Rules
 from voicecf.status import Status
 from voicecf.table.column import Column
@@ -34,14 +35,14 @@ OWN = {
     "tau": pa.float64(),
     "gap": pa.float64(),
 }
-# One more column if alternatives were asked for.
-RANK = {"rank": pa.int32()}
+# One more column if alternatives were asked for, or the least price.
+RANK, PRICED = {"rank": pa.int32()}, {"price": pa.float64()}
 # Goes before these names, so that they are the same whatever the user's columns are called.
 PREFIX = "voicecf_"
 # Clusters, by their numbers, or by their names if the user has given some.
 CLUSTERS = ("source", "target")
 # Null where a row has no answer.
-BLANK = ("cost", "n_changed", "rho", "tau", "gap")
+BLANK = ("cost", "n_changed", "rho", "tau", "gap", "price")
 STATUSES = pa.array([status.name.lower() for status in Status], pa.string())
 
 
@@ -56,10 +57,10 @@ def explain_batches(
 
     An answer is the changed row, in the user's columns and types, followed by `voicecf_row`,
     `voicecf_source`, and in the same way `target`, `status`, `feasible`, `cost`, `n_changed`,
-    `rho`, `tau`, `gap` (and `rank` with alternatives). Columns that the explainer does not know are
-    carried along. Source and target are numbers, or names if the explainer has names for clusters;
-    names are null where a row cannot be read. Where a row has no answer, the explainer's columns
-    are null. All batches have one schema, whatever is in them.
+    `rho`, `tau`, `gap` (and `rank` with alternatives, `price` with that objective). Columns that
+    the explainer does not know are carried along. Source and target are numbers, or names if the
+    explainer has names for clusters; names are null where a row cannot be read. Where a row has no
+    answer, the explainer's columns are null. All batches have one schema, whatever is in them.
 
     Parameters
     ----------
@@ -192,6 +193,7 @@ def _columns(voice: Explainer, incoming: pa.Schema) -> list[tuple[int, Column | 
 def _own(voice: Explainer, question: dict[str, Any]) -> dict[str, Any]:
     """Return voicecf's own columns, and their types."""
     own = OWN | (RANK if question.get("alternatives") else {})
+    own |= PRICED if question.get("objective") == PRICE else {}
     return own | (dict.fromkeys(CLUSTERS, pa.string()) if voice.learned_.has_names else {})
 
 
@@ -207,7 +209,7 @@ def _check_names(names: list[str]) -> None:
     twice = dict.fromkeys(name for name in names if names.count(name) > 1)
     if twice:
         raise ColumnError(f"column names must differ; named twice: {listed(twice)}.")
-    ours = [name for name in names if name in {PREFIX + own for own in OWN | RANK}]
+    ours = [name for name in names if name in {PREFIX + own for own in OWN | RANK | PRICED}]
     if ours:
         raise ColumnError(
             f"answers have columns called {listed(ours)}, and so has the table; rename them there, "
@@ -258,4 +260,4 @@ def _own_column(answers: Counterfactuals, name: str, rows: NDArray[np.int64]) ->
         codes = pa.array(answers.status.astype(np.int8))
         return pa.DictionaryArray.from_arrays(codes, STATUSES).cast(pa.string())
     lost = ~answers.feasible if name in BLANK else None
-    return pa.array(getattr(answers, name), mask=lost).cast((OWN | RANK)[name])
+    return pa.array(getattr(answers, name), mask=lost).cast((OWN | RANK | PRICED)[name])

@@ -106,6 +106,7 @@ def _answer(
         "feasible": bool(found.feasible[i]),
         **{key: int(getattr(found, key)[i]) for key in counts},
         "cost": _number(found.cost[i]),
+        "price": _number(found.price[i]),
         "alpha": _number(alpha),
         "gap": _number(found.gap[i]),
         "usual": _number(found.usual[i]),

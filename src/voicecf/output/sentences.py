@@ -30,6 +30,7 @@ BEST = {
     "cost": "the cheapest change",
     "prefix": "the cheapest change of the first columns of the ranking",
     "fewest": "the fewest changes, then the cheapest,",
+    "price": "the change of least price",
 }
 # How a sentence about a row without an answer starts.
 FAILURES = {
@@ -69,7 +70,7 @@ class Sentences:
             return f"{'; '.join(filter(None, (changes, self.unproven(i))))}."
         changes = joined([self._phrase(i, c) for c in self._changed[i]])
         notes = self.limit(i, f"in {self._target(i)}"), self.rarity(i), self.unproven(i)
-        return f"{title} if {'; '.join(filter(None, (changes, *notes)))}."
+        return f"{title} if {'; '.join(filter(None, (changes, self.money(i), *notes)))}."
 
     def lines(self) -> Iterator[str]:
         """Yield a sentence for each answer; one with many changes only counts them."""
@@ -105,6 +106,11 @@ class Sentences:
         if times < 1.05:
             return "this change may hardly be larger"
         return f"up to {figure(min(times, FAR))} times this change still lands {where}"
+
+    def money(self, i: int) -> str:
+        """Say what answer i costs in money; an empty text if the objective is not the price."""
+        price = self.outcome.price[i]
+        return "" if np.isnan(price) else f"this costs {figure(price)}"
 
     def rarity(self, i: int) -> str:
         """Say that few members of the target are as extreme as answer i; else an empty text."""

@@ -56,6 +56,8 @@ def changed_rows(outcome: Outcome) -> Any:
 def summary(outcome: Outcome, measures: dict[str, NDArray[Any]]) -> Any:
     """Return a table of measures, one line for each answer; see `Counterfactuals.summary`."""
     columns = {"row": outcome.row, "source": outcome.source, "target": outcome.target}
+    if outcome.question.prices is not None:
+        measures = {**measures, "price": outcome.price}
     found = table(
         {**columns, **measures, "status": STATUSES[outcome.status].astype(str)}, outcome.rows.kind
     )
@@ -89,6 +91,8 @@ def one_line_each(outcome: Outcome) -> Any:
         columns["rank"] = (outcome.rank, {int})
     columns["status"] = (STATUSES[outcome.status], {str})
     columns["cost"] = (outcome.cost, {float})
+    if outcome.question.prices is not None:
+        columns["price"] = (outcome.price, {float})
     if (outcome.status == Status.STOPPED).any():
         columns["gap"] = (outcome.gap, {float})
     columns["n_changed"] = (outcome.n_changed, {int})

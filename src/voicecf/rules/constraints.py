@@ -66,7 +66,7 @@ class Constraints(Rule):
     def add(self, terms: Terms) -> None:
         terms.constraints += read_constraints(self.value, terms.space)
 
-    def check_question(self, learned: Any, allowed: Allowed) -> None:
+    def check_question(self, learned: Any, allowed: Allowed, objective: str) -> None:
         """Refuse an equality of numbers behind a curve, which no number meets exactly."""
         for one in allowed.constraints:
             columns = {learned.space.names.index(name) for name in one.coefficients}

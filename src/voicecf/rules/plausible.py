@@ -70,7 +70,7 @@ class Plausible(Rule):
             return (self.value,)
         return (None,) if learned.members is None or learned.contract_bounds else LADDER
 
-    def check_question(self, learned: Any, allowed: Allowed) -> None:
+    def check_question(self, learned: Any, allowed: Allowed, objective: str) -> None:
         if learned.members is None and self.value != AUTO:
             raise OptionError(
                 f"plausible={self.value} needs to know how the members of each cluster vary: "

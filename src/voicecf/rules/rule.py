@@ -136,7 +136,7 @@ class Rule(Condition):
     def check(self, terms: Terms) -> None:
         """Check the rule against what all rules have added."""
 
-    def check_question(self, learned: Any, allowed: Allowed) -> None:
+    def check_question(self, learned: Any, allowed: Allowed, objective: str) -> None:
         """Raise if no question about these rows can be answered under this rule."""
 
     def in_target(self, allowed: Allowed, learned: Any, target: int) -> Allowed:

@@ -19,6 +19,7 @@ from voicecf.rules.levels import Forbidden, Levels, Order
 from voicecf.rules.locks import Immutable, Mutable
 from voicecf.rules.max_changes import MaxChanges
 from voicecf.rules.plausible import Plausible
+from voicecf.rules.prices import Prices
 from voicecf.rules.rule import Rule
 from voicecf.rules.steps import Increments
 from voicecf.rules.terms import ColumnRule, Terms
@@ -30,7 +31,7 @@ RULES: dict[str, type[Rule]] = {
     rule.word: rule
     for rule in (
         Immutable, Mutable, IncreaseOnly, DecreaseOnly, Bounds, Increments, Levels, Order,
-        Forbidden, Costs, Least, MaxChanges, Constraints, BelongTogether, Plausible,
+        Forbidden, Costs, Prices, Least, MaxChanges, Constraints, BelongTogether, Plausible,
     )
 }  # fmt: skip
 
@@ -48,6 +49,7 @@ class RuleWords(TypedDict, total=False):
     order: Any
     forbidden: Any
     costs: Any
+    prices: Any
     least: Any
     max_changes: int | None
     constraints: Any
@@ -132,6 +134,7 @@ class Rules:
     order: Any = None
     forbidden: Any = None
     costs: Any = None
+    prices: Any = None
     least: Any = None
     max_changes: int | None = None
     constraints: Any = None

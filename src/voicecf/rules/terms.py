@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from voicecf.geometry.arrays import Array
+from voicecf.rules.columns import affine_map
 from voicecf.rules.multiples import Multiples
 from voicecf.rules.sides import Side
 from voicecf.table.column import Column
@@ -41,6 +42,8 @@ class ColumnRule:
         Transitions that are not allowed, from one level to another.
     cost : float
         Factor of the column's squared change.
+    price : pair of float or None
+        Money for each unit more and for each unit less, in the user's units; None if it has none.
     least : float
         A number changes by at least this amount, in the user's units, or not at all.
     """
@@ -54,6 +57,7 @@ class ColumnRule:
     order: tuple[int, ...] | None = None
     forbidden: tuple[tuple[int, int], ...] = ()
     cost: float = 1.0
+    price: tuple[float, float] | None = None
     least: float = 0.0
 
     def multiples(self, column: Column) -> Multiples | None:
@@ -118,3 +122,18 @@ class Terms:
         for column, rule in zip(self.space.columns, self.columns, strict=True):
             factors[column.places] = rule.cost
         return factors
+
+    @property
+    def prices(self) -> tuple[Array, Array] | None:
+        """Prices of a coordinate's unit more and less; None if no column has a price."""
+        if all(rule.price is None for rule in self.columns):
+            return None
+        up, down = np.zeros((2, sum(len(c.places) for c in self.space.columns)))
+        for c, rule in enumerate(self.columns):
+            if rule.price is not None:
+                # The coordinate is z = scale * u + shift. A falling map swaps more and less.
+                scale, _ = affine_map(self.space, c)
+                at = self.space.columns[c].places[0]
+                more, less = rule.price if scale > 0 else rule.price[::-1]
+                up[at], down[at] = more / abs(scale), less / abs(scale)
+        return up, down

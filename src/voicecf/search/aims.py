@@ -56,6 +56,8 @@ class Aim:
         Constraints of all pieces, if the region is one of these pieces and the box.
     piece : int
         Index of that piece.
+    prices : pair of arrays of shape (d,), optional
+        Prices of each coordinate's unit more and less, if the least price is asked for.
     """
 
     region: Region
@@ -67,6 +69,7 @@ class Aim:
     factor: float = 1.0
     cells: _core.Rows | None = None
     piece: int = 0
+    prices: tuple[Array, Array] | None = None
 
     def project(
         self, points: Array, rows: Ints, prefixes: Prefixes | None = None, *, certify: bool = False
@@ -116,7 +119,7 @@ class Aim:
         if self.cells is None:
             return project(
                 points, self.region, rows=rows, unit=self.unit, prefixes=prefixes,
-                factor=self.factor, certify=certify,
+                prices=self.prices, factor=self.factor, certify=certify,
             )  # fmt: skip
         pieces, k = np.full(len(rows), self.piece), len(self.unit.normals) + 1
         box = self.region.lo, self.region.hi
@@ -209,7 +212,10 @@ class ChoiceAim(Aim):
 
 
 def least_cost(points: Array, rows: Ints, aim: Aim) -> Projection:
-    """Find the cheapest point of the region; all coordinates of the order may change."""
+    """Find the cheapest point of the region, in money if the aim has prices.
+
+    All coordinates of the order may change.
+    """
     if isinstance(aim, ChoiceAim):
         answers = aim.choose(points, rows)
         answers.cardinality[:] = np.minimum(answers.cardinality, len(aim.order))

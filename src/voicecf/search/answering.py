@@ -206,7 +206,10 @@ def measured(
     points = answers.points.astype(space.dtype) if single else answers.points
     doubles = points.astype(np.float64, copy=False)
     cost, energy = measure(question, rows, doubles)
-    answers = replace(answers, points=points, gap=relative(answers.gap, energy))
+    least = energy
+    if question.prices is not None:
+        least = 2.0 * question.price(doubles - taken(question.points, rows))
+    answers = replace(answers, points=points, gap=relative(answers.gap, least))
     return outcome_of(question, rows, targets, answers, cost, output)
 
 

@@ -200,6 +200,11 @@ class Outcome:
         return np.asarray(self.points - taken(self.rows.points, self._which))
 
     @cached_property
+    def price(self) -> Array:
+        """Price of each answer, in the user's money; NaN if the objective is not the price."""
+        return self.question.price(self.moves)
+
+    @cached_property
     def _which(self) -> Ints | None:
         """The row of each answer; None if the answers are for all rows, in order."""
         return None if is_every(self.row, len(self.rows)) else self.row

@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 
 from voicecf.errors import TargetError, likely
-from voicecf.geometry.arrays import Array, Ints, Mask
+from voicecf.geometry.arrays import Array, Ints, Mask, product
 from voicecf.learned.learned import Learned
 from voicecf.rules.allowed import Allowed
 from voicecf.rules.choices import Freedom
+from voicecf.rules.prices import PRICE
 from voicecf.rules.rules import Rules
 from voicecf.table.frames import taken
 from voicecf.table.rows import Rows
@@ -35,7 +36,7 @@ class Question:
         The cluster of each row.
     allowed : Allowed
         The changes that are allowed for each row.
-    objective : "cost", "prefix" or "fewest"
+    objective : "cost", "prefix", "fewest" or "price"
     limit : int
         Largest number of nodes of branch and bound for a row and target.
     """
@@ -61,6 +62,24 @@ class Question:
     def metric(self) -> Array:
         """Diagonal metric in which the solver minimises the move: weights + delta."""
         return self.weights + self.learned.delta
+
+    @property
+    def prices(self) -> tuple[Array, Array] | None:
+        """Prices of a coordinate's unit more and less, 1 if none are given.
+
+        None if the objective is not the price.
+        """
+        if self.objective != PRICE:
+            return None
+        ones = np.ones(self.points.shape[1])
+        return (ones, ones) if self.allowed.prices is None else self.allowed.prices
+
+    def price(self, moves: Array) -> Array:
+        """Return the price of each move; NaN if the objective is not the price."""
+        if self.prices is None:
+            return np.full(len(moves), np.nan)
+        up, down = self.prices
+        return product(np.maximum(moves, 0.0), up) + product(np.maximum(-moves, 0.0), down)
 
     @property
     def first_factor(self) -> float:

@@ -19,18 +19,21 @@ from voicecf.parallel import in_parallel
 from voicecf.rules.allowed import Allowed
 from voicecf.rules.columns import column_of
 from voicecf.rules.parts import values_of
+from voicecf.rules.prices import PRICE
 from voicecf.search.aims import Aim, ChoiceAim, fewest_changes, least_cost, shortest_prefix
 from voicecf.search.branching import Search
 from voicecf.search.curves import Curves
 from voicecf.search.question import Question
 from voicecf.solver.projection import Prefixes, Projection, UnitConstraints, project_into_cells
 from voicecf.status import Status
+from voicecf.table.frames import taken
 
 Solver = Callable[[Question, Ints, Ints], Projection]
 OBJECTIVES: dict[str, Callable[[Array, Ints, Aim], Projection]] = {
     "cost": least_cost,
     "prefix": shortest_prefix,
     "fewest": fewest_changes,
+    PRICE: least_cost,  # of an aim with prices
 }
 # The objective of CFCLUST, which has its own solver in voicecf.cfclust.
 PAIRWISE = "pairwise"
@@ -202,8 +205,10 @@ def _aim(
         return ChoiceAim(region, unit, ranked, *judge, factor=factor, search=search)
     places = [learned.space.columns[c].places for c in ranked]
     order = np.concatenate([np.empty(0, dtype=np.int64), *places])
-    cells = learned.cells if question.allowed.is_box else None
-    return Aim(region, unit, order, *judge, factor=factor, cells=cells, piece=piece)
+    prices = question.prices
+    cells = learned.cells if question.allowed.is_box and prices is None else None
+    facts = {"factor": factor, "cells": cells, "piece": piece, "prices": prices}
+    return Aim(region, unit, order, *judge, **facts)
 
 
 def _with_costs(learned: Learned, region: Region, factors: Array, inside: bool) -> Region:
@@ -396,8 +401,9 @@ class _Best:
         The piece that each answer is in.
     energy : array of shape (n,)
         Its energy; infinite without an answer.
-    length : array of shape (n,)
-        Number of columns that may change, if the objective is that.
+    value : array of shape (n,)
+        What the objective minimises before the energy: the number of columns that may change, or
+        the price; infinite without an answer.
     unsure : array of shape (n,)
         Lower bound for half the energy of an answer in pieces that were not searched to the end.
     """
@@ -405,20 +411,24 @@ class _Best:
     answers: Projection
     piece: Ints
     energy: Array
-    length: Ints
+    value: Array
     unsure: Array
 
     @classmethod
     def of(cls, question: Question, rows: Ints, pieces: Ints, answers: Projection) -> _Best:
         """Measure the answers in one piece for each row."""
         _, energy = measure(question, rows, answers.points)
-        few = question.objective in ("prefix", "fewest")
-        length = answers.cardinality if few else np.zeros_like(answers.cardinality)
+        value = np.zeros(len(rows))
+        if question.objective in ("prefix", "fewest"):
+            value = answers.cardinality.astype(np.float64)
+        elif question.prices is not None:
+            moves = answers.points - taken(question.points, rows)
+            value = np.nan_to_num(question.price(moves), nan=np.inf)
         stopped, unsure = answers.status == Status.STOPPED, np.full(len(rows), np.inf)
         if question.allowed.choices is not None:  # else rounding leaves no answer there
             unsure[answers.status == Status.UNRESOLVED] = 0.0
         unsure[stopped] = (0.5 * energy - answers.gap)[stopped]
-        return cls(answers, pieces, np.nan_to_num(energy, nan=np.inf), length, unsure)
+        return cls(answers, pieces, np.nan_to_num(energy, nan=np.inf), value, unsure)
 
     def improve(self, at: Ints, others: _Best) -> None:
         """Replace the answers `at` these positions by others where those are better."""
@@ -426,7 +436,7 @@ class _Best:
         for one, other in zip(self._keys(at), others._keys(slice(None)), strict=True):
             better = (other < one) | ((other == one) & better)
         self.answers.put(at[better], others.answers, better)
-        for name in ("piece", "energy", "length"):
+        for name in ("piece", "energy", "value"):
             getattr(self, name)[at[better]] = getattr(others, name)[better]
         self.unsure[at] = np.minimum(self.unsure[at], others.unsure)
 
@@ -435,7 +445,7 @@ class _Best:
         answers = self.answers
         infeasible = answers.status[at] == Status.INFEASIBLE
         unanswered = ~answers.answered[at]
-        return self.piece[at], self.energy[at], self.length[at], infeasible, unanswered
+        return self.piece[at], self.energy[at], self.value[at], infeasible, unanswered
 
     def proven(self, question: Question) -> Projection:
         """Return the answers; no optimum where a piece that is not searched may have a better."""

@@ -258,10 +258,13 @@ def project(
     rows: Ints | None = None,
     unit: UnitConstraints | None = None,
     prefixes: Prefixes | None = None,
+    prices: tuple[Array, Array] | None = None,
     factor: float = 1.0,
     certify: bool = True,
 ) -> Projection:
     """Find the nearest point of a region for each of a batch of points.
+
+    With `prices`, find the point of least price, and among points of one price the nearest.
 
     Parameters
     ----------
@@ -277,6 +280,9 @@ def project(
         ``UnitConstraints.of(region, metric)``, if it has been computed already.
     prefixes : Prefixes, optional
         The coordinates that may change; all by default.
+    prices : pair of arrays of shape (d,), optional
+        What each coordinate costs per unit more, and per unit less. Multipliers and gap are then
+        those of the price.
     factor : float
         Factor on the slack of the region's guard.
     certify : bool
@@ -307,6 +313,8 @@ def project(
     batch = _core.Batch(points, lo, hi, rows=rows, factor=factor)
     if prefixes is not None:
         batch.limit(prefixes.ranks, prefixes.counts)
+    if prices is not None:
+        batch.price(*(np.ascontiguousarray(side, dtype=np.float64) for side in prices))
     results, compiled = _results(projection), unit.compiled
     in_parallel(
         lambda a, b: compiled.project(batch, results, a, b),
