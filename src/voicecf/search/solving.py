@@ -207,8 +207,7 @@ def _aim(
     order = np.concatenate([np.empty(0, dtype=np.int64), *places])
     prices = question.prices
     cells = learned.cells if question.allowed.is_box and prices is None else None
-    facts = {"factor": factor, "cells": cells, "piece": piece, "prices": prices}
-    return Aim(region, unit, order, *judge, **facts)
+    return Aim(region, unit, order, *judge, factor, cells, piece, prices)
 
 
 def _with_costs(learned: Learned, region: Region, factors: Array, inside: bool) -> Region:
