@@ -112,7 +112,7 @@ def _records(table: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _unpacked(array: Any) -> list[Any]:
-    need(array.size + len(array) <= 2 * MOST_PACKED, "columns")
+    need(array.ndim <= 2 and array.size + len(array) <= 2 * MOST_PACKED, "columns")
     return [tuple(value) if isinstance(value, list) else value for value in array.tolist()]
 
 
