@@ -291,12 +291,15 @@ inline Value take_best(const Node& node, int many, Lagrangian& l) {
             ++wanting;
     }
     for (int turn = 0; turn < smaller_of(l.left, wanting); ++turn) {
-        int best = -1;
+        int best = 0;
+        worst = 0.0;
         for (int c = 0; c < many; ++c)
-            if (!l.taken[c] && l.value[c] < 0.0 && (best < 0 || l.value[c] < l.value[best])) best = c;
+            if (!l.taken[c] && l.value[c] < worst) {
+                best = c;
+                worst = l.value[c];
+            }
         l.taken[best] = 1;
-        total += l.value[best];
-        worst = l.value[best];
+        total += worst;
     }
     for (int c = 0; c < many; ++c)
         if (!l.taken[c]) l.pick[c] = OWN;

@@ -26,7 +26,7 @@ from voicecf.search.curves import Curves
 from voicecf.search.question import Question
 from voicecf.solver.projection import Prefixes, Projection, UnitConstraints, project_into_cells
 from voicecf.status import Status
-from voicecf.table.frames import taken
+from voicecf.table.frames import is_every, taken
 
 Solver = Callable[[Question, Ints, Ints], Projection]
 OBJECTIVES: dict[str, Callable[[Array, Ints, Aim], Projection]] = {
@@ -346,13 +346,14 @@ def solve_nearest(
 
 def _lower_bounds(question: Question, rows: Ints) -> Array:
     """Return lower bounds for the energy of an answer in each piece; infinite for the source's."""
-    learned, source = question.learned, question.source[rows]
-    partition = learned.partition
+    learned, n = question.learned, len(question.points)
+    which = None if is_every(rows, n) else rows
+    partition, source = learned.partition, taken(question.source, which)
     discounted = (question.allowed.factors < 1.0).any()  # then the bounds of the model do not hold
     if question.objective != "cost" or discounted or partition.n_pieces == 2:
         return np.where(partition.label_of == source[:, None], np.inf, 0.0)
     return partition.lower_bounds(
-        question.rows.seen[rows], source, learned.contractions, learned.metric, learned.space.mixing
+        taken(question.rows.seen, which), source, learned.contractions, learned.metric, learned.space.mixing
     )
 
 
