@@ -352,9 +352,8 @@ def _lower_bounds(question: Question, rows: Ints) -> Array:
     discounted = (question.allowed.factors < 1.0).any()  # then the bounds of the model do not hold
     if question.objective != "cost" or discounted or partition.n_pieces == 2:
         return np.where(partition.label_of == source[:, None], np.inf, 0.0)
-    return partition.lower_bounds(
-        taken(question.rows.seen, which), source, learned.contractions, learned.metric, learned.space.mixing
-    )
+    seen, mixing = taken(question.rows.seen, which), learned.space.mixing
+    return partition.lower_bounds(seen, source, learned.contractions, learned.metric, mixing)
 
 
 def _best_pieces(
