@@ -292,7 +292,8 @@ def _may_stay(columns: Sequence[ColumnRows], parts: Sequence[Part]) -> Flags:
     stay = np.ones((len(columns[0].rows.points), len(parts)), dtype=np.uint8)
     for c, part in enumerate(parts):
         if part.limits is not None:
-            stay[:, c] = part.limits.stay(columns[c])
+            # Values that are read anew are let go of at once: many columns need no memory for all.
+            stay[:, c] = part.limits.stay(replace(columns[c]))
     return stay[:1] if stay.all() else stay
 
 
