@@ -673,7 +673,7 @@ def test_auto_takes_the_first_share_that_has_an_answer(target, objective):
         if step < 3:
             assert text == other.split("; unusual")[0] + "." * ("; unusual" in other)
         elif one:
-            assert "no allowed change is usual in cluster" in text
+            assert "no change that is usual in cluster" in text
 
 
 def test_auto_answers_do_not_depend_on_the_batch():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Literal
 
 import numpy as np
@@ -18,7 +18,7 @@ from voicecf.geometry.region import Region
 from voicecf.geometry.tolerance import TOLERANCE
 from voicecf.learned.members import Members
 from voicecf.rules.allowed import DefaultBounds
-from voicecf.rules.columns import coordinates_of
+from voicecf.rules.columns import cached, coordinates_of
 from voicecf.solver.neighbors import Neighborhood, neighborhood
 from voicecf.solver.projection import UnitConstraints
 from voicecf.table.extra import read_with_extra
@@ -253,11 +253,14 @@ class Learned:
 
     def members_of(self, fixed: Mask) -> Members:
         """Return how members vary in the columns that are not fixed, a mask of shape (C,)."""
-        assert self.members is not None
-        locked = np.zeros(self.space.n_coordinates, dtype=np.bool_)
+        members, space = self.members, self.space
+        assert members is not None
+        if not fixed.any():
+            return members
+        locked = np.zeros(space.n_coordinates, dtype=np.bool_)
         for c in np.flatnonzero(fixed):
-            locked[self.space.columns[c].places] = True
-        return self.members.leaving_out(locked)
+            locked[space.columns[c].places] = True
+        return cached(space, "members", fixed.tobytes(), partial(members.leaving_out, locked), 4)
 
     @cached_property
     def agreed_values(self) -> dict[int, Array]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import cached_property
 
 import numpy as np
 
@@ -126,7 +126,18 @@ class Members:
         The principal directions are those of the other coordinates; what counts as extreme, a
         number of standard deviations, stays the same. A locked value thus makes no answer extreme.
         """
-        return _leaving_out(self, locked.tobytes()) if locked.any() else self
+        axes = np.zeros_like(self.axes)
+        for full, reduced in zip(self.axes, axes, strict=True):
+            varies = np.flatnonzero(full.any(axis=0) & ~locked)
+            if not len(varies):
+                continue
+            some = full[full.any(axis=1)]
+            # Rows of `full` are directions divided by deviations: these are multiplied by them.
+            spread = (some / (some**2).sum(axis=1, keepdims=True))[:, varies]
+            directions = np.linalg.svd(spread, full_matrices=False)[2]
+            deviations = np.sqrt((product(spread, directions.T) ** 2).sum(axis=0))
+            reduced[np.ix_(varies[: len(directions)], varies)] = directions / deviations[:, None]
+        return replace(self, axes=axes, left_out=locked)
 
     def agreed(self, target: int) -> Mask:
         """Return a mask of the coordinates that all members of a cluster agree on, shape (d,)."""
@@ -185,24 +196,6 @@ class Members:
 
     def _values(self, target: int) -> Array:
         return self.extremes[self.starts[target] : self.starts[target + 1]]
-
-
-@lru_cache(maxsize=4)
-def _leaving_out(members: Members, locked: bytes) -> Members:
-    """See `Members.leaving_out`; a service asks with the same locks again and again."""
-    left_out = np.frombuffer(locked, dtype=np.bool_)
-    axes = np.zeros_like(members.axes)
-    for full, reduced in zip(members.axes, axes, strict=True):
-        varies = np.flatnonzero(full.any(axis=0) & ~left_out)
-        if not len(varies):
-            continue
-        some = full[full.any(axis=1)]
-        # Rows of `full` are directions divided by deviations: these are multiplied by them.
-        spread = (some / (some**2).sum(axis=1, keepdims=True))[:, varies]
-        directions = np.linalg.svd(spread, full_matrices=False)[2]
-        deviations = np.sqrt((product(spread, directions.T) ** 2).sum(axis=0))
-        reduced[np.ix_(varies[: len(directions)], varies)] = directions / deviations[:, None]
-    return replace(members, axes=axes, left_out=left_out)
 
 
 class Sorted:

@@ -123,7 +123,7 @@ class Sentences:
         return f"unusual: {few} of the members of {self._target(i)} are as extreme"
 
     def _no_usual_change(self, i: int) -> str:
-        """Say that no step of the ladder but the last has an answer; else an empty text."""
+        """Say that only the last step of the ladder brought answer i; else an empty text."""
         outcome, target = self.outcome, int(self.outcome.target[i])
         if outcome.step[i] < len(outcome.question.ladder) - 1:
             return ""
@@ -131,7 +131,7 @@ class Sentences:
         at = members.least_usual(target, outcome.points[i])
         columns = outcome.space.columns
         name = next(legible(column.name) for column in columns if at in column.places)
-        return f"no allowed change is usual in {self._target(i)}, least so in {name}"
+        return f"no change that is usual in {self._target(i)} was found; least usual is {name}"
 
     def unproven(self, i: int) -> str:
         """Say that the search for answer i reached its limit, and what it left open; or nothing."""
