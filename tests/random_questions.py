@@ -291,7 +291,7 @@ def _typed(cf: Any, rows: pd.DataFrame, model: Any, answered: Any, words: Any, c
     names = [c for c in rows if c != "note"]
     typed = []
     for i in moved:
-        text = cf.text(i)
+        text = cf.text(i, all=True)
         read = phrases(text, names)
         typed.append([(n, after == "True" if n == "member" else after) for n, _, after in read])
         if not typed[-1]:
@@ -302,10 +302,10 @@ def _typed(cf: Any, rows: pd.DataFrame, model: Any, answered: Any, words: Any, c
     after = typed_in(before, *typed)[names].astype(case.frame[names].dtypes.to_dict())
     wrong = np.flatnonzero(model.predict(after) != cf.target[moved])
     for at in wrong:
-        yield f"typed in, it lands elsewhere: {cf.text(moved[at])}"
+        yield f"typed in, it lands elsewhere: {cf.text(moved[at], all=True)}"
     for at in range(len(after)):
         for fault in broken(words, before.iloc[at], after.iloc[at], case.frame):
-            yield f"typed in, it breaks {fault}: {cf.text(moved[at])}"
+            yield f"typed in, it breaks {fault}: {cf.text(moved[at], all=True)}"
     complaints.sentences += len(moved)  # type: ignore[attr-defined]
 
 

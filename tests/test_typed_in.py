@@ -186,8 +186,9 @@ def test_text_is_what_json_says_and_few_digits_long(name, contraction):
     document = json.loads(cf.to_json())
     digits = []
     for i in moved(cf):
-        assert cf.text(i) == document["answers"][i]["text"]
-        for column, _, after in phrases(cf.text(i), list(some)):
+        text = cf.text(i, all=True)
+        assert text == document["answers"][i]["text"]
+        for column, _, after in phrases(text, list(some)):
             if some[column].dtype.kind == "f":
                 digits.append(len(after.lstrip("-0.").replace(".", "")))
     assert not digits or np.median(digits) <= 5
@@ -221,12 +222,18 @@ def test_a_printout_names_few_changes_and_holds():
             assert line.strip() in cf._repr_html_()
 
 
-def test_many_changes_are_all_named_by_text_and_counted_by_the_printout():
+def test_of_many_changes_the_four_costliest_are_named_and_all_on_request():
     _, some, cf = answers("breast_cancer", "scaled", 1.0, "cost", 3)
     printed = cf.rounded().n_changed
     assert (printed > 20).all()
-    assert len(phrases(cf.text(1), list(some))) == printed[1]
-    assert f"with {printed[1]} changes; see .text(1)" in repr(cf)
+    every = phrases(cf.text(1, all=True), list(some))
+    assert len(every) == printed[1]
+    assert cf.texts(all=True)[1] == cf.text(1, all=True)
+    named, smaller, _ = cf.text(1).partition(f" and {printed[1] - 4} smaller ones; ")
+    assert smaller
+    assert phrases(f"{named}.", list(some)) == every[:4]
+    assert cf.text(1) in repr(cf)
+    assert cf.changes().query("row == 1")["feature"].tolist()[:4] == [c for c, _, _ in every[:4]]
 
 
 def test_a_tie_is_no_landing():

@@ -77,7 +77,7 @@ def assert_written(pipeline, cf):
     answers = json.loads(cf.to_json())["answers"]
     assert [answer["feasible"] for answer in answers] == cf.feasible.tolist()
     assert len(cf.changes()) == sum(len(cf.outcome.changed(i)) for i in range(len(cf)))
-    assert cf.text(0) == answers[0]["text"]
+    assert cf.text(0, all=True) == answers[0]["text"]
     assert cf.status[0] == Status.INFEASIBLE or cf.reason(0).text == cf.text(0)
 
 

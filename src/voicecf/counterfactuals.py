@@ -312,6 +312,7 @@ change still lands in cluster 1.
     def summary(self) -> Any:
         """Return a table with one line for each answer: clusters, status, cost, tolerance.
 
+        Clusters are told by name, if they have names.
         It is of the kind of frame that was explained; pandas for an array. `table` has the changed
         values as well.
 
@@ -394,8 +395,11 @@ change still lands in cluster 1.
         short, positions = self._in_batch
         return short[positions]
 
-    def text(self, i: int) -> str:
+    def text(self, i: int, *, all: bool = False) -> str:
         """Describe answer i in a sentence, with the values of `rounded`.
+
+        Of more than six changes it names the four that cost most, and counts the others. With
+        ``all=True`` it names every change: typed in, all of them together land in the target.
 
         Examples
         --------
@@ -406,9 +410,9 @@ change still lands in cluster 1.
 larger.
         """
         short, positions = self._in_batch
-        return short.text(positions[self._at(i)])
+        return short.text(positions[self._at(i)], all=all)
 
-    def texts(self) -> list[str]:
+    def texts(self, *, all: bool = False) -> list[str]:
         """Describe all answers, each in the sentence of `text`.
 
         Examples
@@ -423,7 +427,7 @@ larger.
         Row 1 is in cluster 1 already; nothing has to change.
         """
         sentences = Sentences(self._rounded)
-        return [sentences.text(i) for i in range(len(self))]
+        return [sentences.text(i, all=all) for i in range(len(self))]
 
     def reason(self, i: int) -> Reason:
         """Find out why a row has no answer, and which changes of the rules would make one possible.
@@ -509,8 +513,7 @@ larger.
             lines.append(f"median cost {typical}, median number of changes {changes}")
             lines.append(cost_in_words(self.outcome))
         short, positions = self._in_batch
-        first = Sentences(short[positions[:3]])
-        lines += [f"  {line}" for line in first.lines()]
+        lines += [f"  {short.text(at)}" for at in positions[:3]]
         if len(self) > 3:
             lines.append(f"  ... and {len(self) - 3} more; see .summary(), .changes(), .to_frame()")
         return "\n".join(lines)

@@ -113,7 +113,7 @@ def _answer(
         "plausible": _number(found.share[i]),
         "rho": _number_or_infinity(found.rho[i]),
         "tau": _number_or_infinity(found.rho[i] - 1.0),
-        "text": sentences.text(i),
+        "text": sentences.text(i, all=True),
         "values": row if has_row else None,
         "changes": changes if has_row else [],
     }

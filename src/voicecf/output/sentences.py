@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -17,8 +16,9 @@ from voicecf.search.solving import aim_at, solve
 from voicecf.status import Status
 from voicecf.table.wording import exact, figure, joined, legible, level, opening
 
-# A line of a printout names at most this many changes; `text` names all of them.
+# A sentence names at most this many changes, and of more only the costliest ones.
 NAMED = 6
+COSTLIEST = 4
 # Largest multiple of a change that a sentence prints.
 FAR = 1e6
 # Relative amount by which a multiple is reduced, so that rounding does not move it out of the cell.
@@ -56,8 +56,8 @@ class Sentences:
 
     outcome: Outcome
 
-    def text(self, i: int) -> str:
-        """Describe answer i."""
+    def text(self, i: int, *, all: bool = False) -> str:
+        """Describe answer i, with all of its changes or at most six."""
         outcome, title, status = self.outcome, self.title(i), Status(self.outcome.status[i])
         if status == Status.ALREADY:
             return f"{title}; nothing has to change."
@@ -68,19 +68,12 @@ class Sentences:
         if outcome.n_changed[i] == 0:
             changes = f"{title} with a change that is too small to count"
             return f"{'; '.join(filter(None, (changes, self.unproven(i))))}."
-        changes = joined([self._phrase(i, c) for c in self._changed[i]])
+        changed = self._changed[i]
+        named = len(changed) if all or len(changed) <= NAMED else COSTLIEST
+        smaller = [f"{len(changed) - named} smaller ones"] if named < len(changed) else []
+        changes = joined([self._phrase(i, c) for c in changed[:named]] + smaller)
         notes = self.limit(i, f"in {self._target(i)}"), self.rarity(i), self.unproven(i)
         return f"{title} if {'; '.join(filter(None, (changes, self.money(i), *notes)))}."
-
-    def lines(self) -> Iterator[str]:
-        """Yield a sentence for each answer; one with many changes only counts them."""
-        outcome = self.outcome
-        for i in range(len(outcome)):
-            if self._feasible[i] and outcome.n_changed[i] > NAMED:
-                counted = f"{self.title(i)} with {outcome.n_changed[i]} changes"
-                yield "; ".join(filter(None, (counted, self.unproven(i), f"see .text({i})")))
-            else:
-                yield self.text(i)
 
     def title(self, i: int) -> str:
         """Say in a few words what becomes of the row of answer i."""

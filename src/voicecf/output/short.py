@@ -51,13 +51,13 @@ class Short:
         self._open[at] = False
         return found
 
-    def text(self, at: int) -> str:
+    def text(self, at: int, *, all: bool = False) -> str:
         """Describe the answer at a position of the batch in a sentence."""
         block, i = divmod(int(at), BLOCK)
         if block not in self._blocks:
             last = min((block + 1) * BLOCK, len(self._answers))
             self._blocks[block] = Sentences(self[np.arange(block * BLOCK, last)])
-        return self._blocks[block].text(i)
+        return self._blocks[block].text(i, all=all)
 
 
 def rounded(answers: Outcome) -> Outcome:

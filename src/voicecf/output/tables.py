@@ -55,7 +55,7 @@ def changed_rows(outcome: Outcome) -> Any:
 
 def summary(outcome: Outcome, measures: dict[str, NDArray[Any]]) -> Any:
     """Return a table of measures, one line for each answer; see `Counterfactuals.summary`."""
-    columns = {"row": outcome.row, "source": outcome.source, "target": outcome.target}
+    columns = {"row": outcome.row, **{name: of for name, (of, _) in _clusters(outcome).items()}}
     if outcome.question.prices is not None:
         measures = {**measures, "price": outcome.price}
     found = table(
@@ -80,13 +80,8 @@ def changes(outcome: Outcome) -> Any:
 
 def one_line_each(outcome: Outcome) -> Any:
     """Return a table with one line for each answer; see `Counterfactuals.table`."""
-    rows, learned = outcome.rows, outcome.learned
-    columns: dict[str, Any] = {"row": (outcome.row, {int})}
-    for name, clusters in (("source", outcome.source), ("target", outcome.target)):
-        columns[name] = (clusters, {int})
-        if learned.has_names:
-            called = [cluster_name(learned, t) for t in range(learned.n_clusters)]
-            columns[name] = (objects([*called, None])[clusters], {str})  # None for -1
+    rows = outcome.rows
+    columns: dict[str, Any] = {"row": (outcome.row, {int}), **_clusters(outcome)}
     if outcome.rank.any():
         columns["rank"] = (outcome.rank, {int})
     columns["status"] = (STATUSES[outcome.status], {str})
@@ -106,6 +101,15 @@ def one_line_each(outcome: Outcome) -> Any:
     found = _with_ids(typed_table(columns, rows.kind), outcome, outcome.row)
     frame = nw.from_native(found, eager_only=True)
     return frame.drop("row").to_native() if "id" in frame.columns else found
+
+
+def _clusters(outcome: Outcome) -> dict[str, tuple[NDArray[Any], set[type]]]:
+    """Return source and target of each answer, by name if clusters have names, with their type."""
+    learned, clusters = outcome.learned, {"source": outcome.source, "target": outcome.target}
+    if not learned.has_names:
+        return {side: (numbers, {int}) for side, numbers in clusters.items()}
+    called = objects([*(cluster_name(learned, t) for t in range(learned.n_clusters)), None])
+    return {side: (called[numbers], {str}) for side, numbers in clusters.items()}  # None for -1
 
 
 def _with_ids(native: Any, outcome: Outcome, which: Ints) -> Any:
