@@ -413,7 +413,7 @@ larger.
         return short.text(positions[self._at(i)], all=all)
 
     def texts(self, *, all: bool = False) -> list[str]:
-        """Describe all answers, each in the sentence of `text`.
+        """Describe all answers, each in the sentence of `text`; `all` is that of `text`, too.
 
         Examples
         --------
@@ -513,7 +513,8 @@ larger.
             lines.append(f"median cost {typical}, median number of changes {changes}")
             lines.append(cost_in_words(self.outcome))
         short, positions = self._in_batch
-        lines += [f"  {short.text(at)}" for at in positions[:3]]
+        first = Sentences(short[positions[:3]])
+        lines += [f"  {first.text(i)}" for i in range(len(first.outcome))]
         if len(self) > 3:
             lines.append(f"  ... and {len(self) - 3} more; see .summary(), .changes(), .to_frame()")
         return "\n".join(lines)
