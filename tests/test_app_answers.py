@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -9,8 +10,10 @@ import pytest
 from app_tables import fitted, people, usual_names, with_gaps
 from voicecf.app.data.examples import customers
 from voicecf.app.data.preparing import Method, Missing
-from voicecf.app.row.answers import alternatives, answer, difference, obstacle, with_ranges
-from voicecf.app.row.question import Objective, Range, RowQuestion, UserRules
+from voicecf.app.effort import usual_prices
+from voicecf.app.row.answers import alternatives, answer, difference, ways_out
+from voicecf.app.row.question import Objective, RowQuestion, limit, within
+from voicecf.plots import ChangeCard
 
 NAMES = ("Students", "Clerks", "Retired <b>")
 
@@ -33,12 +36,13 @@ def test_the_sentence_says_what_the_table_of_changes_says() -> None:
     segments = fitted()
     found = answer(segments, RowQuestion(0, other(segments, 0), Objective.FEWEST), NAMES)
     table = found.found.changes()
-    assert [change.column for change in found.changes] == table["feature"].tolist()
-    for change, delta in zip(found.changes, table["delta"], strict=True):
-        assert change.phrase in found.sentence
+    assert [change.column for change in found.card.changes] == table["feature"].tolist()
+    sentence = found.found.text(0)
+    for change, delta in zip(found.card.changes, table["delta"], strict=True):
+        assert f"{change.column} {change.verb} from {change.shown[0].replace(',', '')}" in sentence
         assert change.verb == ("rises" if delta > 0 else "falls" if delta < 0 else "changes")
-    assert found.source in found.sentence
-    assert found.target in found.sentence
+    for t in found.ends:
+        assert found.names[t] in sentence
 
 
 @pytest.mark.parametrize("method", list(Method))
@@ -51,13 +55,13 @@ def test_changes_are_those_of_the_library_in_its_order(method: Method, gaps: boo
     for row in range(12):
         found = answer(segments, RowQuestion(row, other(segments, row)), NAMES)
         for one in [found, *alternatives(found)]:
-            assert [c.column for c in one.changes] == one.found.changes()["feature"].tolist()
+            assert [c.column for c in one.card.changes] == one.found.changes()["feature"].tolist()
 
 
 def test_rules_hold() -> None:
     segments = fitted()
     frame = segments.prepared.frame
-    allowed = UserRules(locked=("age",), rising=("visits",), ranges=(Range("income", step=50.0),))
+    allowed = {"immutable": ["age"], "increase_only": ["visits"], "steps": {"income": 50.0}}
     for row in range(8):
         found = answer(segments, RowQuestion(row, other(segments, row), allowed=allowed), NAMES)
         if found.possible:
@@ -70,10 +74,10 @@ def test_rules_hold() -> None:
 def test_a_column_changes_by_the_least_amount_or_not_at_all() -> None:
     segments = fitted()
     frame = segments.prepared.frame
-    allowed = UserRules(ranges=(Range("visits", least=4.0),))
+    allowed = {"least": {"visits": 4.0}}
     amounts = set()
     for row in range(12):
-        asked = RowQuestion(row, other(segments, row), Objective.COST, allowed=allowed)
+        asked = RowQuestion(row, other(segments, row), Objective.LEAST, allowed=allowed)
         after = answer(segments, asked, NAMES).found.to_frame().iloc[0]
         amounts.add(abs(after["visits"] - frame["visits"][row]))
     assert all(amount == 0 or amount >= 4 for amount in amounts)
@@ -84,13 +88,11 @@ def test_values_go_together_as_in_the_segment_if_that_is_asked_for() -> None:
     segments = fitted()
     usual = []
     for together in (False, True):
-        asked = RowQuestion(0, other(segments, 0), Objective.COST, 0, UserRules(together=together))
+        words = {"plausible": 0.95} if together else {}
+        asked = RowQuestion(0, other(segments, 0), Objective.LEAST, 0, words)
         usual.append(float(answer(segments, asked, NAMES).found.usual[0]))
     assert usual[0] < 0.05 <= usual[1] + 1e-9
-    options = [
-        RowQuestion(allowed=UserRules(together=some)).options(limit=2_000) for some in (0, 1)
-    ]
-    assert options[1]["limit"] < options[0]["limit"], "many columns take long otherwise"
+    assert limit({"plausible": 0.95}) < limit({}), "many columns take long otherwise"
 
 
 def test_whole_numbers_with_gaps_stay_whole() -> None:
@@ -110,7 +112,7 @@ def test_other_ways_use_other_columns(objective: Objective) -> None:
     for row in range(6):
         first = answer(segments, RowQuestion(row, other(segments, row), objective), NAMES)
         others = alternatives(first)
-        sets = [{c.column for c in one.changes} for one in [first, *others]]
+        sets = [{c.column for c in one.card.changes} for one in [first, *others]]
         for i, some in enumerate(sets):
             assert all(not earlier <= some for earlier in sets[:i])
         for one in others:
@@ -129,7 +131,7 @@ def test_another_way_says_what_it_does_instead_of_what_in_units() -> None:
     for one in others:
         new, old = difference(first, one).split(" instead of ", 1)
         for said, told in ((new, one), (old, first)):
-            assert all(change.short in said for change in told.changes)
+            assert all(change.short in said for change in told.card.changes)
         assert "cost" not in new + old
         assert "spreads" in old
 
@@ -140,28 +142,20 @@ def test_the_effort_adds_up_changes_in_standard_deviations(method: Method) -> No
     frame = segments.prepared.frame
     spread = frame[["age", "income", "visits"]].std(ddof=0)
     for row in range(6):
-        for objective in (Objective.COST, Objective.FEWEST):
+        for objective in (Objective.LEAST, Objective.FEWEST):
             found = answer(segments, RowQuestion(row, other(segments, row), objective), NAMES)
-            before, after = frame.iloc[row], found.rounded.to_frame().iloc[0]
+            before, after = frame.iloc[row], found.found.rounded().to_frame().iloc[0]
             numbers = sum(abs(after[name] - before[name]) / spread[name] for name in spread.index)
             assert found.effort == pytest.approx(numbers + (after["job"] != before["job"]))
 
 
-def test_a_value_that_hardly_any_row_has_is_said_to_be_rare() -> None:
-    segments = fitted(customers().frame)
-    frame, told = segments.prepared.frame, set()
-    for row in range(12):
-        found = answer(segments, RowQuestion(row), NAMES)
-        for change in found.changes:
-            if change.column in segments.prepared.categories:
-                continue
-            end, rises = change.after, change.verb == "rises"
-            beyond = frame[change.column] >= end if rises else frame[change.column] <= end
-            assert bool(change.rare) == (beyond.mean() < 0.02)
-            told.add(bool(change.rare))
-            if change.rare:
-                side = "or more" if rises else "or less"
-                assert f"{change.shown[1]} {side} in {change.column}" in found.rim
+def test_an_answer_at_the_rim_of_its_segment_is_said_to_be() -> None:
+    segments, told = fitted(customers().frame), set()
+    for row, words in product(range(12), ({}, {"plausible": 0.8})):
+        found = answer(segments, RowQuestion(row, allowed=words), NAMES)
+        if found.card.changes:
+            told.add(found.at_the_rim)
+            assert found.at_the_rim == ("unusual: " in found.found.text(0))
     assert told == {True, False}
 
 
@@ -169,7 +163,7 @@ def test_answers_stay_within_what_was_seen_unless_more_is_allowed() -> None:
     segments = fitted()
     low, high = segments.spans["visits"]
     locked = tuple(name for name in segments.prepared.names if name != "visits")
-    further = UserRules(locked, ranges=(Range("visits", -90.0, 90.0),))
+    further = {"immutable": list(locked), "bounds": {"visits": [-90.0, 90.0]}}
     reached = []
     for row in range(12):
         asked = RowQuestion(row, other(segments, row))
@@ -191,8 +185,8 @@ def test_years_have_no_commas_and_large_numbers_do() -> None:
     })  # fmt: skip
     segments = fitted(frame)
     for locked, column in (("turnover", "joined"), ("joined", "turnover")):
-        asked = RowQuestion(0, other(segments, 0), allowed=UserRules(locked=(locked,)))
-        (change,) = answer(segments, asked, NAMES).changes
+        asked = RowQuestion(0, other(segments, 0), allowed={"immutable": [locked]})
+        (change,) = answer(segments, asked, NAMES).card.changes
         assert change.column == column
         assert tuple("," in text for text in change.shown) == (column == "turnover",) * 2
         typed = segments.prepared.frame.iloc[[0]].copy()
@@ -203,8 +197,10 @@ def test_years_have_no_commas_and_large_numbers_do() -> None:
 def test_a_column_may_go_to_either_end_of_its_reach_and_no_step_further() -> None:
     segments = fitted()
     found = answer(segments, RowQuestion(0, other(segments, 0)), NAMES)
-    told = {change.column: change for change in with_ranges(found).changes}
-    assert list(told) == [change.column for change in found.changes]
+    told = {
+        change.column: change for change in ChangeCard.from_counterfactuals(found.found).changes
+    }
+    assert list(told) == [change.column for change in found.card.changes]
     for name in set(told) & set(segments.prepared.whole):
         reach = told[name]
         low, high = int(reach.low), int(reach.high)
@@ -223,7 +219,7 @@ def impossible(segments):
         names = segments.prepared.names
         for free in names:
             locked = tuple(name for name in names if name != free)
-            asked = RowQuestion(row, other(segments, row), allowed=UserRules(locked=locked))
+            asked = RowQuestion(row, other(segments, row), allowed={"immutable": list(locked)})
             found = answer(segments, asked, NAMES)
             if not found.possible:
                 return found
@@ -232,10 +228,11 @@ def impossible(segments):
 
 def test_every_way_out_has_an_answer() -> None:
     found = impossible(fitted())
-    why = obstacle(found)
+    why = found.found.reason(0)
+    ways = ways_out(found, why)
     assert why.because
-    assert why.ways
-    for way in why.ways:
+    assert ways
+    for way in ways:
         assert way.question != found.question
         assert answer(found.segments, way.question, NAMES).possible
 
@@ -246,14 +243,15 @@ def test_a_margin_that_is_too_wide_is_lowered_by_its_way_out() -> None:
     for row in range(60):
         for free in names:
             locked = tuple(name for name in names if name != free)
-            asked = RowQuestion(row, other(segments, row), allowed=UserRules(locked=locked))
+            asked = RowQuestion(row, other(segments, row), allowed={"immutable": list(locked)})
             if not answer(segments, asked, NAMES).possible:
                 continue
             firm = replace(asked, margin=90)
             stuck = answer(segments, firm, NAMES)
             if stuck.possible:
                 continue
-            ways = [w for w in obstacle(stuck).ways if w.question.margin < 90]
+            ways = ways_out(stuck, stuck.found.reason(0))
+            ways = [way for way in ways if way.question.margin < 90]
             assert ways
             assert "safety margin" in ways[0].text
             assert all(answer(segments, way.question, NAMES).possible for way in ways)
@@ -263,28 +261,34 @@ def test_a_margin_that_is_too_wide_is_lowered_by_its_way_out() -> None:
 
 def test_the_reason_names_segments_as_the_user_does() -> None:
     found = impossible(fitted())
-    said = obstacle(found).sentence
+    said = found.found.reason(0).because
     assert "cluster" not in said
     assert any(name in said for name in NAMES)
 
 
-@pytest.mark.parametrize(
-    "allowed",
-    [
-        UserRules(),
-        UserRules(("a",), ("b",), ("c",)),
-        UserRules(ranges=(Range("a", 1.0, None, 0.5), Range("b", None, 4.0))),
-        UserRules(levels=(("job", ("chef", "clerk")),), most=2),
-        UserRules(ranges=(Range("a", 1.0, step=1.0), Range("b", least=2.0)), together=True),
-    ],
-)
-def test_rules_survive_the_way_into_words_and_back(allowed: UserRules) -> None:
-    assert UserRules.from_words(allowed.words()) == allowed
-
-
 def test_rules_of_columns_that_are_gone_are_left_out() -> None:
-    allowed = UserRules(("a", "x"), (), ("x",), (Range("x", 1.0),), (("x", ("u",)),), 3)
-    assert allowed.within(["a"]) == UserRules(("a",), most=3)
+    said = {
+        "immutable": ["a", "x"], "increase_only": ["x"], "bounds": {"x": [1.0, "..."]},
+        "levels": {"x": ["u"]}, "max_changes": 3,
+    }  # fmt: skip
+    assert within(said, ["a"]) == {"immutable": ["a"], "max_changes": 3}
+
+
+def test_the_number_that_is_shown_is_the_number_that_is_least() -> None:
+    rng = np.random.default_rng(3)
+    group = np.arange(120) % 3
+    frame = pd.DataFrame(rng.normal(size=(120, 3)) + 3 * np.eye(3)[group], columns=list("abc"))
+    segments = fitted(frame)
+    prices = [price for price, _ in usual_prices(segments).values()]
+    for row in range(0, 30, 5):
+        target = other(segments, row)
+        found = answer(segments, RowQuestion(row, target, Objective.LEAST), NAMES)
+        assert "no allowed change takes less" in found.certainty
+        places = rng.uniform(frame.min(), frame.max(), size=(20_000, 3))
+        there = places[segments.model.predict(pd.DataFrame(places, columns=list("abc"))) == target]
+        efforts = np.abs(there - frame.iloc[row].to_numpy()) @ prices
+        assert found.found.price[0] == pytest.approx(found.effort, rel=0.02), "in few digits"
+        assert found.found.price[0] <= efforts.min() + 1e-9
 
 
 def test_a_nearest_question_names_the_segment_it_found() -> None:

@@ -136,17 +136,6 @@ def test_a_hostile_table_is_only_ever_text(visit: Visit, shots: Path) -> None:
     assert alone.locator("script").count() == 0
 
 
-def test_the_paper_is_recomputed(visit: Visit) -> None:
-    visit.open("Method")
-    visit.click(visit.page.get_by_text("The paper's tables"))
-    visit.see("compared cells are the same", PATIENCE)
-    visit.see("1.79 = 1.79")
-    visit.choose("Tables", "concentration")
-    visit.click(visit.button("Recompute"), PATIENCE)
-    visit.page.get_by_text("1.79 = 1.79").wait_for(state="detached", timeout=PATIENCE)
-    visit.see("Weight concentration under SHARK")
-
-
 def name_segments(visit: Visit, names: tuple[str, ...]) -> None:
     for t, name in enumerate(names, start=1):
         visit.page.get_by_label(f"Name of segment {t}").fill(name)

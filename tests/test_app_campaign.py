@@ -20,15 +20,13 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from app_tables import begun, people, with_gaps
 from voicecf import VoICE
 from voicecf.app import session
-from voicecf.app.campaign import answers as answering
 from voicecf.app.campaign import runs, telling
-from voicecf.app.campaign.answers import Result
 from voicecf.app.campaign.plan import Campaign, CampaignCounts, Price, Run
 from voicecf.app.campaign.summary import Summary
 from voicecf.app.data.columns import Role
 from voicecf.app.data.preparing import Method, Missing
 from voicecf.app.project import Project
-from voicecf.app.row.question import Objective, UserRules
+from voicecf.app.row.question import Objective
 from voicecf.app.takeaway import tables
 from voicecf.app.takeaway.tables import TableError, as_csv, as_parquet, as_xlsx
 
@@ -45,7 +43,7 @@ def csv_of(frame: pd.DataFrame) -> bytes:
 
 def project(frame: pd.DataFrame | None = None, k: int = 3, name: str = "people.csv") -> Project:
     now = begun(csv_of(people() if frame is None else frame), name)
-    now.change(k=k, rules=UserRules())
+    now.change(k=k, rules={})
     return now
 
 
@@ -131,7 +129,7 @@ def test_rows_that_are_there_already_do_not_count_as_moving() -> None:
 def test_part_by_part_is_as_at_once_and_every_answer_lands(monkeypatch: pytest.MonkeyPatch) -> None:
     now = project(people(600))
     whole = runs.answers(now, answered(now, target=2))
-    monkeypatch.setattr(answering, "PART", 101)
+    monkeypatch.setattr(runs, "PART", 101)
     parts = runs.answers(now, answered(now, target=2))
     pd.testing.assert_frame_equal(whole, parts)
     found = listed(now, now.choices.runs[-1])
@@ -152,10 +150,10 @@ def test_only_the_chosen_segments_are_asked() -> None:
 
 def test_nothing_that_is_locked_changes_and_nobody_may_be_able_to_move() -> None:
     now = project()
-    now.allow(locked=("age", "job"))
+    now.allow(immutable=["age", "job"])
     found = listed(now, answered(now, target=0))
     assert (found["age after"] == found["age before"]).all()
-    now.allow(locked=tuple(now.prepared.names))
+    now.allow(immutable=now.prepared.names)
     run = answered(now, target=0)
     assert run.counts.movable == 0
     assert run.counts.impossible == 150 - run.counts.already
@@ -213,7 +211,7 @@ def test_no_answer_has_a_smaller_sum_of_squared_prices(
     now = project(frame)
     now.change(method=method)
     plan = (Price("visits", prices[0]), Price("basket", prices[1]))
-    run = answered(now, target=1, objective=Objective.COST, prices=plan)
+    run = answered(now, target=1, objective=Objective.LEAST, prices=plan)
     found = listed(now, run)
     grid = pd.DataFrame(
         itertools.product(range(-1, 16), range(10, 70)), columns=["visits", "basket"]
@@ -251,7 +249,7 @@ def test_columns_without_a_price_stay_unless_they_are_free() -> None:
     moved = found[found["result"] == "can move"]
     for name in ("job", "visits"):
         assert (moved[f"{name} after"] == moved[f"{name} before"]).all()
-    free = listed(now, answered(now, target=1, prices=prices, free=True, objective=Objective.COST))
+    free = listed(now, answered(now, target=1, prices=prices, free=True, objective=Objective.LEAST))
     moved = free[free["result"] == "can move"]
     assert (moved["job after"] != moved["job before"]).any()
     assert now.choices.runs[1].counts.movable >= now.choices.runs[0].counts.movable
@@ -270,7 +268,7 @@ def test_prices_may_differ_by_any_order_of_magnitude() -> None:
 
 def test_prices_in_proportion_need_no_new_answers_and_others_do() -> None:
     now = project()
-    now.allow(locked=("job", "visits"))
+    now.allow(immutable=["job", "visits"])
     run = answered(now, target=1, prices=(Price("income", 1.0), Price("age", 20.0)))
     before = summary(now, run).effort
     runs.plan(now, prices=(Price("income", 3.0), Price("age", 60.0)), budget=100.0)
@@ -290,7 +288,7 @@ def test_prices_in_proportion_need_no_new_answers_and_others_do() -> None:
 def test_a_run_that_is_stopped_loses_nothing_and_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
     now = project(people(300))
     whole = runs.answers(now, answered(now, each=True))
-    monkeypatch.setattr(answering, "PART", 65)
+    monkeypatch.setattr(runs, "PART", 65)
     with closing(runs.going(now, runs.new_run(now, runs.present(now)))) as parts:
         for done, _ in parts:
             if done >= 130:
@@ -483,7 +481,7 @@ def test_a_report_holds_hostile_data_as_text() -> None:
     frame.iloc[:, 2] = frame.iloc[:, 2].replace({"clerk": SCRIPT})
     now = project(frame, name=f"{SCRIPT.replace('/', '')}.csv")
     now.rename(0, SCRIPT)
-    now.allow(rising=(SCRIPT,))
+    now.allow(increase_only=[SCRIPT])
     run = answered(now, each=True, prices=(Price(SCRIPT, 2.0),), currency=SCRIPT, free=True)
     runs.rename(now, run, SCRIPT)
     runs.plan(now, budget=40.0)
@@ -507,11 +505,11 @@ def test_a_campaign_from_plan_to_comparison() -> None:
     now = project()
     page = opened("campaign", now)
     page = page.selectbox(key="control campaign target").set_value(1).run()
-    page = page.multiselect(key="control locked").set_value(["age"]).run()
+    page = page.multiselect(key="control immutable").set_value(["age"]).run()
     (answer,) = [b for b in page.button if b.label.startswith("Answer for 150 rows")]
     page = answer.click().run()
     (run,) = now.choices.runs
-    assert run.campaign.allowed.locked == ("age",)
+    assert run.campaign.allowed["immutable"] == ["age"]
     assert run.campaign.target == 1
     page = page.number_input(key="control budget").set_value(20.0).run()
     n = summary(now, run).affordable(20.0)
@@ -520,7 +518,7 @@ def test_a_campaign_from_plan_to_comparison() -> None:
     (tried,) = [b for b in page.button if b.label == "If age may change"]
     page = tried.click().run()
     assert [one.name for one in now.choices.runs] == ["Run 1", "Run 2"]
-    assert now.choices.runs[1].campaign.allowed.locked == ()
+    assert now.choices.runs[1].campaign.allowed.get("immutable", []) == []
     compared = said(page)
     assert "age locked" in compared
     assert "everything may change" in compared
@@ -542,4 +540,3 @@ def test_what_no_longer_applies_is_left_out() -> None:
     plan = Campaign((0, 4), 5, prices=(Price("age", 1.0), Price("gone", 1.0)))
     kept = plan.within(["age"], 3)
     assert kept == replace(plan, sources=(0,), target=None, prices=(Price("age", 1.0),))
-    assert Result.ALREADY == 3, "results are kept in files"

@@ -14,12 +14,11 @@ import pytest
 
 from app_tables import fitted, people
 from voicecf.app import charts
-from voicecf.app.row import picture
-from voicecf.app.row.answers import answer
-from voicecf.app.row.mapping import answer_map, tips
+from voicecf.app.row.answers import answer, answer_map
+from voicecf.app.row.page import map_legend
 from voicecf.app.row.question import Objective, RowQuestion
 from voicecf.app.segments import pictures
-from voicecf.app.style import colour
+from voicecf.app.style import DAY, INHERITED, NIGHT, colour
 from voicecf.plots import DARK, LIGHT, Plane, SegmentMap
 
 NAMES = ("Students", "datum.x", "Retired <b>")
@@ -28,7 +27,7 @@ FIELDS = {"x", "y", "at", "row", "segment", "off", "k", "score"}
 
 @pytest.fixture(scope="module")
 def found() -> SegmentMap:
-    return answer_map(answer(fitted(), RowQuestion(3, margin=30), NAMES))
+    return answer_map(answer(fitted(), RowQuestion(3, margin=30), NAMES))[0]
 
 
 def parts(spec: Any) -> Iterator[dict[str, Any]]:
@@ -51,7 +50,7 @@ def layers(spec: dict[str, Any], kind: str) -> list[tuple[dict[str, Any], pd.Dat
 
 
 def test_a_map_shows_the_rows_and_cells_that_the_library_computed(found: SegmentMap) -> None:
-    spec = picture.segment_map(found).to_dict()
+    spec = found.chart(DAY).to_dict()
     ((_, rows),) = layers(spec, "circle")
     assert np.array_equal(rows[["x", "y"]], found.points)
     assert np.array_equal(rows["row"], found.rows)
@@ -63,7 +62,7 @@ def test_a_map_shows_the_rows_and_cells_that_the_library_computed(found: Segment
 
 
 def test_a_map_shows_the_way_to_the_answer(found: SegmentMap) -> None:
-    spec = picture.segment_map(found, theme=DARK).to_dict()
+    spec = found.chart(NIGHT).to_dict()
     marks = {layer["mark"]["tooltip"]: at for layer, at in layers(spec, "point")}
     assert np.array_equal(marks["now"][["x", "y"]], [found.start])
     assert np.array_equal(marks["answer"][["x", "y"]], [found.end])
@@ -75,28 +74,12 @@ def test_a_map_shows_the_way_to_the_answer(found: SegmentMap) -> None:
 
 
 def test_a_segment_has_one_colour_in_all_pictures(found: SegmentMap) -> None:
-    segments = fitted()
-    rows = pictures.rows_by_segment(
-        segments.prepared.frame, segments.labels, NAMES, ("age", "income")
-    )
-    ((circles, _),) = layers(picture.segment_map(found).to_dict(), "circle")
-    for spec in (circles, rows.to_dict()):
-        scale = spec["encoding"]["color"]["scale"]
-        assert scale == {"domain": [0, 1, 2], "range": [colour(t) for t in range(3)]}
-    told = picture.legend(found)
+    ((circles, _),) = layers(found.chart(DAY).to_dict(), "circle")
+    scale = circles["encoding"]["color"]["scale"]
+    assert scale == {"domain": [0, 1, 2], "range": [colour(t) for t in range(3)]}
+    told = map_legend(found, NAMES)
     for t, name in enumerate(NAMES):
         assert f'style="--c:{colour(t)}"></span>{escape(name)}</span>' in told
-
-
-def test_names_that_begin_alike_keep_their_colours() -> None:
-    segments = fitted()
-    alike = tuple(f"{'Customers of the northern region, ' * 2}{t}" for t in range(3))
-    spec = pictures.rows_by_segment(
-        segments.prepared.frame, segments.labels, alike, ("age", "income")
-    ).to_dict()
-    (rows,) = spec["datasets"].values()
-    assert [row["segment"] for row in rows] == segments.labels.tolist()
-    assert [row["t0"] for row in rows] == [alike[t] for t in segments.labels]
 
 
 def test_the_number_in_use_stands_out_and_every_number_can_be_clicked() -> None:
@@ -114,10 +97,9 @@ def test_names_from_the_data_are_never_fields_or_expressions() -> None:
     segments = fitted(frame)
     given = answer(segments, RowQuestion(0), NAMES)
     axes = ("datum['x']", "a.b[0]:Q")
-    shown = answer_map(given, axes)
+    shown, told = answer_map(given, axes)
     for drawn in (
-        picture.segment_map(shown, [("pairwise", np.zeros(2))], tips=tips(given, shown)),
-        pictures.rows_by_segment(segments.prepared.frame, segments.labels, NAMES, axes),
+        shown.chart(told=told, marks=[("pairwise", np.zeros(2))]),
         pictures.scores({2: 0.5, 3: 0.25}, 3),
     ):
         said = list(parts(drawn.to_dict()))
@@ -126,20 +108,22 @@ def test_names_from_the_data_are_never_fields_or_expressions() -> None:
         assert not [part for part in said if "expr" in part]
 
 
-def test_a_map_shows_what_changes_most_the_best_view_or_two_columns() -> None:
+def test_a_map_shows_the_best_view_or_two_columns() -> None:
     segments = fitted()
     given = answer(segments, RowQuestion(0), NAMES)
-    changed = [c.column for c in given.changes if c.column in segments.prepared.numbers]
-    assert answer_map(given).axis_labels[: len(changed)] == tuple(changed[:2])
-    assert answer_map(given, ("visits", "age")).axis_labels == ("visits", "age")
-    least = answer(segments, RowQuestion(0, objective=Objective.COST), NAMES)
-    assert not answer_map(least, ()).of_columns
+    assert answer_map(given, ("visits", "age"))[0].axis_labels == ("visits", "age")
+    locked = {"immutable": ["job", "visits"]}
+    two = answer(segments, RowQuestion(0, objective=Objective.LEAST, allowed=locked), NAMES)
+    assert set(answer_map(two)[0].axis_labels) == {"age", "income"}
+    least = answer(segments, RowQuestion(0, 0, objective=Objective.LEAST, margin=50), NAMES)
+    assert len(least.card.changes) > 2
+    assert not answer_map(least)[0].of_columns
 
 
 def test_rows_in_the_area_of_another_segment_are_faint_and_said_to_be() -> None:
     segments = fitted()
     given = answer(segments, RowQuestion(0), NAMES)
-    shown = answer_map(given)
+    shown, _ = answer_map(given, ("age", "visits"))
     frame = segments.prepared.frame
     moved = frame.iloc[np.zeros(len(shown.rows), dtype=int)].reset_index(drop=True)
     for column in shown.axis_labels:  # the row, with what two columns are in the others
@@ -147,22 +131,21 @@ def test_rows_in_the_area_of_another_segment_are_faint_and_said_to_be() -> None:
     drawn_in = segments.model.predict(moved)
     assert np.array_equal(shown.drawn_in, drawn_in)
     assert (drawn_in != shown.labels).any()
-    assert "Faint dots" in picture.legend(shown)
+    assert "Faint dots" in map_legend(shown, NAMES)
     alone = fitted(people()[["age", "visits"]])
-    flat = answer_map(answer(alone, RowQuestion(0), NAMES))
+    flat, _ = answer_map(answer(alone, RowQuestion(0), NAMES))
     assert np.array_equal(flat.drawn_in, alone.labels[flat.rows])
-    assert "Faint dots" not in picture.legend(flat)
+    assert "Faint dots" not in map_legend(flat, NAMES)
 
 
 def test_a_tip_tells_name_segment_axes_and_what_changes() -> None:
     segments = fitted()
     given = answer(segments, RowQuestion(0), NAMES)
-    shown = answer_map(given, ("income", "visits"))
-    told = {tip.title: tip.values for tip in tips(given, shown)}
-    changed = [change.column for change in given.changes]
+    shown, told = answer_map(given, ("income", "visits"))
+    changed = [change.column for change in given.card.changes]
     assert list(told) == ["Row", "Segment", *dict.fromkeys(["income", "visits", *changed])]
-    assert told["Row"][3] == segments.prepared.called(int(shown.rows[3]))
-    assert told["income"] == segments.prepared.frame["income"][shown.rows].tolist()
+    assert told["Row"].tolist()[3:4] == segments.prepared.called(shown.rows[3:4])
+    assert told["income"].tolist() == segments.prepared.frame["income"][shown.rows].tolist()
 
 
 @pytest.mark.parametrize("end", [(0.0, 0.0), (0.5, 0.001), (-0.99, 0.0), (0.99, 0.99)])
@@ -174,9 +157,9 @@ def test_what_is_written_at_points_is_apart_and_inside(found: SegmentMap, start,
         found, viewport=(low, high), start=ends["now"], end=ends["answer"],
         trail=np.array([start, end]), beyond=ends["answer"],
     )  # fmt: skip
-    width, height = 300, picture.MAP
+    width, height = 300, 430
     boxes = {}
-    for layer, at in layers(picture.segment_map(shown).to_dict(), "text"):
+    for layer, at in layers(shown.chart().to_dict(), "text"):
         mark, name = layer["mark"], layer["encoding"]["text"]["value"]
         x = (at["x"][0] + 1) / 2 * width + mark["dx"]
         y = (1 - at["y"][0]) / 2 * height + mark["dy"]
@@ -190,7 +173,7 @@ def test_what_is_written_at_points_is_apart_and_inside(found: SegmentMap, start,
 
 
 def test_a_map_in_a_report_takes_the_colours_of_the_text_around_it(found: SegmentMap) -> None:
-    drawn = picture.map_html(found, [charts.FORMAT] * 2)
+    drawn = map_legend(found, NAMES) + charts.svg(found.chart(INHERITED), 640, 380)
     assert "Retired &lt;b&gt;" in drawn
     assert "currentColor" in drawn
     assert LIGHT.ink not in drawn

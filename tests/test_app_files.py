@@ -18,16 +18,15 @@ from voicecf.app.data import examples
 from voicecf.app.data.columns import Role, guess_columns, with_roles
 from voicecf.app.data.preparing import Method, Missing, prepare
 from voicecf.app.data.reading import ReadTable, read_table
-from voicecf.app.method.pairwise import compare
-from voicecf.app.row.answers import alternatives, answer, obstacle
-from voicecf.app.row.mapping import answer_map, miss_map
-from voicecf.app.row.question import Objective, Range, RowQuestion, UserRules
+from voicecf.app.method.page import MethodComparison
+from voicecf.app.row.answers import alternatives, answer
+from voicecf.app.row.question import Objective, RowQuestion
 from voicecf.app.segments.segments import fit_segments
 from voicecf.app.takeaway.code import script
 from voicecf.app.takeaway.report import html_report
 from voicecf.app.words import literal, percent
-from voicecf.files.staging import Reading
-from voicecf.table.wording import figure
+from voicecf.files import Reading
+from voicecf.output import figure
 
 SCRIPT = "<script>alert(1)</script>"
 
@@ -42,7 +41,7 @@ QUESTIONS = [
     (people(), RowQuestion(4), Method.KMEANS, Missing.LEAVE_OUT),
     (
         people().rename(columns={"income": "Ellipsis", "job": 'it\'s\n"x" {y}'}),
-        RowQuestion(2, allowed=UserRules(ranges=(Range("Ellipsis", high=2600.0),))),
+        RowQuestion(2, allowed={"bounds": {"Ellipsis": ["...", 2600.0]}}),
         Method.KMEANS,
         Missing.LEAVE_OUT,
     ),
@@ -58,7 +57,13 @@ QUESTIONS = [
         with_gaps(people()),
         RowQuestion(
             3,
-            allowed=UserRules(("age",), ("visits",), (), (Range("income", 0.0, 5e3, 10.0),), (), 3),
+            allowed={
+                "immutable": ["age"],
+                "increase_only": ["visits"],
+                "max_changes": 3,
+                "bounds": {"income": [0.0, 5e3]},
+                "steps": {"income": 10.0},
+            },
         ),
         Method.KMEANS,
         Missing.LEAVE_OUT,
@@ -104,7 +109,7 @@ def test_the_code_counts_time_and_reads_as_was_chosen(
     prepared = prepare(table.frame, columns, taken=date(2026, 1, 31))
     assert prepared.names == ["years since born", "days since joined", "spend", "visits"]
     segments = fit_segments(prepared, 3, Method.KMEANS)
-    allowed = UserRules(("years since born", "days since joined"))
+    allowed = {"immutable": ["years since born", "days since joined"]}
     ours = answer(segments, RowQuestion(3, allowed=allowed), usual_names(3))
     made: dict[str, object] = {}
     exec(script(table, segments, ours.question, ours.names), made)
@@ -120,7 +125,7 @@ def test_the_code_of_an_example_runs_by_itself(example: examples.Example, tmp_pa
     done = subprocess.run(
         [sys.executable, "same.py"], cwd=tmp_path, capture_output=True, text=True, check=True
     )
-    assert f"to {ours.target}" in done.stdout
+    assert ours.found.text(0).partition(" moves ")[2] in done.stdout
 
 
 def hostile() -> ReadTable:
@@ -152,12 +157,12 @@ def test_a_report_holds_hostile_data_as_text(locked: bool) -> None:
     table = hostile()
     names = tuple(f"{SCRIPT}{t}" for t in range(3))
     segments = fit_segments(prepare(table.frame, guess_columns(table.frame)), 3, Method.KMEANS)
-    allowed = UserRules(tuple(segments.prepared.names)) if locked else UserRules()
+    allowed = {"immutable": segments.prepared.names} if locked else {}
     target = int((segments.labels[0] + 1) % 3)
     found = answer(segments, RowQuestion(0, target, allowed=allowed), names)
     report = html_report(
-        table, found, answer_map(found), script(table, segments, found.question, names),
-        others=alternatives(found), obstacle=None if found.possible else obstacle(found),
+        table, found, script(table, segments, found.question, names),
+        others=alternatives(found), reason=None if found.possible else found.found.reason(0),
     )  # fmt: skip
     tags = Tags()
     tags.feed(report)
@@ -165,7 +170,7 @@ def test_a_report_holds_hostile_data_as_text(locked: bool) -> None:
     assert "img" not in tags.tags
     loading = {"src", "href", "xlink:href"}
     assert not {name for name in tags.attributes if name.startswith("on") or name in loading}
-    assert found.sentence in tags.text
+    assert found.found.text(0) in tags.text
     named = re.sub(r'xmlns(:xlink)?="[^"]*"', "", report)  # names, which nothing is loaded from
     assert "http" not in named.replace("http-equiv", "")
 
@@ -174,25 +179,24 @@ def test_pairwise_misses_are_those_that_the_model_puts_elsewhere() -> None:
     rng = np.random.default_rng(5)
     centres = np.array([[0.0, 0.0], [3.0, 0.5], [6.0, 0.0], [3.0, 4.0]])
     values = centres[np.arange(200) % 4] + rng.normal(0, 0.5, (200, 2))
-    found = compare(fitted(pd.DataFrame(values, columns=["a", "b"]), k=4))
+    found = MethodComparison.of(fitted(pd.DataFrame(values, columns=["a", "b"]), k=4))
     landed = found.voice.model_.predict(found.pairwise.points)
     assert 0 < found.missed.sum() < len(found.missed)
     assert (landed != found.pairwise.target)[found.missed].all()
-    assert found.exact_share == 1.0
+    exact = found.voice.model_.predict(np.ascontiguousarray(found.exact.points))
+    assert (exact == found.exact.target).all()
     assert (found.exact.cost[found.missed] > found.pairwise.cost[found.missed]).all()
-    share, count = found.by_pair()
-    assert np.nansum(share * count) == pytest.approx(found.missed.sum())
 
 
 def test_the_map_of_a_miss_shows_it_in_the_cell_that_it_lands_in() -> None:
     rng = np.random.default_rng(5)
     values = rng.normal(size=(120, 4)) + 3 * np.eye(4)[np.arange(120) % 4]
-    found = compare(fitted(pd.DataFrame(values, columns=list("abcd")), k=4))
-    names = usual_names(4)
+    found = MethodComparison.of(fitted(pd.DataFrame(values, columns=list("abcd")), k=4))
+    landed = found.voice.predict(found.pairwise.points)
     for i in found.clearest()[:5].tolist():
-        picture, place = miss_map(found, i, names)
+        picture, place = found.miss(i)
         inside = [t for t, corners in picture.cells if _holds(corners, place)]
-        assert found.landed[i] in inside
+        assert landed[i] in inside
         assert found.pairwise.target[i] not in inside
 
 

@@ -11,7 +11,7 @@ testing = pytest.importorskip("streamlit.testing.v1")
 from app_tables import begun  # noqa: E402
 from voicecf.app.data.columns import Role, RoleError  # noqa: E402
 from voicecf.app.project import Project  # noqa: E402
-from voicecf.app.row.asking import answer  # noqa: E402
+from voicecf.app.row.answers import of_project  # noqa: E402
 from voicecf.app.session import FAILED  # noqa: E402
 
 PAGES = ("data", "segments", "row", "campaign", "takeaway", "method")
@@ -112,10 +112,10 @@ def test_controls_change_the_answer() -> None:
     page = page.slider[0].set_value(40).run()
     assert now.question.margin == 40
     page = page.multiselect[0].set_value(["a"]).run()
-    assert now.question.allowed.locked == ("a",)
+    assert now.question.allowed["immutable"] == ["a"]
     page = page.multiselect[1].set_value(["a"]).run()
-    assert now.question.allowed.rising == ("a",)
-    assert now.question.allowed.locked == (), "a column is in the list that it was put into last"
+    assert now.question.allowed["increase_only"] == ["a"]
+    assert "immutable" not in now.question.allowed, "a column is in the list it was put into last"
     page = page.text_input[0].set_value("1").run()
     page = page.slider[0].set_value(0).run()
     page = page.multiselect[1].set_value([]).run()
@@ -146,12 +146,12 @@ def test_ranges_steps_and_levels_are_kept_to() -> None:
     page = page.multiselect(key="control levels kind").set_value(["x", "y"]).run()
     page = page.number_input(key="control most").set_value(3).run()
     assert not page.exception
-    found = answer(now)
+    found = of_project(now)
     assert found.possible
     after = found.found.to_frame().iloc[0]
     assert after["size"] % 0.25 == 0 or after["size"] == found.segments.prepared.frame["size"][0]
     assert 2 <= after["count"] <= 14
     assert after["kind"] in "xy"
     page = page.number_input(key="control low count").set_value(20.0).run()
-    assert now.question.allowed.ranges[1].high == 20.0, "a range is never upside down"
+    assert now.question.allowed["bounds"]["count"][1] == 20.0, "a range is never upside down"
     assert FAILED not in said(page)

@@ -53,7 +53,7 @@ def test_a_row_is_called_by_its_place_in_the_file_and_its_id() -> None:
     frame = people()
     frame.loc[0, "income"] = np.nan
     found = prepared(frame)
-    assert found.called(0) == f"Row 2 ({frame['person_id'][1]})"
+    assert found.called([0]) == [f"2 ({frame['person_id'][1]})"]
 
 
 @pytest.mark.parametrize(

@@ -21,8 +21,8 @@ from voicecf.app.data.preparing import Method
 from voicecf.app.data.reading import ReadingError
 from voicecf.app.project import Project, ProjectChoices, Store, StoreError
 from voicecf.app.project.store import IN_MEMORY
-from voicecf.app.row.asking import answer
-from voicecf.app.row.question import Objective, Range, UserRules
+from voicecf.app.row.answers import of_project
+from voicecf.app.row.question import Objective
 
 
 def as_csv(frame: pd.DataFrame) -> bytes:
@@ -40,10 +40,8 @@ def worked_on(store: Store) -> Project:
     project.choose_roles({"visits": Role.ASIDE})
     project.change(k=4, method=Method.SHARK)
     project.rename(2, "Regulars")
-    project.ask(row=7, target=2, objective=Objective.COST, margin=10)
-    project.allow(
-        locked=("age",), ranges=(Range("income", high=4000.0),), levels=(("job", ("clerk",)),)
-    )
+    project.ask(row=7, target=2, objective=Objective.LEAST, margin=10)
+    project.allow(immutable=["age"], bounds={"income": ["...", 4000.0]}, levels={"job": ["clerk"]})
     project.save()
     return project
 
@@ -56,7 +54,7 @@ def test_all_that_was_chosen_comes_back(store: Store) -> None:
     assert again.names[2] == "Regulars"
     pd.testing.assert_frame_equal(again.table.frame, project.table.frame)
     np.testing.assert_array_equal(again.segments.labels, project.segments.labels)
-    assert answer(again).sentence == answer(project).sentence
+    assert of_project(again).found.text(0) == of_project(project).found.text(0)
 
 
 def test_a_session_file_opens_elsewhere(store: Store, tmp_path: Path) -> None:
@@ -64,7 +62,7 @@ def test_a_session_file_opens_elsewhere(store: Store, tmp_path: Path) -> None:
     elsewhere = Store(tmp_path / "elsewhere")
     again = elsewhere.take(store.export(project))
     assert again.choices == project.choices
-    assert answer(again).sentence == answer(project).sentence
+    assert of_project(again).found.text(0) == of_project(project).found.text(0)
     assert again.id != project.id
 
 
@@ -83,7 +81,9 @@ def test_a_session_file_brings_the_segments_themselves(
 
 
 def test_choices_survive_being_written() -> None:
-    allowed = UserRules(("a",), ("b",), (), (Range("c", 1.5, None, 0.1),), (("d", ("x", "y")),), 3)
+    allowed = {
+        "immutable": ["a"], "bounds": {"c": [1.5, "..."]}, "levels": {"d": ["x"]}, "max_changes": 3,
+    }  # fmt: skip
     choices = ProjectChoices("t.csv", roles={"a": Role.CATEGORY}, rules=allowed, axes=("a", "b"))
     assert ProjectChoices.from_json(choices.to_json()) == choices
 
@@ -221,8 +221,8 @@ def test_what_is_locked_stays_locked_whatever_it_is_used_as(store: Store) -> Non
     frame = people().assign(born=pd.date_range("1960-01-01", periods=150, freq="60D"))
     project = store.create("people.csv", as_csv(frame))
     project.choose_roles({"born": Role.YEARS})
-    project.allow(rising=("visits",))
-    assert "years since born" in project.question.allowed.locked
+    project.allow(increase_only=["visits"])
+    assert "years since born" in project.question.allowed["immutable"]
     project.choose_roles({"born": Role.DAYS})
-    assert "days since born" in project.question.allowed.locked
-    assert "age" in project.question.allowed.locked
+    assert "days since born" in project.question.allowed["immutable"]
+    assert "age" in project.question.allowed["immutable"]

@@ -13,14 +13,17 @@ from test_app_pages import opened, said  # noqa: E402
 from voicecf.app.data.columns import Role  # noqa: E402
 from voicecf.app.data.preparing import Method, Missing  # noqa: E402
 from voicecf.app.row.answers import answer  # noqa: E402
-from voicecf.app.row.cards import change_card  # noqa: E402
-from voicecf.app.row.changes import shape  # noqa: E402
 from voicecf.app.row.finding import find_rows, place_of, shown_rows, why_left_out  # noqa: E402
-from voicecf.app.row.question import Objective, Range, RowQuestion, UserRules  # noqa: E402
-from voicecf.app.row.whatif import changed_row, levers  # noqa: E402
-from voicecf.app.row.whatif import place_of as placed  # noqa: E402
+from voicecf.app.row.question import Objective, RowQuestion  # noqa: E402
+from voicecf.app.row.trying import changed_row, levers  # noqa: E402
+from voicecf.app.segments.segments import Segments  # noqa: E402
 
 NAMES = ("Students", "Clerks", "Retired <b>")
+
+
+def placed(segments: Segments, row: pd.DataFrame) -> pd.Series:
+    """Return where a row stands between the cells."""
+    return segments.voice.standing(row).iloc[0]
 
 
 def csv(frame: pd.DataFrame) -> bytes:
@@ -132,15 +135,15 @@ def test_a_guessed_lock_is_seen_and_undone_by_a_click() -> None:
     page = opened("row", now)
     assert "age (guessed)" in labels_of(page)
     page = page.button(key="unlock age").click().run()
-    assert now.question.allowed.locked == ()
+    assert now.question.allowed == {}
     assert "age (guessed)" not in labels_of(page)
     assert "As guessed" in labels_of(page)
     (again,) = [b for b in page.button if b.label == "As guessed"]
     page = again.click().run()
-    assert now.question.allowed.locked == ("age",)
+    assert now.question.allowed == {"immutable": ["age"]}
     (free,) = [b for b in page.button if b.label == "Allow everything"]
     free.click().run()
-    assert now.question.allowed == UserRules()
+    assert now.question.allowed == {}
 
 
 # What if
@@ -152,9 +155,9 @@ def test_a_changed_row_is_where_the_model_puts_it(method: Method) -> None:
     given = answer(segments, RowQuestion(0), NAMES)
     found = {lever.column: lever for lever in levers(given)}
     assert set(found) == set(segments.prepared.names)
-    assert placed(segments, changed_row(given, {})).segment == segments.labels[0]
+    assert placed(segments, changed_row(given, {}))["cluster"] == segments.labels[0]
     then = changed_row(given, {name: lever.answer for name, lever in found.items()})
-    assert placed(segments, then).segment == given.found.target[0]
+    assert placed(segments, then)["cluster"] == given.found.target[0]
     assert then.dtypes.equals(segments.prepared.frame.dtypes)
 
 
@@ -168,11 +171,11 @@ def test_no_shorter_way_leads_over_the_nearest_border(method: Method) -> None:
     ways /= np.linalg.norm(ways, axis=1)[:, None]
     for row in range(0, 30, 3):
         place = placed(segments, segments.prepared.frame.iloc[[row]])
-        assert place.segment == segments.labels[row]
-        around = segments.model[-1].predict(scaled[row] + 0.999 * place.inside * ways)
-        assert (around == place.segment).all()
-        further = segments.model[-1].predict(scaled[row] + 1.03 * place.inside * ways)
-        assert place.beyond in further
+        assert place["cluster"] == segments.labels[row]
+        around = segments.model[-1].predict(scaled[row] + 0.999 * place["inside"] * ways)
+        assert (around == place["cluster"]).all()
+        further = segments.model[-1].predict(scaled[row] + 1.03 * place["inside"] * ways)
+        assert place["next"] in further
 
 
 def test_a_missing_value_begins_at_what_the_model_takes_it_for() -> None:
@@ -183,13 +186,13 @@ def test_a_missing_value_begins_at_what_the_model_takes_it_for() -> None:
     found = {lever.column: lever for lever in levers(given)}
     assert found["income"].now == frame["income"].median()
     as_is, typed = (changed_row(given, some) for some in ({}, {"income": found["income"].now}))
-    assert placed(segments, as_is) == placed(segments, typed)
+    assert placed(segments, as_is).equals(placed(segments, typed))
 
 
 def test_a_slider_reaches_an_answer_beyond_what_was_seen() -> None:
     segments = fitted()
     locked = tuple(name for name in segments.prepared.names if name != "visits")
-    allowed = UserRules(locked, ranges=(Range("visits", -90.0, 90.0),))
+    allowed = {"immutable": list(locked), "bounds": {"visits": [-90.0, 90.0]}}
     for row in range(12):
         given = answer(segments, RowQuestion(row, allowed=allowed), NAMES)
         if not given.possible:
@@ -197,7 +200,7 @@ def test_a_slider_reaches_an_answer_beyond_what_was_seen() -> None:
         (visits, *_) = levers(given)
         assert visits.low <= visits.answer <= visits.high
         then = changed_row(given, {"visits": visits.answer})
-        assert placed(segments, then).segment == given.found.target[0]
+        assert placed(segments, then)["cluster"] == given.found.target[0]
 
 
 def test_sliders_tell_the_segment_at_once() -> None:
@@ -209,11 +212,11 @@ def test_sliders_tell_the_segment_at_once() -> None:
     page = begin.click().run()
     (told,) = [str(b.value) for b in page.get("html") if "v-place" in str(b.value)]
     found = answer(now.segments, now.question, now.names)
-    assert told.index("inside") < told.index(found.target) < told.index("next to")
+    assert told.index("inside") < told.index(found.names[found.ends[1]]) < told.index("next to")
     (back,) = [b for b in page.button if b.label == "Back to the row"]
     page = back.click().run()
     (told,) = [str(b.value) for b in page.get("html") if "v-place" in str(b.value)]
-    assert told.index("inside") < told.index(found.source) < told.index("next to")
+    assert told.index("inside") < told.index(found.names[found.ends[0]]) < told.index("next to")
 
 
 # Tracks
@@ -222,19 +225,19 @@ def test_sliders_tell_the_segment_at_once() -> None:
 def test_a_track_shows_the_ends_and_the_shape_of_its_column() -> None:
     segments = fitted()
     frame = segments.prepared.frame
-    for column in ("income", "visits"):
-        heights = np.array(shape(segments, column))
-        counts = np.round(heights * 1e6)
+    found = answer(segments, RowQuestion(0, objective=Objective.LEAST), NAMES)
+    numbers = [change for change in found.card.changes if change.column != "job"]
+    assert numbers
+    for change in numbers:
+        column, counts = change.column, np.round(np.array(change.shape) * 1e6)
         low, high = frame[column].min(), frame[column].max()
-        bars = 24 if column == "income" else high - low + 1
+        bars = min(24, high - low + 1) if column in segments.prepared.whole else 24
         width = (high - low) / bars
         at = np.minimum(((frame[column] - low) / width).astype(int), bars - 1)
         expected = np.bincount(at, minlength=int(bars))
         assert np.array_equal(counts, np.round(expected / expected.max() * 1e6))
-    found = answer(segments, RowQuestion(0, objective=Objective.COST), NAMES)
-    drawn = change_card(found)
-    assert drawn.count("v-track") == sum(change.column != "job" for change in found.changes)
-    for change in found.changes:
-        if change.column != "job":
-            ends = segments.spans[change.column]
-            assert "".join(f"<span>{change.text_of(end, 4)}</span>" for end in ends) in drawn
+    drawn = found.card.html()
+    assert drawn.count("v-track") == len(numbers)
+    for change in numbers:
+        ends = segments.spans[change.column]
+        assert "".join(f"<span>{change.text_of(end, 4)}</span>" for end in ends) in drawn

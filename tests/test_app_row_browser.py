@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -80,7 +81,7 @@ def test_a_left_out_row_says_so_by_number_and_by_search(visit: Visit, home: Path
     visit.see("Row 7 (S00006) was left out: it has no value in age.")
     assert "moves from" not in visit.text()
     visit.shoot("left-out")
-    visit.click(visit.button("Back to Row 1 (S00000)"))
+    visit.click(visit.button("Back to row 1 (S00000)"))
     visit.see("Row 1 (S00000) moves from")
     ask(visit, "0006")
     visit.see("Found 11 rows. Tick one to ask about it.")
@@ -180,7 +181,7 @@ def test_a_dot_of_the_map_tells_who_it_is_and_is_asked_about_by_a_click(
             if tip.count() and "Row" in (said := tip.inner_text()):
                 assert "Segment" in said
                 assert "monthly_income" in said
-                number = said.split("Row ")[1].split(" (")[0]
+                number = re.search(r"Row\s+([\d,]+) \(", said)[1]
                 drawn.click(position=at)
                 visit.settle()
                 visit.see(f"Row {number} (")

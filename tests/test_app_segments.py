@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from app_tables import begun, fitted, people, prepared, usual_names, with_gaps
-from voicecf import SHARK, VoICE
+from voicecf import SHARK
 from voicecf.app.data.columns import Role, guess_columns
 from voicecf.app.data.preparing import Method, Missing, PreparingError, prepare
 from voicecf.app.segments.aside import crossable, crossed
@@ -155,20 +155,6 @@ def test_years_are_never_parted_and_incomes_are() -> None:
     assert segments.written("income", 2_500) == "2,500"
     table = profile_table(segments.contrast, usual_names(3), segments.written)
     assert set(table.loc["year"]) == {"1999", "2006", "2010", "2005"}
-
-
-@pytest.mark.parametrize("method", list(Method))
-@pytest.mark.parametrize("margin", [0, 5, 40])
-def test_a_margin_is_the_contraction_of_a_fresh_explainer(method: Method, margin: int) -> None:
-    segments = fitted(method=method)
-    frame = segments.prepared.frame
-    fresh = VoICE(
-        segments.model, contraction=(100 - margin) / 100, ranking=segments.voice.ranking
-    ).fit(frame)
-    ours = segments.firmly(margin).explain(frame.head(20), target="each", objective="prefix")
-    theirs = fresh.explain(frame.head(20), target="each", objective="prefix")
-    assert np.array_equal(ours.points, theirs.points, equal_nan=True)
-    assert np.array_equal(ours.alpha, theirs.alpha)
 
 
 def test_blocks_are_the_coordinates_of_each_column() -> None:

@@ -488,7 +488,7 @@ def test_a_damaged_work_folder_says_restart_and_is_not_gone_on_with(
 def test_a_finished_run_whose_result_was_removed_says_restart(voice, given, tmp_path, monkeypatch):
     output = tmp_path / "out.parquet"
     with monkeypatch.context() as patch:
-        patch.setattr("voicecf.files.run.Work._hand_over", killed)
+        patch.setattr("voicecf.files.run.Job._hand_over", killed)
         with pytest.raises(Killed):
             explain_files(voice, given, output, part_rows=PART)
     (tmp_path / "out.parquet.partial" / "result").unlink()

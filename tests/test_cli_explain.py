@@ -281,12 +281,12 @@ def test_files_that_are_not_there_get_a_sentence(table, tmp_path, capsys):
 
 
 def test_an_interruption_says_how_to_go_on(table, tmp_path, capsys, monkeypatch):
-    from voicecf.files.run import Work
+    from voicecf.files import Job
 
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Work, "done", interrupted)
+    monkeypatch.setattr(Job, "done", interrupted)
     assert explain(table, "-o", tmp_path / "o.csv", "--ignore", "id") == 130
     assert "run the same command again" in capsys.readouterr().err
 

@@ -32,7 +32,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 WITH_CODE = [p for p in sorted(DOCS.rglob("*.md")) if pages.BLOCK.search(p.read_text())]
 READ = [*DOCS.rglob("*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
-ROOMS = ("plots", "diagnostics", "files", "streaming", "datasets")
+ROOMS = ("plots", "diagnostics", "files", "output", "streaming", "datasets")
 
 
 def in_this_process(command: str, **_: object) -> subprocess.CompletedProcess[str]:

@@ -156,3 +156,23 @@ def test_too_many_names_at_the_top_are_listed(written):
     modules = written(**{f"m{i}": "" for i in range(house.MOST_NAMES + 1)})
     (found,) = house.too_many_names(modules, "made")
     assert found.startswith(f"{house.MOST_NAMES + 1} names")
+
+
+def test_what_the_app_imports_from_the_inside_is_named(written, tmp_path):
+    modules = written(
+        app="from made.files import Job\nfrom made.run import Work\nfrom made import Model",
+        files="from made.run import Job", run="", model="", __init__="from made.model import Model",
+    )  # fmt: skip
+    (tmp_path / "files.md").write_text("# Files\n\n::: made.files.Job\n")
+    public = house.public_modules(modules, tmp_path)
+    assert public == {"made", "made.files"}
+    (found,) = house.imports_from_inside(modules, house.imports(modules), public, "app")
+    assert found == "made.app:2 imports made.run, which docs/reference does not document"
+
+
+def test_a_module_that_is_documented_as_a_whole_is_public(written, tmp_path):
+    modules = written(app="from made.errors import Error", errors="")
+    (tmp_path / "errors.md").write_text("::: made.errors\n")
+    public = house.public_modules(modules, tmp_path)
+    assert house.imports_from_inside(modules, house.imports(modules), public, "app") == []
+    assert house.imports_from_inside(modules, house.imports(modules), {"made"}, "app")

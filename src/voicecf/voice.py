@@ -7,6 +7,8 @@ from numbers import Integral
 from typing import Any, Literal, Self, Unpack
 from warnings import warn
 
+import numpy as np
+
 from voicecf.counterfactuals import Counterfactuals
 from voicecf.edges import edge
 from voicecf.errors import OptionError, RankingWarning, known_option, likely
@@ -26,7 +28,7 @@ from voicecf.search.answering import answer
 from voicecf.search.one_pass import answer_in_one_pass
 from voicecf.search.question import LIMIT, Pairs, Question, read_target
 from voicecf.search.solving import OBJECTIVES
-from voicecf.table.frames import in_partitions
+from voicecf.table.frames import in_partitions, table
 from voicecf.table.model import fitted_copy
 from voicecf.table.rows import Rows
 from voicecf.table.stream import Stream
@@ -458,6 +460,45 @@ class VoICE(Explainer):
         ((1, 2), array([0., 0.]), array([9., 9.]))
         """
         return self.learned_.region(self._piece(target))
+
+    def standing(self, X: Any) -> Any:
+        """Tell where rows stand between the cells: how far inside, and which cluster is next.
+
+        Parameters
+        ----------
+        X : frame or array
+
+        Returns
+        -------
+        frame
+            A line a row, with columns cluster, inside and next: its cluster, the distance straight
+            to the nearest border, in the coordinates that the model clusters, and the cluster
+            beyond that border. It is of the kind of frame that X is; pandas for an array. Clusters
+            of several pieces, as of a tree of cuts, have no such distance: TargetError.
+
+        Examples
+        --------
+        >>> from voicecf import VoICE
+        >>> voice = VoICE.from_centers([[0.0, 0.0], [4.0, 0.0]], feature_names=["age", "income"])
+        >>> voice.standing([[1.0, 5.0], [3.5, 0.0]])
+           cluster  inside  next
+        0        0     1.0     1
+        1        1     1.5     0
+        """
+        rows, labels = self.learned_.read(X)
+        inside, rivals = np.full(len(labels), np.nan), np.full(len(labels), -1)
+        for cluster in np.unique(labels[labels >= 0]).tolist():
+            piece, which = (
+                self.partition_.piece(self._piece(cluster)),
+                np.flatnonzero(labels == cluster),
+            )
+            lengths = np.linalg.norm(piece.normals, axis=1)
+            slack = piece.slack(rows.seen[which])
+            away = np.divide(slack, lengths, out=np.full_like(slack, np.inf), where=lengths > 0)
+            nearest = away.argmin(axis=1)
+            inside[which] = np.maximum(away[np.arange(len(which)), nearest], 0.0)
+            rivals[which] = piece.rivals[nearest]
+        return table({"cluster": labels, "inside": inside, "next": rivals}, rows.kind)
 
     def neighbors(self, target: int | str) -> Ints:
         """Return the clusters whose cells share a facet with a cluster's cell, ascending.

@@ -7,7 +7,7 @@ from html import escape
 from typing import Any
 
 from voicecf.app.style import ACCENT, colour
-from voicecf.table.wording import shortened
+from voicecf.output import shortened
 
 
 def named(name: str, segment: int) -> str:

@@ -23,6 +23,7 @@ OPTIONS: dict[str, str | tuple[str, ...]] = {
     "server.enableXsrfProtection": "true",
     "server.fileWatcherType": "none",
     "server.showEmailPrompt": "false",
+    "global.developmentMode": "false",
     "server.enableStaticServing": "false",
     "browser.gatherUsageStats": "false",
     "browser.serverAddress": HOST,

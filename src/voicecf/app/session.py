@@ -12,8 +12,9 @@ import streamlit as st
 from voicecf.app import blocks
 from voicecf.app.project import Project, Store, StoreError
 from voicecf.app.project.store import usual_folder
+from voicecf.app.style import DAY, NIGHT
 from voicecf.errors import VoiceError
-from voicecf.plots import DARK, LIGHT, Theme
+from voicecf.plots import Theme
 
 LOGGER = logging.getLogger(__name__)
 # What names a project in an address: /row?s=k3v9…
@@ -55,7 +56,7 @@ def tied(name: str, value: Any, change: Callable[[Any], None]) -> dict[str, Any]
 
 def theme() -> Theme:
     """Return what to draw with on the visitor's page, light or dark."""
-    return DARK if getattr(st.context.theme, "type", None) == "dark" else LIGHT
+    return NIGHT if getattr(st.context.theme, "type", None) == "dark" else DAY
 
 
 def page(show: Callable[[Any], None], title: str, without: bool = False) -> Callable[[], None]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
-from voicecf.plots import DARK, LIGHT
-from voicecf.plots.markup import STYLE as CARD
+from voicecf.plots import CARD_STYLE, DARK, LIGHT
 
 # Told apart by all eyes, on white and on near-black; neighbours in the list differ most.
 COLOURS = (
@@ -14,6 +14,10 @@ COLOURS = (
 )  # fmt: skip
 QUIET = "#8b949e"
 ACCENT = "#2f6fb3"
+
+# What pictures are drawn with: on light pages, on dark ones, and in the reader's own colours.
+DAY, NIGHT = (replace(theme, palette=COLOURS) for theme in (LIGHT, DARK))
+INHERITED = replace(DAY, ink="currentColor", paper="Canvas")
 
 # Streamlit's own theme, for light and dark; the reader's system chooses.
 THEME = {
@@ -26,7 +30,7 @@ THEME = {
 } | {"theme.baseRadius": "8px", "theme.showWidgetBorder": "true"}  # fmt: skip
 
 _HERE = Path(__file__).parent
-BLOCKS = CARD + _HERE.joinpath("blocks.css").read_text(encoding="utf-8")
+BLOCKS = CARD_STYLE + _HERE.joinpath("blocks.css").read_text(encoding="utf-8")
 BLOCKS += _HERE.joinpath("segments", "segments.css").read_text(encoding="utf-8")
 BLOCKS += _HERE.joinpath("row", "row.css").read_text(encoding="utf-8")
 BLOCKS += _HERE.joinpath("campaign", "campaign.css").read_text(encoding="utf-8")

@@ -5,7 +5,10 @@ from __future__ import annotations
 import re
 from math import floor, isfinite, log10
 
-from voicecf.table.wording import LARGE, PARTED, exact, figure
+from voicecf.output import exact, figure
+
+# From which largest value of a column on thousands are parted, and numbers have an exponent.
+PARTED, LARGE = 10_000, 1e16
 
 # Digits that a number is read by, and places after the point that are still read.
 DIGITS, PLACES = 3, 8

@@ -21,7 +21,7 @@ from voicecf.rules.rule import ColumnList
 from voicecf.rules.rules import RULES, Rules
 
 if TYPE_CHECKING:
-    from voicecf.files.run import Work
+    from voicecf.files import Job
     from voicecf.files.table import Table
     from voicecf.learned.explainer import Explainer
 
@@ -157,7 +157,7 @@ def _run_example(chosen: argparse.Namespace) -> int:
     return 0
 
 
-def _print_first(work: Work) -> None:
+def _print_first(work: Job) -> None:
     """Print the first answers as sentences."""
     assert work.voice is not None
     rows = next(iter(work.source.table())).slice(0, 3)
@@ -167,11 +167,10 @@ def _print_first(work: Work) -> None:
         print(f"  {answers.text(i)}")
 
 
-def _explain(chosen: argparse.Namespace, *, temporary: bool = False) -> Work:
+def _explain(chosen: argparse.Namespace, *, temporary: bool = False) -> Job:
     """Do what the options say, and print a summary."""
-    job = Job(*read_options(chosen))
-    work = job.work()
-    tally = work.done(job.explainer)
+    work = Request(*read_options(chosen)).work()
+    tally = work.done()
     if chosen.quiet:
         return work
     if work.nothing_to_do:
@@ -186,7 +185,7 @@ def _explain(chosen: argparse.Namespace, *, temporary: bool = False) -> Work:
     return work
 
 
-class Job:
+class Request:
     """The options and rules of a command line as arguments of the library."""
 
     def __init__(self, options: argparse.Namespace, rules: dict[str, Any]) -> None:
@@ -199,9 +198,9 @@ class Job:
         kinds = _column_types(self.model) | dict.fromkeys(options.category, "text")
         self.source = open_source(options.input, sql=options.sql, kinds=kinds, **reading)
 
-    def work(self) -> Work:
+    def work(self) -> Job:
         """Return the run that answers the question, and by which a later run recognises it."""
-        from voicecf.files.run import Work
+        from voicecf.files import Job
 
         options = self.options
         question = self._question()
@@ -212,8 +211,8 @@ class Job:
         save = options.save_model
         if save is not None and not save.absolute().parent.is_dir():
             raise OptionError(f"--save-model {save}: there is no folder {save.parent}.")
-        return Work(
-            self.source, options.output, known, question, bad_rows=options.bad_rows,
+        return Job(
+            self.source, options.output, known, question, self.explainer, bad_rows=options.bad_rows,
             drop_gaps=options.missing == "drop", overwrite=options.overwrite,
             restart=options.restart, progress=not options.quiet, model=save,
             also_read=tuple(filter(None, (options.model, options.rules))),

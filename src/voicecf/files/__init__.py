@@ -14,7 +14,24 @@ except ImportError:
     raise ImportError("files need pyarrow and DuckDB: pip install 'voicecf[files]'") from None
 
 from voicecf.files.entry import Answering, explain_batches
-from voicecf.files.run import explain_files
+from voicecf.files.kinds import names_codes
+from voicecf.files.run import Job, answers_so_far, explain_files
 from voicecf.files.source import Source, open_source
+from voicecf.files.staging import Reading
+from voicecf.files.understood import Understood, understood
+from voicecf.files.workbook import sheet_names
 
-__all__ = ["Answering", "Source", "explain_batches", "explain_files", "open_source"]
+__all__ = [
+    "Answering",
+    "Job",
+    "Reading",
+    "Source",
+    "Understood",
+    "answers_so_far",
+    "explain_batches",
+    "explain_files",
+    "names_codes",
+    "open_source",
+    "sheet_names",
+    "understood",
+]

@@ -110,6 +110,8 @@ class Answering:
         Of the batches that come in.
     schema : pyarrow.Schema
         Of those that go out.
+    rounded : bool
+        Whether values go out in few digits: see `Counterfactuals.rounded`.
 
     Examples
     --------
@@ -126,6 +128,7 @@ class Answering:
     question: dict[str, Any]
     incoming: pa.Schema
     schema: pa.Schema
+    rounded: bool = False
 
     @classmethod
     def of(
@@ -133,6 +136,8 @@ class Answering:
         voice: Explainer,
         incoming: pa.Schema,
         question: dict[str, Any],
+        *,
+        rounded: bool = False,
     ) -> Answering:
         """Check a question against the columns of a stream, and work out what goes out."""
         _check_target(question.get("target", "nearest"), voice.learned_.names)
@@ -148,7 +153,7 @@ class Answering:
                 kind = _number_type(voice, column, whole, kind)
             fields.append(pa.field(field.name, kind))
         fields += [pa.field(PREFIX + name, kind) for name, kind in _own(voice, question).items()]
-        return cls(voice, question, incoming, pa.schema(fields))
+        return cls(voice, question, incoming, pa.schema(fields), rounded)
 
     def table(self, batch: pa.RecordBatch | pa.Table) -> pa.Table:
         """Return a batch as a table with the columns and types of the first one."""
@@ -163,7 +168,8 @@ class Answering:
     def explained(self, table: pa.Table) -> Counterfactuals:
         """Answer the rows of a table."""
         with Running(progress=False):  # rows are counted over all batches
-            return self.voice.explain(table, **self.question)  # type: ignore[no-any-return]
+            found = self.voice.explain(table, **self.question)
+            return found.rounded() if self.rounded else found  # type: ignore[no-any-return]
 
     def batch(
         self, answers: Counterfactuals, table: pa.Table, rows: NDArray[np.int64]

@@ -248,7 +248,14 @@ def notation_of(word: str) -> Notation:
 
 
 def names_codes(name: str) -> bool:
-    """Return True if a column of this name holds codes, such as ``zip`` or ``PhoneNumber``."""
+    """Return True if a column of this name holds codes, such as ``zip`` or ``PhoneNumber``.
+
+    Examples
+    --------
+    >>> from voicecf.files import names_codes
+    >>> names_codes("PhoneNumber"), names_codes("visits")
+    (True, False)
+    """
     return bool(CODE_NAME.search(re.sub(r"(?<=[a-z])(?=[A-Z])|\s+", "_", name)))
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Generator, Iterator
 from contextlib import closing, suppress
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
-from itertools import chain
+from itertools import chain, takewhile
 from pathlib import Path
 from typing import Any, Literal
 
@@ -48,6 +48,7 @@ def explain_files(
     restart: bool = False,
     part_rows: int | None = None,
     progress: bool = False,
+    rounded: bool = False,
     **question: Any,
 ) -> Tally:
     r"""Answer the rows of files, of a database or of a query into another file or a folder of them.
@@ -79,6 +80,8 @@ def explain_files(
         Rows of the input that make a part.
     progress : bool
         Whether to draw a bar, on a terminal.
+    rounded : bool
+        Whether values are written in few digits that still land: see `Counterfactuals.rounded`.
     **question
         `target`, `objective`, `rules` and so on, as of `VoICE.explain`.
 
@@ -106,19 +109,56 @@ def explain_files(
     ...     explain_files(voice, given, output, target=1).rows
     2
     """
-    known_option(bad_rows, ("stop", "skip"), "bad_rows")
-    source = given if isinstance(given, Source) else open_source(given)
-    options = {"question": _plain_question(question), "model": digest(voice)}
-    work = Work(
-        source, Path(output), options, question, bad_rows=bad_rows, part_rows=part_rows,
+    return Job.of(
+        voice, given, output, question, bad_rows=bad_rows, part_rows=part_rows, rounded=rounded,
         overwrite=overwrite, restart=restart, progress=progress,
-    )  # fmt: skip
-    return work.done(lambda table: voice)
+    ).done()  # fmt: skip
+
+
+def answers_so_far(output: Any) -> pa.Table | None:
+    r"""Return the answers that there are, of a finished run or of one that was cut off.
+
+    Parameters
+    ----------
+    output : path
+        The output of `explain_files` or of a `Job`.
+
+    Returns
+    -------
+    pyarrow.Table or None
+        None if there is no answer yet. A part that is damaged ends what can be read.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from voicecf import VoICE
+    >>> from voicecf.files import Job, answers_so_far
+    >>> voice = VoICE.from_centers([[0.0, 0.0], [4.0, 0.0]], feature_names=["age", "income"])
+    >>> with TemporaryDirectory() as folder:
+    ...     given, output = Path(folder) / "rows.csv", Path(folder) / "answers.parquet"
+    ...     _ = given.write_text("age,income\n1.0,5.0\n3.0,5.0\n")
+    ...     for done, total in Job.of(voice, given, output, {"target": 1}, part_rows=1):
+    ...         if done == 1:
+    ...             break
+    ...     answers_so_far(output)["voicecf_status"].to_pylist()
+    ['optimal']
+    """
+    output = Path(output)
+    if output.exists():
+        return pa.concat_tables(open_source(output).table())
+    folder = WorkFolder(output.parent / f"{output.name}.partial").parts
+    parts = (AnsweredPart.read(folder, number) for number in range(count_parts(folder)))
+    batches = [part.batch for part in takewhile(lambda part: part is not None, parts) if part]
+    return pa.Table.from_batches(batches) if batches else None
 
 
 @dataclass
-class Work:
-    """One run, from the first look at the output to the last renaming.
+class Job:
+    r"""The answers to a file, part by part, from the first look at the output to the last renaming.
+
+    `explain_files` makes one and has it `done`. Iterated over, it answers a part each time and
+    yields how many rows are done; left before its end, it goes on when the same is asked again.
 
     Attributes
     ----------
@@ -140,14 +180,33 @@ class Work:
         Rows that an earlier run had answered.
     nothing_to_do : bool
         Whether the output was complete already.
+    rounded : bool
+        As of `explain_files`.
     voice : Explainer or None
         What answered.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from voicecf import VoICE
+    >>> from voicecf.files import Job
+    >>> voice = VoICE.from_centers([[0.0, 0.0], [4.0, 0.0]], feature_names=["age", "income"])
+    >>> with TemporaryDirectory() as folder:
+    ...     given, output = Path(folder) / "rows.csv", Path(folder) / "answers.parquet"
+    ...     _ = given.write_text("age,income\n1.0,5.0\n3.0,5.0\n")
+    ...     job = Job.of(voice, given, output, {"target": 1}, part_rows=1)
+    ...     list(job)
+    [(0, 2), (1, 2), (2, 2)]
+    >>> job.tally.answers
+    2
     """
 
     source: Source
     output: Path
     options: dict[str, Any]
     question: dict[str, Any]
+    make: Callable[[Table], Explainer]
     bad_rows: str = "stop"
     part_rows: int | None = None
     drop_gaps: bool = False
@@ -158,7 +217,31 @@ class Work:
     also_read: tuple[Path, ...] = ()
     went_on: int = 0
     nothing_to_do: bool = False
+    rounded: bool = False
     voice: Explainer | None = None
+
+    @classmethod
+    def of(
+        cls, voice: Explainer, given: Any, output: Any, question: dict[str, Any], **how: Any
+    ) -> Job:
+        """Return the job of answering an input by a fitted explainer.
+
+        Parameters
+        ----------
+        voice : VoICE or CFCLUST
+        given : path or Source
+        output : path
+        question : dict
+            As of `VoICE.explain`.
+        **how
+            The other parameters of `explain_files`.
+        """
+        known_option(how.get("bad_rows", "stop"), ("stop", "skip"), "bad_rows")
+        source = given if isinstance(given, Source) else open_source(given)
+        options: dict[str, Any] = {"question": _plain_question(question), "model": digest(voice)}
+        if how.get("rounded"):
+            options["rounded"] = True
+        return cls(source, Path(output), options, question, lambda table: voice, **how)
 
     def __post_init__(self) -> None:
         """Name the files, and check what can be checked before a query is run."""
@@ -194,8 +277,14 @@ class Work:
         if self.model is not None and self.model.is_dir():
             raise OutputError(f"--save-model {self.model} is a folder; give the path of a file.")
 
-    def done(self, make: Callable[[Table], Explainer]) -> Tally:
-        """Do what is left to do; `make` gives the explainer where an earlier run kept none."""
+    def done(self) -> Tally:
+        """Do what is left to do."""
+        for _ in self:
+            pass
+        return self.tally
+
+    def __iter__(self) -> Iterator[tuple[int, int]]:
+        """Do what is left to do, part by part; yields how many rows are done, and of how many."""
         look = self.source.look()
         self._check_paths(look.files)
         with locked(self.lock):
@@ -206,10 +295,10 @@ class Work:
                 raise OutputError(_there(self.model))
             if finished is None:
                 with self.folder.tidied(lambda: self.size * count_parts(self.folder.parts)):
-                    finished = self._made_anew(make, manifest, look)
+                    finished = yield from self._made_anew(manifest, look)
             self._hand_over(manifest)
-            self._save_model(make)
-        return Tally(**finished["summary"])
+            self._save_model()
+        self.tally = Tally(**finished["summary"])
 
     def _manifest(self, look: Look) -> dict[str, Any]:
         """Return what has to be the same for a run to go on, with an input as it is now."""
@@ -223,16 +312,16 @@ class Work:
         }
 
     def _made_anew(
-        self, make: Callable[[Table], Explainer], manifest: dict[str, Any], look: Look
-    ) -> dict[str, Any]:
+        self, manifest: dict[str, Any], look: Look
+    ) -> Generator[tuple[int, int], None, dict[str, Any]]:
         """Read, answer and write; return what is put down about it."""
         self.folder.prepare(manifest, self.restart)
         table = self.source.table(self.folder.path, self.progress)
         if table.rejected and self.bad_rows == "stop":
             raise BadRowError(table.rejected[0])
         self._check_types(table)
-        self.voice = self._explainer(manifest, lambda: make(table))
-        tally = self._answered(self.voice, table)
+        self.voice = self._explainer(manifest, lambda: self.make(table))
+        tally = yield from self._answered(self.voice, table)
         if not self.source.is_still(look):
             raise DataError(
                 "the input was changed while it was being read; run again with --restart."
@@ -245,11 +334,11 @@ class Work:
         _write_json(self.folder.known, finished)
         return finished
 
-    def _save_model(self, make: Callable[[Table], Explainer]) -> None:
+    def _save_model(self) -> None:
         """Save the explainer, if that was asked for and is not done already."""
         if self.model is None:
             return
-        self.voice = self.voice or make(self.source.table())
+        self.voice = self.voice or self.make(self.source.table())
         if not self._keeps_model():
             save(self.voice, self.model)
         elif _digest_of(self.model) != digest(self.voice):
@@ -305,9 +394,9 @@ class Work:
         # It is read even if it was just written: both runs have the very same.
         return load_explainer(folder.explainer)  # type: ignore[no-any-return]
 
-    def _answered(self, voice: Explainer, table: Table) -> Tally:
+    def _answered(self, voice: Explainer, table: Table) -> Generator[tuple[int, int], None, Tally]:
         """Write all parts: those that an earlier run kept, and those that are still to be made."""
-        answering = Answering.of(voice, table.schema, self.question)
+        answering = Answering.of(voice, table.schema, self.question, rounded=self.rounded)
         size = self.size = self.part_rows or _part_rows(voice, self.question)
         folder = self.folder.parts
         folder.mkdir(exist_ok=True)
@@ -331,6 +420,7 @@ class Work:
             tqdm(total=table.n_rows, unit=" rows", disable=hidden) as bar,
         ):
             result = Writer(self.folder.result, answering.schema, *self._form())
+            yield self.went_on, table.n_rows
             for number, part in enumerate(parts):
                 bad = [place(row, why) for row, why in part.bad]
                 if bad and self.bad_rows == "stop" and not self.drop_gaps:
@@ -343,7 +433,10 @@ class Work:
                 result.write(part.batch)
                 list_bad(bad)
                 tally = tally.plus(part.tally)
-                bar.update(min(size, table.n_rows - bar.n))
+                done = min((number + 1) * size, table.n_rows)
+                bar.update(done - bar.n)
+                if number >= earlier:
+                    yield done, table.n_rows
             result.close()
         return tally
 

@@ -46,6 +46,12 @@ class Reading:
         Texts that stand for no value, by column, such as ``{"income": ["-999"]}``.
     sheet : str, optional
         The sheet of a workbook; else the one with the most cells.
+
+    Examples
+    --------
+    >>> from voicecf.files import Reading
+    >>> Reading(decimal=",", gaps={"income": ["-999"]}).gaps
+    {'income': ['-999']}
     """
 
     delimiter: str | None = None

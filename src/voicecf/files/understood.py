@@ -53,6 +53,12 @@ class Understood:
         Texts that may stand for no value, and how often they are there.
     unread : int
         Values that are not of that kind.
+
+    Examples
+    --------
+    >>> from voicecf.files import Understood
+    >>> Understood("income", "number", ("1.200",), ("1200",)).kind
+    'number'
     """
 
     name: str
@@ -65,7 +71,7 @@ class Understood:
 
 
 def understood(source: Source, table: Table, folder: Path) -> tuple[Understood, ...]:
-    """Tell what was understood of a table, by its first rows.
+    r"""Tell what was understood of a table, by its first rows.
 
     Parameters
     ----------
@@ -74,6 +80,19 @@ def understood(source: Source, table: Table, folder: Path) -> tuple[Understood, 
         Of that source.
     folder : Path
         Where the table was brought to.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from voicecf.files import open_source, understood
+    >>> with TemporaryDirectory() as folder:
+    ...     file = Path(folder) / "people.csv"
+    ...     _ = file.write_text("age;income\n31;2.500,50\n45;1.800,00\n")
+    ...     source = open_source(file)
+    ...     found = understood(source, source.table(file.parent), file.parent)
+    >>> [(one.name, one.kind) for one in found]
+    [('age', 'number'), ('income', 'number with decimal comma')]
     """
     if not source.is_text:
         return tuple(Understood(column.name, _word(column.type)) for column in table.schema)

@@ -49,7 +49,20 @@ def write_sheet(file: Path, sheet: str | None, output: Path) -> str:
 
 
 def sheet_names(file: Path) -> tuple[str, ...]:
-    """Return what the sheets of a workbook are called."""
+    """Return what the sheets of a workbook are called.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> import xlsxwriter
+    >>> from voicecf.files import sheet_names
+    >>> with TemporaryDirectory() as folder:
+    ...     with xlsxwriter.Workbook(f"{folder}/sales.xlsx") as book:
+    ...         _ = book.add_worksheet("2024"), book.add_worksheet("2025")
+    ...     sheet_names(Path(folder) / "sales.xlsx")
+    ('2024', '2025')
+    """
     return tuple(_opened(file).sheet_names)
 
 

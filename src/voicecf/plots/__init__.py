@@ -5,7 +5,9 @@ matplotlib, ``pip install "voicecf[plot]"``; computing does not.
 """
 
 from voicecf.plots.card import ChangeCard
+from voicecf.plots.changes import Change
 from voicecf.plots.display import Display
+from voicecf.plots.markup import CARD_STYLE
 from voicecf.plots.plane import Plane
 from voicecf.plots.scores import ContractionScores
 from voicecf.plots.segments import SegmentMap
@@ -15,8 +17,10 @@ from voicecf.plots.transitions import Transitions
 from voicecf.plots.weights import Weights
 
 __all__ = [
+    "CARD_STYLE",
     "DARK",
     "LIGHT",
+    "Change",
     "ChangeCard",
     "ContractionScores",
     "Display",

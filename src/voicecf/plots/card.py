@@ -14,8 +14,8 @@ from voicecf.output.calling import cluster_name
 from voicecf.output.sentences import Sentences
 from voicecf.plots.changes import HEADS, Change, changes_of
 from voicecf.plots.display import ROUNDING, Canvas, Display, fit, width_of
-from voicecf.plots.markup import STYLE, changes_html
-from voicecf.plots.theme import LIGHT, mixed
+from voicecf.plots.markup import CARD_STYLE, changes_html
+from voicecf.plots.theme import Theme, mixed, theme_of
 from voicecf.reasons.ranges import TEXTS
 from voicecf.search.solving import PAIRWISE
 from voicecf.status import Status
@@ -77,16 +77,30 @@ class ChangeCard(Display):
     target_name: str = ""
 
     @classmethod
-    def from_counterfactuals(cls, cf: Counterfactuals, i: int = 0) -> ChangeCard:
-        """Read answer `i`; solves again for its ranges, or for the reason why there is none."""
+    def from_counterfactuals(
+        cls, cf: Counterfactuals, i: int = 0, *, ranges: bool = True, data: Any = None
+    ) -> ChangeCard:
+        """Read an answer.
+
+        Parameters
+        ----------
+        cf : Counterfactuals
+        i : int
+            Which answer.
+        ranges : bool
+            Whether to solve again for how far each column may go, or for the reason why there is no
+            answer.
+        data : frame, optional
+            Rows whose shape along each column is drawn above its range, where a card is HTML.
+        """
         one = cf[i].rounded()
-        changes = changes_of(one)
+        changes = changes_of(one, ranges=ranges, data=data)
         return cls(
             changes=changes, row=int(one.row[0]), source=int(one.source[0]),
             target=int(one.target[0]), status=Status(int(one.status[0])), cost=float(one.cost[0]),
             rho=float(one.rho[0]), title=_title(one, len(changes)),
             subtitle=_subtitle(one) if changes else "",
-            reason="" if one.feasible[0] else _reason(one), kind=one.kind,
+            reason=_reason(one) if ranges and not one.feasible[0] else "", kind=one.kind,
             target_name=cluster_name(one.outcome.learned, one.target[0]),
         )  # fmt: skip
 
@@ -185,11 +199,24 @@ class ChangeCard(Display):
         for (span, side), text in zip(spans, change.observed_texts, strict=True):
             _write(canvas, span, y, text, faint=True, ha=side, smallest=5.5)
 
+    def html(self, theme: str | Theme = "light") -> str:
+        """Return what changes as HTML, without its title; `CARD_STYLE` is the style it needs.
+
+        Examples
+        --------
+        >>> from voicecf import VoICE
+        >>> from voicecf.plots import ChangeCard
+        >>> voice = VoICE.from_centers([[0.0, 0.0], [4.0, 0.0]], feature_names=["age", "income"])
+        >>> card = ChangeCard.from_counterfactuals(voice.explain([[1.0, 5.0]], target=1))
+        >>> "<b>2.01</b>" in card.html("dark")
+        True
+        """
+        return changes_html(self.changes, theme_of(theme).color(self.target)) * bool(self.changes)
+
     def _repr_html_(self) -> str:
         """Return the card for a notebook, without matplotlib."""
         head = f"<b>{escape(self.title)}</b><div>{escape(self.subtitle or self.reason)}</div>"
-        card = changes_html(self.changes, LIGHT.color(self.target)) if self.changes else ""
-        return f"<style>{STYLE}</style><div>{head}{card}</div>"
+        return f"<style>{CARD_STYLE}</style><div>{head}{self.html()}</div>"
 
 
 def _write(

@@ -11,8 +11,11 @@ from voicecf.counterfactuals import Counterfactuals
 from voicecf.geometry.arrays import Array
 from voicecf.reasons.ranges import short_ranges
 from voicecf.search.solving import PAIRWISE
+from voicecf.table.column import Column
 from voicecf.table.wording import PARTED, exact, figure, legible, level, shortened
 
+# Bars of a shape.
+BARS = 24
 # Letters of a number before the change that are read, and digits of one that is rounded.
 LONG, DIGITS = 12, 6
 # Above the columns of a card.
@@ -47,6 +50,16 @@ class Change:
         Of a category: levels that would do as well.
     share : float
         Its share of the cost.
+    shape : tuple of float
+        How many rows there are along the observed range, as heights of bars, 0 to 1; empty if
+        there are no rows to count.
+
+    Examples
+    --------
+    >>> from voicecf.plots import Change
+    >>> change = Change("visits", 2.0, 5.0, (0.0, 9.0))
+    >>> change.shown, change.verb, change.short
+    (('2', '5'), 'rises', 'visits +3')
     """
 
     column: str
@@ -59,6 +72,7 @@ class Change:
     binds_high: str = ""
     other_levels: str = ""
     share: float = np.nan
+    shape: tuple[float, ...] = ()
 
     @property
     def is_number(self) -> bool:
@@ -98,6 +112,11 @@ class Change:
             return ""
         sign = MINUS if self.after < self.before else "+"
         return f"{sign}{self.text_of(abs(self.after - self.before), 3)}"
+
+    @property
+    def short(self) -> str:
+        """What becomes of the column, in as few words as possible."""
+        return f"{self.column} {self.delta or f'becomes {self.shown[1]}'}"
 
     @property
     def observed_texts(self) -> tuple[str, str]:
@@ -150,7 +169,9 @@ def column_costs(cf: Counterfactuals) -> Array:
     return np.column_stack([costs[:, column.places].sum(axis=1) for column in columns])
 
 
-def changes_of(cf: Counterfactuals, i: int = 0, *, ranges: bool = True) -> list[Change]:
+def changes_of(
+    cf: Counterfactuals, i: int = 0, *, ranges: bool = True, data: Any = None
+) -> list[Change]:
     """Return what answer `i` changes, the costliest first.
 
     Parameters
@@ -160,6 +181,8 @@ def changes_of(cf: Counterfactuals, i: int = 0, *, ranges: bool = True) -> list[
     i : int
     ranges : bool
         Whether to solve for how far each column may go; else that is not known.
+    data : frame, optional
+        Rows whose shape along each column is told.
     """
     if not cf.feasible[i]:
         return []
@@ -178,7 +201,27 @@ def changes_of(cf: Counterfactuals, i: int = 0, *, ranges: bool = True) -> list[
         share = costs[c] / costs.sum() if costs.sum() > 0 else np.nan
         facts = limits[at] if known else {"column": str(column.name)}
         observed = (float(column.observed[0]), float(column.observed[1]))
+        shape = () if data is None or column.kind != "number" else _shape(data[column.name], column)
         found.append(
-            Change(before=before, after=after, observed=observed, share=float(share), **facts)
+            Change(
+                before=before,
+                after=after,
+                observed=observed,
+                share=float(share),
+                shape=shape,
+                **facts,
+            )
         )
     return found
+
+
+def _shape(values: Any, column: Column) -> tuple[float, ...]:
+    """Count rows along the observed range of a column; the highest bar is 1."""
+    numbers = np.asarray(values, dtype=np.float64)
+    low, high = (float(end) for end in column.observed)
+    if not (np.isfinite(low) and np.isfinite(high) and low < high):
+        return ()
+    # A bar for each whole number, where these are few: bars between them would be empty.
+    bars = min(BARS, round(high - low) + 1) if column.whole else BARS
+    counts, _ = np.histogram(numbers[np.isfinite(numbers)], bars, (low, high))
+    return tuple((counts / max(counts.max(), 1)).tolist())

@@ -5,7 +5,7 @@ Whatever comes from the data is escaped here. Colours are those of the text arou
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from html import escape
 from importlib.resources import files
 
@@ -14,23 +14,19 @@ import numpy as np
 from voicecf.plots.changes import HEADS, Change
 from voicecf.table.wording import legible, shortened
 
-STYLE = files(__package__).joinpath("card.css").read_text(encoding="utf-8")
+CARD_STYLE = files(__package__).joinpath("card.css").read_text(encoding="utf-8")
 # Classes of the columns of a card.
 KINDS = ("v-name", "v-num", "v-num v-by", "v-where")
 
 
-def changes_html(
-    changes: Sequence[Change], color: str, shapes: Mapping[str, Sequence[float]] | None = None
-) -> str:
-    """Write what an answer changes, a line a column; `STYLE` is the style that it needs.
+def changes_html(changes: Sequence[Change], color: str) -> str:
+    """Write what an answer changes, a line a column; `CARD_STYLE` is the style that it needs.
 
     Parameters
     ----------
     changes : sequence of Change
     color : str
         That of the target.
-    shapes : mapping, optional
-        By column, how many rows there are along its observed range: heights of bars, 0 to 1.
 
     Examples
     --------
@@ -42,13 +38,13 @@ def changes_html(
     """
     heads = zip(HEADS, KINDS, strict=True)
     head = "".join(f'<div class="v-h {kind}">{text}</div>' for text, kind in heads)
-    lines = "".join(_line(change, (shapes or {}).get(change.column, ())) for change in changes)
+    lines = "".join(map(_line, changes))
     return f'<div class="v-changes" style="--c:{color}">{head}{lines}</div>'
 
 
-def _line(change: Change, shape: Sequence[float]) -> str:
+def _line(change: Change) -> str:
     before, after = (escape(shortened(text, 40)) for text in change.shown)
-    where = _track(change, shape) if change.is_number else ""
+    where = _track(change) if change.is_number else ""
     if change.range_text:
         where += f'<div class="v-reach">{escape(change.range_text)}</div>'
     name = escape(legible(change.column, 60))
@@ -57,7 +53,7 @@ def _line(change: Change, shape: Sequence[float]) -> str:
     return "".join(f'<div class="{kind}">{cell}</div>' for kind, cell in cells)
 
 
-def _track(change: Change, shape: Sequence[float]) -> str:
+def _track(change: Change) -> str:
     """Draw range, tolerance and both values on a line, below the shape of all rows."""
     low, high = change.observed
     marks = f"<i{_span(change, low, high)}></i>"
@@ -68,7 +64,7 @@ def _track(change: Change, shape: Sequence[float]) -> str:
         marks += f"<u{_span(change, *way)}></u><s{_span(change, change.before)}></s>"
     ends = "".join(f"<span>{text}</span>" for text in change.observed_texts)
     # Whatever is not empty is seen.
-    bars = "".join(f'<b style="height:{max(100 * h, 4 * (h > 0)):.0f}%"></b>' for h in shape)
+    bars = "".join(f'<b style="height:{max(100 * h, 4 * (h > 0)):.0f}%"></b>' for h in change.shape)
     return (
         f'<div class="v-track"><div class="v-shape"{_span(change, low, high)}>{bars}</div>'
         f'<div class="v-line">{marks}<em{_span(change, change.after)}></em></div>'

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,9 +14,10 @@ from voicecf.learned.explainer import Explainer
 from voicecf.learned.learned import Learned
 from voicecf.output.sentences import Sentences
 from voicecf.plots.display import LITERAL, Canvas, Display, stroke
+from voicecf.plots.interactive import chart_of
 from voicecf.plots.plane import Plane
 from voicecf.plots.scene import Scene
-from voicecf.plots.theme import mixed
+from voicecf.plots.theme import Theme, mixed, theme_of
 from voicecf.table.frames import Kind, as_frame, table
 from voicecf.table.wording import counted, joined, legible
 
@@ -149,6 +151,43 @@ class SegmentMap(Display):
         """Return a line a row that is drawn: its position in the data, where it is, its cluster."""
         columns = {"row": self.rows, "x": self.points[:, 0], "y": self.points[:, 1]}
         return table({**columns, "cluster": self.labels}, self.kind)
+
+    def chart(
+        self,
+        theme: str | Theme = "light",
+        *,
+        told: Any = None,
+        marks: Sequence[tuple[str, Array]] = (),
+        height: int = 430,
+    ) -> Any:
+        """Draw the same for the pointer, by altair: it tells about rows, and they can be clicked.
+
+        Parameters
+        ----------
+        theme : "light", "dark" or Theme
+        told : DataFrame, optional
+            A line for each row that is drawn, whose values are told there; else its cluster is.
+        marks : sequence of (str, array of shape (2,))
+            Further points, with what to call them.
+        height : int
+            In pixels.
+
+        Returns
+        -------
+        altair LayerChart
+            A click selects the row, by its position in the data, as the selection "pick".
+
+        Examples
+        --------
+        >>> from voicecf import VoICE
+        >>> from voicecf.plots import Plane, SegmentMap
+        >>> voice = VoICE.from_centers([[0.0, 0.0], [4.0, 0.0]], feature_names=["age", "income"])
+        >>> plane = Plane.of_columns(voice, [[1.0, 5.0]], "age", "income")
+        >>> found = SegmentMap.from_voice(voice, [[1.0, 5.0], [3.0, 4.0]], plane)
+        >>> found.chart().to_dict()["height"]
+        430
+        """
+        return chart_of(self, theme_of(theme), told, marks, height)
 
     def outline(self, corners: Array) -> Array:
         """Return the outline of a polygon, interrupted where it runs along the viewport's edge."""

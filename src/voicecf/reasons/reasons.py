@@ -72,8 +72,13 @@ class Reason:
     def __str__(self) -> str:
         return self.text
 
+    @property
+    def because(self) -> str:
+        """The conflict in a phrase; empty without one."""
+        return joined(self._phrases()) if self.conflict else ""
+
     def _conflict_text(self) -> str:
-        return f"{self.sentence}: {joined(self._phrases())}."
+        return f"{self.sentence}: {self.because}."
 
     def _phrases(self) -> list[str]:
         """Return the texts of the members: locked columns in one phrase, clusters in another."""

@@ -77,7 +77,14 @@ def compact(value: float) -> str:
 
 
 def counted(count: int, one: str, many: str | None = None) -> str:
-    """Count things: 1 column, 2,000 columns."""
+    """Count things.
+
+    Examples
+    --------
+    >>> from voicecf.output import counted
+    >>> counted(1, "column"), counted(2000, "column"), counted(3, "mouse", "mice")
+    ('1 column', '2,000 columns', '3 mice')
+    """
     return f"{count:,} {one if count == 1 else many or one + 's'}"
 
 
@@ -139,7 +146,14 @@ def level(value: Any) -> str:
 
 
 def shortened(text: str, longest: int) -> str:
-    """Leave out the middle of a text that is too long: names often differ at their ends."""
+    """Leave out the middle of a text that is too long: names often differ at their ends.
+
+    Examples
+    --------
+    >>> from voicecf.output import shortened
+    >>> shortened("visits per month in 2025", 16)
+    'visits per… 2025'
+    """
     if len(text) <= longest:
         return text
     tail = max((longest - 1) // 3, 0)

@@ -1,8 +1,6 @@
 """The page “campaign”: whom could we move, by what levers, at what effort.
 
 plan       what is asked, and the record of a run, as plain values
-effort     what a change takes: spreads or prices; what the search is given
-answers    the answers of a run, part by part: one table
 runs       runs of a project: begun, gone on with, kept, renamed, deleted
 summary    who can move, levers, medians, how far a budget goes
 lists      the list to act on; the easiest rows in words

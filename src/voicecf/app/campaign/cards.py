@@ -9,23 +9,20 @@ import numpy as np
 import pandas as pd
 
 from voicecf.app import blocks
-from voicecf.app.campaign.plan import SPREADS, Campaign, Run
+from voicecf.app.campaign.plan import Campaign, Run
 from voicecf.app.campaign.summary import (
     NAMED,
     FrequentChange,
     Pair,
     Summary,
     asked_in_words,
-    effort_text,
 )
+from voicecf.app.effort import ABOUT_SPREADS, SPREADS, effort_text
+from voicecf.app.row.question import Objective, in_short
 from voicecf.app.style import colour
 from voicecf.app.words import percent
-from voicecf.table.wording import counted, figure, joined, shortened
+from voicecf.output import counted, figure, joined, shortened
 
-ABOUT_SPREADS = (
-    "1 spread is a typical difference between rows in a column (its standard deviation); a switch "
-    "of a category counts as 1. Efforts add up the columns that change."
-)
 # Letters of a column's name.
 LONGEST = 40
 
@@ -164,16 +161,9 @@ def comparison(
 
 def conditions(campaign: Campaign) -> str:
     """Say in a line what may not change, and what counts."""
-    allowed = campaign.allowed
-    parts = [f"{joined(allowed.locked)} locked"] if allowed.locked else []
-    parts += [f"{joined(allowed.rising)} only up"] if allowed.rising else []
-    parts += [f"{joined(allowed.falling)} only down"] if allowed.falling else []
-    limited = [r.column for r in allowed.ranges] + [name for name, _ in allowed.levels]
-    parts += [f"limits on {joined(limited)}"] if limited else []
-    parts += [f"at most {counted(allowed.most, 'column')}"] if allowed.most else []
-    parts += ["values that go together"] if allowed.together else []
+    parts = in_short(campaign.allowed)
     parts += [f"margin {campaign.margin} %"] if campaign.margin else []
-    parts += ["least change"] if campaign.objective == "cost" else []
+    parts += ["least effort"] if campaign.objective is Objective.LEAST else []
     priced = [price.column for price in campaign.prices]
     parts += [f"prices for {joined(priced)}"] if priced else []
     return "; ".join(parts) or "everything may change"

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from voicecf.app.campaign.effort import Rates, options
+from voicecf.app.campaign import runs
 from voicecf.app.campaign.plan import Campaign
 from voicecf.app.data.reading import ReadTable
+from voicecf.app.effort import usual_prices
 from voicecf.app.segments.segments import Segments
 from voicecf.app.takeaway.code import asked, explainer, literal, opening
 
 
-def script(table: ReadTable, segments: Segments, campaign: Campaign, cost: Rates) -> str:
+def script(table: ReadTable, segments: Segments, campaign: Campaign, by: Campaign) -> str:
     """Write the script.
 
     Parameters
@@ -19,8 +20,8 @@ def script(table: ReadTable, segments: Segments, campaign: Campaign, cost: Rates
     segments : Segments
     campaign : Campaign
         What was asked, and the budget.
-    cost : Rates
-        What efforts are counted by.
+    by : Campaign
+        Whose prices efforts are counted by.
     """
     imports, rows, model = opening(table, segments)
     if "import pandas" not in imports:
@@ -32,8 +33,8 @@ def script(table: ReadTable, segments: Segments, campaign: Campaign, cost: Rates
         model,
         explainer(segments, campaign.margin),
         _asking(segments, campaign),
-        _effort(segments, cost),
-        _result(campaign, cost),
+        _effort(segments, by),
+        _result(campaign, by),
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -42,7 +43,7 @@ def _asking(segments: Segments, campaign: Campaign) -> str:
     chosen = "rows"
     if campaign.sources:
         chosen = f"rows[np.isin(voice.predict(rows), {list(campaign.sources)})]"
-    call = asked("asked", options(campaign, segments))
+    call = asked("asked", runs.asked(campaign, segments))
     return "\n".join([
         f"asked = {chosen}",
         f"answers = {call}.rounded()",
@@ -51,9 +52,9 @@ def _asking(segments: Segments, campaign: Campaign) -> str:
     ])  # fmt: skip
 
 
-def _effort(segments: Segments, cost: Rates) -> str:
+def _effort(segments: Segments, by: Campaign) -> str:
     """Write the sum over columns of price times change."""
-    prepared = segments.prepared
+    prepared, rates = segments.prepared, by.rates(usual_prices(segments))
     lines = [
         "# What it takes: for each column its price times its change.",
         "before = asked.iloc[answers.row].reset_index(drop=True)",
@@ -61,7 +62,7 @@ def _effort(segments: Segments, cost: Rates) -> str:
         "effort = np.zeros(len(answers))",
     ]
     if prepared.numbers:
-        prices = {name: (cost.rise[name], cost.fall[name]) for name in prepared.numbers}
+        prices = {name: rates.get(name, (0.0, 0.0)) for name in prepared.numbers}
         old = "before[name]"
         if prepared.filled:
             old = "before[name].fillna(rows[name].median())"
@@ -72,7 +73,7 @@ def _effort(segments: Segments, cost: Rates) -> str:
             "    effort += np.where(change > 0, change * rise, -change * fall)",
         ]
     if prepared.categories:
-        switches = {name: cost.rise[name] for name in prepared.categories}
+        switches = {name: rates.get(name, (0.0, 0.0))[0] for name in prepared.categories}
         lines += [
             f"switch = {literal(switches, 9)}",
             "for name, price in switch.items():",
@@ -82,7 +83,7 @@ def _effort(segments: Segments, cost: Rates) -> str:
     return "\n".join(lines)
 
 
-def _result(campaign: Campaign, cost: Rates) -> str:
+def _result(campaign: Campaign, by: Campaign) -> str:
     lines = [
         "# Each row by its easiest answer.",
         "easiest = pd.Series(effort[moves]).groupby(answers.row[moves]).min().sort_values()",
@@ -90,7 +91,7 @@ def _result(campaign: Campaign, cost: Rates) -> str:
         'print(f"{len(easiest)} can move")',
         "there = np.setdiff1d(answers.row[already], easiest.index)",
         'print(f"{len(there)} are there already")',
-        f'print(f"median effort {{easiest.median():.6g}}", {literal(cost.unit, 0)})',
+        f'print(f"median effort {{easiest.median():.6g}}", {literal(by.unit, 0)})',
     ]
     if campaign.budget is not None:
         lines += [

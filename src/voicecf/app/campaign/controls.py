@@ -16,10 +16,10 @@ from voicecf.app.project import Project
 from voicecf.app.row import controls as rules
 from voicecf.app.row.question import GOALS, NEAREST, Objective
 from voicecf.app.words import literal
-from voicecf.table.wording import figure
+from voicecf.output import figure
 
 EACH = "Every other segment"
-LOOK_FOR = (Objective.FEWEST, Objective.COST)
+LOOK_FOR = (Objective.FEWEST, Objective.LEAST)
 CURRENCIES = ("€", "$", "£", "hours")
 
 

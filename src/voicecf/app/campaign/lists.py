@@ -8,25 +8,25 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from pandas.api import types
 
-from voicecf.app.campaign.answers import MOVING, Result
-from voicecf.app.campaign.effort import changed
 from voicecf.app.campaign.plan import Run
-from voicecf.app.campaign.summary import Summary
+from voicecf.app.campaign.runs import LEFT_OUT, MOVING, NOT_ASKED, WAITING
+from voicecf.app.campaign.summary import Summary, delta
 from voicecf.app.words import in_column
-from voicecf.table.wording import figure, joined
+from voicecf.output import figure, joined
 
 WORDS = {
-    Result.MOVES: "can move",
-    Result.STOPPED: "can move; a smaller change may exist",
-    Result.ALREADY: "there already",
-    Result.IMPOSSIBLE: "not possible",
-    Result.UNRESOLVED: "none found",
-    Result.MISSED: "none found",
-    Result.UNREADABLE: "cannot be read",
-    Result.NOT_ASKED: "not asked",
-    Result.WAITING: "not answered yet",
-    Result.LEFT_OUT: "left out",
+    "optimal": "can move",
+    "stopped": "can move; a smaller change may exist",
+    "already": "there already",
+    "infeasible": "not possible",
+    "unresolved": "none found",
+    "missed": "none found",
+    "unreadable": "cannot be read",
+    NOT_ASKED: "not asked",
+    WAITING: "not answered yet",
+    LEFT_OUT: "left out",
 }
 
 
@@ -52,7 +52,7 @@ def to_act_on(
     """
     moves = np.isin(table["result"], MOVING)
     row = table["row"].to_numpy()
-    many = np.sum([changed(table, name) & moves for name in run.columns], axis=0)
+    many = np.sum([delta(table, name).fillna(0) != 0 for name in run.columns], axis=0)
     made: dict[str, Any] = {"row": row + 1}
     made["from"], made["to"] = (_named(names, table[side].to_numpy()) for side in ("from", "to"))
     made["result"] = results(table, run.columns)
@@ -77,8 +77,8 @@ def to_act_on(
 def results(table: pd.DataFrame, columns: Sequence[str]) -> pd.Series:
     """Say what came of each line; of rows that were left out, which columns have no value."""
     result = table["result"]
-    words = result.map({int(code): text for code, text in WORDS.items()}).astype(object)
-    lost = np.flatnonzero(result == Result.LEFT_OUT)
+    words = result.map(WORDS).astype(object)
+    lost = np.flatnonzero(result == LEFT_OUT)
     gaps = np.column_stack([table[f"before {name}"].iloc[lost].isna() for name in columns])
     kinds, of = np.unique(gaps, axis=0, return_inverse=True)
     why = []
@@ -124,7 +124,7 @@ def in_words(table: pd.DataFrame, columns: Sequence[str]) -> list[str]:
     """Say what each answer changes: “visits 2 → 5, basket 20 → 35”."""
     phrases: list[list[str]] = [[] for _ in range(len(table))]
     for name in columns:
-        lines = np.flatnonzero(changed(table, name))
+        lines = np.flatnonzero(delta(table, name).fillna(0) != 0)
         largest = _largest(table, name)
         sides = (table[f"{side} {name}"].iloc[lines].tolist() for side in ("before", "after"))
         for line, before, after in zip(lines, *sides, strict=True):
@@ -137,7 +137,7 @@ def in_words(table: pd.DataFrame, columns: Sequence[str]) -> list[str]:
 def _largest(table: pd.DataFrame, name: str) -> float:
     """Return the largest number of a column, by which it is decided how all are written."""
     values = table[f"before {name}"]
-    return 0.0 if isinstance(values.dtype, pd.CategoricalDtype) else float(values.abs().max())
+    return float(values.abs().max()) if types.is_numeric_dtype(values.dtype) else 0.0
 
 
 def _value(value: Any, largest: float) -> str:

@@ -12,11 +12,12 @@ import streamlit as st
 from voicecf.app import blocks, session
 from voicecf.app.campaign import cards, controls, pictures, runs, telling
 from voicecf.app.campaign.plan import Campaign, Run
-from voicecf.app.campaign.summary import Summary, asked_in_words, effort_text
+from voicecf.app.campaign.summary import Summary, asked_in_words
+from voicecf.app.effort import effort_text
 from voicecf.app.project import Project
 from voicecf.app.takeaway.tables import LONGEST, XLSX
 from voicecf.app.words import literal
-from voicecf.table.wording import counted
+from voicecf.output import counted
 
 # Rows that the page lists, pairs that all have a card, segments that a matrix has room for, runs
 # side by side, and levers that may be tried without.
@@ -239,7 +240,7 @@ def _what_if(now: Project, asked: Campaign, run: Run, said: Summary) -> None:
 
 
 def _try(now: Project, locked: tuple[str, ...]) -> None:
-    now.allow(locked=locked)
+    now.allow(immutable=list(locked))
     st.session_state[GO] = True
 
 

@@ -8,9 +8,10 @@ import altair as alt
 import pandas as pd
 
 from voicecf.app import charts
-from voicecf.app.campaign.summary import Summary, effort_text
-from voicecf.app.charts import BARE, INHERITED
-from voicecf.app.style import ACCENT
+from voicecf.app.campaign.summary import Summary
+from voicecf.app.charts import BARE
+from voicecf.app.effort import effort_text
+from voicecf.app.style import ACCENT, INHERITED
 from voicecf.plots import Theme
 
 # Pixels of the picture, and of its width in a file.

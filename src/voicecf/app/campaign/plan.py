@@ -5,10 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from voicecf.app.row.question import Objective, UserRules
-
-# What efforts are counted in until there are prices.
-SPREADS = "spreads"
+from voicecf.app.effort import SPREADS, Prices
+from voicecf.app.row.question import Objective, Words, within
 
 
 @dataclass(frozen=True)
@@ -44,8 +42,8 @@ class Campaign:
     objective : Objective
     margin : int
         How firmly inside the target the answers are to lie: per cent of the way to its centre.
-    allowed : UserRules
-        What may change.
+    allowed : dict
+        What may change: words of `voicecf.Rules`.
     prices : tuple of Price
     currency : str
         What prices are in: money, hours.
@@ -66,7 +64,7 @@ class Campaign:
     each: bool = False
     objective: Objective = Objective.FEWEST
     margin: int = 0
-    allowed: UserRules = field(default_factory=UserRules)
+    allowed: Words = field(default_factory=dict)
     prices: tuple[Price, ...] = ()
     currency: str = "€"
     free: bool = False
@@ -77,13 +75,32 @@ class Campaign:
         """What efforts are counted in."""
         return (self.currency or "€") if self.prices else SPREADS
 
+    def rates(self, usual: Prices) -> Prices:
+        """Return what each column costs: its price, or else what is usual.
+
+        Examples
+        --------
+        >>> from voicecf.app.campaign.plan import Campaign, Price
+        >>> usual = {"visits": (0.25, 0.25), "channel": (1.0, 1.0)}
+        >>> Campaign().rates(usual) == usual
+        True
+        >>> Campaign(prices=(Price("visits", 12.0),)).rates(usual)
+        {'visits': (12.0, 12.0)}
+        """
+        if not self.prices:
+            return usual
+        free = {name: (0.0, 0.0) for name in usual if self.free}
+        return free | {
+            p.column: (p.rise, p.rise if p.fall is None else p.fall) for p in self.prices
+        }
+
     def within(self, names: list[str], k: int) -> Campaign:
         """Leave out what is said of columns that are no longer in use, and of segments."""
         return replace(
             self,
             sources=tuple(t for t in self.sources if t < k),
             target=self.target if self.target is not None and self.target < k else None,
-            allowed=self.allowed.within(names),
+            allowed=within(self.allowed, names),
             prices=tuple(price for price in self.prices if price.column in names),
         )
 
@@ -125,8 +142,8 @@ class Run:
         What the segments were called.
     columns : tuple of str
         Columns in use.
-    spreads : dict of str to float
-        Standard deviations of the columns of numbers.
+    usual : dict of str to (float, float)
+        What a unit of each column costs without prices.
     whole : tuple of str
         Those with whole numbers.
     identity : str or None
@@ -143,11 +160,15 @@ class Run:
     segments_key: str
     names: tuple[str, ...]
     columns: tuple[str, ...]
-    spreads: dict[str, float] = field(default_factory=dict)
+    usual: Prices = field(default_factory=dict)
     whole: tuple[str, ...] = ()
     identity: str | None = None
     sheet: str | None = None
     counts: CampaignCounts = CampaignCounts()
+
+    def rates(self, campaign: Campaign | None = None) -> Prices:
+        """Return what counts: prices, its own or those of another campaign, or else spreads."""
+        return (campaign or self.campaign).rates(self.usual)
 
     @property
     def finished(self) -> bool:

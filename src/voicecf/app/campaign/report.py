@@ -10,17 +10,17 @@ import pandas as pd
 from voicecf.app import blocks
 from voicecf.app.campaign import cards, pictures
 from voicecf.app.campaign.plan import Campaign, Run
-from voicecf.app.campaign.summary import Pair, Summary, asked_in_words, effort_text
+from voicecf.app.campaign.summary import Pair, Summary, asked_in_words
+from voicecf.app.effort import effort_text
+from voicecf.app.row.question import GOALS, in_words
 from voicecf.app.segments.segments import Segments
 from voicecf.app.takeaway.report import (
-    GOALS,
     bullets,
     document,
-    rules_in_words,
     section,
     segments_in_cards,
 )
-from voicecf.table.wording import counted, figure
+from voicecf.output import counted, figure
 
 # Rows that are listed, and pairs of segments that have a card.
 LISTED, PAIRS = 20, 24
@@ -101,10 +101,10 @@ def _budget(said: Summary, budget: float | None) -> str:
 
 
 def _asked(asked: Campaign, campaign: Campaign) -> str:
-    lines = [f"Looked for: {GOALS[asked.objective]}."]
+    lines = [f"Looked for: {GOALS[asked.objective].lower()}."]
     if asked.margin:
         lines.append(f"Safety margin: {asked.margin} % of the way to the segment's centre.")
-    lines += rules_in_words(asked.allowed)
+    lines += in_words(asked.allowed)
     return bullets([*lines, *prices_in_words(campaign)])
 
 

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from pandas.api import types
 
-from voicecf.app.campaign.answers import MOVING, NOT_ANSWERED
-from voicecf.app.campaign.effort import Rates, changed, deltas, efforts
 from voicecf.app.campaign.plan import Campaign, CampaignCounts, Run
-from voicecf.table.wording import figure, joined
+from voicecf.app.campaign.runs import MOVING, NOT_ANSWERED
+from voicecf.output import figure, joined
 
 # Levers that are named, and points of the curve of customers against budget.
 NAMED, POINTS = 3, 160
@@ -117,111 +117,74 @@ class Summary:
         return np.concatenate([[0.0], self.spent[at - 1]]), np.concatenate([[0], at])
 
 
-def summed_up(table: pd.DataFrame, run: Run, cost: Rates) -> Summary:
-    """Sum up the answers of a run.
+def summed_up(table: pd.DataFrame, run: Run, campaign: Campaign) -> Summary:
+    """Sum up the answers of a run; efforts are counted by the prices of a campaign."""
+    moves = table["result"].isin(MOVING)
+    prices, changes = run.rates(campaign), {name: delta(table, name) for name in run.columns}
+    total = sum((priced(changes[n], prices.get(n, (0.0, 0.0))) for n in run.columns), np.zeros(1))
+    lines = table[["row", "from", "to", "result"]].assign(
+        effort=np.where(moves, total, np.nan), moves=moves,
+        many=sum(by.fillna(0) != 0 for by in changes.values()),
+    )  # fmt: skip
+    able = lines[moves].sort_values(["effort", "row"], kind="stable")
+    easiest = able.drop_duplicates("row").index.to_numpy()
 
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        Its answers.
-    run : Run
-    cost : Rates
-        What efforts are counted by: the present prices.
-    """
-    lines = _Lines(table, run, cost)
-    best = lines.easiest()
+    def levers(some: pd.Index) -> tuple[FrequentChange, ...]:
+        """Return what some answers change most often; a rise and a fall are two levers."""
+        found = [one for n, by in changes.items() for one in _ways(table, n, by.loc[some])]
+        return tuple(sorted(found, key=lambda lever: -lever.share))
+
+    asked = lines[~lines["result"].isin(NOT_ANSWERED) & (lines["from"] != lines["to"])]
+    pairs = [
+        Pair(
+            int(source), int(target), len(part), int(part["moves"].sum()),
+            *_medians(part[part["moves"]]), levers(part.index[part["moves"]]),
+        )
+        for (source, target), part in asked[asked["to"] >= 0].groupby(["from", "to"])
+    ]  # fmt: skip
+    effort = lines["effort"].to_numpy()
     return Summary(
-        run.counts, cost.unit, *lines.medians(best), lines.levers(best), lines.pairs(),
-        lines.effort, best, np.cumsum(lines.effort[best]),
+        run.counts, campaign.unit, *_medians(lines.loc[easiest]), levers(pd.Index(easiest)),
+        tuple(pairs), effort, easiest, np.cumsum(effort[easiest]),
     )  # fmt: skip
 
 
-class _Lines:
-    """The answers of a run as arrays, by line."""
-
-    def __init__(self, table: pd.DataFrame, run: Run, cost: Rates) -> None:
-        self.table, self.columns = table, run.columns
-        self.row, result = table["row"].to_numpy(), table["result"].to_numpy()
-        self.source, self.target = table["from"].to_numpy(), table["to"].to_numpy()
-        self.moves = np.isin(result, MOVING)
-        self.answered = ~np.isin(result, NOT_ANSWERED)
-        self.effort = np.where(self.moves, efforts(table, run.columns, cost), np.nan)
-        changes = {name: changed(table, name) & self.moves for name in run.columns}
-        self.changes, self.many = changes, np.sum(list(changes.values()), axis=0)
-        self.by = {name: deltas(table, name) for name in run.spreads}
-
-    def easiest(self) -> NDArray[np.int64]:
-        """Return the easiest answer of each row, the least effort first."""
-        lines = np.flatnonzero(self.moves)
-        lines = lines[np.lexsort((lines, self.effort[lines]))]
-        _, first = np.unique(self.row[lines], return_index=True)
-        return np.asarray(lines[np.sort(first)])
-
-    def medians(self, lines: NDArray[np.int64]) -> tuple[float, float]:
-        """Return the median effort and number of columns of some answers."""
-        if not len(lines):
-            return float("nan"), float("nan")
-        return float(np.median(self.effort[lines])), float(np.median(self.many[lines]))
-
-    def pairs(self) -> tuple[Pair, ...]:
-        """Sum up each pair of segments; rows that are there already are in none."""
-        some = np.flatnonzero(self.answered & (self.source != self.target) & (self.target >= 0))
-        k = int(max(self.target.max(initial=0), self.source.max(initial=0))) + 1
-        code = self.source[some].astype(np.int64) * k + self.target[some]
-        order = np.argsort(code, kind="stable")
-        kinds, starts = np.unique(code[order], return_index=True)
-        made = []
-        for kind, lines in zip(kinds, np.split(some[order], starts[1:]), strict=False):
-            can = lines[self.moves[lines]]
-            source, target = divmod(int(kind), k)
-            made.append(
-                Pair(source, target, len(lines), len(can), *self.medians(can), self.levers(can))
-            )
-        return tuple(made)
-
-    def levers(self, lines: NDArray[np.int64]) -> tuple[FrequentChange, ...]:
-        """Return what some answers change most often; a rise and a fall are two levers."""
-        found: list[FrequentChange] = []
-        for name in self.columns:
-            some = lines[self.changes[name][lines]]
-            if len(some):
-                found += [
-                    FrequentChange(name, how, many / len(lines))
-                    for how, many in self._ways(name, some)
-                ]
-        return tuple(sorted(found, key=lambda lever: -lever.share))
-
-    def _ways(self, name: str, lines: NDArray[np.int64]) -> list[tuple[str, int]]:
-        after = self.table[f"after {name}"].iloc[lines]
-        if isinstance(after.dtype, pd.CategoricalDtype):
-            counts = np.bincount(after.cat.codes, minlength=len(after.cat.categories))
-            return [
-                (f"becomes {level}", int(many))
-                for level, many in zip(after.cat.categories, counts, strict=True)
-                if many
-            ]
-        by = self.by[name][lines]
-        made = []
-        for some, sign in ((by[by > 0], "+"), (by[by <= 0], "\N{MINUS SIGN}")):
-            if len(some):
-                made.append((f"{sign}{figure(abs(float(np.median(some))))}", len(some)))
-        return made
+def _medians(lines: pd.DataFrame) -> tuple[float, float]:
+    """Return the median effort and number of columns of some answers; NaN of none."""
+    return float(lines["effort"].median()), float(lines["many"].median())
 
 
-def effort_text(effort: float, unit: str) -> str:
-    """Write an effort: “12.5 €”, “1.3 spreads”, “1 spread”.
+def delta(table: pd.DataFrame, name: str) -> pd.Series:
+    """Return how much each answer changes a number, or whether it switches a category; else NaN.
 
-    Examples
-    --------
-    >>> from voicecf.app.campaign.summary import effort_text
-    >>> effort_text(1.0, "spreads"), effort_text(1250.0, "€"), effort_text(float("nan"), "€")
-    ('1 spread', '1,250 €', '–')
+    A missing number counts as the middle of all.
     """
-    if np.isnan(effort):
-        return "\N{EN DASH}"
-    text = figure(effort)
-    one = unit[:-1] if text == "1" and unit in ("spreads", "hours") else unit
-    return f"{text} {one}"
+    before, after = table[f"before {name}"], table[f"after {name}"]
+    if not types.is_numeric_dtype(before.dtype):
+        return (after.notna() & (before.fillna("") != after)).astype(float)
+    before, after = before.astype(float), after.astype(float)
+    middle = before[~table["row"].duplicated()].median()  # a row has a line for each target
+    return (after - before.fillna(middle)).where(after.notna() & (after != before))
+
+
+def priced(by: pd.Series, prices: tuple[float, float]) -> NDArray[np.float64]:
+    """Return what changes of a column cost."""
+    rise, fall = prices
+    change = by.fillna(0.0).to_numpy(dtype=np.float64)
+    return np.asarray(np.where(change > 0, change * rise, -change * fall))
+
+
+def _ways(table: pd.DataFrame, name: str, by: pd.Series) -> Iterator[FrequentChange]:
+    """Yield how some answers change a column, with their share."""
+    after = table.loc[by.index, f"after {name}"]
+    if not types.is_numeric_dtype(after.dtype):
+        for level, share in (after[by > 0].value_counts() / len(by)).items():
+            yield FrequentChange(name, f"becomes {level}", float(share))
+        return
+    for some, sign in ((by[by > 0], "+"), (by[by < 0], "\N{MINUS SIGN}")):
+        if len(some):
+            how = f"{sign}{figure(abs(float(some.median())))}"
+            yield FrequentChange(name, how, len(some) / len(by))
 
 
 def asked_in_words(campaign: Campaign, names: Sequence[str]) -> str:

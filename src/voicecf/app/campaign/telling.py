@@ -7,27 +7,24 @@ from dataclasses import replace
 import pandas as pd
 
 from voicecf.app.campaign import code, lists, runs
-from voicecf.app.campaign.effort import Rates, rates, with_prices
 from voicecf.app.campaign.plan import Campaign, Run
 from voicecf.app.campaign.report import LISTED, campaign_report
 from voicecf.app.campaign.summary import Summary, asked_in_words, summed_up
 from voicecf.app.project import Project
 from voicecf.app.takeaway.tables import as_csv, as_parquet, as_xlsx
-from voicecf.table.wording import shortened
+from voicecf.output import shortened
 
 # Summaries that are kept: of the runs side by side, with some prices that were tried.
 KEPT = 12
 
 
-def cost_of(run: Run, asked: Campaign) -> Rates:
-    """Return what a run's efforts are counted by: the present prices, if they say enough.
+def counted_by(run: Run, asked: Campaign) -> Campaign:
+    """Return the campaign whose prices a run's efforts are counted by: the present one, if it can.
 
-    They do not if the run may change columns that have no price now; then its own count.
+    It cannot if the run may change columns that have no price now; then its own.
     """
-    locked = with_prices(run.campaign, run.columns).locked
-    known = {*locked, *(price.column for price in asked.prices)}
-    enough = not asked.prices or asked.free or known.issuperset(run.columns)
-    return rates(asked if enough else run.campaign, run.columns, run.spreads)
+    may = set(run.rates()) - set(run.campaign.allowed.get("immutable", ()))
+    return asked if may <= set(run.rates(asked)) else run.campaign
 
 
 def budget_of(said: Summary, asked: Campaign) -> float | None:
@@ -37,11 +34,11 @@ def budget_of(said: Summary, asked: Campaign) -> float | None:
 
 def summary(now: Project, run: Run, asked: Campaign) -> Summary:
     """Sum up a run."""
-    cost = cost_of(run, asked)
+    by = counted_by(run, asked)
     return now.once(
         "summary",
-        f"{run.id} {run.counts} {cost}",
-        lambda: summed_up(runs.answers(now, run), run, cost),
+        f"{run.id} {run.counts} {run.rates(by)} {by.unit}",
+        lambda: summed_up(runs.answers(now, run), run, by),
         KEPT,
     )
 
@@ -66,7 +63,7 @@ def note(now: Project, run: Run, asked: Campaign) -> str:
         run.campaign, prices=(), free=False, budget=asked.budget, currency=asked.currency
     ):
         counted = "by the present ones; cheaper answers may exist"
-        if cost_of(run, asked) != rates(asked, run.columns, run.spreads):
+        if counted_by(run, asked) is not asked:
             counted = f"in {run.campaign.unit} as then, since it changes columns without a price"
         return f"Prices have changed since {run.name}. Efforts are {counted}. Answer again."
     what = asked_in_words(run.campaign, runs.names_of(now, run))
@@ -75,7 +72,7 @@ def note(now: Project, run: Run, asked: Campaign) -> str:
 
 def experiments(asked: Campaign, said: Summary, most: int) -> list[tuple[str, tuple[str, ...]]]:
     """Return rules to try: what each says, and the columns that are locked then."""
-    locked = asked.allowed.locked
+    locked = tuple(asked.allowed.get("immutable", ()))
     priced = {price.column for price in asked.prices}
     tried = []
     for name in locked:
@@ -125,7 +122,7 @@ def script_file(now: Project, id: str, asked: Campaign) -> str:
     run = _run(now, id)
     said = summary(now, run, asked)
     campaign = replace(run.campaign, budget=budget_of(said, asked))
-    return code.script(now.table, now.segments, campaign, cost_of(run, asked))
+    return code.script(now.table, now.segments, campaign, counted_by(run, asked))
 
 
 def _run(now: Project, id: str) -> Run:

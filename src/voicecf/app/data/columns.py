@@ -12,8 +12,8 @@ import pandas as pd
 from pandas.api import types
 
 from voicecf.errors import VoiceError
-from voicecf.files.kinds import names_codes
-from voicecf.table.wording import exact, shortened
+from voicecf.files import names_codes
+from voicecf.output import exact, shortened
 
 # Levels of a category that a table can still show, and that one-hot columns are bearable for.
 MOST_LEVELS = 20

@@ -15,8 +15,8 @@ from voicecf.app.data.preparing import Missing, rows_with_gaps, usual_missing
 from voicecf.app.project import Project
 from voicecf.app.words import literal
 from voicecf.errors import VoiceError
-from voicecf.files.staging import Reading
-from voicecf.table.wording import counted, shortened
+from voicecf.files import Reading
+from voicecf.output import counted, shortened
 
 
 def show(now: Project | None) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from enum import StrEnum
@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 from sklearn.cluster import KMeans
 from sklearn.compose import make_column_transformer
 from sklearn.impute import SimpleImputer
@@ -113,12 +114,21 @@ class Prepared:
         """The levels of each category, sorted."""
         return {name: sorted(self.frame[name].dropna().unique()) for name in self.categories}
 
-    def called(self, row: int) -> str:
-        """Name a row the way that its owner does: by its number in the file, and its identity."""
-        text = f"Row {int(self.rows[row]) + 1:,}"
+    def called(self, rows: Sequence[int] | NDArray[np.int64]) -> list[str]:
+        """Name rows the way that their owner does: by number in the file, and by identity."""
+        numbers = [f"{row + 1:,}" for row in self.rows[rows].tolist()]
         if self.identity is None:
-            return text
-        return f"{text} ({self.aside[self.identity].iloc[row]})"
+            return numbers
+        own = self.aside[self.identity].iloc[rows]
+        return [f"{number} ({name})" for number, name in zip(numbers, own, strict=True)]
+
+    def used(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """Return the columns in use of rows of the table, in the types in which they are used."""
+        frame = with_durations(frame, self.durations, self.taken or date.today())
+        kinds = dict.fromkeys(self.categories, Role.CATEGORY)
+        return pd.DataFrame(
+            {name: _as_role(frame[name], kinds.get(name, Role.NUMBER)) for name in self.names}
+        )
 
 
 def usual_missing(frame: pd.DataFrame, columns: tuple[TableColumn, ...]) -> Missing:
@@ -224,8 +234,8 @@ def _too_few(n: int, left: int) -> str:
 
 def _as_role(values: pd.Series, role: Role) -> pd.Series:
     if role is Role.CATEGORY:
-        text = values.astype(object).where(values.notna(), np.nan)
-        return text.map(str, na_action="ignore").astype(object)
+        text = values.astype(object).map(str, na_action="ignore").astype(object)
+        return text.where(values.notna(), None)
     numbers = pd.to_numeric(values, errors="coerce").astype("float64")
     return numbers.where(np.isfinite(numbers))
 
@@ -268,7 +278,8 @@ def pipeline(prepared: Prepared, k: int, method: Method) -> Pipeline:
     if prepared.categories:
         encode: Any = OneHotEncoder(sparse_output=False)
         if prepared.filled:
-            encode = make_pipeline(SimpleImputer(strategy="most_frequent"), encode)
+            filling = SimpleImputer(missing_values=None, strategy="most_frequent")
+            encode = make_pipeline(filling, encode)
         parts.append((encode, list(prepared.categories)))
     model = {Method.KMEANS: KMeans, Method.SHARK: SHARK}[method]
     return make_pipeline(

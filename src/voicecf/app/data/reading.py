@@ -11,11 +11,8 @@ from tempfile import TemporaryDirectory
 import pandas as pd
 
 from voicecf.errors import VoiceError
-from voicecf.files import open_source
-from voicecf.files.staging import Reading
-from voicecf.files.understood import Understood, understood
-from voicecf.files.workbook import sheet_names
-from voicecf.table.wording import counted, opening
+from voicecf.files import Reading, Understood, open_source, sheet_names, understood
+from voicecf.output import counted, opening
 
 # Bytes of an upload, and values in a table, that are still pleasant to work with.
 LARGEST_MB = 200

@@ -13,10 +13,9 @@ from voicecf.app import blocks
 from voicecf.app.data import begin
 from voicecf.app.data.columns import Role, RoleError, TableColumn
 from voicecf.app.project import Project
-from voicecf.app.row.question import UserRules
 from voicecf.app.words import literal
-from voicecf.files.understood import Understood
-from voicecf.table.wording import counted, joined, shortened
+from voicecf.files import Understood
+from voicecf.output import counted, joined, shortened
 
 IN_FILE, BECAME, KIND, USE, LOCKED = "In the file", "Became", "Understood as", "Use as", "Locked"
 # Questions about columns that are asked at once.
@@ -99,7 +98,7 @@ def _is_number(values: pd.Series) -> bool:
 def locked_columns(now: Project) -> tuple[str, ...]:
     """Return the columns that keep their value, as they are called where they are used."""
     if now.choices.rules is not None:
-        return now.choices.rules.locked
+        return tuple(now.choices.rules.get("immutable", ()))
     return tuple(c.label for c in now.columns if c.fixed and c.role is not Role.ASIDE)
 
 
@@ -113,7 +112,7 @@ def _change(now: Project, column: TableColumn, edit: Mapping[str, Any]) -> None:
     if LOCKED in edit and column.role is not Role.ASIDE:
         locked = [name for name in locked_columns(now) if name != column.label]
         locked += [column.label] * bool(edit[LOCKED])
-        now.change(rules=replace(now.choices.rules or UserRules(), locked=tuple(locked)))
+        now.change(rules={**(now.choices.rules or {}), "immutable": locked})
 
 
 def _check_kind(now: Project, column: TableColumn, kind: str) -> None:

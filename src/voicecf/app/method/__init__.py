@@ -1,1 +1,1 @@
-"""The page “Method”: what pairwise answers miss, and the paper's tables recomputed."""
+"""The page “Method”: what pairwise answers miss on the table that is loaded."""

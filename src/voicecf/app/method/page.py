@@ -1,23 +1,144 @@
-"""Method: what pairwise answers miss on this table, and the paper's tables recomputed."""
+"""Method: how often the pairwise answer (CFCLUST) misses its target on this table."""
 
 from __future__ import annotations
 
-import streamlit as st
+from dataclasses import dataclass, field, replace
+from typing import Any
 
+import numpy as np
+import streamlit as st
+from numpy.typing import NDArray
+
+from voicecf import CFCLUST, Counterfactuals, Status, VoICE
 from voicecf.app import blocks, session
-from voicecf.app.method import compare, paper
+from voicecf.app.data.preparing import Method
 from voicecf.app.project import Project
+from voicecf.app.segments.segments import Segments
+from voicecf.app.words import percent
+from voicecf.output import counted
+from voicecf.plots import Plane, SegmentMap, Transitions
+
+# Rows that are compared, each with every other segment; misses that are listed.
+SAMPLE, SHOWN = 2_000, 50
+ABOUT = (
+    "CFCLUST moves a row across the border between its own segment and the target, and looks at no "
+    "other. With three segments or more it may end in a third one. VoICE looks at all. The paper, "
+    "the proofs and the tables that are recomputed are in the documentation: docs/explanation, "
+    "and `voicecf reproduce` recomputes the tables."
+)
+
+
+@dataclass(frozen=True, eq=False)
+class MethodComparison:
+    """Pairwise answers beside exact ones, for the same rows and targets.
+
+    Both in the coordinates that the model sees, free to go anywhere: so the only difference is
+    whether third segments are looked at.
+
+    Attributes
+    ----------
+    voice : VoICE
+        Explains in the coordinates of the model.
+    rows : array of int
+        Which prepared rows were compared.
+    points : array
+        All rows, in coordinates.
+    pairwise, exact : Counterfactuals
+        Answer by answer.
+    """
+
+    voice: VoICE = field(repr=False)
+    rows: NDArray[np.int64] = field(repr=False)
+    points: NDArray[np.float64] = field(repr=False)
+    pairwise: Counterfactuals = field(repr=False)
+    exact: Counterfactuals = field(repr=False)
+
+    @classmethod
+    def of(cls, segments: Segments, most: int = SAMPLE) -> MethodComparison:
+        """Answer rows pairwise and exactly, towards every other segment of k-means."""
+        model: Any = segments.model[-1]
+        X = np.asarray(segments.model[:-1].transform(segments.prepared.frame), dtype=np.float64)
+        rows = np.unique(np.linspace(0, len(X) - 1, min(most, len(X))).astype(np.int64))
+        voice = VoICE(model, contraction=1.0, bounds=None).fit(X)
+        pairwise = CFCLUST(model).fit(X).explain(X[rows], target="each")
+        return cls(voice, rows, X, pairwise, voice.explain(X[rows], target="each"))
+
+    @property
+    def missed(self) -> NDArray[np.bool_]:
+        """Whether each pairwise answer lies outside its target."""
+        return np.asarray(self.pairwise.status == Status.MISSED)
+
+    def clearest(self) -> NDArray[np.int64]:
+        """Misses, those that fall furthest short first."""
+        which = np.flatnonzero(self.missed)
+        short = self.exact.cost[which] - self.pairwise.cost[which]
+        return which[np.argsort(-short, kind="stable")]
+
+    def miss(self, i: int) -> tuple[SegmentMap, NDArray[Any]]:
+        """Return the plane that holds a row, its exact answer and the pairwise one, and the last.
+
+        All three lie in the plane, so that what is seen is exact.
+        """
+        point = self.pairwise.points[i]
+        plane = Plane.of_move(self.exact, i, also=point)
+        drawn = SegmentMap.from_voice(self.voice, self.points, plane, self.exact, i, 1_500)
+        return drawn, plane.project(point[None])[0]
 
 
 def show(now: Project | None) -> None:
     """Draw the page."""
-    what = st.segmented_control(
-        "What to show", ["Pairwise answers", "The paper's tables"], default="Pairwise answers",
-        label_visibility="collapsed", required=True, key="method",
-    )  # fmt: skip
-    if what != "Pairwise answers":
-        paper.show()
-    elif now is None:
+    st.html(blocks.paragraph(ABOUT))
+    if now is None:
         st.html(blocks.notice(session.NO_TABLE))
-    else:
-        compare.show(now)
+        return
+    names = now.names
+    if now.choices.method is not Method.KMEANS:
+        names = tuple(f"k-means segment {t + 1}" for t in range(len(names)))
+        text = "CFCLUST knows no weights, so that this is about as many segments of plain k-means."
+        st.html(blocks.paragraph(text))
+    kmeans = now.segments_by(Method.KMEANS)
+    key = f"{now.rows_key} {now.k}"
+    found = now.once("comparison", key, lambda: MethodComparison.of(kmeans), most=2)
+    missed = found.missed
+    short = 1 - found.pairwise.cost[missed].sum() / (found.exact.cost[missed].sum() or 1.0)
+    st.html(
+        blocks.facts([
+            (f"{len(missed):,}", f"answers compared, {counted(len(found.rows), 'row')}"),
+            (percent(float(missed.mean())), "pairwise answers miss their target"),
+            (percent(float(found.exact.feasible.mean())), "VoICE answers are in it"),
+            (percent(short), "of the true cost of these left out"),
+        ])
+    )  # fmt: skip
+    if not missed.any():
+        st.html(blocks.paragraph("None misses: on this table the pairwise answers all land."))
+        return
+    table, picture = st.columns([2, 3], gap="large")
+    with table:
+        st.subheader("Where it misses")
+        by = Transitions.from_counterfactuals(found.pairwise)
+        share = 1.0 - by.feasible
+        texts = [
+            [(percent(share[i, j]), f"of {n:,}") if n else ("", "") for j, n in enumerate(line)]
+            for i, line in enumerate(by.count.tolist())
+        ]
+        corner, tint = "from, to", "#c2571a"
+        st.html(blocks.matrix(names, np.nan_to_num(share), texts, corner=corner, tint=tint))
+        st.html(blocks.paragraph("Share of pairwise answers that end in a third segment."))
+    with picture:
+        st.subheader("A miss on the map")
+        _miss(found, names)
+
+
+def _miss(found: MethodComparison, names: tuple[str, ...]) -> None:
+    def told(i: int) -> str:
+        row = int(found.rows[found.pairwise.row[i]]) + 1
+        source, target = names[found.pairwise.source[i]], names[found.pairwise.target[i]]
+        landed = int(found.voice.predict(found.pairwise.points[[i]])[0])
+        return f"Row {row:,}: {source} to {target}, ends in {names[landed]}"
+
+    i = int(st.selectbox("Which", found.clearest()[:SHOWN].tolist(), format_func=told))
+    drawn, pairwise = found.miss(i)
+    drawn = replace(drawn, names=list(names))
+    st.html(blocks.legend(names))
+    st.altair_chart(drawn.chart(session.theme(), marks=[("pairwise", pairwise)]))
+    st.html(blocks.paragraph(f"{drawn.note} The pairwise answer lies in this plane, too."))

@@ -10,8 +10,8 @@ import msgspec
 from voicecf.app.campaign.plan import Campaign, Run
 from voicecf.app.data.columns import Role
 from voicecf.app.data.preparing import Method, Missing
-from voicecf.app.row.question import RowQuestion, UserRules
-from voicecf.files.staging import Reading
+from voicecf.app.row.question import RowQuestion, Words
+from voicecf.files import Reading
 
 
 @dataclass(frozen=True)
@@ -38,13 +38,12 @@ class ProjectChoices:
         What segments are called, by what the segments depend on.
     question : RowQuestion
         Its rules are `rules`.
-    rules : UserRules or None
-        What may change; None for what is guessed from the columns.
+    rules : dict or None
+        What may change, as words of `voicecf.Rules`; None for what is guessed from the columns.
     aimed : str
         Tells which segments the targets of question and campaign were chosen among.
-    axes : tuple of str or None
-        Two columns that a map shows; none of them for the best view; None for what an answer
-        changes most.
+    axes : tuple of str
+        Two columns that a map shows; none of them for the best view.
     campaign : Campaign
         What is asked of many rows; its rules are `rules`.
     runs : tuple of Run
@@ -67,9 +66,9 @@ class ProjectChoices:
     method: Method = Method.KMEANS
     names: dict[str, list[str]] = field(default_factory=dict)
     question: RowQuestion = field(default_factory=RowQuestion)
-    rules: UserRules | None = None
+    rules: Words | None = None
     aimed: str = ""
-    axes: tuple[str, ...] | None = None
+    axes: tuple[str, ...] = ()
     campaign: Campaign = field(default_factory=Campaign)
     runs: tuple[Run, ...] = ()
 

@@ -10,24 +10,29 @@ from pathlib import Path
 from threading import RLock
 from typing import Any, TypeVar
 
+from voicecf import VoICE, load
 from voicecf.app.data.columns import Role, TableColumn, guess_columns, with_roles
 from voicecf.app.data.examples import EXAMPLES
 from voicecf.app.data.preparing import Method, Prepared, prepare, usual_missing
 from voicecf.app.data.reading import ReadTable, read_table
 from voicecf.app.project.choices import ProjectChoices
-from voicecf.app.row.question import RowQuestion, UserRules
+from voicecf.app.row.question import RowQuestion, Words, within
 from voicecf.app.segments.naming import check_name, given_names, tidy
 from voicecf.app.segments.segments import Segments, fit_segments
 from voicecf.app.segments.suggesting import Suggestion, suggest_k
 from voicecf.errors import VoiceError
-from voicecf.saving import load
-from voicecf.saving.whole import write_whole
-from voicecf.voice import VoICE
 
 CHOICES, TABLE, RUNS, MODEL = "choices.json", "table", "runs", "segments"
 # Results of one kind that are kept: segments that one goes back to, answers to compare.
 FEW, MANY = 4, 64
 Made = TypeVar("Made")
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a file whole or not at all."""
+    half = path.with_name(f"{path.name}.half")
+    half.write_bytes(content)
+    half.replace(path)
 
 
 class Project:
@@ -76,8 +81,9 @@ class Project:
             self.change(aimed=self.segments_key, question=question, campaign=campaign)
 
     def allow(self, **changed: Any) -> None:
-        """Change what may change."""
-        self.change(rules=replace(self.question.allowed, **changed))
+        """Change what may change: words of `voicecf.Rules`, None for what is no longer said."""
+        words = {**self.question.allowed, **changed}
+        self.change(rules={word: value for word, value in words.items() if value is not None})
 
     def save(self) -> None:
         """Put the choices down, if they changed."""
@@ -148,8 +154,9 @@ class Project:
         rules = self.choices.rules
         if rules is not None:  # what was locked stays so, whatever it is used as
             fresh = [c for c in columns if c.label not in before.values()]
-            locked = [c.label for c in fresh if c.fixed or before.get(c.name) in rules.locked]
-            rules = replace(rules, locked=tuple(dict.fromkeys([*rules.locked, *locked])))
+            said = rules.get("immutable", [])
+            locked = [c.label for c in fresh if c.fixed or before.get(c.name) in said]
+            rules = {**rules, "immutable": list(dict.fromkeys([*said, *locked]))}
         self.change(roles=roles, rules=rules)
 
     @property
@@ -248,10 +255,10 @@ class Project:
     # The question
 
     @property
-    def usual_rules(self) -> UserRules:
+    def usual_rules(self) -> Words:
         """What may change until the visitor says otherwise: not what people cannot change."""
-        used = self.prepared.names
-        return UserRules(locked=tuple(c.label for c in self.columns if c.fixed and c.label in used))
+        fixed = [c.label for c in self.columns if c.fixed]
+        return within({"immutable": fixed}, self.prepared.names)
 
     @property
     def question(self) -> RowQuestion:
@@ -259,5 +266,5 @@ class Project:
         rows, asked, rules = self.prepared, self.choices.question, self.choices.rules
         target = asked.target if self.choices.aimed == self.segments_key else None
         row = min(asked.row, len(rows.frame) - 1)
-        allowed = self.usual_rules if rules is None else rules.within(rows.names)
+        allowed = self.usual_rules if rules is None else within(rules, rows.names)
         return replace(asked, row=row, target=target, allowed=allowed)

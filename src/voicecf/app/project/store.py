@@ -18,9 +18,8 @@ from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile
 
 from voicecf.app.data.preparing import PreparingError
 from voicecf.app.project.choices import ProjectChoices
-from voicecf.app.project.project import CHOICES, MODEL, RUNS, TABLE, Project
+from voicecf.app.project.project import CHOICES, MODEL, RUNS, TABLE, Project, write_whole
 from voicecf.errors import VoiceError
-from voicecf.saving.whole import write_whole
 
 # Projects whose tables and results are in memory.
 IN_MEMORY = 2
@@ -28,7 +27,8 @@ IN_MEMORY = 2
 LARGEST = 1 << 30
 NAME = re.compile(r"[a-z0-9]{10}")
 INSIDE = re.compile(
-    rf"{re.escape(CHOICES)}|{TABLE}\.[a-z]+|{RUNS}/[a-z0-9]+\.parquet|{MODEL}-[0-9a-f]+\.voicecf"
+    rf"{re.escape(CHOICES)}|{TABLE}\.[a-z]+|{MODEL}-[0-9a-f]+\.voicecf"
+    rf"|{RUNS}/[a-z0-9]+\.[a-z]+[a-z.]*(/[a-z0-9][a-z0-9.-]*){{0,2}}"
 )
 
 
@@ -156,7 +156,7 @@ class Store:
                     raise StoreError("This session file is larger than the app takes.")
                 for member in members:
                     place = folder / PurePosixPath(member.filename)
-                    place.parent.mkdir(exist_ok=True)
+                    place.parent.mkdir(parents=True, exist_ok=True)
                     place.write_bytes(archive.read(member))
             project = Project(folder)
             project.table  # noqa: B018

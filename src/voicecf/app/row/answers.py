@@ -1,26 +1,28 @@
-"""Answers about one row: found, put into words, and taken apart where there is none."""
+"""Answers about one row: the answer, other ways, ways out, and a map, each computed once."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
-from voicecf import Counterfactuals, Status
-from voicecf.app.campaign.plan import SPREADS
-from voicecf.app.campaign.summary import effort_text
-from voicecf.app.row.changes import RARE, ShownChange, changes_of
-from voicecf.app.row.question import ALTERNATIVES, LIMIT, Objective, RowQuestion, UserRules
+from voicecf import Counterfactuals, Rules, Status
+from voicecf.app.effort import SPREADS, effort_of, effort_text, question, usual_prices
+from voicecf.app.project import Project
+from voicecf.app.row.question import Objective, RowQuestion
 from voicecf.app.segments.segments import Segments
-from voicecf.app.words import percent
-from voicecf.output.sentences import Sentences
-from voicecf.reasons.reasons import Member, Reason, Relaxation
-from voicecf.table.wording import counted, joined, opening, sentences
+from voicecf.output import joined, opening
+from voicecf.plots import ChangeCard, Plane, SegmentMap
+from voicecf.reasons import Reason
 
-# Changes that a sentence names before it counts the rest.
-NAMED = 5
+# Further answers, ways out, rows on a map, and changes that a tip tells.
+ALTERNATIVES, WAYS, POINTS, NAMED = 3, 4, 1_500, 3
+# Share of the target's rows below which an answer is at the rim of what was seen.
+RARE = 0.05
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,19 +36,13 @@ class RowAnswer:
     names : tuple of str
         Of the segments.
     found : Counterfactuals
-        One, with all digits.
-    rounded : Counterfactuals
-        The same in few digits, as it is told.
-    changes : tuple of ShownChange
-        What changes, the costliest first.
+        One.
     """
 
     segments: Segments = field(repr=False)
     question: RowQuestion
     names: tuple[str, ...]
     found: Counterfactuals
-    rounded: Counterfactuals
-    changes: tuple[ShownChange, ...] = ()
 
     @property
     def possible(self) -> bool:
@@ -54,98 +50,50 @@ class RowAnswer:
         return bool(self.found.feasible[0])
 
     @property
-    def status(self) -> Status:
-        """How the search ended."""
-        return Status(int(self.found.status[0]))
+    def ends(self) -> tuple[int, int]:
+        """The segments that the row is in, and is to be in."""
+        return int(self.found.source[0]), int(self.found.target[0])
 
-    @property
-    def source(self) -> str:
-        """The segment that the row is in."""
-        return self.names[int(self.found.source[0])]
+    @cached_property
+    def card(self) -> ChangeCard:
+        """What changes."""
+        data = self.segments.prepared.frame
+        return ChangeCard.from_counterfactuals(self.found, ranges=False, data=data)
 
-    @property
-    def target(self) -> str:
-        """The segment that it is to be in."""
-        return self.names[int(self.found.target[0])]
-
-    @property
-    def called(self) -> str:
-        """What the row is called."""
-        return self.segments.prepared.called(self.question.row)
-
-    @property
-    def sentence(self) -> str:
-        """The answer in a sentence."""
-        if self.status is Status.ALREADY:
-            return f"{self.called} is in “{self.target}” already; nothing has to change."
-        if not self.possible:
-            return self._impossible
-        if not self.changes:
-            return f"{self.called} lies on the border of “{self.source}” and “{self.target}”."
-        phrases = [change.phrase for change in self.changes[:NAMED]]
-        if len(self.changes) > NAMED:
-            more = len(self.changes) - NAMED
-            phrases.append(f"{counted(more, 'more column')} as listed below")
-        way = f"from “{self.source}” to “{self.target}”"
-        return f"{self.called} moves {way} if {joined(phrases)}."
-
-    @property
-    def _impossible(self) -> str:
-        if self.status is Status.UNREADABLE:
-            return self.found.text(0)
-        if self.status is Status.UNRESOLVED:
-            return (
-                f"No way for {self.called} into “{self.target}” was found in the time that an "
-                "answer may take. Allow more, or ask for the least change."
-            )
-        where = "any other segment" if self.question.target is None else f"“{self.target}”"
-        return f"{self.called} cannot move from “{self.source}” to {where} by what may change."
-
-    @property
-    def remark(self) -> str:
-        """How sure it is, and how far it can be overdone."""
-        if not self.possible or self.status is Status.ALREADY:
-            return ""
-        certainty = f"no allowed change is {self._better}"
-        if self.status is Status.STOPPED:
-            gap = percent(min(max(float(self.found.gap[0]), 0.0), 1.0))
-            certainty = f"the search reached its limit: another answer may be up to {gap} cheaper"
-        larger = Sentences(self.rounded.outcome).limit(0, "there, within what was seen")
-        if "hardly" in larger:
-            larger += ": it would leave the segment, or what was seen"
-        return sentences([certainty, larger])
-
-    @property
+    @cached_property
     def effort(self) -> float:
-        """How much changes: the sum over columns, in spreads (standard deviations)."""
-        return sum(change.effort for change in self.changes)
+        """What it takes, in spreads."""
+        return effort_of(self.segments, self.found, usual_prices(self.segments))
 
     @property
-    def rim(self) -> str:
-        """Says that an answer is at the rim of what was seen; empty if it is not."""
-        rare = [change.rare for change in self.changes if change.rare]
-        usual = float(self.found.usual[0])
-        if not rare and self.changes and usual < RARE:
-            few = f"only {percent(usual)} of rows combine" if usual else "no row combines"
-            rare = [f"in “{self.target}”, {few} values as unusual as these"]
-        return sentences(rare)
+    def certainty(self) -> str:
+        """What it takes, and whether anything takes less."""
+        text = f"An effort of {effort_text(self.effort, SPREADS)}"
+        if self.found.outcome.question.objective == "price":
+            proven = self.found.status[0] == Status.OPTIMAL
+            return f"{text}: {'no allowed change takes less' if proven else 'less may do'}."
+        return f"{text}."
 
     @property
-    def _better(self) -> str:
-        better = {
-            Objective.COST: "smaller overall",
-            Objective.FEWEST: "in fewer columns",
-            Objective.PREFIX: "in fewer of the columns that matter most",
-        }
-        return better[self.question.objective]
+    def at_the_rim(self) -> bool:
+        """Whether hardly any row of the target is as extreme."""
+        return bool(self.card.changes and self.found.usual[0] < RARE)
 
 
-def answer(segments: Segments, question: RowQuestion, names: Sequence[str]) -> RowAnswer:
+def answered(
+    segments: Segments, asked: RowQuestion, names: Sequence[str], **more: Any
+) -> Counterfactuals:
+    """Answer a question about one row; the row is called as its owner calls it."""
+    prepared = segments.prepared
+    row = prepared.frame.iloc[[asked.row]].set_axis(prepared.called([asked.row]))
+    target = "nearest" if asked.target is None else asked.target
+    words = question(segments, asked.objective, target, asked.allowed, usual_prices(segments))
+    return segments.firmly(asked.margin, names).explain(row, **words, **more)
+
+
+def answer(segments: Segments, asked: RowQuestion, names: Sequence[str]) -> RowAnswer:
     """Answer a question about one row."""
-    found = _explained(segments, question, names)
-    rounded = found.rounded()
-    changes = changes_of(segments, rounded)
-    return RowAnswer(segments, question, tuple(names), found, rounded, changes)
+    return RowAnswer(segments, asked, tuple(names), answered(segments, asked, names))
 
 
 def alternatives(first: RowAnswer) -> list[RowAnswer]:
@@ -153,18 +101,16 @@ def alternatives(first: RowAnswer) -> list[RowAnswer]:
 
     Each leaves something alone that the first answer changes, and that every other way changes.
     """
-    if not first.possible or first.status is Status.ALREADY:
+    if not first.card.changes:
         return []
-    asked = replace(first.question, target=int(first.found.target[0]), objective=Objective.FEWEST)
-    found = _explained(first.segments, asked, first.names, alternatives=ALTERNATIVES)
-    rounded = found.rounded()
-    made, known = [], [_columns(first.changes)]
-    for i in range(len(found)):
-        changes = changes_of(first.segments, rounded, i)
-        columns = _columns(changes)
+    asked = replace(first.question, target=first.ends[1], objective=Objective.FEWEST)
+    found = answered(first.segments, asked, first.names, alternatives=ALTERNATIVES)
+    made, known = [], [{change.column for change in first.card.changes}]
+    for one in found[found.feasible]:
+        other = replace(first, question=asked, found=one)
+        columns = {change.column for change in other.card.changes}
         if not any(earlier <= columns for earlier in known):
-            one = replace(first, question=asked, found=found[i], rounded=rounded[i])
-            made.append(replace(one, changes=changes))
+            made.append(other)
             known.append(columns)
     return made[:ALTERNATIVES]
 
@@ -172,34 +118,8 @@ def alternatives(first: RowAnswer) -> list[RowAnswer]:
 def difference(first: RowAnswer, other: RowAnswer) -> str:
     """Say in a line what another way changes, and what it changes that instead of."""
     efforts = " instead of ".join(effort_text(one.effort, SPREADS) for one in (other, first))
-    return f"{_levers(other)} instead of {_levers(first)}: {efforts}"
-
-
-def _levers(given: RowAnswer) -> str:
-    """Say what an answer changes, or how many columns if these are many."""
-    if len(given.changes) > NAMED:
-        return f"a change of {counted(len(given.changes), 'column')}"
-    return joined([change.short for change in given.changes])
-
-
-def _columns(changes: Sequence[ShownChange]) -> set[str]:
-    return {change.column for change in changes}
-
-
-def _explained(
-    segments: Segments, question: RowQuestion, names: Sequence[str], **more: Any
-) -> Counterfactuals:
-    prepared = segments.prepared
-    voice = segments.firmly(question.margin, names)
-    row = prepared.frame.iloc[[question.row]]
-    row.index = prepared.rows[[question.row]] + 1  # rows are called by their number in the file
-    return voice.explain(row, **question.options(limit=LIMIT, **more))
-
-
-def with_ranges(given: RowAnswer) -> RowAnswer:
-    """Find out how far each column that an answer changes may go while the others stay."""
-    changes = changes_of(given.segments, given.rounded, ranges=True)
-    return replace(given, changes=changes)
+    levers = (joined([change.short for change in one.card.changes]) for one in (other, first))
+    return f"{' instead of '.join(levers)}: {efforts}"
 
 
 # Where there is no answer
@@ -207,73 +127,81 @@ def with_ranges(given: RowAnswer) -> RowAnswer:
 
 @dataclass(frozen=True)
 class Way:
-    """What could be allowed so that there is an answer.
-
-    Attributes
-    ----------
-    text : str
-        What to do, for a button.
-    question : RowQuestion
-        What is asked then; it has an answer.
-    """
+    """What could be allowed so that there is an answer: what to do, and what is asked then."""
 
     text: str
     question: RowQuestion
 
 
-@dataclass(frozen=True)
-class Obstacle:
-    """Why there is no answer, in words, and the ways out."""
-
-    because: tuple[str, ...]
-    ways: tuple[Way, ...]
-
-    @property
-    def sentence(self) -> str:
-        """The reason in a sentence."""
-        return f"In the way: {joined(self.because)}."
-
-
-def obstacle(given: RowAnswer) -> Obstacle:
-    """Find out why an answer is impossible, and what would make it possible."""
-    reason = given.found.reason(0)
-    ways = [way for one in reason.relaxations if (way := _way(given, reason, one)) is not None]
-    because = _phrases(reason, given) or [reason.sentence]
-    return Obstacle(tuple(because), tuple(ways[:4]))
+def ways_out(given: RowAnswer, reason: Reason) -> list[Way]:
+    """Turn relaxations into questions; that their target is reached has been seen."""
+    made, asked = [], given.question
+    target = reason.target if asked.target is None else asked.target
+    for one in reason.relaxations:
+        allowed, margin, text = asked.allowed, asked.margin, one.text
+        if one.words is not None:
+            words = {word: v for word, v in one.words.items() if word not in ("costs", "prices")}
+            allowed = Rules(**words).to_dict()
+        if one.contraction is not None:
+            margin = int(np.floor(100 * (1 - one.contraction) + 1e-9))
+            text = f"lower the safety margin to {margin} %"
+        way = Way(opening(text), replace(asked, target=target, allowed=allowed, margin=margin))
+        if way.question != asked and margin <= asked.margin:
+            made.append(way)
+    return made[:WAYS]
 
 
-def _phrases(reason: Reason, given: RowAnswer) -> list[str]:
-    conflict = reason.conflict
-    still = [str(m.column) for m in conflict if m.kind == "immutable"]
-    close = [f"“{given.names[m.cluster]}”" for m in conflict if m.cluster is not None]
-    said = []
-    if still:
-        shown = still[:NAMED] + ([f"{len(still) - NAMED} more"] if len(still) > NAMED else [])
-        said.append(f"{joined(shown)} may not change")
-    said += [_text(m, given) for m in conflict if m.kind not in ("immutable", "cluster")]
-    if close:
-        which = "one of " if len(close) > 1 else ""
-        said.append(f"{which}{joined(close)} is always {reason.wins}")
-    return said
+# The map
 
 
-def _text(member: Member, given: RowAnswer) -> str:
-    if member.kind == "contraction":
-        return f"the safety margin is {given.question.margin} %"
-    return member.text
+def drawable(segments: Segments) -> list[str]:
+    """Return the columns that an axis can show, what matters most first."""
+    names = [segments.prepared.names[i] for i in segments.voice.learned_.ranking]
+    return [name for name in names if name in segments.prepared.numbers]
 
 
-def _way(given: RowAnswer, reason: Reason, one: Relaxation) -> Way | None:
-    """Turn a relaxation into a question; that its target is reached has been seen."""
-    asked, text = given.question, one.text
-    target = asked.target if asked.target is not None else reason.target
-    allowed, margin = asked.allowed, asked.margin
-    if one.words is not None:
-        allowed = UserRules.from_words(one.words)
-    if one.contraction is not None:
-        margin = int(np.floor(100 * (1 - one.contraction) + 1e-9))
-        text = f"lower the safety margin to {margin} %"
-        if margin >= asked.margin:
-            return None
-    changed = replace(asked, target=target, allowed=allowed, margin=margin)
-    return None if changed == asked else Way(opening(text), changed)
+def answer_map(given: RowAnswer, axes: Sequence[str] = ()) -> tuple[SegmentMap, pd.DataFrame]:
+    """Return the map of an answer by two columns, or else the best one, and what its rows are."""
+    prepared, found = given.segments.prepared, given.found
+    plane = Plane.through(found, 0, *axes) if axes else Plane.most_telling(found)
+    voice = given.segments.firmly(given.question.margin, given.names)
+    drawn = SegmentMap.from_voice(voice, prepared.frame, plane, found, 0, POINTS)
+    columns = [prepared.names[c] for c in plane.columns]
+    columns += [change.column for change in given.card.changes][:NAMED]
+    told = prepared.frame[list(dict.fromkeys(columns))].iloc[drawn.rows]
+    segment = [given.names[t] for t in drawn.labels.tolist()]
+    who = pd.DataFrame({"Row": prepared.called(drawn.rows), "Segment": segment}, told.index)
+    told = told.rename(columns=lambda name: f"{name} " if name in who else name)
+    return drawn, pd.concat([who, told], axis=1)
+
+
+# Of a project
+
+
+def of_project(now: Project) -> RowAnswer:
+    """Answer the question as it stands."""
+    asked, segments, names = now.question, now.segments, now.names
+    return now.once("answer", _key(now), lambda: answer(segments, asked, names))
+
+
+def others_of(now: Project) -> list[RowAnswer]:
+    """Return other ways into the same segment."""
+    return now.once("alternatives", _key(now), lambda: alternatives(of_project(now)))
+
+
+def card_of(now: Project) -> ChangeCard:
+    """Return what changes, with how far each column may go."""
+    given = of_project(now)
+    data = given.segments.prepared.frame
+    return now.once(
+        "ranges", _key(now), lambda: ChangeCard.from_counterfactuals(given.found, data=data)
+    )
+
+
+def reason_of(now: Project) -> Reason:
+    """Return why there is no answer."""
+    return now.once("reason", _key(now), lambda: of_project(now).found.reason(0))
+
+
+def _key(now: Project) -> str:
+    return f"{now.segments_key} {now.question!r} {now.names}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -12,16 +11,16 @@ from voicecf.app import blocks, session
 from voicecf.app.data.preparing import Missing, Prepared
 from voicecf.app.project import Project
 from voicecf.app.row import finding
-from voicecf.app.row.question import GOALS, NEAREST, Range, UserRules
+from voicecf.app.row.question import GOALS, KEEP, LIMITS, LISTS, NEAREST, TOGETHER, Words, limited
 from voicecf.app.segments.segments import Segments
 from voicecf.app.words import literal
-from voicecf.table.wording import counted, figure, sentences
+from voicecf.output import counted, figure, opening
 
 ANY = -1
 MOST_MARGIN = 90
 # Pixels of the field that names a row.
 WIDTH = 380
-TOGETHER = (
+ABOUT_TOGETHER = (
     "The answer stays within what 95 % of the segment's rows show, also in how columns go "
     "together: no young retired, for example."
 )
@@ -97,8 +96,8 @@ def _left_out(now: Project, row: int) -> None:
     with st.container(horizontal=True):
         if len(finding.missing_in(frame, prepared, row)) < len(prepared.names):
             st.button("Fill in missing values", type="primary", on_click=fill_in)
-        back = literal(f"Back to {prepared.called(now.question.row)}")
-        st.button(back, on_click=_kept(now).clear)
+        (own,) = prepared.called([now.question.row])
+        st.button(literal(f"Back to row {own}"), on_click=_kept(now).clear)
 
 
 def _finds(now: Project, text: str) -> None:
@@ -128,10 +127,8 @@ def _finds(now: Project, text: str) -> None:
 
 def target(now: Project, found: Segments) -> None:
     """Let the visitor choose the segment that the row is to be in."""
-    names = now.names
-    own = int(found.labels[now.question.row])
-    options = [ANY, *(t for t in range(found.k) if t != own)]
-    chosen = now.question.target
+    names, chosen = now.names, now.question.target
+    options = [ANY, *(t for t in range(found.k) if t != int(found.labels[now.question.row]))]
     if chosen not in options:
         chosen = None
         now.ask(target=None)
@@ -165,137 +162,129 @@ def goal(now: Project) -> None:
 
 def chips(now: Project, at_the_rim: bool) -> None:
     """Show what stays as it is, which a click lets change; offer more usual values at the rim."""
-    locked, guessed = now.question.allowed.locked, now.usual_rules.locked
+    rules, guessed = now.question.allowed, now.usual_rules
+    locked = rules.get("immutable", [])
     why = {column.label: column.why_fixed for column in now.columns}
-
-    def unlock(name: str) -> None:
-        now.allow(locked=tuple(n for n in now.question.allowed.locked if n != name))
-
-    rules = now.question.allowed
-    if not (rules.count or guessed or at_the_rim):
+    if not (rules or guessed or at_the_rim):
         return
     with st.container(horizontal=True, key="row-chips", vertical_alignment="center", gap="small"):
         if locked:
             st.html(blocks.paragraph("Stays as it is:"), width="content")
         for name in locked:
-            text = f"{name} (guessed)" if name in guessed else name
+            ours = name in guessed.get("immutable", ())
             st.button(
-                literal(text), key=f"unlock {name}", icon=":material/close:", icon_position="right",
-                help=sentences([why.get(name, "") * (name in guessed), "let it change"]),
-                on_click=partial(unlock, name),
+                literal(f"{name} (guessed)" if ours else name), key=f"unlock {name}",
+                icon=":material/close:", icon_position="right",
+                help=f"{opening(why[name])}. Let it change." if ours else "Let it change.",
+                on_click=partial(_say, now, "immutable", [n for n in locked if n != name]),
             )  # fmt: skip
-        if rules.count:
-            st.button(
-                "Allow everything", type="tertiary", on_click=lambda: now.change(rules=UserRules())
-            )
-        if now.choices.rules not in (None, now.usual_rules):
+        if rules:
+            st.button("Allow everything", type="tertiary", on_click=lambda: now.change(rules={}))
+        if now.choices.rules not in (None, guessed):
             st.button("As guessed", type="tertiary", on_click=lambda: now.change(rules=None))
-        if at_the_rim and not rules.together:
+        if at_the_rim and "plausible" not in rules:
             st.button(
-                "Look for more usual values", help=TOGETHER,
-                on_click=lambda: now.allow(together=True),
+                "Look for more usual values", help=ABOUT_TOGETHER,
+                on_click=lambda: now.allow(plausible=TOGETHER),
             )  # fmt: skip
+
+
+def _say(now: Project, word: str, names: list[str]) -> None:
+    """Put columns into one of the lists, and take them out of the others."""
+    before = now.question.allowed
+    others = {one: [n for n in before.get(one, ()) if n not in names] for one in LISTS}
+    now.allow(**{**others, word: names})
 
 
 def allowed(now: Project, prepared: Prepared) -> None:
     """Let the visitor say what may change, and how."""
     rules = now.question.allowed
-
-    def say(word: str, names: list[str]) -> None:
-        """Put columns into one of the lists, and take them out of the others."""
-        before = now.question.allowed
-        told: dict[str, Any] = {
-            other: tuple(n for n in getattr(before, other) if n not in names)
-            for other in ("locked", "rising", "falling")
-        }
-        now.allow(**(told | {word: tuple(names)}))
-
-    for word, label, options in (
-        ("locked", "Must stay as it is", prepared.names),
-        ("rising", "May only rise", list(prepared.numbers)),
-        ("falling", "May only fall", list(prepared.numbers)),
-    ):
+    for word, (label, *_) in LISTS.items():
+        options = prepared.names if word == "immutable" else list(prepared.numbers)
         st.multiselect(
             label, options, placeholder="No column",
-            **session.tied(word, list(getattr(rules, word)), partial(say, word)),
+            **session.tied(word, rules.get(word, []), partial(_say, now, word)),
         )  # fmt: skip
-    _limits(now, prepared, rules)
-
-
-def _limits(now: Project, prepared: Prepared, rules: UserRules) -> None:
-    limited = [r.column for r in rules.ranges] + [name for name, _ in rules.levels]
-    opened = bool(limited or rules.most or rules.together)
+    chosen = st.session_state.setdefault(f"limited {now.id}", [])
+    some = list(dict.fromkeys([*limited(rules), *chosen]))
+    opened = bool(some or "max_changes" in rules or "plausible" in rules)
     with st.expander("Ranges, steps and levels", expanded=opened):
         st.multiselect(
             "Limit", prepared.names, placeholder="No column",
-            **session.tied("limited", limited, partial(_choose_limits, now)),
+            **session.tied("limited", some, partial(_choose_limits, now)),
         )  # fmt: skip
-        for limit in rules.ranges:
-            _range(now, prepared, limit)
-        for name, levels in rules.levels:
-            every = sorted(prepared.frame[name].dropna().unique())
-            st.multiselect(
-                f"{literal(name)} may become", every,
-                **session.tied(f"levels {name}", list(levels), partial(_set_levels, now, name)),
-            )  # fmt: skip
+        for name in some:
+            if name in prepared.numbers:
+                _range(now, prepared, name, rules)
+            elif name in prepared.categories:
+                st.multiselect(
+                    f"{literal(name)} may become", prepared.levels[name],
+                    **session.tied(
+                        f"levels {name}", rules.get("levels", {}).get(name, prepared.levels[name]),
+                        partial(_set, now, "levels", name),
+                    ),
+                )  # fmt: skip
         st.number_input(
             "Most columns that may change", 1, len(prepared.names), placeholder="Any number",
-            **session.tied("most", rules.most, lambda most: now.allow(most=most)),
+            **session.tied("most", rules.get("max_changes"), lambda n: now.allow(max_changes=n)),
         )  # fmt: skip
         st.toggle(
-            "Only values that go together in the segment",
-            help=TOGETHER,
-            **session.tied("together", rules.together, lambda on: now.allow(together=bool(on))),
-        )
+            "Only values that go together in the segment", help=ABOUT_TOGETHER,
+            **session.tied(
+                "together", "plausible" in rules,
+                lambda on: now.allow(plausible=TOGETHER if on else None),
+            ),
+        )  # fmt: skip
 
 
 def _choose_limits(now: Project, chosen: list[str]) -> None:
-    prepared, before = now.prepared, now.question.allowed
-    ranges = {r.column: r for r in before.ranges}
-    levels = dict(before.levels)
-    numbers = [name for name in chosen if name in prepared.numbers]
-    categories = [name for name in chosen if name in prepared.categories]
-    now.allow(
-        ranges=tuple(ranges.get(name, Range(name)) for name in numbers),
-        levels=tuple(
-            (n, levels.get(n, tuple(sorted(prepared.frame[n].dropna().unique()))))
-            for n in categories
-        ),
-    )
+    """Limit some columns, and no others; what the limits are is said next."""
+    rules = now.question.allowed
+    st.session_state[f"limited {now.id}"] = chosen
+    now.allow(**{
+        word: {name: one for name, one in rules[word].items() if name in chosen}
+        for word in LIMITS if word in rules
+    })  # fmt: skip
 
 
-def _range(now: Project, prepared: Prepared, limit: Range) -> None:
-    values = prepared.frame[limit.column]
-    whole = limit.column in prepared.whole
-    st.html(blocks.paragraph(limit.column))
+def _range(now: Project, prepared: Prepared, name: str, rules: Words) -> None:
+    values, whole = prepared.frame[name], name in prepared.whole
+    low, high = (s if isinstance(s, (int, float)) else None for s in _sides(rules, name))
+    st.html(blocks.paragraph(name))
     places = [*st.columns(2), *st.columns(2)]
-    for place, side, label, seen in (
-        (places[0], "low", "At least", figure(float(values.min()))),
-        (places[1], "high", "At most", figure(float(values.max()))),
-        (places[2], "step", "In steps of", "1" if whole else "any"),
-        (places[3], "least", "Changes by at least", "any"),
-    ):
-        with place:
-            st.number_input(
-                label, placeholder=seen, format="%g", step=1.0 if whole else None,
-                min_value=1e-9 if side in ("step", "least") else None,
-                **session.tied(
-                    f"{side} {limit.column}", getattr(limit, side), partial(_set, now, limit, side)
-                ),
-            )  # fmt: skip
+    for place, word, side, label, value, seen in (
+        (places[0], "bounds", "low", "At least", low, figure(float(values.min()))),
+        (places[1], "bounds", "high", "At most", high, figure(float(values.max()))),
+        (places[2], "steps", "step", "In steps of", rules.get("steps", {}).get(name),
+         "1" if whole else "any"),
+        (places[3], "least", "least", "Changes by at least", rules.get("least", {}).get(name),
+         "any"),
+    ):  # fmt: skip
+        change = partial(_set_side, now, name, side) if word == "bounds" else partial(
+            _set, now, word, name
+        )  # fmt: skip
+        place.number_input(
+            label, placeholder=seen, format="%g", step=1.0 if whole else None,
+            min_value=None if word == "bounds" else 1e-9,
+            **session.tied(f"{side} {name}", None if value is None else float(value), change),
+        )  # fmt: skip
 
 
-def _set(now: Project, limit: Range, side: str, value: float | None) -> None:
-    changed = replace(limit, **{side: value})  # type: ignore[arg-type]
-    if changed.low is not None and changed.high is not None and changed.low > changed.high:
-        other = "high" if side == "low" else "low"
-        changed = replace(changed, **{other: value})  # type: ignore[arg-type]
-    before = now.question.allowed
-    ranges = tuple(changed if r.column == limit.column else r for r in before.ranges)
-    now.allow(ranges=ranges)
+def _sides(rules: Words, name: str) -> tuple[Any, Any]:
+    low, high = rules.get("bounds", {}).get(name, (KEEP, KEEP))
+    return low, high
 
 
-def _set_levels(now: Project, name: str, levels: list[str]) -> None:
-    before = now.question.allowed
-    kept = tuple((n, tuple(levels) if n == name else old) for n, old in before.levels)
-    now.allow(levels=tuple((n, some) for n, some in kept if some))
+def _set_side(now: Project, name: str, side: str, value: float | None) -> None:
+    low, high = _sides(now.question.allowed, name)
+    given = KEEP if value is None else value
+    low, high = (given, high) if side == "low" else (low, given)
+    if isinstance(low, float) and isinstance(high, float) and low > high:
+        low = high = given
+    _set(now, "bounds", name, [low, high])
+
+
+def _set(now: Project, word: str, name: str, value: Any) -> None:
+    """Say something of a column, or nothing."""
+    before = {n: one for n, one in now.question.allowed.get(word, {}).items() if n != name}
+    now.allow(**{word: before | ({} if value in (None, []) else {name: value})})

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from datetime import date
+import re
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from pandas.api import types
 
-from voicecf.app.data.preparing import Prepared, with_durations
-from voicecf.table.wording import joined
+from voicecf.app.data.preparing import Prepared
+from voicecf.output import joined
 
 # Rows that a table of finds shows.
 MOST = 100
@@ -49,51 +48,26 @@ def find_rows(
     >>> [find_rows(frame, prepared, text).tolist() for text in ("2", "9", "AT")]
     [[1], [2], [0, 2]]
     """
-    wanted = text.strip()
+    wanted = text.strip().lower()
+    found = np.zeros(len(frame), dtype=np.bool_)
     if not wanted:
-        return np.empty(0, dtype=np.int64)
-    for hits in (_called(frame, prepared, wanted), _holding(frame, prepared, wanted)):
-        found = np.zeros(len(frame), dtype=np.bool_)
-        for hit in hits:
-            found |= hit
-        if found.any():
-            break
+        return np.flatnonzero(found)
+    number = re.fullmatch(r"(?:row\s*)?([1-9][\d,]*)", wanted)  # 0006 is a code
+    if number:
+        found |= np.arange(len(frame)) == int(number[1].replace(",", "")) - 1
+    if prepared.identity is not None:
+        found |= _texts(frame[prepared.identity]) == wanted
+    if not found.any():
+        for name in frame:
+            if not types.is_numeric_dtype(frame[name].dtype):
+                found |= _texts(frame[name]).str.contains(wanted, regex=False).to_numpy(bool)
+            elif name in prepared.aside:
+                found |= _texts(frame[name]) == wanted
     return np.flatnonzero(found)[:most]
 
 
-def _called(frame: pd.DataFrame, prepared: Prepared, wanted: str) -> Iterator[NDArray[np.bool_]]:
-    """Yield the row of that number, and rows that are called so."""
-    number = wanted.lower().removeprefix("row").replace(",", "").strip()
-    if number.isdecimal() and not number.startswith("0"):  # 0006 is a code
-        yield np.arange(len(frame)) == int(number) - 1
-    if prepared.identity is not None:
-        yield _equals(frame[prepared.identity], wanted)
-
-
-def _holding(frame: pd.DataFrame, prepared: Prepared, wanted: str) -> Iterator[NDArray[np.bool_]]:
-    for name in frame:
-        if not types.is_numeric_dtype(frame[name].dtype):
-            yield _holds(frame[name], wanted)
-        elif name in prepared.aside:
-            yield _equals(frame[name], wanted)
-
-
-def _equals(values: pd.Series, wanted: str) -> NDArray[np.bool_]:
-    if types.is_numeric_dtype(values.dtype):
-        if not wanted.isdecimal():
-            return np.zeros(len(values), dtype=np.bool_)
-        equal = values == float(wanted)
-    else:
-        equal = values.astype(str).str.lower() == wanted.lower()
-    return np.asarray(equal.to_numpy(dtype=bool, na_value=False))
-
-
-def _holds(values: pd.Series, wanted: str) -> NDArray[np.bool_]:
-    """Look among the different texts only, of which a category has few."""
-    codes, texts = pd.factorize(values)
-    inside = pd.Series(texts).astype(str).str.contains(wanted, case=False, regex=False)
-    # The code of a missing value is -1, and picks what is added at the end.
-    return np.asarray(np.append(inside.to_numpy(dtype=bool), False)[codes])
+def _texts(values: pd.Series) -> pd.Series:
+    return values.astype("string").fillna("").str.lower()
 
 
 def place_of(prepared: Prepared, row: int) -> int | None:
@@ -103,26 +77,16 @@ def place_of(prepared: Prepared, row: int) -> int | None:
     return place if there else None
 
 
-def _in_use(frame: pd.DataFrame, prepared: Prepared) -> pd.DataFrame:
-    """Return the columns in use of rows of the table; dates as the time since then."""
-    if prepared.durations:
-        frame = with_durations(frame, prepared.durations, prepared.taken or date.today())
-    return frame[prepared.names]
-
-
 def missing_in(frame: pd.DataFrame, prepared: Prepared, row: int) -> list[str]:
     """Return the columns in use in which a row of the table has no value."""
-    values = _in_use(frame.iloc[[row]], prepared).iloc[0]
-    numbers = pd.to_numeric(values[list(prepared.numbers)], errors="coerce").astype("float64")
-    gone = values.isna() | ~np.isfinite(numbers).reindex(values.index, fill_value=True)
+    gone = prepared.used(frame.iloc[[row]]).isna().iloc[0]
     return [name for name in prepared.names if gone[name]]
 
 
 def why_left_out(frame: pd.DataFrame, prepared: Prepared, row: int) -> str:
     """Say why a row of the table was left out."""
     missing = missing_in(frame, prepared, row)
-    every = len(missing) == len(prepared.names)
-    where = "any column in use" if every else joined(missing)
+    where = "any column in use" if len(missing) == len(prepared.names) else joined(missing)
     called = f"Row {row + 1:,}"
     if prepared.identity is not None:
         called += f" ({frame[prepared.identity].iloc[row]})"
@@ -130,18 +94,14 @@ def why_left_out(frame: pd.DataFrame, prepared: Prepared, row: int) -> str:
 
 
 def shown_rows(
-    frame: pd.DataFrame,
-    prepared: Prepared,
-    labels: NDArray[np.int64],
-    names: tuple[str, ...],
+    frame: pd.DataFrame, prepared: Prepared, labels: NDArray[np.int64], names: tuple[str, ...],
     rows: NDArray[np.int64],
-) -> pd.DataFrame:
+) -> pd.DataFrame:  # fmt: skip
     """Return rows as a table to pick from: number in the file, segment, identity, columns."""
     places = [place_of(prepared, row) for row in rows.tolist()]
     segments = [LEFT_OUT if place is None else names[labels[place]] for place in places]
-    table = pd.DataFrame({"Row": rows + 1, "Segment": segments})
     some = frame.iloc[rows].reset_index(drop=True)
     named = [] if prepared.identity is None else [prepared.identity]
-    rest = pd.concat([some[named], _in_use(some, prepared)], axis=1)
-    rest = rest.rename(columns={name: f"{name} " for name in rest if name in table})
-    return pd.concat([table, rest], axis=1)
+    rest = pd.concat([some[named], prepared.used(some)], axis=1)
+    table = pd.DataFrame({"Row": rows + 1, "Segment": segments})
+    return pd.concat([table, rest.rename(columns=lambda n: f"{n} " if n in table else n)], axis=1)

@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 from functools import partial
+from html import escape
 from typing import Any
 
 import streamlit as st
 
 from voicecf.app import blocks, session
-from voicecf.app.campaign.cards import ABOUT_SPREADS
-from voicecf.app.campaign.plan import SPREADS
-from voicecf.app.campaign.summary import effort_text
+from voicecf.app.effort import ABOUT_SPREADS
 from voicecf.app.project import Project
-from voicecf.app.row import asking, cards, controls, mapping, picture, whatif
+from voicecf.app.row import answers, controls, trying
 from voicecf.app.row.answers import RowAnswer, Way, difference
-from voicecf.app.row.mapping import BEST
-from voicecf.app.row.whatif import Lever
-from voicecf.app.words import literal
+from voicecf.app.row.trying import Lever
+from voicecf.app.style import colour
+from voicecf.app.words import literal, percent
+from voicecf.output import figure
+from voicecf.plots import SegmentMap
 
-CHANGES = "What changes most"
+BEST, PICK = "Best view", "pick"
 # Sliders that are shown at first, and side by side.
 SLIDERS, ACROSS = 12, 4
+ABOUT_FAR = "One column at a time, the others as in the answer."
 ABOUT_WHAT_IF = (
     "Move a value: the segment that the row would be in is told at once, and how far it is to the "
     "nearest border, straight across all columns. 1 spread is a typical difference between rows in "
@@ -41,31 +43,43 @@ def show(now: Project) -> None:
         st.subheader("What may change")
         controls.allowed(now, now.prepared)
     with results:
-        answer = asking.answer(now)
-        st.html(cards.answer_card(answer))
-        controls.chips(now, bool(answer.rim))
+        given = answers.of_project(now)
+        st.html(answer_card(given))
+        controls.chips(now, given.at_the_rim)
         reason = st.container()
-        if answer.changes:
-            _changes(now, answer)
+        if given.card.changes:
+            _changes(now, given)
         others = st.container()
     _what_if(now)
-    _map(now, answer)
+    _map(now, given)
     # What takes longer comes last, so that the answer itself is there at once.
     with others:
-        _others(now, answer)
+        _others(now, given)
     with reason:
-        if not answer.possible:
-            _obstacle(now, answer)
+        if not given.possible:
+            _obstacle(now, given)
 
 
-def _changes(now: Project, answer: RowAnswer) -> None:
-    card = st.container()
-    effort = effort_text(answer.effort, SPREADS)
-    st.markdown(f"An effort of {effort}.", help=ABOUT_SPREADS)
+def answer_card(given: RowAnswer) -> str:
+    """Write the answer: from where to where, and in a sentence."""
+    source, target = given.ends
+    parts = [blocks.chip(given.names[source], source)] if source >= 0 else []
+    if target >= 0:
+        parts += ["<span>to</span>", blocks.chip(given.names[target], target)]
+    return (
+        f'<div class="v-card {"v-yes" if given.possible else "v-no"}" '
+        f'style="--c:{colour(target)}"><div class="v-move">{"".join(parts)}</div>'
+        f'<p class="v-lead">{escape(given.found.text(0))}</p></div>'
+    )
+
+
+def _changes(now: Project, given: RowAnswer) -> None:
+    place = st.container()
+    st.markdown(given.certainty, help=ABOUT_SPREADS)
     # How far each may go takes a while, and is found out if it is asked for.
-    if st.toggle("How far each may go", help="One column at a time, the others as in the answer."):
-        answer = asking.with_ranges(now, answer)
-    card.html(cards.change_card(answer))
+    far = st.toggle("How far each may go", help=ABOUT_FAR)
+    card = answers.card_of(now) if far else given.card
+    place.html(card.html(session.theme()))
 
 
 # What if
@@ -74,11 +88,14 @@ def _changes(now: Project, answer: RowAnswer) -> None:
 @st.fragment
 def _what_if(now: Project) -> None:
     """Let the visitor try out values; the segment that the row is in then is told at once."""
-    answer = asking.answer(now)
+    given = answers.of_project(now)
     st.subheader("What if", help=ABOUT_WHAT_IF)
-    told = st.container()
-    found = asking.levers(now, answer)
-    keys = {lever.column: _key(now, answer, lever) for lever in found}
+    told, found = st.container(), trying.levers(given)
+    # A slider begins anew for another row or other segments.
+    keys = {
+        lever.column: f"try {now.id} {hash(now.segments_key)} {given.question.row} {lever.column}"
+        for lever in found
+    }
 
     def begin(where: str) -> None:
         for lever in found:
@@ -86,36 +103,29 @@ def _what_if(now: Project) -> None:
 
     with st.container(horizontal=True, vertical_alignment="center"):
         st.button("Back to the row", on_click=begin, args=("now",))
-        if answer.changes:
+        if given.card.changes:
             st.button("Begin at the answer", on_click=begin, args=("answer",))
         every = len(found) > SLIDERS and st.toggle(f"All {len(found)} columns", key="every lever")
-    shown = found if every else found[:SLIDERS]
-    values = {}
+    shown, tried = found if every else found[:SLIDERS], {}
     for first in range(0, len(shown), ACROSS):
-        places = st.columns(ACROSS)
-        for place, lever in zip(places, shown[first : first + ACROSS], strict=False):
+        for place, lever in zip(st.columns(ACROSS), shown[first : first + ACROSS], strict=False):
             with place:
-                values[lever.column] = _lever(lever, keys[lever.column])
-    tried = {
-        lever.column: values[lever.column] for lever in shown
-        if values[lever.column] != lever.now
-    }  # fmt: skip
-    place_ = whatif.place_of(answer.segments, whatif.changed_row(answer, tried))
-    with told:
-        st.html(cards.place_text(place_, answer.names))
-
-
-def _key(now: Project, answer: RowAnswer, lever: Lever) -> str:
-    """Return what a slider is remembered by: it begins anew for another row or other segments."""
-    return f"try {now.id} {hash(now.segments_key)} {answer.question.row} {lever.column}"
+                tried[lever.column] = _lever(lever, keys[lever.column])
+    tried = {lever.column: v for lever in shown if (v := tried[lever.column]) != lever.now}
+    stands = given.segments.voice.standing(trying.changed_row(given, tried)).iloc[0]
+    here, there = (blocks.chip(given.names[t], t) for t in stands[["cluster", "next"]].astype(int))
+    inside = f"{figure(stands['inside'], 2)} spreads inside"
+    told.html(
+        f'<div class="v-place" role="status"><span>{inside}</span>{here}'
+        f"<span>next to</span>{there}</div>"
+    )
 
 
 def _lever(lever: Lever, key: str) -> Any:
     st.session_state.setdefault(key, lever.now)
     if lever.levels:
         return st.selectbox(literal(lever.column), lever.levels, key=key)
-    value = min(max(st.session_state[key], lever.low), lever.high)
-    st.session_state[key] = value
+    st.session_state[key] = min(max(st.session_state[key], lever.low), lever.high)
     return st.slider(
         literal(lever.column), lever.low, lever.high, step=lever.step, format=lever.format, key=key
     )
@@ -124,70 +134,74 @@ def _lever(lever: Lever, key: str) -> Any:
 # The map
 
 
-def _map(now: Project, answer: RowAnswer) -> None:
+def _map(now: Project, given: RowAnswer) -> None:
     st.subheader("Map")
-    columns = mapping.drawable(answer.segments)
-    if len(columns) > 1:
-        _axes(now, columns)
-    shown = mapping.answer_map(answer, now.choices.axes)
+    _axes(now, answers.drawable(given.segments))
+    shown, told = answers.answer_map(given, now.choices.axes)
 
     def pick() -> None:
-        picked = st.session_state["map"]["selection"].get(picture.PICK, [])
+        picked = st.session_state["map"]["selection"].get(PICK, [])
         if picked:
             controls.choose(now, int(now.prepared.rows[int(picked[0]["row"])]))
 
-    drawn = picture.segment_map(
-        shown, tips=mapping.tips(answer, shown), formats=mapping.formats(answer, shown),
-        theme=session.theme(),
-    )  # fmt: skip
-    st.html(picture.legend(shown))
-    st.altair_chart(drawn, key="map", on_select=pick, selection_mode=picture.PICK)
+    st.html(map_legend(shown, given.names))
+    drawn = shown.chart(session.theme(), told=told)
+    st.altair_chart(drawn, key="map", on_select=pick, selection_mode=PICK)
     st.html(blocks.paragraph(f"{shown.note} Click a point to ask about its row."))
 
 
+def map_legend(shown: SegmentMap, names: tuple[str, ...]) -> str:
+    """Write which colour a segment has, and what faint dots are if there are any."""
+    off = float((shown.drawn_in != shown.labels).mean()) if len(shown.labels) else 0.0
+    faint = (
+        f"Faint dots ({percent(off)}): rows of another segment than the area they are drawn in; "
+        "they differ in what is not shown."
+    )
+    return blocks.legend(names) + (blocks.paragraph(faint) if off else "")
+
+
 def _axes(now: Project, columns: list[str]) -> None:
-    """Let the visitor choose what the map shows: what changes, two columns, or the best view."""
+    """Let the visitor choose what the map shows: two columns, or the best view."""
     across, up = st.columns(2)
+    if not set(now.choices.axes) <= set(columns):
+        now.change(axes=())
     axes = now.choices.axes
-    if axes and not set(axes) <= set(columns):
-        axes = None
-        now.change(axes=None)
 
     def first(name: str) -> None:
-        other = next(c for c in columns if c != name)
-        now.change(axes={CHANGES: None, BEST: ()}.get(name, (name, other)))
+        other = next((c for c in columns if c != name), name)
+        now.change(axes=() if name == BEST else (name, other))
 
-    def second(name: str) -> None:
-        if now.choices.axes:
-            now.change(axes=(now.choices.axes[0], name))
-
-    chosen = CHANGES if axes is None else axes[0] if axes else BEST
-    across.selectbox("Across", [CHANGES, *columns, BEST], **session.tied("x", chosen, first))
+    if len(columns) > 1:
+        chosen = axes[0] if axes else BEST
+        across.selectbox("Across", [BEST, *columns], **session.tied("x", chosen, first))
     if axes:
         options = [c for c in columns if c != axes[0]]
-        up.selectbox("Up", options, **session.tied("y", axes[1], second))
+        tied = session.tied("y", axes[1], lambda name: now.change(axes=(axes[0], name)))
+        up.selectbox("Up", options, **tied)
 
 
 # Other ways
 
 
-def _others(now: Project, answer: RowAnswer) -> None:
-    if not answer.possible or not answer.changes:
+def _others(now: Project, given: RowAnswer) -> None:
+    if not given.card.changes:
         return
-    others = asking.alternatives(now, answer)
+    others = answers.others_of(now)
     st.subheader("Other ways")
     if not others:
         st.html(blocks.paragraph("None was found by what may change."))
     for one in others:
-        with st.expander(literal(difference(answer, one))):
-            st.html(cards.change_card(one))
+        with st.expander(literal(difference(given, one))):
+            st.html(one.card.html(session.theme()))
 
 
-def _obstacle(now: Project, answer: RowAnswer) -> None:
+def _obstacle(now: Project, given: RowAnswer) -> None:
     with st.spinner("Finding out what stands in the way ..."):
-        found = asking.obstacle(now, answer)
-    st.html(cards.obstacle_text(found))
-    if found.ways:
+        reason = answers.reason_of(now)
+    if reason.because:
+        st.html(blocks.paragraph(f"In the way: {reason.because}."))
+    ways = answers.ways_out(given, reason)
+    if ways:
         st.html(blocks.paragraph("It becomes possible if you"))
 
     def take(way: Way) -> None:
@@ -195,5 +209,5 @@ def _obstacle(now: Project, answer: RowAnswer) -> None:
         now.change(rules=way.question.allowed)
 
     with st.container(horizontal=True):
-        for i, way in enumerate(found.ways):
+        for i, way in enumerate(ways):
             st.button(literal(way.text), key=f"way {i} {way.text}", on_click=partial(take, way))

@@ -1,164 +1,50 @@
-"""What is asked about a row: one frozen value, from which the answer and the code are both made."""
+"""What is asked about a row: one value, from which answer and code are both made."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import StrEnum
-from types import EllipsisType
 from typing import Any
+
+from voicecf.output import counted, figure, joined
 
 # Boxes that a search looks at: what it has not proven by then is said to be close.
 LIMIT = 2_000
 # The same where values have to go together: then a box takes many times as long.
 LIMIT_TOGETHER = 200
-# Further answers that are shown.
-ALTERNATIVES = 3
-
 # Share of a segment's rows whose values an answer stays within, if values are to go together.
 TOGETHER = 0.95
+# What JSON has for a side of bounds of which nothing is said, as `voicecf.Rules` reads it.
+KEEP = "..."
+# Words of rules that list columns, as pages and reports call them.
+LISTS = {
+    "immutable": ("Must stay as it is", "may not change", "locked"),
+    "increase_only": ("May only rise", "may only rise", "only up"),
+    "decrease_only": ("May only fall", "may only fall", "only down"),
+}
 
-Side = float | None
+# Words of rules that have something for each of some columns.
+LIMITS = ("bounds", "steps", "least", "levels")
+
+Words = dict[str, Any]
 
 
 class Objective(StrEnum):
-    """What makes an answer a good one; the names are those of `VoICE.explain`."""
+    """What makes an answer a good one."""
 
-    COST = "cost"
+    LEAST = "least"
     FEWEST = "fewest"
     PREFIX = "prefix"
 
 
-# What pages call the objectives, and the target of whoever names none.
+# What pages and reports call the objectives, and the target of whoever names none.
 GOALS = {
-    Objective.COST: "Least change overall",
+    Objective.LEAST: "Least change overall",
     Objective.FEWEST: "Fewest columns",
     Objective.PREFIX: "Columns that matter most",
 }
 NEAREST = "Nearest other segment"
-
-
-@dataclass(frozen=True)
-class Range:
-    """How far a column may go; None where nothing is said.
-
-    Attributes
-    ----------
-    column : str
-    low, high : float or None
-        At least, at most.
-    step : float or None
-        New values are multiples of it.
-    least : float or None
-        The column changes by this much or more, or not at all.
-    """
-
-    column: str
-    low: Side = None
-    high: Side = None
-    step: float | None = None
-    least: float | None = None
-
-
-@dataclass(frozen=True)
-class UserRules:
-    """What may change, and how.
-
-    Attributes
-    ----------
-    locked, rising, falling : tuple of str
-        Columns that keep their value, that may only rise, that may only fall.
-    ranges : tuple of Range
-    levels : tuple of (str, tuple of str)
-        Categories, and the levels that each may change to.
-    most : int or None
-        Most columns that may change.
-    together : bool
-        Whether an answer's values have to go together as those of the segment's rows do.
-
-    Examples
-    --------
-    >>> from voicecf.app.row.question import UserRules, Range
-    >>> allowed = UserRules(locked=("age",), ranges=(Range("income", high=60_000.0),))
-    >>> allowed.words()
-    {'immutable': ['age'], 'bounds': {'income': (Ellipsis, 60000.0)}}
-    >>> UserRules.from_words(allowed.words()) == allowed
-    True
-    """
-
-    locked: tuple[str, ...] = ()
-    rising: tuple[str, ...] = ()
-    falling: tuple[str, ...] = ()
-    ranges: tuple[Range, ...] = ()
-    levels: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    most: int | None = None
-    together: bool = False
-
-    def words(self) -> dict[str, Any]:
-        """Return the rules as `VoICE.explain` takes them; what is not said is left out."""
-        bounded = [r for r in self.ranges if r.low is not None or r.high is not None]
-        said = {
-            "immutable": list(self.locked),
-            "increase_only": list(self.rising),
-            "decrease_only": list(self.falling),
-            "bounds": {r.column: (_open(r.low), _open(r.high)) for r in bounded},
-            "steps": {r.column: r.step for r in self.ranges if r.step is not None},
-            "levels": {name: list(levels) for name, levels in self.levels},
-            "least": {r.column: r.least for r in self.ranges if r.least is not None},
-            "max_changes": self.most,
-            "plausible": TOGETHER if self.together else None,
-        }
-        return {word: value for word, value in said.items() if value not in ([], {}, None)}
-
-    @classmethod
-    def from_words(cls, words: Mapping[str, Any]) -> UserRules:
-        """Read rules, such as a relaxation proposes them."""
-        bounds, steps, least = (words.get(word, {}) for word in ("bounds", "steps", "least"))
-        ranges = []
-        for name in dict.fromkeys([*bounds, *steps, *least]):
-            low, high = (_said(side) for side in bounds.get(name, (..., ...)))
-            said = Range(name, low, high, _number(steps.get(name)), _number(least.get(name)))
-            if said != Range(name):
-                ranges.append(said)
-        return cls(
-            tuple(words.get("immutable", ())),
-            tuple(words.get("increase_only", ())),
-            tuple(words.get("decrease_only", ())),
-            tuple(ranges),
-            tuple((name, tuple(levels)) for name, levels in words.get("levels", {}).items()),
-            words.get("max_changes"),
-            words.get("plausible") is not None,
-        )
-
-    def within(self, names: list[str]) -> UserRules:
-        """Leave out what is said of columns that are no longer in use."""
-        known = set(names)
-        kept: dict[str, Any] = {
-            field.name: tuple(c for c in getattr(self, field.name) if c in known)
-            for field in fields(self)[:3]
-        }
-        ranges = tuple(r for r in self.ranges if r.column in known)
-        levels = tuple((name, some) for name, some in self.levels if name in known)
-        return replace(self, **kept, ranges=ranges, levels=levels)
-
-    @property
-    def count(self) -> int:
-        """How many things are said."""
-        parts = (self.locked, self.rising, self.falling, self.ranges, self.levels)
-        return sum(map(len, parts)) + (self.most is not None) + self.together
-
-
-def _open(side: Side) -> float | EllipsisType:
-    """Where nothing is said the data's own range holds."""
-    return ... if side is None else side
-
-
-def _said(side: Any) -> Side:
-    return None if isinstance(side, EllipsisType | str) or side is None else float(side)
-
-
-def _number(step: Any) -> float | None:
-    return float(step) if isinstance(step, (int, float)) else None
 
 
 @dataclass(frozen=True)
@@ -174,20 +60,75 @@ class RowQuestion:
     objective : Objective
     margin : int
         How firmly inside the target the answer is to lie: per cent of the way to its centre.
-    allowed : UserRules
+    allowed : dict
+        What may change: words of `voicecf.Rules`, in types of JSON.
     """
 
     row: int = 0
     target: int | None = None
     objective: Objective = Objective.FEWEST
     margin: int = 0
-    allowed: UserRules = UserRules()
+    allowed: Words = field(default_factory=dict)
 
-    def options(self, **more: Any) -> dict[str, Any]:
-        """Return what `VoICE.explain` is given besides the row."""
-        target = "nearest" if self.target is None else self.target
-        if self.allowed.together and "limit" in more:
-            more["limit"] = min(more["limit"], LIMIT_TOGETHER)
-        return {
-            "target": target, "objective": str(self.objective), **self.allowed.words(), **more,
-        }  # fmt: skip
+
+def within(words: Mapping[str, Any], names: Collection[str]) -> Words:
+    """Leave out what is said of columns that are not among some, and what says nothing.
+
+    Examples
+    --------
+    >>> within({"immutable": ["age", "gone"], "bounds": {"age": ["...", "..."]}}, ["age"])
+    {'immutable': ['age']}
+    """
+    kept: Words = {}
+    for word, value in words.items():
+        if isinstance(value, list):
+            value = [name for name in value if name in names]
+        elif isinstance(value, dict):
+            value = {
+                name: one for name, one in value.items()
+                if name in names and list(one if word == "bounds" else ()) != [KEEP, KEEP]
+            }  # fmt: skip
+        if value not in ([], {}, None):
+            kept[word] = value
+    return kept
+
+
+def limit(words: Mapping[str, Any]) -> int:
+    """Return how long a search under such rules may take."""
+    return LIMIT_TOGETHER if "plausible" in words else LIMIT
+
+
+def limited(words: Mapping[str, Any], which: Sequence[str] = LIMITS) -> list[str]:
+    """Return the columns that have limits."""
+    return list(dict.fromkeys(name for word in which for name in words.get(word, ())))
+
+
+def in_words(words: Mapping[str, Any]) -> list[str]:
+    """Say what may change, a sentence a rule."""
+    lines = [f"{name} {LISTS[word][1]}." for word in LISTS for name in words.get(word, ())]
+    for name in limited(words, LIMITS[:3]):
+        low, high = words.get("bounds", {}).get(name, (KEEP, KEEP))
+        sides = [f"at least {_side(low)}"] * (low != KEEP)
+        sides += [f"at most {_side(high)}"] * (high != KEEP)
+        sides += [f"in steps of {_side(words['steps'][name])}"] * (name in words.get("steps", {}))
+        sides += [f"by {_side(words['least'][name])} or more"] * (name in words.get("least", {}))
+        lines.append(f"{name}: {joined(sides)}.")
+    lines += [
+        f"{name} may become {joined(some, 'or')}." for name, some in words.get("levels", {}).items()
+    ]
+    if "max_changes" in words:
+        lines.append(f"At most {counted(words['max_changes'], 'column')} may change.")
+    return lines + ["Only values that go together in the segment."] * ("plausible" in words)
+
+
+def in_short(words: Mapping[str, Any]) -> list[str]:
+    """Say what may change in a few phrases."""
+    parts = [f"{joined(words[word])} {LISTS[word][2]}" for word in LISTS if word in words]
+    parts += [f"limits on {joined(limited(words))}"] * bool(limited(words))
+    if "max_changes" in words:
+        parts.append(f"at most {counted(words['max_changes'], 'column')}")
+    return parts + ["values that go together"] * ("plausible" in words)
+
+
+def _side(value: Any) -> str:
+    return figure(float(value)) if isinstance(value, (int, float)) else str(value)

@@ -14,7 +14,7 @@ from voicecf.app.segments.naming import YES
 from voicecf.app.segments.profiles import Contrast, contrast
 from voicecf.app.segments.segments import Segments
 from voicecf.app.words import number
-from voicecf.table.wording import exact
+from voicecf.output import exact
 
 # Levels of a column that are shown.
 SHOWN = 6

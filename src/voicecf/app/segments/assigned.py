@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from voicecf.app.data.preparing import Prepared
 from voicecf.app.project import Project
 from voicecf.app.segments.naming import distinct
-from voicecf.table.wording import joined
+from voicecf.output import joined
 
 COLUMN = "segment"
 # Columns that are named where a row has no value.

@@ -11,7 +11,7 @@ from voicecf.app import blocks
 from voicecf.app.segments.profiles import Contrast, Profile, Trait, Written
 from voicecf.app.style import ACCENT, colour
 from voicecf.app.words import percent
-from voicecf.table.wording import counted, shortened
+from voicecf.output import counted, shortened
 
 # Traits that a card tells, and how many spreads from the average one has to be.
 TRAITS, NOTABLE = 4, 0.1

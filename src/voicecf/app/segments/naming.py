@@ -14,7 +14,7 @@ import numpy as np
 from voicecf.app.segments.profiles import Contrast, Feature
 from voicecf.app.words import number
 from voicecf.errors import VoiceError
-from voicecf.table.wording import opening, shortened
+from voicecf.output import opening, shortened
 
 # Letters of a suggested name, and of a user's.
 SUGGESTED, LONGEST = 30, 40

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import streamlit as st
 
 from voicecf.app import blocks, session
@@ -16,6 +17,7 @@ from voicecf.app.segments.naming import LONGEST, NamingError
 from voicecf.app.segments.profiles import profile_table
 from voicecf.app.segments.segments import Segments
 from voicecf.app.segments.suggesting import FEWEST, MOST, Suggestion
+from voicecf.app.style import colour
 from voicecf.app.takeaway.tables import LONGEST as LONGEST_SHEET
 from voicecf.app.takeaway.tables import XLSX, as_csv, as_xlsx
 from voicecf.app.words import percent, things
@@ -31,6 +33,8 @@ SCORE = {
     Method.SHARK: "How far apart SHARK's segments are in the columns that it goes by, by their "
     "number: 0 is overlapping, 1 is clear of each other. Click a number to choose it.",
 }
+# Rows that a picture of two columns shows.
+ROWS = 1_500
 # Where it is kept that a name was refused: which segment, and why.
 REFUSED = "refused name"
 
@@ -201,7 +205,10 @@ def _rows(found: Segments, names: tuple[str, ...]) -> None:
     x = sides[0].selectbox("Across", numbers, index=0, key="scatter x")
     y = sides[1].selectbox("Up", numbers, index=1, key="scatter y")
     st.html(blocks.legend(names))
-    st.altair_chart(pictures.rows_by_segment(found.prepared.frame, found.labels, names, (x, y)))
+    some = np.unique(np.linspace(0, len(found.labels) - 1, ROWS).astype(int))
+    shown = found.prepared.frame[[x, y]].iloc[some].set_axis(["x", "y"], axis=1)
+    colours = [colour(t) for t in found.labels[some]]
+    st.scatter_chart(shown.assign(c=colours), x="x", y="y", color="c", x_label=x, y_label=y)
 
 
 def offer_assigned(now: Project) -> None:

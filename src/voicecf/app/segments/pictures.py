@@ -2,37 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import altair as alt
-import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from voicecf.app import charts
-from voicecf.app.charts import BARE, Tip
+from voicecf.app.charts import BARE
 from voicecf.app.style import ACCENT, QUIET
 
-# Pixels: heights of rows by two columns, of scores.
-ROWS, SCORES = 360, 200
+# Pixels.
+SCORES = 200
 # The selection by which a number of segments is chosen.
 CHOOSE = "choose"
-# Rows that a picture of two columns shows.
-MOST = 1_500
-
-
-def rows_by_segment(
-    frame: pd.DataFrame, labels: NDArray[np.int64], names: Sequence[str], axes: tuple[str, str]
-) -> alt.Chart:
-    """Draw rows by two columns, coloured by segment."""
-    some = np.unique(np.linspace(0, len(frame) - 1, min(MOST, len(frame))).astype(int))
-    places = np.column_stack([frame[name].to_numpy(dtype=np.float64)[some] for name in axes])
-    tips = [Tip("Segment", [names[t] for t in labels[some]])]
-    tips += [Tip(name, places[:, at].tolist(), charts.FORMAT) for at, name in enumerate(axes)]
-    drawn = charts.dots(places, labels[some], len(names), tips).encode(opacity=alt.value(0.62))
-    return charts.plain(
-        drawn.encode(*charts.sides(axes, [alt.Scale(zero=False, padding=8)] * 2)), ROWS
-    )
 
 
 def scores(values: dict[int, float], chosen: int) -> alt.LayerChart:

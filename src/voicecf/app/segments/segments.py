@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from copy import copy
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -96,23 +95,15 @@ class Segments:
         return number(value, self.spans[column])
 
     def firmly(self, margin: int, names: Sequence[str] = ()) -> VoICE:
-        """Return the explainer for answers that keep a share of the way to the centre, in percent.
-
-        It is what ``VoICE(model, contraction=1 - margin / 100, names=names).fit(frame)`` is,
-        without reading the rows again.
-        """
+        """Return the explainer for answers that are so firmly inside: in percent of the way in."""
         asked = margin, tuple(names)
         if asked not in self._firm:
-            firm = copy(self.voice)
-            if margin:
-                firm.contraction = (100 - margin) / 100
-                firm.learned_ = firm.learned_.contracted(firm.contraction)
-            if names:
-                firm.names = list(names)
-                firm.learned_ = replace(firm.learned_, names=tuple(names))
             if len(self._firm) >= KEPT:
                 self._firm.clear()
-            self._firm[asked] = firm
+            self._firm[asked] = VoICE(
+                self.model, contraction=(100 - margin) / 100, ranking=self.voice.ranking,
+                names=list(names) or None,
+            ).fit(self.prepared.frame)  # fmt: skip
         return self._firm[asked]
 
     @cached_property

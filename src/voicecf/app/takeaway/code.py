@@ -11,7 +11,9 @@ import pandas as pd
 from voicecf.app.data.columns import Role
 from voicecf.app.data.preparing import SEED, YEAR, Method, Prepared, starts, with_durations
 from voicecf.app.data.reading import PASTED, ReadTable
-from voicecf.app.row.question import LIMIT, RowQuestion
+from voicecf.app.effort import question as asked_of
+from voicecf.app.effort import usual_prices
+from voicecf.app.row.question import RowQuestion
 from voicecf.app.segments.segments import Segments
 
 
@@ -32,8 +34,9 @@ def script(
     parts = [
         '"""What would have to change for this row to be in that segment?"""',
         *opening(table, segments),
-        f"{explainer(segments, question.margin)}\n\n{_asking(question)}",
-        _naming(names),
+        f"{explainer(segments, question.margin, names)}\n\n{_asking(segments, question)}",
+        "print(answer.text(0))",
+        "print(answer.to_frame() if answer.feasible[0] else answer.reason(0))",
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -46,13 +49,14 @@ def opening(table: ReadTable, segments: Segments) -> list[str]:
     return [imports, reading, _model(prepared, segments)]
 
 
-def explainer(segments: Segments, margin: int) -> str:
+def explainer(segments: Segments, margin: int, names: tuple[str, ...] = ()) -> str:
     """Write how the explainer is made and fitted."""
     ranking = segments.voice.ranking
     contraction = (100 - margin) / 100 if margin else 1.0
     lines = ["voice = VoICE(", "    segments,", f"    contraction={contraction!r},"]
     if not isinstance(ranking, str):
         lines.append(f"    ranking={literal(ranking, 12)},")
+    lines += [f"    names={literal(list(names), 10)},"] * bool(names)
     return "\n".join([*lines, ").fit(rows)"])
 
 
@@ -133,7 +137,8 @@ def _retyped(frame: pd.DataFrame, prepared: Prepared) -> list[str]:
     if odd:
         lines.append(
             "rows = rows.assign(**{\n"
-            "    name: rows[name].map(str, na_action='ignore').astype(object)\n"
+            "    name: rows[name].map(str, na_action='ignore').astype(object)"
+            ".where(rows[name].notna(), None)\n"
             f"    for name in {literal(odd, 16)}\n"
             "})"
         )
@@ -150,7 +155,8 @@ def _model(prepared: Prepared, segments: Segments) -> str:
     scale, encode = "StandardScaler()", "OneHotEncoder(sparse_output=False)"
     if prepared.filled:
         scale = f'make_pipeline(SimpleImputer(strategy="median"), {scale})'
-        encode = f'make_pipeline(SimpleImputer(strategy="most_frequent"), {encode})'
+        filling = 'SimpleImputer(missing_values=None, strategy="most_frequent")'
+        encode = f"make_pipeline({filling}, {encode})"
     parts = [f"    ({scale}, numbers),"] if prepared.numbers else []
     parts += [f"    ({encode}, categories),"] if prepared.categories else []
     often = starts(len(prepared.frame), segments.method)
@@ -164,35 +170,13 @@ def _model(prepared: Prepared, segments: Segments) -> str:
     ])  # fmt: skip
 
 
-def _asking(question: RowQuestion) -> str:
-    return f"answer = {asked(f'rows.iloc[[{question.row}]]', question.options(limit=LIMIT))}"
-
-
-def _naming(names: tuple[str, ...]) -> str:
-    return "\n".join([
-        f"names = {literal(list(names), 8)}",
-        "print(answer.text(0))",
-        'print("From", names[answer.source[0]], "to", names[answer.target[0]])',
-        "print(answer.to_frame() if answer.feasible[0] else answer.reason(0))",
-    ])  # fmt: skip
-
-
-class _Dots:
-    """Is written as an ellipsis is in Python."""
-
-    def __repr__(self) -> str:
-        return "..."
+def _asking(segments: Segments, question: RowQuestion) -> str:
+    target = "nearest" if question.target is None else question.target
+    words = asked_of(segments, question.objective, target, question.allowed, usual_prices(segments))
+    return f"answer = {asked(f'rows.iloc[[{question.row}]]', words)}"
 
 
 def literal(value: Any, indent: int) -> str:
     """Write a value as Python, in lines of at most a hundred characters."""
-    text = pprint.pformat(_dotted(value), width=96 - indent, compact=True, sort_dicts=False)
+    text = pprint.pformat(value, width=96 - indent, compact=True, sort_dicts=False)
     return text.replace("\n", "\n" + " " * indent)
-
-
-def _dotted(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _dotted(one) for key, one in value.items()}
-    if isinstance(value, tuple):
-        return tuple(_dotted(one) for one in value)
-    return _Dots() if value is ... else value

@@ -10,7 +10,8 @@ import streamlit as st
 from voicecf.app import blocks, session
 from voicecf.app.data.begin import SESSION, confirm_deletion
 from voicecf.app.project import Project
-from voicecf.app.row import asking, cards, mapping
+from voicecf.app.row import answers
+from voicecf.app.row.page import answer_card
 from voicecf.app.segments.page import offer_assigned
 from voicecf.app.takeaway.code import script
 from voicecf.app.takeaway.report import html_report
@@ -38,8 +39,8 @@ def _stem(now: Project) -> str:
 def _answer(now: Project) -> None:
     """Offer the answer about the row that was asked about last."""
     st.subheader("The answer about one row")
-    answer = asking.answer(now)
-    st.html(cards.answer_card(answer))
+    answer = answers.of_project(now)
+    st.html(answer_card(answer))
     row = int(answer.segments.prepared.rows[answer.question.row]) + 1
     with st.container(horizontal=True):
         st.download_button(
@@ -66,20 +67,16 @@ def _answer(now: Project) -> None:
 
 
 def _code(now: Project) -> str:
-    answer = asking.answer(now)
-    return script(now.table, answer.segments, answer.question, answer.names)
+    given = answers.of_project(now)
+    return script(now.table, given.segments, given.question, given.names)
 
 
 def _report(now: Project) -> str:
-    answer = asking.answer(now)
+    given = answers.of_project(now)
     return html_report(
-        now.table,
-        answer,
-        mapping.answer_map(answer, now.choices.axes),
-        _code(now),
-        others=asking.alternatives(now, answer),
-        obstacle=None if answer.possible else asking.obstacle(now, answer),
-    )
+        now.table, given, _code(now), axes=now.choices.axes, others=answers.others_of(now),
+        reason=None if given.possible else answers.reason_of(now),
+    )  # fmt: skip
 
 
 def _model(now: Project) -> None:

@@ -6,48 +6,43 @@ from collections.abc import Sequence
 from html import escape
 
 from voicecf import __version__
-from voicecf.app import blocks
+from voicecf.app import blocks, charts
 from voicecf.app.data.reading import ReadTable
-from voicecf.app.row import cards, mapping
-from voicecf.app.row import picture as pictures
-from voicecf.app.row.answers import Obstacle, RowAnswer, difference
-from voicecf.app.row.question import Objective, UserRules
+from voicecf.app.row.answers import RowAnswer, answer_map, difference, ways_out
+from voicecf.app.row.page import answer_card, map_legend
+from voicecf.app.row.question import GOALS, in_words
 from voicecf.app.segments import cards as segment_cards
 from voicecf.app.segments.segments import Segments
-from voicecf.app.style import BLOCKS, REPORT, colour
-from voicecf.app.words import in_column
-from voicecf.plots import SegmentMap
-from voicecf.table.wording import counted, figure, joined
+from voicecf.app.style import BLOCKS, INHERITED, REPORT, colour
+from voicecf.output import counted
+from voicecf.reasons import Reason
 
-GOALS = {
-    Objective.COST: "the least change overall",
-    Objective.FEWEST: "the fewest columns, then the least change",
-    Objective.PREFIX: "as few of the columns that matter most as will do",
-}
+# Pixels of the map: width, height.
+MAP = (640, 380)
 
 
 def html_report(
     table: ReadTable,
-    answer: RowAnswer,
-    picture: SegmentMap | None,
+    given: RowAnswer,
     script: str,
     *,
+    axes: Sequence[str] = (),
     others: Sequence[RowAnswer] = (),
-    obstacle: Obstacle | None = None,
+    reason: Reason | None = None,
 ) -> str:
     """Write the report.
 
     Parameters
     ----------
     table : ReadTable
-    answer : RowAnswer
-    picture : SegmentMap or None
-        The map.
+    given : RowAnswer
     script : str
         The Python that gives the same answer.
-    others : sequence of Answer
+    axes : sequence of str
+        Two columns that the map shows; the best view if there are none.
+    others : sequence of RowAnswer
         Other ways.
-    obstacle : Obstacle, optional
+    reason : Reason, optional
         Why there is no answer, if there is none.
 
     Returns
@@ -55,21 +50,37 @@ def html_report(
     str
         One HTML document; it loads nothing and runs nothing.
     """
-    rows = len(answer.segments.prepared.frame)
+    segments, asked = given.segments, given.question
+    lines = [f"Looked for: {GOALS[asked.objective].lower()}."]
+    if asked.margin:
+        lines.append(f"Safety margin: {asked.margin} % of the way to the segment's centre.")
+    ways = ways_out(given, reason) if reason is not None else []
+    why = blocks.paragraph(f"In the way: {reason.because}.") if reason and reason.because else ""
+    why += "<p>It would be possible to:</p>" * bool(ways) + bullets([way.text for way in ways])
     parts = [
         "<h1>What would have to change?</h1>",
-        blocks.paragraph(f"{table.name}: {counted(rows, 'row')}, {answer.segments.k} segments."),
+        blocks.paragraph(
+            f"{table.name}: {counted(len(segments.prepared.frame), 'row')}, {segments.k} segments."
+        ),
         "<h2>The answer</h2>",
-        cards.answer_card(answer),
-        _why_not(obstacle),
-        section("What changes", cards.change_card(answer)),
-        _picture(answer, picture),
-        _other_ways(answer, others),
-        section("What was asked", _asked(answer)),
-        section("The segments", segments_in_cards(answer.segments, answer.names)),
+        answer_card(given),
+        why,
+        section("What changes", given.card.html(INHERITED)),
+        _picture(given, axes),
+        section("Other ways", bullets([f"{difference(given, one)}." for one in others])),
+        section("What was asked", bullets([*lines, *in_words(asked.allowed)])),
+        section("The segments", segments_in_cards(segments, given.names)),
         section("The same in Python", f"<pre>{escape(script)}</pre>"),
     ]
-    return document(f"{answer.called}: {answer.source} to {answer.target}", parts)
+    return document(given.found.text(0).partition(".")[0], parts)
+
+
+def _picture(given: RowAnswer, axes: Sequence[str]) -> str:
+    shown, _ = answer_map(given, axes)
+    made = map_legend(shown, given.names) + charts.svg(shown.chart(INHERITED), *MAP)
+    title = escape(f"Map of the segments: {shown.title}")
+    drawn = f'<div role="img" aria-label="{title}">{made}</div>'
+    return section("On the map", f"<figure>{drawn}{blocks.paragraph(shown.note)}</figure>")
 
 
 def document(title: str, parts: Sequence[str]) -> str:
@@ -91,63 +102,9 @@ def section(title: str, content: str) -> str:
     return f"<h2>{escape(title)}</h2>{content}" if content else ""
 
 
-def _why_not(obstacle: Obstacle | None) -> str:
-    if obstacle is None:
-        return ""
-    ways = "".join(f"<li>{escape(way.text)}</li>" for way in obstacle.ways)
-    text = cards.obstacle_text(obstacle)
-    return text + (f"<p>It would be possible to:</p><ul>{ways}</ul>" if ways else "")
-
-
-def _picture(answer: RowAnswer, picture: SegmentMap | None) -> str:
-    if picture is None:
-        return ""
-    title = escape(f"Map of the segments: {picture.title}")
-    made = pictures.map_html(picture, mapping.formats(answer, picture))
-    drawn = f'<div role="img" aria-label="{title}">{made}</div>'
-    return section("On the map", f"<figure>{drawn}{blocks.paragraph(picture.note)}</figure>")
-
-
-def _other_ways(answer: RowAnswer, others: Sequence[RowAnswer]) -> str:
-    items = "".join(f"<li>{escape(difference(answer, one))}.</li>" for one in others)
-    return section("Other ways", f"<ul>{items}</ul>") if items else ""
-
-
-def _asked(answer: RowAnswer) -> str:
-    asked = answer.question
-    lines = [f"Looked for: {GOALS[asked.objective]}."]
-    if asked.margin:
-        lines.append(f"Safety margin: {asked.margin} % of the way to the segment's centre.")
-    return bullets([*lines, *rules_in_words(asked.allowed)])
-
-
-def rules_in_words(allowed: UserRules) -> list[str]:
-    """Say what may change, a sentence a rule."""
-    lines = []
-    for names, what in (
-        (allowed.locked, "may not change"),
-        (allowed.rising, "may only rise"),
-        (allowed.falling, "may only fall"),
-    ):
-        lines += [f"{name} {what}." for name in names]
-    for limit in allowed.ranges:
-        largest = max(abs(side) for side in (limit.low or 0.0, limit.high or 0.0))
-        low, high = (in_column(figure(side or 0.0), largest) for side in (limit.low, limit.high))
-        sides = [f"at least {low}"] if limit.low is not None else []
-        sides += [f"at most {high}"] if limit.high is not None else []
-        sides += [f"in steps of {figure(limit.step)}"] if limit.step is not None else []
-        sides += [f"by {figure(limit.least)} or more"] if limit.least is not None else []
-        lines.append(f"{limit.column}: {joined(sides)}.")
-    lines += [f"{name} may become {joined(levels, 'or')}." for name, levels in allowed.levels]
-    if allowed.most is not None:
-        lines.append(f"At most {counted(allowed.most, 'column')} may change.")
-    lines += ["Only values that go together in the segment."] * allowed.together
-    return lines
-
-
 def bullets(lines: Sequence[str]) -> str:
-    """Write a list."""
-    return f"<ul>{''.join(f'<li>{escape(line)}</li>' for line in lines)}</ul>"
+    """Write a list; nothing if it is empty."""
+    return "" if not lines else f"<ul>{''.join(f'<li>{escape(line)}</li>' for line in lines)}</ul>"
 
 
 def segments_in_cards(segments: Segments, names: Sequence[str]) -> str:
