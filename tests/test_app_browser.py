@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import re
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
 import numpy as np
 import pandas as pd
@@ -58,8 +60,7 @@ def test_from_upload_to_download(visit: Visit, tmp_path: Path) -> None:
     report = visit.download("Download report").decode()
     assert sentence in report.replace("&#x27;", "'")
     (visit.shots / "report.html").write_text(report)
-    (tmp_path / "shoppers.csv").write_bytes(as_csv(frame))
-    (tmp_path / "same.py").write_bytes(visit.download("Download script"))
+    ZipFile(io.BytesIO(visit.download("Download script"))).extractall(tmp_path)
     printed = subprocess.run(
         [sys.executable, "same.py"], cwd=tmp_path, capture_output=True, text=True, check=True
     ).stdout

@@ -6,6 +6,7 @@ import io
 import os
 from html import unescape
 from typing import Any
+from zipfile import ZipFile
 
 import numpy as np
 import pandas as pd
@@ -66,7 +67,8 @@ def test_a_campaign_from_plan_to_files(visit: Visit, browser: Any) -> None:
         assert found["result"][5] == "left out: no value in basket"
     report = unescape(visit.download("Download report").decode())
     assert f"Campaign: Everyone to {target}" in report
-    assert "voice.explain(" in visit.download("Download script").decode()
+    script = ZipFile(io.BytesIO(visit.download("Download script"))).read("same.py").decode()
+    assert "voice.explain(" in script
 
     tab(visit, "What if")
     visit.click(visit.page.get_by_role("button", name="Without ").first)

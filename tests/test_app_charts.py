@@ -11,8 +11,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.cluster import KMeans
 
 from app_tables import fitted, people
+from voicecf import CFCLUST, Status, VoICE
 from voicecf.app import charts
 from voicecf.app.row.answers import answer, answer_map
 from voicecf.app.row.page import map_legend
@@ -187,3 +189,28 @@ def test_a_plane_holds_a_third_point() -> None:
     plane = Plane.of_move(cf, 0, also=third)
     seen = plane.project(np.vstack([third, cf.points[0]]))
     assert plane.coordinates(seen) == pytest.approx(np.vstack([third, cf.points[0]]))
+
+
+def test_a_map_shows_a_miss_in_the_cell_that_it_lands_in() -> None:
+    rng = np.random.default_rng(5)
+    values = rng.normal(size=(120, 4)) + 3 * np.eye(4)[np.arange(120) % 4]
+    model = KMeans(4, n_init=4, random_state=0).fit(values)
+    exact = VoICE(model, contraction=1.0, bounds=None).fit(values).explain(values, target="each")
+    pairwise = CFCLUST(model).fit(values).explain(values, target="each")
+    misses = np.flatnonzero(pairwise.status == Status.MISSED)
+    assert len(misses) > 5
+    for i in misses[:5].tolist():
+        plane = Plane.of_move(exact, i, also=pairwise.points[i])
+        place = plane.project(pairwise.points[[i]])[0]
+        shown = SegmentMap.from_voice(VoICE(model).fit(values), values, plane, exact, i)
+        inside = [t for t, corners in shown.cells if holds(corners, place)]
+        assert model.predict(pairwise.points[[i]])[0] in inside
+        assert pairwise.target[i] not in inside
+
+
+def holds(corners: np.ndarray, point: np.ndarray) -> bool:
+    """Whether a convex polygon holds a point."""
+    edges = np.roll(corners, -1, axis=0) - corners
+    away = point - corners
+    cross = edges[:, 0] * away[:, 1] - edges[:, 1] * away[:, 0]
+    return bool((cross >= -1e-9).all() or (cross <= 1e-9).all())

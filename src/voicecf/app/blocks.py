@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from html import escape
-from typing import Any
 
 from voicecf.app.style import ACCENT, colour
 from voicecf.output import shortened
@@ -44,35 +43,6 @@ def bars(items: Sequence[tuple[str, float, str]], tint: str = ACCENT) -> str:
         for name, value, text in items
     )
     return f'<div class="v-bars" style="--c:{tint}">{lines}</div>'
-
-
-def matrix(
-    names: Sequence[str], values: Any, texts: Any, *, corner: str = "", tint: str = ACCENT
-) -> str:
-    """Write a table of segments by segments, shaded by value (0 to 1)."""
-    head = "".join(f"<th>{escape(shortened(name, 24))}</th>" for name in names)
-    rows = []
-    for i, name in enumerate(names):
-        cells = "".join(_shaded(values[i][j], texts[i][j], tint) for j in range(len(names)))
-        rows.append(f"<tr><th>{escape(shortened(name, 24))}</th>{cells}</tr>")
-    return (
-        f'<div class="v-scroll"><table class="v-grid"><tr><th class="v-soft">{escape(corner)}</th>'
-        f"{head}</tr>{''.join(rows)}</table></div>"
-    )
-
-
-def _shaded(value: float, texts: tuple[str, str], tint: str) -> str:
-    first, second = texts
-    if not first:
-        return "<td></td>"
-    strength = 6 + 60 * min(max(float(value), 0.0), 1.0)
-    return shaded_cell(f"{escape(first)}<small>{escape(second)}</small>", strength, tint)
-
-
-def shaded_cell(content: str, strength: float, tint: str) -> str:
-    """Write a cell of a table, shaded by so many per cent of a colour."""
-    back = f"background:color-mix(in srgb,{tint} {strength:.0f}%,transparent)"
-    return f'<td style="{back}">{content}</td>'
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]], differs: str = "") -> str:

@@ -3,28 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from html import escape
 
-import numpy as np
 import pandas as pd
 
 from voicecf.app import blocks
 from voicecf.app.campaign.plan import Campaign, Run
 from voicecf.app.campaign.summary import (
     NAMED,
-    FrequentChange,
-    Pair,
     Summary,
     asked_in_words,
 )
 from voicecf.app.effort import ABOUT_SPREADS, SPREADS, effort_text
 from voicecf.app.row.question import Objective, in_short
-from voicecf.app.style import colour
 from voicecf.app.words import percent
-from voicecf.output import counted, figure, joined, shortened
-
-# Letters of a column's name.
-LONGEST = 40
+from voicecf.output import figure, joined
 
 
 def facts(said: Summary, left_out: int = 0, each: bool = False) -> str:
@@ -71,53 +63,22 @@ def about_effort(said: Summary) -> str:
     return blocks.paragraph("Efforts add up price times change over the columns that change.")
 
 
-def levers(some: Sequence[FrequentChange]) -> str:
-    """Write the levers that answers use most, with the share of the answers."""
-    lines = "".join(
-        f"<span>{escape(shortened(lever.phrase, LONGEST))}</span>"
-        f'<span class="v-val">{escape(percent(lever.share))}</span>'
-        for lever in some[:NAMED]
-    )
-    return f'<div class="v-traits">{lines}</div>'
+def pairs_table(said: Summary, names: Sequence[str]) -> pd.DataFrame:
+    """Return a line for each pair of segments, those with most rows that can move first."""
+    lines = [
+        (
+            names[pair.source], names[pair.target], pair.asked, pair.movable,
+            effort_text(pair.effort, said.unit), pair.columns,
+            "; ".join(f"{x.phrase} ({percent(x.share)})" for x in pair.levers[:NAMED]),
+        )
+        for pair in sorted(said.pairs, key=lambda pair: -pair.movable)
+    ]  # fmt: skip
+    heads = ["From", "To", "Asked", "Can move", "Effort, usually", "Columns, usually", "Used most"]
+    return pd.DataFrame(lines, columns=heads)
 
 
-def pair_cards(pairs: Sequence[Pair], names: Sequence[str], unit: str) -> str:
-    """Write a card for each pair of segments."""
-    return f'<div class="v-pairs">{"".join(_pair(pair, names, unit) for pair in pairs)}</div>'
-
-
-def _pair(pair: Pair, names: Sequence[str], unit: str) -> str:
-    source, target = (blocks.chip(names[t], t) for t in (pair.source, pair.target))
-    share = pair.movable / pair.asked if pair.asked else 0.0
-    bar = f'<div class="v-share"><i style="width:{100 * share:.1f}%"></i></div>'
-    many = f"{pair.movable:,} of {counted(pair.asked, 'row')} can move"
-    inside = f'<p class="v-remark">{escape(many)}</p>{bar}'
-    if pair.movable:
-        columns = counted(round(pair.columns), "column")
-        usual = f"{effort_text(pair.effort, unit)}, {columns}, usually"
-        inside += f'<p class="v-remark">{escape(usual)}</p>{levers(pair.levers)}'
-    return (
-        f'<div class="v-card" style="--c:{colour(pair.target)}"><div class="v-move">{source}'
-        f'<span class="v-soft">to</span>{target}</div>{inside}</div>'
-    )
-
-
-def pair_matrix(pairs: Sequence[Pair], names: Sequence[str], unit: str) -> str:
-    """Write all pairs as a table: how many can move, and the effort; darker is easier."""
-    k = len(names)
-    texts = [[("", "")] * k for _ in range(k)]
-    shade = np.zeros((k, k))
-    known = [pair.effort for pair in pairs if pair.movable]
-    hardest = max(known, default=1.0) or 1.0
-    for pair in pairs:
-        at = pair.source, pair.target
-        texts[at[0]][at[1]] = (f"{pair.movable:,}", effort_text(pair.effort, unit))
-        shade[at] = 1 - 0.9 * pair.effort / hardest if pair.movable else 0.0
-    return f'<div class="v-wide-only">{blocks.matrix(names, shade, texts, corner="from, to")}</div>'
-
-
-def easiest_table(listed: pd.DataFrame) -> str:
-    """Write the easiest rows as a table."""
+def table_of(listed: pd.DataFrame) -> str:
+    """Write a table for a report."""
     rows = [
         [figure(v) if isinstance(v, float) else str(v) for v in line]
         for line in listed.itertuples(index=False, name=None)

@@ -19,9 +19,8 @@ from voicecf.app.takeaway.tables import LONGEST, XLSX
 from voicecf.app.words import literal
 from voicecf.output import counted
 
-# Rows that the page lists, pairs that all have a card, segments that a matrix has room for, runs
-# side by side, and levers that may be tried without.
-LISTED, CARDS, ACROSS, COMPARED, TRIED = 500, 6, 6, 3, 3
+# Rows that the page lists, runs side by side, and levers that may be tried without.
+LISTED, COMPARED, TRIED = 500, 3, 3
 SHOWN, GO, COMPARE = "campaign shown", "campaign go", "campaign compared"
 # Set when a run of this visitor has ended; and the seconds that a part of it may still take.
 ENDED, PATIENCE = "campaign ended", 60
@@ -159,25 +158,15 @@ def _results(now: Project, asked: Campaign, run: Run) -> None:
 
 
 def _pairs(now: Project, run: Run, said: Summary) -> None:
-    names = runs.names_of(now, run)
-    pairs = sorted(said.pairs, key=lambda pair: -pair.movable)
-    if not pairs:
+    if not said.pairs:
         st.html(blocks.paragraph("Nobody was asked to move to another segment."))
         return
-    targets = {pair.target for pair in pairs}
-    if len(names) <= ACROSS and len(targets) > 1:
-        st.html(cards.pair_matrix(pairs, names, said.unit))
-    if len(pairs) > CARDS:
-        sources = sorted({pair.source for pair in pairs})
-        source = st.selectbox(
-            "From segment", sources, format_func=lambda t: names[t], key="campaign pairs"
-        )
-        pairs = [pair for pair in pairs if pair.source == source]
-    st.html(cards.pair_cards(pairs, names, said.unit))
+    listed = cards.pairs_table(said, runs.names_of(now, run))
+    st.dataframe(listed, hide_index=True)
     st.html(
         blocks.paragraph(
-            "The changes that are made most often, with the usual amount and the share of answers "
-            "that make them."
+            "Used most: the changes that are made most often, with the usual amount and the share "
+            "of answers that make them."
         )
     )
 
@@ -281,5 +270,5 @@ def _files(now: Project, asked: Campaign, run: Run, said: Summary) -> None:
         if runs.is_current(now, run):
             st.download_button(
                 "Download script", partial(telling.script_file, now, run.id, asked),
-                f"{stem}.py", "text/x-python", on_click="ignore",
+                f"{stem} script.zip", "application/zip", on_click="ignore",
             )  # fmt: skip

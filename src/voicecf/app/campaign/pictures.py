@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import altair as alt
 import pandas as pd
 
@@ -21,52 +19,29 @@ HEIGHT, WIDTH = 260, 680
 def budget_curve(said: Summary, budget: float | None, theme: Theme) -> alt.LayerChart:
     """Draw how many rows can be moved by budget, the easiest first; the budget is marked."""
     budgets, rows = said.curve()
-    data = pd.DataFrame({"budget": budgets, "rows": rows})
-    axis = alt.Axis(tickCount=5, labelPadding=6, **BARE)
-    base = alt.Chart(data).encode(
-        alt.X("budget:Q", title=f"Budget ({said.unit})", axis=axis),
-        alt.Y("rows:Q", title="Rows that it moves", axis=axis),
+    base = alt.Chart(pd.DataFrame({"budget": budgets, "rows": rows})).encode(
+        alt.X("budget:Q", title=f"Budget ({said.unit})", axis=alt.Axis(tickCount=5, **BARE)),
+        alt.Y("rows:Q", title="Rows that it moves", axis=alt.Axis(tickCount=5, **BARE)),
+        tooltip=[
+            alt.Tooltip("budget:Q", title=f"Budget ({said.unit})", format=charts.FORMAT),
+            alt.Tooltip("rows:Q", title="Rows", format=",d"),
+        ],
     )
-    told = [
-        alt.Tooltip("budget:Q", title=f"Budget ({said.unit})", format=charts.FORMAT),
-        alt.Tooltip("rows:Q", title="Rows", format=",d"),
-    ]
-    near = alt.selection_point(
-        nearest=True, on="pointerover", encodings=["x"], empty=False, clear="pointerout"
-    )
-    shown = alt.condition(near, alt.value(1), alt.value(0))
-    layers = [
-        base.mark_area(opacity=0.14, color=ACCENT),
-        base.mark_line(color=ACCENT, strokeWidth=2.4),
-        base.mark_point(filled=True, size=70, color=ACCENT)
-        .encode(opacity=shown, tooltip=told)
-        .add_params(near),
-    ]
-    if budget is not None:
-        layers += _mark(said, budget, theme)
+    layers = [base.mark_area(opacity=0.14, color=ACCENT, line={"color": ACCENT})]
+    if budget is not None and len(said.spent):
+        most = float(said.spent[-1])
+        place = pd.DataFrame({"budget": [min(budget, most)], "rows": [said.affordable(budget)]})
+        text = f"{said.affordable(budget):,} for {effort_text(budget, said.unit)}"
+        late = budget > 0.55 * most
+        spot = alt.Chart(place).encode(x="budget:Q", y="rows:Q")
+        layers += [
+            spot.mark_point(filled=True, size=110, color=theme.ink, opacity=1, tooltip=text),
+            spot.mark_text(
+                text=text, color=theme.ink, fontWeight=600, fontSize=13,
+                align="right" if late else "left", dx=-10 if late else 10, dy=14,
+            ),
+        ]  # fmt: skip
     return charts.plain(alt.LayerChart(layer=layers), HEIGHT)
-
-
-def _mark(said: Summary, budget: float, theme: Theme) -> list[alt.Chart]:
-    """Mark the budget; one beyond what all rows take stands at the end."""
-    most = float(said.spent[-1]) if len(said.spent) else 0.0
-    n = said.affordable(budget)
-    place = pd.DataFrame({"budget": [min(budget, most)], "rows": [n]})
-    text = f"{n:,} for {effort_text(budget, said.unit)}"
-    late = budget > 0.55 * most
-    spot = alt.Chart(place).encode(x="budget:Q", y="rows:Q")
-    how: dict[str, Any] = {
-        "align": "right" if late else "left",
-        "dx": -10 if late else 10,
-        "fontSize": 13,
-    }
-    return [
-        alt.Chart(place).mark_rule(color=theme.ink, strokeDash=[4, 4]).encode(x="budget:Q"),
-        spot.mark_point(filled=True, size=110, color=theme.ink, opacity=1, tooltip=text),
-        spot.mark_text(
-            text=text, color=theme.ink, fontWeight=600, dy=-10 if late else 14, **how
-        ),
-    ]  # fmt: skip
 
 
 def budget_svg(said: Summary, budget: float | None) -> str:

@@ -10,7 +10,7 @@ import pandas as pd
 from voicecf.app import blocks
 from voicecf.app.campaign import cards, pictures
 from voicecf.app.campaign.plan import Campaign, Run
-from voicecf.app.campaign.summary import Pair, Summary, asked_in_words
+from voicecf.app.campaign.summary import Summary, asked_in_words
 from voicecf.app.effort import effort_text
 from voicecf.app.row.question import GOALS, in_words
 from voicecf.app.segments.segments import Segments
@@ -62,30 +62,19 @@ def campaign_report(
         One HTML document; it loads nothing and runs nothing.
     """
     title = f"Campaign: {asked_in_words(run.campaign, names)}"
-    pairs = sorted(said.pairs, key=lambda pair: -pair.movable)[:PAIRS]
     parts = [
         f"<h1>{escape(title)}</h1>",
         blocks.paragraph(f"{table}. {run.name}, {run.when:%d %B %Y, %H:%M}."),
         cards.facts(said, segments.prepared.left_out if segments else 0, run.campaign.each),
         cards.about_effort(said),
-        section("From where to where", _pairs(said, pairs, names)),
+        section("From where to where", cards.table_of(cards.pairs_table(said, names)[:PAIRS])),
         _budget(said, campaign.budget),
-        section("The easiest to move", cards.easiest_table(listed) if len(listed) else ""),
+        section("The easiest to move", cards.table_of(listed) if len(listed) else ""),
         section("What was asked", _asked(run.campaign, campaign)),
         section("The segments", _segments(segments, names)),
         section("The same in Python", f"<pre>{escape(script)}</pre>" if script else ""),
     ]
     return document(title, parts)
-
-
-def _pairs(said: Summary, pairs: Sequence[Pair], names: Sequence[str]) -> str:
-    if not pairs:
-        return ""
-    left = len(said.pairs) - len(pairs)
-    more = (
-        f"The {len(pairs)} pairs with the most rows; {counted(left, 'pair')} more are in the list."
-    )
-    return cards.pair_cards(pairs, names, said.unit) + (blocks.paragraph(more) if left else "")
 
 
 def _budget(said: Summary, budget: float | None) -> str:

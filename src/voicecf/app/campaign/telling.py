@@ -11,6 +11,7 @@ from voicecf.app.campaign.plan import Campaign, Run
 from voicecf.app.campaign.report import LISTED, campaign_report
 from voicecf.app.campaign.summary import Summary, asked_in_words, summed_up
 from voicecf.app.project import Project
+from voicecf.app.takeaway.code import archive
 from voicecf.app.takeaway.tables import as_csv, as_parquet, as_xlsx
 from voicecf.output import shortened
 
@@ -112,17 +113,22 @@ def report_file(now: Project, id: str, asked: Campaign) -> bytes:
         run, names, said, easiest(now, run, said, LISTED),
         table=now.choices.table, campaign=replace(asked, budget=budget_of(said, asked)),
         segments=now.segments if current else None,
-        script=script_file(now, id, asked) if current else "",
+        script=script_of(now, id, asked) if current else "",
     )  # fmt: skip
     return made.encode()
 
 
-def script_file(now: Project, id: str, asked: Campaign) -> str:
+def script_of(now: Project, id: str, asked: Campaign) -> str:
     """Write the Python that gives the same numbers."""
     run = _run(now, id)
-    said = summary(now, run, asked)
-    campaign = replace(run.campaign, budget=budget_of(said, asked))
-    return code.script(now.table, now.segments, campaign, counted_by(run, asked))
+    campaign = replace(run.campaign, budget=budget_of(summary(now, run, asked), asked))
+    return code.script(now.segments, campaign, counted_by(run, asked))
+
+
+def script_file(now: Project, id: str, asked: Campaign) -> bytes:
+    """Write the script into an archive, with the model and the rows."""
+    voice = now.segments.firmly(_run(now, id).campaign.margin)
+    return archive(script_of(now, id, asked), voice, now.prepared.frame)
 
 
 def _run(now: Project, id: str) -> Run:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import streamlit as st
 from numpy.typing import NDArray
 
@@ -16,10 +17,10 @@ from voicecf.app.project import Project
 from voicecf.app.segments.segments import Segments
 from voicecf.app.words import percent
 from voicecf.output import counted
-from voicecf.plots import Plane, SegmentMap, Transitions
+from voicecf.plots import Transitions
 
-# Rows that are compared, each with every other segment; misses that are listed.
-SAMPLE, SHOWN = 2_000, 50
+# Rows that are compared, each with every other segment.
+SAMPLE = 2_000
 ABOUT = (
     "CFCLUST moves a row across the border between its own segment and the target, and looks at no "
     "other. With three segments or more it may end in a third one. VoICE looks at all. The paper, "
@@ -41,15 +42,12 @@ class MethodComparison:
         Explains in the coordinates of the model.
     rows : array of int
         Which prepared rows were compared.
-    points : array
-        All rows, in coordinates.
     pairwise, exact : Counterfactuals
         Answer by answer.
     """
 
     voice: VoICE = field(repr=False)
     rows: NDArray[np.int64] = field(repr=False)
-    points: NDArray[np.float64] = field(repr=False)
     pairwise: Counterfactuals = field(repr=False)
     exact: Counterfactuals = field(repr=False)
 
@@ -61,28 +59,12 @@ class MethodComparison:
         rows = np.unique(np.linspace(0, len(X) - 1, min(most, len(X))).astype(np.int64))
         voice = VoICE(model, contraction=1.0, bounds=None).fit(X)
         pairwise = CFCLUST(model).fit(X).explain(X[rows], target="each")
-        return cls(voice, rows, X, pairwise, voice.explain(X[rows], target="each"))
+        return cls(voice, rows, pairwise, voice.explain(X[rows], target="each"))
 
     @property
     def missed(self) -> NDArray[np.bool_]:
         """Whether each pairwise answer lies outside its target."""
         return np.asarray(self.pairwise.status == Status.MISSED)
-
-    def clearest(self) -> NDArray[np.int64]:
-        """Misses, those that fall furthest short first."""
-        which = np.flatnonzero(self.missed)
-        short = self.exact.cost[which] - self.pairwise.cost[which]
-        return which[np.argsort(-short, kind="stable")]
-
-    def miss(self, i: int) -> tuple[SegmentMap, NDArray[Any]]:
-        """Return the plane that holds a row, its exact answer and the pairwise one, and the last.
-
-        All three lie in the plane, so that what is seen is exact.
-        """
-        point = self.pairwise.points[i]
-        plane = Plane.of_move(self.exact, i, also=point)
-        drawn = SegmentMap.from_voice(self.voice, self.points, plane, self.exact, i, 1_500)
-        return drawn, plane.project(point[None])[0]
 
 
 def show(now: Project | None) -> None:
@@ -112,33 +94,10 @@ def show(now: Project | None) -> None:
     if not missed.any():
         st.html(blocks.paragraph("None misses: on this table the pairwise answers all land."))
         return
-    table, picture = st.columns([2, 3], gap="large")
-    with table:
-        st.subheader("Where it misses")
-        by = Transitions.from_counterfactuals(found.pairwise)
-        share = 1.0 - by.feasible
-        texts = [
-            [(percent(share[i, j]), f"of {n:,}") if n else ("", "") for j, n in enumerate(line)]
-            for i, line in enumerate(by.count.tolist())
-        ]
-        corner, tint = "from, to", "#c2571a"
-        st.html(blocks.matrix(names, np.nan_to_num(share), texts, corner=corner, tint=tint))
-        st.html(blocks.paragraph("Share of pairwise answers that end in a third segment."))
-    with picture:
-        st.subheader("A miss on the map")
-        _miss(found, names)
-
-
-def _miss(found: MethodComparison, names: tuple[str, ...]) -> None:
-    def told(i: int) -> str:
-        row = int(found.rows[found.pairwise.row[i]]) + 1
-        source, target = names[found.pairwise.source[i]], names[found.pairwise.target[i]]
-        landed = int(found.voice.predict(found.pairwise.points[[i]])[0])
-        return f"Row {row:,}: {source} to {target}, ends in {names[landed]}"
-
-    i = int(st.selectbox("Which", found.clearest()[:SHOWN].tolist(), format_func=told))
-    drawn, pairwise = found.miss(i)
-    drawn = replace(drawn, names=list(names))
-    st.html(blocks.legend(names))
-    st.altair_chart(drawn.chart(session.theme(), marks=[("pairwise", pairwise)]))
-    st.html(blocks.paragraph(f"{drawn.note} The pairwise answer lies in this plane, too."))
+    by = Transitions.from_counterfactuals(found.pairwise)
+    st.subheader("Where it misses")
+    st.dataframe(
+        pd.DataFrame(1.0 - by.feasible, index=list(names), columns=list(names)),
+        column_config=dict.fromkeys(names, st.column_config.NumberColumn(format="percent")),
+    )
+    st.html(blocks.paragraph("Share of pairwise answers, from line to column, that miss."))

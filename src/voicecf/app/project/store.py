@@ -6,7 +6,6 @@ import os
 import re
 import secrets
 import shutil
-import sys
 from collections import OrderedDict
 from contextlib import suppress
 from dataclasses import dataclass
@@ -15,6 +14,8 @@ from io import BytesIO
 from pathlib import Path, PurePosixPath
 from threading import Lock
 from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile
+
+import platformdirs
 
 from voicecf.app.data.preparing import PreparingError
 from voicecf.app.project.choices import ProjectChoices
@@ -48,13 +49,7 @@ class Kept:
 def usual_folder() -> Path:
     """Return where programs of this system keep what belongs to a user, or VOICECF_PROJECTS."""
     named = os.environ.get("VOICECF_PROJECTS")
-    if named:
-        return Path(named)
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Application Support" / "voicecf"
-    if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA") or Path.home()) / "voicecf"
-    return Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share") / "voicecf"
+    return Path(named) if named else platformdirs.user_data_path("voicecf", appauthor=False)
 
 
 class Store:

@@ -11,7 +11,7 @@ from voicecf.app import blocks, session
 from voicecf.app.data.preparing import Method
 from voicecf.app.project import Project
 from voicecf.app.segments import cards, pictures
-from voicecf.app.segments.aside import crossable, crossed
+from voicecf.app.segments.aside import AVERAGE, crossable, crossed
 from voicecf.app.segments.assigned import assigned
 from voicecf.app.segments.naming import LONGEST, NamingError
 from voicecf.app.segments.profiles import profile_table
@@ -55,7 +55,9 @@ def show(now: Project) -> None:
         st.html(blocks.notice(text))
     st.subheader("What sets each segment apart")
     _cards(now, found, names)
-    st.html(cards.overview(found.contrast, names, found.written))
+    st.subheader("All segments at a glance")
+    st.dataframe(profile_table(found.contrast, names, found.written))
+    st.html(blocks.paragraph("Averages; of categories, the most frequent level."))
     _details(now, found, names)
     offer_assigned(now)
 
@@ -152,12 +154,9 @@ def _name(now: Project, t: int, names: tuple[str, ...]) -> None:
 def _details(now: Project, found: Segments, names: tuple[str, ...]) -> None:
     labels = now.once("crossable", now.rows_key, lambda: crossable(now.prepared, now.columns), 1)
     shark = found.method is Method.SHARK
-    titles = ["All columns", "Rows by two columns"]
+    titles = ["Rows by two columns"]
     titles += ["What the columns set aside say"] * bool(labels) + ["Weights"] * shark
     tabs = dict(zip(titles, st.tabs(titles), strict=True))
-    with tabs["All columns"]:
-        st.dataframe(profile_table(found.contrast, names, found.written))
-        st.html(blocks.paragraph("Averages; of categories, the most frequent level."))
     with tabs["Rows by two columns"]:
         _rows(found, names)
     if labels:
@@ -172,17 +171,10 @@ def _aside(found: Segments, names: tuple[str, ...], labels: list[str]) -> None:
     name = labels[0]
     if len(labels) > 1:
         name = st.selectbox("Column", labels, key="column set aside")
-    shown = crossed(found, name)
-    drawn = "".join(cards.by_segment(shown.contrast, i, names, shown.written) for i in shown.shown)
-    st.html(f'<div class="v-asides">{drawn}</div>')
-    left = len(shown.contrast.features) - len(shown.shown)
-    more = f" The {len(shown.shown)} values that differ most between segments." if left > 1 else ""
-    st.html(
-        blocks.paragraph(
-            "This column had no part in finding the segments. The line across the bars is all "
-            f"rows.{more}"
-        )
-    )
+    shown = crossed(found, name, names)
+    bar = st.column_config.ProgressColumn(format="percent")
+    st.dataframe(shown, column_config={} if AVERAGE in shown else dict.fromkeys(shown, bar))
+    st.html(blocks.paragraph("This column had no part in finding the segments."))
 
 
 def _weights(found: Segments) -> None:

@@ -85,7 +85,7 @@ class Segments:
     @cached_property
     def suggested_names(self) -> tuple[str, ...]:
         """What they can be called, by what sets them apart."""
-        return suggested_names(self.contrast, self.prepared.whole, self.spans)
+        return suggested_names(self.contrast)
 
     def written(self, column: str, value: float) -> str:
         """Write a value of a column of numbers: whole ones in full, others with telling digits.

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
-from pathlib import Path
-
 import streamlit as st
 
 from voicecf.app import blocks, session
@@ -13,7 +10,7 @@ from voicecf.app.project import Project
 from voicecf.app.row import answers
 from voicecf.app.row.page import answer_card
 from voicecf.app.segments.page import offer_assigned
-from voicecf.app.takeaway.code import script
+from voicecf.app.takeaway.code import archive, saved, script
 from voicecf.app.takeaway.report import html_report
 
 PREVIEW = 640
@@ -48,13 +45,13 @@ def _answer(now: Project) -> None:
             type="primary", on_click="ignore",
         )  # fmt: skip
         st.download_button(
-            "Download script", lambda: _code(now), f"{_stem(now)}.py", "text/x-python",
-            on_click="ignore",
+            "Download script", lambda: _archive(now), f"{_stem(now)} script.zip",
+            "application/zip", on_click="ignore",
         )  # fmt: skip
     st.html(
         blocks.paragraph(
             "The report is one file with the answer, the map and the segments, to print or to "
-            "send. The script is the Python that gives the same answer."
+            "send. The script is the Python that gives the same answer, with model and rows."
         )
     )
     shown = st.segmented_control(
@@ -68,7 +65,11 @@ def _answer(now: Project) -> None:
 
 def _code(now: Project) -> str:
     given = answers.of_project(now)
-    return script(now.table, given.segments, given.question, given.names)
+    return script(given.segments, given.question)
+
+
+def _archive(now: Project) -> bytes:
+    return archive(_code(now), now.named_explainer(), now.prepared.frame)
 
 
 def _report(now: Project) -> str:
@@ -88,15 +89,11 @@ def _model(now: Project) -> None:
         )
     )
     st.download_button(
-        "Download model", lambda: _saved_model(now), f"{_stem(now)}.voicecf", on_click="ignore"
-    )
-
-
-def _saved_model(now: Project) -> bytes:
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "model.voicecf"
-        now.named_explainer().save(path)
-        return path.read_bytes()
+        "Download model",
+        lambda: saved(now.named_explainer()),
+        f"{_stem(now)}.voicecf",
+        on_click="ignore",
+    )  # fmt: skip
 
 
 def _session(now: Project) -> None:

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from io import BytesIO
 from typing import Any
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
-import pyarrow.parquet
-import xlsxwriter
 from pandas.api import types
-from pyarrow import csv
 
 from voicecf.errors import VoiceError
 
@@ -33,7 +29,7 @@ class TableError(VoiceError):
     """A table does not fit into the file that was asked for."""
 
 
-def as_csv(frame: pd.DataFrame) -> bytes:
+def as_csv(frame: pd.DataFrame, delimiter: str = ",", decimal: str = ".") -> bytes:
     r"""Write a table as CSV, such as spreadsheets read it.
 
     A text that a spreadsheet would compute gets an apostrophe in front; numbers stay numbers, and
@@ -43,34 +39,32 @@ def as_csv(frame: pd.DataFrame) -> bytes:
     --------
     >>> import pandas as pd
     >>> from voicecf.app.takeaway.tables import as_csv
-    >>> as_csv(pd.DataFrame({"name": ["=1+1", "Ann"], "change": [-2.5, None]})).decode("utf-8-sig")
-    '"name","change"\n"\'=1+1",-2.5\n"Ann",\n'
+    >>> frame = pd.DataFrame({"name": ["=1+1", "Ann"], "change": [-2.5, None]})
+    >>> as_csv(frame, ";", ",").decode("utf-8-sig")
+    "name;change\r\n'=1+1;-2,5\r\nAnn;\r\n"
     """
-    safe = pd.DataFrame({
-        name: values if _is_number(values) else _texts(values).map(_harmless, na_action="ignore")
+    safe = {
+        _harmless(name): values if _is_number(values) else _texts(values).map(_harmless, "ignore")
         for name, values in frame.items()
-    })  # fmt: skip
-    table = pa.Table.from_pandas(safe, preserve_index=False)
-    file = BytesIO()
-    csv.write_csv(table.rename_columns([_harmless(name) for name in safe]), file)
-    return b"\xef\xbb\xbf" + file.getvalue()
+    }
+    text = pd.DataFrame(safe).to_csv(
+        index=False, sep=delimiter, decimal=decimal, lineterminator="\r\n"
+    )
+    return str(text).encode("utf-8-sig")
 
 
 def as_parquet(frame: pd.DataFrame) -> bytes:
     """Write a table as Parquet; columns of several types are written as text."""
-    plain = pd.DataFrame({
-        name: values if _is_number(values) or _is_moment(values) else _texts(values)
-        for name, values in frame.items()
-    })  # fmt: skip
     file = BytesIO()
-    pyarrow.parquet.write_table(pa.Table.from_pandas(plain, preserve_index=False), file)
+    plain = {n: v if _is_number(v) or _is_moment(v) else _texts(v) for n, v in frame.items()}
+    pd.DataFrame(plain).to_parquet(file, index=False)
     return file.getvalue()
 
 
 def as_xlsx(
     frame: pd.DataFrame, sheets: Mapping[str, pd.DataFrame] | None = None, name: str = "Rows"
 ) -> bytes:
-    """Write tables as a workbook: a bold header that stays in sight, columns of readable width.
+    """Write tables as a workbook: a filter and a header that stays in sight, dates as dates.
 
     Texts are texts, whatever they begin with: there are no formulas and no links.
 
@@ -89,60 +83,34 @@ def as_xlsx(
         If a table is longer than a sheet can be.
     """
     file = BytesIO()
-    options = {
-        "constant_memory": True, "strings_to_formulas": False, "strings_to_urls": False,
-        "strings_to_numbers": False,
-    }  # fmt: skip
-    every = {name: frame, **(sheets or {})}
-    for table in every.values():
-        if len(table) > LONGEST:
-            raise TableError(
-                f"These are {len(table):,} lines; a sheet of Excel holds {LONGEST:,}. Take the CSV "
-                "or the Parquet file, or ask for one target segment only."
-            )
-    with xlsxwriter.Workbook(file, options) as book:
-        bold = book.add_format({"bold": True})
-        for title, table in every.items():
-            _write_sheet(book.add_worksheet(title), table, bold)
+    options = dict.fromkeys(["strings_to_formulas", "strings_to_urls", "strings_to_numbers"], False)
+    how: dict[str, Any] = {"engine_kwargs": {"options": options}, "datetime_format": "yyyy-mm-dd"}
+    with pd.ExcelWriter(file, engine="xlsxwriter", **how) as book:
+        for title, table in {name: frame, **(sheets or {})}.items():
+            if len(table) > LONGEST:
+                raise TableError(
+                    f"These are {len(table):,} lines; a sheet of Excel holds {LONGEST:,}. Take the "
+                    "CSV or the Parquet file, or ask for one target segment only."
+                )
+            cells = pd.DataFrame({str(n)[:LETTERS]: _cells(v) for n, v in table.items()})
+            cells.to_excel(book, sheet_name=title, index=False, freeze_panes=(1, 0))
+            sheet = book.sheets[title]
+            sheet.autofilter(0, 0, len(cells), max(cells.shape[1] - 1, 0))
+            for at, column in enumerate(cells):
+                widths = [len(column), *cells[column].head(LOOKED_AT).dropna().astype(str).map(len)]
+                sheet.set_column(at, at, min(max(*widths, NARROWEST) + 3, WIDEST))
     return file.getvalue()
 
 
-def _write_sheet(sheet: Any, table: pd.DataFrame, bold: Any) -> None:
-    sheet.freeze_panes(1, 0)
-    writers, columns = [], []
-    for at, name in enumerate(table):
-        values = table[name]
-        shown = [str(name), *values.head(LOOKED_AT).dropna().map(str)]
-        width = max(map(len, shown)) + 1
-        sheet.set_column(at, at, min(max(width, NARROWEST), WIDEST))
-        write, cells = _cells(sheet, values)
-        writers.append(write)
-        columns.append(cells)
-    for at, name in enumerate(table):
-        sheet.write_string(0, at, str(name)[:LETTERS], bold)
-    # Line by line: what is written stays in memory no longer than its line.
-    for line, written in enumerate(zip(*columns, strict=True), start=1):
-        for at, (write, cell) in enumerate(zip(writers, written, strict=True)):
-            if cell is not None:
-                write(line, at, cell)
-
-
-def _cells(sheet: Any, values: pd.Series) -> tuple[Callable[..., Any], list[Any]]:
-    """Return what writes the cells of a column, and the cells; None for an empty one."""
-    if types.is_bool_dtype(values.dtype):
-        return sheet.write_boolean, _listed(values)
-    if types.is_numeric_dtype(values.dtype):
-        numbers = values.to_numpy(dtype=np.float64, na_value=np.nan)
-        present = numbers[~np.isnan(numbers)]
-        if not len(present) or np.abs(present).max() < WHOLE:
-            return sheet.write_number, _listed(values)
-    return sheet.write_string, [
-        cell if cell is None else cell[:LETTERS] for cell in _listed(_texts(values))
-    ]
-
-
-def _listed(values: pd.Series) -> list[Any]:
-    return [None if gap else v for v, gap in zip(values.tolist(), values.isna(), strict=True)]
+def _cells(values: pd.Series) -> pd.Series:
+    """Return a column as a sheet can hold it: numbers, truth values, dates, or else texts."""
+    if types.is_bool_dtype(values.dtype) or (_is_moment(values) and values.dt.tz is None):
+        return values
+    if _is_number(values):
+        numbers = np.abs(values.to_numpy(dtype=np.float64, na_value=np.nan))
+        if not np.isinf(numbers).any() and np.nanmax(numbers, initial=0.0) < WHOLE:
+            return values
+    return _texts(values).str[:LETTERS]
 
 
 def _is_number(values: pd.Series) -> bool:
