@@ -176,7 +176,7 @@ def test_every_page_has_its_picture(visit: Visit, k: int, shots: Path, request: 
                 visit.settle()
             name_segments(visit, tuple(named))
         if page == "Campaign":
-            visit.click(visit.button("Answer for 600 rows"))
+            visit.click(visit.button("Answer for 600 customers"))
             visit.see("can move")
         name = f"{page.lower().replace(' ', '-')}-{look}"
         visit.shoot(name)

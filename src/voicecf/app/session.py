@@ -77,7 +77,18 @@ def page(show: Callable[[Any], None], title: str, without: bool = False) -> Call
         now, problem = _present()
         st.title(title)
         if now is not None:
-            st.html(blocks.about_table(now.choices.table))
+            now.save()  # what a control has changed is a step that can be taken back
+            with st.container(horizontal=True, vertical_alignment="center"):
+                st.html(blocks.about_table(now.choices.table), width="content")
+                if now.can_undo:
+                    st.button(
+                        "Undo",
+                        key="undo",
+                        type="tertiary",
+                        icon=":material/undo:",
+                        help="Take the last change back.",
+                        on_click=now.undo,
+                    )
         try:
             if problem or (now is None and not without):
                 st.html(blocks.notice(problem or NO_TABLE))

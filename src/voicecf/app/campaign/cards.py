@@ -19,7 +19,7 @@ from voicecf.app.words import percent
 from voicecf.output import figure, joined
 
 
-def facts(said: Summary, left_out: int = 0, each: bool = False) -> str:
+def facts(said: Summary, left_out: int = 0, each: bool = False, things: str = "rows") -> str:
     """Write how many can move, and what it takes.
 
     Parameters
@@ -29,13 +29,15 @@ def facts(said: Summary, left_out: int = 0, each: bool = False) -> str:
         Rows of the table that have no segment, because they miss a value.
     each : bool
         Whether every other segment was asked for: then one is enough.
+    things : str
+        What rows are called.
     """
     counts = said.counts
     open_ = counts.asked - counts.already - counts.waiting
     share = f" ({percent(counts.movable / open_)})" if open_ else ""
     usual = "columns change, usually"
     items = [
-        (f"{counts.asked:,}", "rows asked about"),
+        (f"{counts.asked:,}", f"{things} asked about"),
         (f"{counts.movable:,}{share}", "can move to one or more" if each else "can move"),
         (f"{counts.impossible:,}", "cannot"),
         (f"{counts.already:,}", "there already"),

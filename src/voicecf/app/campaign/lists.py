@@ -32,7 +32,7 @@ WORDS = {
 
 def to_act_on(
     table: pd.DataFrame, run: Run, names: Sequence[str], said: Summary, frame: pd.DataFrame,
-    *, budget: float | None = None,
+    *, budget: float | None = None, only: int | None = None,
 ) -> pd.DataFrame:  # fmt: skip
     """Return a line for each row and target: result, effort, and all values before and after.
 
@@ -49,6 +49,8 @@ def to_act_on(
         The visitor's table, whose other columns are added.
     budget : float, optional
         Adds which answers it suffices for, the easiest first.
+    only : int, optional
+        Return so many of the easiest alone, sorted by effort.
     """
     moves = np.isin(table["result"], MOVING)
     row = table["row"].to_numpy()
@@ -62,8 +64,11 @@ def to_act_on(
         made["within budget"] = np.where(chosen, "yes", "no")
     made["columns changed"] = pd.Series(many, dtype="Int64").where(pd.Series(moves))
     for name in run.columns:
-        for side in ("before", "after"):
-            values = table[f"{side} {name}"]
+        before, after = table[f"before {name}"], table[f"after {name}"]
+        if name in frame and not types.is_numeric_dtype(before.dtype):  # keeps its own spelling
+            own = frame[name].iloc[row].reset_index(drop=True)
+            before, after = own, own.where(after.notna() & (after == before), after)
+        for side, values in (("before", before), ("after", after)):
             made[f"{name} {side}"] = values.astype("Int64") if _is_whole(values, run) else values
     aside = {}
     for name in [n for n in frame if n not in run.columns]:
@@ -71,6 +76,8 @@ def to_act_on(
         aside[called] = frame[name].iloc[row].reset_index(drop=True)
     who = [called for called in aside if called.removesuffix(" (table)") == run.identity]
     listed = pd.DataFrame({**made, **aside})
+    if only is not None:
+        listed = listed.iloc[said.easiest[:only]].reset_index(drop=True)
     return listed[["row", *who, *(n for n in listed if n != "row" and n not in who)]]
 
 
@@ -95,7 +102,7 @@ def _named(names: Sequence[str], segments: NDArray[Any]) -> pd.Categorical:
 
 
 def _is_whole(values: pd.Series, run: Run) -> bool:
-    if values.name.partition(" ")[2] not in run.whole:
+    if str(values.name).partition(" ")[2] not in run.whole:
         return False
     present = values.dropna().to_numpy()
     return bool((present == np.rint(present)).all() and (np.abs(present) < 2**53).all())

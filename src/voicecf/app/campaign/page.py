@@ -16,9 +16,11 @@ from voicecf.app.campaign.summary import Summary, asked_in_words
 from voicecf.app.effort import effort_text
 from voicecf.app.project import Project
 from voicecf.app.takeaway.tables import LONGEST, XLSX
-from voicecf.app.words import literal
+from voicecf.app.words import literal, percent
 from voicecf.output import counted
 
+# Share of answers from which on a lever may be the outcome itself; the margin that is offered.
+TAUTOLOGY, MARGIN = 0.95, 20
 # Rows that the page lists, runs side by side, and levers that may be tried without.
 LISTED, COMPARED, TRIED = 500, 3, 3
 SHOWN, GO, COMPARE = "campaign shown", "campaign go", "campaign compared"
@@ -62,7 +64,7 @@ def _start(now: Project, asked: Campaign, run: Run | None) -> Run | None:
     total = int(sum(found.sizes[t] for t in asked.sources)) if asked.sources else len(found.labels)
     holds = run is not None and runs.answers_hold(now, run, asked)
     with st.container(horizontal=True, vertical_alignment="center"):
-        if not holds and st.button(f"Answer for {counted(total, 'row')}", type="primary"):
+        if not holds and st.button(f"Answer for {total:,} {now.things}", type="primary"):
             going = runs.new_run(now, asked)
         if run is not None and not run.finished and runs.is_current(now, run):
             if st.button("Go on", type="primary" if holds else "secondary"):
@@ -135,7 +137,7 @@ def _results(now: Project, asked: Campaign, run: Run) -> None:
     if note:
         st.html(blocks.notice(note))
     left_out = now.prepared.left_out if runs.is_current(now, run) else 0
-    st.html(cards.facts(said, left_out, run.campaign.each))
+    st.html(cards.facts(said, left_out, run.campaign.each, now.things))
     if not said.counts.movable and run.campaign.prices and not run.campaign.free:
         st.html(
             blocks.paragraph(
@@ -144,6 +146,7 @@ def _results(now: Project, asked: Campaign, run: Run) -> None:
             )
         )
     st.html(cards.about_effort(said))
+    _hints(now, run, said)
     pairs, budget, others, files = st.tabs(
         ["From where to where", "Budget and rows", "What if", "Take along"], key="campaign tabs"
     )
@@ -155,6 +158,35 @@ def _results(now: Project, asked: Campaign, run: Run) -> None:
         _what_if(now, asked, run, said)
     with files:
         _files(now, asked, run, said)
+
+
+def _hints(now: Project, run: Run, said: Summary) -> None:
+    """Say what answers may be worth little: moves at the border, an outcome taken for a lever."""
+    if not runs.is_current(now, run):
+        return
+    tiny = telling.at_the_border(now, run)
+    if tiny and not run.campaign.margin:
+        text = f"{tiny:,} of these answers are tiny moves at the border, which may be noise."
+        st.html(blocks.paragraph(text))
+        st.button(
+            f"Answer with a safety margin of {MARGIN} %", key="campaign firmly",
+            on_click=lambda: _again(now, margin=MARGIN),
+        )  # fmt: skip
+    for lever in said.levers[:1]:
+        locked = run.campaign.allowed.get("immutable", ())
+        if lever.share >= TAUTOLOGY and len({*run.columns} - {*locked}) > 1:
+            text = (
+                f"{lever.column} changes in {percent(lever.share)} of the answers. If it is the "
+                "outcome that you are after, rather than a lever, lock it."
+            )
+            st.html(blocks.paragraph(text))
+            more = (*locked, lever.column)
+            st.button(literal(f"Lock {lever.column}"), on_click=partial(_try, now, more))
+
+
+def _again(now: Project, **changed: Any) -> None:
+    runs.plan(now, **changed)
+    st.session_state[GO] = True
 
 
 def _pairs(now: Project, run: Run, said: Summary) -> None:
@@ -178,15 +210,15 @@ def _budget(now: Project, asked: Campaign, run: Run, said: Summary) -> None:
     limit = telling.budget_of(said, asked)
     n = said.affordable(limit)
     everyone = effort_text(float(said.spent[-1]), said.unit)
-    text = f"All {counted(len(said.spent), 'row')} that can move take {everyone} together."
+    text = f"All {len(said.spent):,} {now.things} that can move take {everyone} together."
     if limit is not None:
         spent = effort_text(float(said.spent[n - 1]) if n else 0.0, said.unit)
         text = (
-            f"{effort_text(limit, said.unit)} moves {counted(n, 'row')}, the easiest first; "
+            f"{effort_text(limit, said.unit)} moves {n:,} {now.things}, the easiest first; "
             f"they take {spent}. {text}"
         )
     st.html(blocks.paragraph(text))
-    st.altair_chart(pictures.budget_curve(said, limit, session.theme()))
+    st.altair_chart(pictures.budget_curve(said, limit, session.theme(), now.things))
     listed = telling.easiest(now, run, said, min(n, LISTED))
     st.dataframe(listed, hide_index=True, height=min(38 + 35 * len(listed), 420))
     if n > LISTED:
@@ -244,7 +276,16 @@ def _files(now: Project, asked: Campaign, run: Run, said: Summary) -> None:
             "column before and after."
         )
     )
-    lines = len(said.efforts)
+    most = said.affordable(telling.budget_of(said, asked))
+    every, chosen = "All rows", "Only these"
+    which = st.radio("Which", [every, chosen], horizontal=True, key="campaign which")
+    only = None
+    if which == chosen:
+        only = st.number_input(
+            f"How many {now.things}, the easiest first", 0, len(said.easiest), value=most,
+            width=320, key=f"only {run.id} {most}",
+        )  # fmt: skip
+    lines = len(said.efforts) if only is None else only
     stem = f"{now.choices.table.rsplit('.', 1)[0]} {run.name}"
     kinds = (
         ("Download CSV", "csv", "text/csv"),
@@ -254,7 +295,7 @@ def _files(now: Project, asked: Campaign, run: Run, said: Summary) -> None:
     with st.container(horizontal=True):
         for label, ending, kind in kinds:
             st.download_button(
-                label, partial(telling.list_file, now, run.id, asked, ending),
+                label, partial(telling.list_file, now, run.id, asked, ending, only),
                 f"{stem}.{ending}", kind, on_click="ignore",
                 disabled=ending == "xlsx" and lines > LONGEST,
             )  # fmt: skip

@@ -10,21 +10,26 @@ from voicecf.app.campaign.summary import Summary
 from voicecf.app.charts import BARE
 from voicecf.app.effort import effort_text
 from voicecf.app.style import ACCENT, INHERITED
+from voicecf.output import opening
 from voicecf.plots import Theme
 
 # Pixels of the picture, and of its width in a file.
 HEIGHT, WIDTH = 260, 680
 
 
-def budget_curve(said: Summary, budget: float | None, theme: Theme) -> alt.LayerChart:
+def budget_curve(
+    said: Summary, budget: float | None, theme: Theme, things: str = "rows"
+) -> alt.LayerChart:
     """Draw how many rows can be moved by budget, the easiest first; the budget is marked."""
     budgets, rows = said.curve()
     base = alt.Chart(pd.DataFrame({"budget": budgets, "rows": rows})).encode(
         alt.X("budget:Q", title=f"Budget ({said.unit})", axis=alt.Axis(tickCount=5, **BARE)),
-        alt.Y("rows:Q", title="Rows that it moves", axis=alt.Axis(tickCount=5, **BARE)),
+        alt.Y(
+            "rows:Q", title=f"{opening(things)} that it moves", axis=alt.Axis(tickCount=5, **BARE)
+        ),
         tooltip=[
             alt.Tooltip("budget:Q", title=f"Budget ({said.unit})", format=charts.FORMAT),
-            alt.Tooltip("rows:Q", title="Rows", format=",d"),
+            alt.Tooltip("rows:Q", title=opening(things), format=",d"),
         ],
     )
     layers = [base.mark_area(opacity=0.14, color=ACCENT, line={"color": ACCENT})]
@@ -44,6 +49,6 @@ def budget_curve(said: Summary, budget: float | None, theme: Theme) -> alt.Layer
     return charts.plain(alt.LayerChart(layer=layers), HEIGHT)
 
 
-def budget_svg(said: Summary, budget: float | None) -> str:
+def budget_svg(said: Summary, budget: float | None, things: str = "rows") -> str:
     """Draw the same as an image that takes the colours of the text around it."""
-    return charts.svg(budget_curve(said, budget, INHERITED), WIDTH, HEIGHT)
+    return charts.svg(budget_curve(said, budget, INHERITED, things), WIDTH, HEIGHT)

@@ -20,7 +20,7 @@ from voicecf.app.takeaway.report import (
     section,
     segments_in_cards,
 )
-from voicecf.output import counted, figure
+from voicecf.output import figure
 
 # Rows that are listed, and pairs of segments that have a card.
 LISTED, PAIRS = 20, 24
@@ -36,6 +36,7 @@ def campaign_report(
     campaign: Campaign,
     segments: Segments | None = None,
     script: str = "",
+    things: str = "rows",
 ) -> str:
     """Write the report.
 
@@ -55,6 +56,8 @@ def campaign_report(
         Those of the run, unless they have changed since.
     script : str
         The Python that gives the same numbers.
+    things : str
+        What rows are called.
 
     Returns
     -------
@@ -64,11 +67,12 @@ def campaign_report(
     title = f"Campaign: {asked_in_words(run.campaign, names)}"
     parts = [
         f"<h1>{escape(title)}</h1>",
+        blocks.lead(conclusion(said, things)),
         blocks.paragraph(f"{table}. {run.name}, {run.when:%d %B %Y, %H:%M}."),
-        cards.facts(said, segments.prepared.left_out if segments else 0, run.campaign.each),
+        cards.facts(said, segments.prepared.left_out if segments else 0, run.campaign.each, things),
         cards.about_effort(said),
         section("From where to where", cards.table_of(cards.pairs_table(said, names)[:PAIRS])),
-        _budget(said, campaign.budget),
+        _budget(said, campaign.budget, things),
         section("The easiest to move", cards.table_of(listed) if len(listed) else ""),
         section("What was asked", _asked(run.campaign, campaign)),
         section("The segments", _segments(segments, names)),
@@ -77,15 +81,29 @@ def campaign_report(
     return document(title, parts)
 
 
-def _budget(said: Summary, budget: float | None) -> str:
+def conclusion(said: Summary, things: str) -> str:
+    """Say in a sentence what came out."""
+    counts = said.counts
+    if not counts.movable:
+        return f"None of the {counts.asked:,} {things} that were asked about can move so."
+    often = f", most often by {said.levers[0].phrase}" if said.levers else ""
+    usual, every = (effort_text(v, said.unit) for v in (said.effort, float(said.spent[-1])))
+    return (
+        f"{counts.movable:,} of the {counts.asked:,} {things} that were asked about can move"
+        f"{often}; it usually takes {usual} each, and {every} for all of them."
+    )
+
+
+def _budget(said: Summary, budget: float | None, things: str) -> str:
     if not len(said.spent):
         return ""
     everyone = effort_text(float(said.spent[-1]), said.unit)
-    text = f"All {counted(len(said.spent), 'row')} that can move take {everyone} together."
+    text = f"All {len(said.spent):,} {things} that can move take {everyone} together."
     if budget is not None:
         n = said.affordable(budget)
-        text = f"{effort_text(budget, said.unit)} moves {counted(n, 'row')}. {text}"
-    drawn = f'<div role="img" aria-label="{escape(text)}">{pictures.budget_svg(said, budget)}</div>'
+        text = f"{effort_text(budget, said.unit)} moves {n:,} {things}. {text}"
+    curve = pictures.budget_svg(said, budget, things)
+    drawn = f'<div role="img" aria-label="{escape(text)}">{curve}</div>'
     return section("How far a budget goes", f"{blocks.paragraph(text)}<figure>{drawn}</figure>")
 
 

@@ -47,7 +47,8 @@ def present(project: Project) -> Campaign:
     """Return what is asked now, without what no longer applies."""
     asked = replace(project.choices.campaign, allowed=project.question.allowed)
     if project.choices.aimed != project.segments_key:
-        asked = replace(asked, sources=(), target=None)
+        sources, target = project.aims
+        asked = replace(asked, sources=sources, target=target)
     return asked.within(project.prepared.names, project.k)
 
 

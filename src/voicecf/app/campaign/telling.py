@@ -17,6 +17,8 @@ from voicecf.output import shortened
 
 # Summaries that are kept: of the runs side by side, with some prices that were tried.
 KEPT = 12
+# Spreads below which a move may be noise.
+TINY = 0.05
 
 
 def counted_by(run: Run, asked: Campaign) -> Campaign:
@@ -42,6 +44,15 @@ def summary(now: Project, run: Run, asked: Campaign) -> Summary:
         lambda: summed_up(runs.answers(now, run), run, by),
         KEPT,
     )
+
+
+def at_the_border(now: Project, run: Run) -> int:
+    """Count answers that move so little, in spreads, that it may be noise."""
+    by = replace(run.campaign, prices=())
+    efforts = now.once(
+        "spreads", f"{run.id} {run.counts}", lambda: summed_up(runs.answers(now, run), run, by), 2
+    ).efforts
+    return int((efforts < TINY).sum())
 
 
 def easiest(now: Project, run: Run, said: Summary, most: int) -> pd.DataFrame:
@@ -90,18 +101,33 @@ def experiments(asked: Campaign, said: Summary, most: int) -> list[tuple[str, tu
 # Files
 
 
-def list_file(now: Project, id: str, asked: Campaign, ending: str) -> bytes:
-    """Write the list to act on as CSV, Excel or Parquet."""
+def list_file(
+    now: Project, id: str, asked: Campaign, ending: str, only: int | None = None
+) -> bytes:
+    """Write the list to act on as CSV in the dialect of the source, Excel or Parquet.
+
+    `only` so many of the easiest rows, sorted by effort; else all, those not asked on a sheet of
+    their own.
+    """
     run = _run(now, id)
     said, table, names = summary(now, run, asked), runs.answers(now, run), runs.names_of(now, run)
+    source = runs.visitor_rows(now, run, table)
+    if ending == "csv" and len(source.columns):
+        source = now.raw  # as it stands in the file
     listed = lists.to_act_on(
-        table, run, names, said, runs.visitor_rows(now, run, table), budget=budget_of(said, asked)
+        table, run, names, said, source, budget=budget_of(said, asked), only=only
     )
-    if ending == "xlsx":
-        about = [("Table", now.choices.table), ("Run", run.name), ("When", f"{run.when:%Y-%m-%d}")]
-        about += [("Asked", asked_in_words(run.campaign, names)), ("Effort in", said.unit)]
-        return as_xlsx(listed, {"About": pd.DataFrame(about, columns=["What", "This"])})
-    return {"csv": as_csv, "parquet": as_parquet}[ending](listed)
+    if ending == "csv":
+        return as_csv(listed, *now.table.dialect)
+    if ending == "parquet":
+        return as_parquet(listed)
+    about = [("Table", now.choices.table), ("Run", run.name), ("When", f"{run.when:%Y-%m-%d}")]
+    about += [("Asked", asked_in_words(run.campaign, names)), ("Effort in", said.unit)]
+    apart = listed["result"] == "not asked"
+    sheets = {"Not asked": listed[apart]} if apart.any() else {}
+    return as_xlsx(
+        listed[~apart], sheets | {"About": pd.DataFrame(about, columns=["What", "This"])}
+    )
 
 
 def report_file(now: Project, id: str, asked: Campaign) -> bytes:
@@ -113,7 +139,7 @@ def report_file(now: Project, id: str, asked: Campaign) -> bytes:
         run, names, said, easiest(now, run, said, LISTED),
         table=now.choices.table, campaign=replace(asked, budget=budget_of(said, asked)),
         segments=now.segments if current else None,
-        script=script_of(now, id, asked) if current else "",
+        script=script_of(now, id, asked) if current else "", things=now.things,
     )  # fmt: skip
     return made.encode()
 

@@ -42,8 +42,10 @@ def _table(now: Project) -> None:
     name, go = st.columns([4, 1], vertical_alignment="bottom")
     name.html(blocks.heading(now.choices.table, " ".join([size, *now.table.notes])))
     _sheet(now)
+    _things(now)
     found = now.columns
-    if go.button("Find segments", type="primary", width="stretch"):
+    used = any(column.role is not Role.ASIDE for column in found)
+    if go.button("Find segments", type="primary", width="stretch", disabled=not used):
         session.go("segments")
     _gaps(now, frame, found)
     _taken(now, found)
@@ -60,6 +62,15 @@ def _table(now: Project) -> None:
     with rows:
         shown = _readable(frame.head(100))
         st.dataframe(shown, hide_index=True, height=420, column_config=_formats(shown))
+
+
+def _things(now: Project) -> None:
+    """Ask what rows are; pages and reports call them so."""
+
+    def call(text: str) -> None:
+        now.change(things=" ".join(text.split())[:30])
+
+    st.text_input("A row is one of the", width=320, **session.tied("things", now.things, call))
 
 
 def _sheet(now: Project) -> None:

@@ -80,6 +80,8 @@ class Prepared:
         Columns that count the years or days since dates, with those of the dates.
     taken : date or None
         The day up to which they are counted.
+    spellings : dict of str to dict of str to str
+        By category, texts that are read as another level, since case or blanks alone differ.
     """
 
     frame: pd.DataFrame = field(repr=False)
@@ -93,6 +95,7 @@ class Prepared:
     left_out: int
     durations: dict[str, tuple[str, Role]] = field(default_factory=dict)
     taken: date | None = None
+    spellings: dict[str, dict[str, str]] = field(default_factory=dict)
 
     @property
     def names(self) -> list[str]:
@@ -126,9 +129,10 @@ class Prepared:
         """Return the columns in use of rows of the table, in the types in which they are used."""
         frame = with_durations(frame, self.durations, self.taken or date.today())
         kinds = dict.fromkeys(self.categories, Role.CATEGORY)
-        return pd.DataFrame(
+        made = pd.DataFrame(
             {name: _as_role(frame[name], kinds.get(name, Role.NUMBER)) for name in self.names}
         )
+        return made.assign(**{n: made[n].replace(read) for n, read in self.spellings.items()})
 
 
 def usual_missing(frame: pd.DataFrame, columns: tuple[TableColumn, ...]) -> Missing:
@@ -149,6 +153,8 @@ def prepare(
     columns: tuple[TableColumn, ...],
     missing: Missing = Missing.LEAVE_OUT,
     taken: date | None = None,
+    *,
+    merge: bool = True,
 ) -> Prepared:
     """Bring a table into the form that is clustered.
 
@@ -159,6 +165,8 @@ def prepare(
     missing : Missing
     taken : date, optional
         The day up to which years and days since a date are counted; today if left out.
+    merge : bool
+        Whether levels that differ in case or blanks alone are one, named by the commonest spelling.
 
     Examples
     --------
@@ -183,6 +191,9 @@ def prepare(
             "or a category."
         )
     made = pd.DataFrame({name: _as_role(frame[name], role) for name, role in used.items()})
+    texts = [name for name, role in used.items() if role is Role.CATEGORY and merge]
+    spellings = {name: read for name in texts if (read := _spellings(made[name]))}
+    made = made.assign(**{name: made[name].replace(read) for name, read in spellings.items()})
     whole_rows = made.notna().all(axis=1).to_numpy()
     filled = missing is Missing.FILL_IN and not whole_rows.all()
     kept = ~made.isna().all(axis=1).to_numpy() if filled else whole_rows
@@ -196,8 +207,18 @@ def prepare(
     return Prepared(
         made, numbers, names[Role.WHOLE], names[Role.CATEGORY], np.flatnonzero(kept),
         frame[[n for n in frame if n not in used]][kept].reset_index(drop=True),
-        _identity(columns), filled, int((~kept).sum()), durations, taken,
+        _identity(columns), filled, int((~kept).sum()), durations, taken, spellings,
     )  # fmt: skip
+
+
+def _spellings(values: pd.Series) -> dict[str, str]:
+    """Return what each text is read as where case or blanks alone differ: the commonest of them."""
+    counts = values.dropna().value_counts().sort_index().sort_values(ascending=False, kind="stable")
+    level: dict[str, str] = {}
+    for text in counts.index:
+        level.setdefault(" ".join(text.split()).casefold(), text)
+    read = {text: level[" ".join(text.split()).casefold()] for text in counts.index}
+    return {text: one for text, one in read.items() if text != one}
 
 
 def with_durations(

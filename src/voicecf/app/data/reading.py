@@ -73,6 +73,8 @@ class ReadTable:
         What each column was read as, beside what stands in the file.
     sheets : tuple of str
         The sheets of a workbook.
+    dialect : (str, str)
+        What parts the cells of a CSV file, and whole numbers from fractions.
     """
 
     name: str
@@ -82,6 +84,7 @@ class ReadTable:
     source: str = ""
     understood: tuple[Understood, ...] = ()
     sheets: tuple[str, ...] = ()
+    dialect: tuple[str, str] = (",", ".")
 
 
 def read_table(content: bytes, name: str, reading: Reading | None = None) -> ReadTable:
@@ -124,7 +127,7 @@ def read_table(content: bytes, name: str, reading: Reading | None = None) -> Rea
     with TemporaryDirectory() as folder:
         path = Path(folder) / f"file{kind}"
         path.write_bytes(content)
-        frame, notes, columns = _read(path, reading)
+        frame, notes, columns, delimiter = _read(path, reading)
         sheets = sheet_names(path) if kind in WORKBOOKS else ()
     source = _source(name if name.lower().endswith(ENDINGS[kind]) else name + kind, reading)
     filled = [i for i in range(frame.shape[1]) if not _is_empty(frame, i)]
@@ -135,7 +138,9 @@ def read_table(content: bytes, name: str, reading: Reading | None = None) -> Rea
     _check_size(frame)
     digest = hashlib.sha256(content + repr(reading).encode()).hexdigest()
     columns = tuple(columns[i] for i in filled)
-    return ReadTable(name, frame, tuple(notes), digest, source, columns, sheets)
+    comma = any("decimal comma" in column.kind for column in columns)
+    dialect = (";" if comma and delimiter == "," else delimiter, "," if comma else ".")
+    return ReadTable(name, frame, tuple(notes), digest, source, columns, sheets, dialect)
 
 
 def _ending(content: bytes) -> str:
@@ -155,7 +160,9 @@ def _source(name: str, reading: Reading) -> str:
     return f"open_source({name!r}{''.join(said)}).table().to_pandas(blank=True)"
 
 
-def _read(path: Path, reading: Reading) -> tuple[pd.DataFrame, list[str], tuple[Understood, ...]]:
+def _read(
+    path: Path, reading: Reading
+) -> tuple[pd.DataFrame, list[str], tuple[Understood, ...], str]:
     """Read a file as the command does; what the command would refuse is refused here."""
     try:
         source = open_source(path, **{f.name: getattr(reading, f.name) for f in fields(reading)})
@@ -163,6 +170,7 @@ def _read(path: Path, reading: Reading) -> tuple[pd.DataFrame, list[str], tuple[
         work.mkdir()
         table = source.table(work)
         columns = understood(source, table, work)
+        delimiter = source.csv(work).first.delimiter if source.kind == "csv" else ","
     except VoiceError as error:
         raise ReadingError(_sentence(str(error), path)) from None
     if table.rejected:
@@ -176,7 +184,7 @@ def _read(path: Path, reading: Reading) -> tuple[pd.DataFrame, list[str], tuple[
     if wrong:
         rows = "1 row has a value" if wrong == 1 else f"{wrong:,} rows have values"
         notes.append(f"{rows} of another kind than the column, left blank.")
-    return table.to_pandas(blank=True), notes, columns
+    return table.to_pandas(blank=True), notes, columns, delimiter
 
 
 def _sentence(text: str, path: Path) -> str:
@@ -199,7 +207,7 @@ def _is_empty(frame: pd.DataFrame, i: int) -> bool:
 def _check_size(frame: pd.DataFrame) -> None:
     rows, columns = frame.shape
     if rows == 0:
-        raise ReadingError("This file has column names, but no rows under them.")
+        raise ReadingError("This file has column names, but no rows under them that hold a value.")
     if columns > MOST_COLUMNS:
         raise ReadingError(
             f"This table has {columns:,} columns; the app takes up to {MOST_COLUMNS:,}. Leave out "

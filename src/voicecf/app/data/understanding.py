@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,6 +13,7 @@ import streamlit as st
 from voicecf.app import blocks
 from voicecf.app.data import begin
 from voicecf.app.data.columns import Role, RoleError, TableColumn
+from voicecf.app.data.preparing import PreparingError
 from voicecf.app.project import Project
 from voicecf.app.words import literal
 from voicecf.files import Understood
@@ -152,6 +154,21 @@ class Doubt:
 def _doubts(now: Project) -> Iterator[Doubt]:
     for one in now.table.understood:
         yield from _doubts_about(now, one)
+    if now.choices.keep_spellings:
+        yield Doubt(
+            "Levels that differ in case or blanks alone are kept apart.", "Read them as one",
+            lambda: now.change(keep_spellings=False),
+        )  # fmt: skip
+    with suppress(PreparingError):
+        for name, read in now.prepared.spellings.items():
+            some = sorted({*read.values()})
+            shown = joined([f"{literal(text)!r}" for text in list(read)[:3]])
+            yield Doubt(
+                f"**{literal(name)}**: {counted(len(read) + len(some), 'spelling')} read as "
+                f"{len(some)}, such as {shown} as {literal(read[next(iter(read))])!r}. Cells that "
+                "do not change keep theirs.",
+                "Keep spellings apart", lambda: now.change(keep_spellings=True),
+            )  # fmt: skip
     for name, marks in now.choices.reading.gaps.items():
         for mark in marks:
             yield Doubt(

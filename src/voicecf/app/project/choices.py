@@ -24,6 +24,8 @@ class ProjectChoices:
         What the table is called: the name of its file.
     example : str
         The example that is used instead of a file, if any.
+    things : str
+        What rows are, such as "customers"; guessed if it is empty.
     taken : date
         The day on which the table was taken.
     reading : Reading
@@ -31,6 +33,8 @@ class ProjectChoices:
     roles : dict of str to Role
         What columns are used as, where that is not what was guessed.
     missing : Missing or None
+    keep_spellings : bool
+        Whether levels that differ in case or blanks alone stay apart.
     k : int or None
         How many segments.
     method : Method
@@ -58,10 +62,12 @@ class ProjectChoices:
 
     table: str
     example: str = ""
+    things: str = ""
     taken: date = field(default_factory=date.today)
     reading: Reading = field(default_factory=Reading)
     roles: dict[str, Role] = field(default_factory=dict)
     missing: Missing | None = None
+    keep_spellings: bool = False
     k: int | None = None
     method: Method = Method.KMEANS
     names: dict[str, list[str]] = field(default_factory=dict)

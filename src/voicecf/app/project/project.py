@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -9,6 +10,8 @@ from hashlib import sha256
 from pathlib import Path
 from threading import RLock
 from typing import Any, TypeVar
+
+import pandas as pd
 
 from voicecf import VoICE, load
 from voicecf.app.data.columns import Role, TableColumn, guess_columns, with_roles
@@ -20,11 +23,20 @@ from voicecf.app.row.question import RowQuestion, Words, within
 from voicecf.app.segments.naming import check_name, given_names, tidy
 from voicecf.app.segments.segments import Segments, fit_segments
 from voicecf.app.segments.suggesting import Suggestion, suggest_k
+from voicecf.app.words import things
 from voicecf.errors import VoiceError
+from voicecf.files import Reading
 
 CHOICES, TABLE, RUNS, MODEL = "choices.json", "table", "runs", "segments"
 # Results of one kind that are kept: segments that one goes back to, answers to compare.
 FEW, MANY = 4, 64
+# Changes that can be taken back.
+STEPS = 10
+# Names of columns that say what a row is worth: what is wanted, and no lever.
+VALUE = re.compile(
+    r"(^|[\W_])(revenue|turnover|sales|umsatz|profit|gewinn|clv|ltv|lifetime.?value|gmv)($|[\W_])",
+    re.I,
+)
 Made = TypeVar("Made")
 
 
@@ -56,6 +68,7 @@ class Project:
         self.folder = folder
         self.choices = self._saved = ProjectChoices.from_json((folder / CHOICES).read_bytes())
         self._results: dict[str, OrderedDict[str, Any]] = {}
+        self._earlier: list[ProjectChoices] = []
         self._lock = RLock()
 
     @property
@@ -67,17 +80,45 @@ class Project:
         """Choose something else."""
         self.choices = replace(self.choices, **changed)
 
+    @property
+    def can_undo(self) -> bool:
+        """Whether something was changed since the project is open."""
+        return bool(self._earlier)
+
+    def undo(self) -> None:
+        """Take the last change back; runs that were answered stay."""
+        if self._earlier:
+            self.choices = self._saved = replace(self._earlier.pop(), runs=self.choices.runs)
+            write_whole(self.folder / CHOICES, self.choices.to_json())
+
     def ask(self, **changed: Any) -> None:
         """Change the question."""
         if "target" in changed:
             self.aim()
         self.change(question=replace(self.choices.question, **changed))
 
+    @property
+    def aims(self) -> tuple[tuple[int, ...], int | None]:
+        """The segments that are asked about and aimed at until the visitor says otherwise.
+
+        From that with the least value to that with the most, where a column says what rows are
+        worth; else everyone, to wherever is nearest.
+        """
+        worth = [c.name for c in self.columns if VALUE.search(c.name)]
+        found = self.segments
+        for name in worth:
+            values = self.table.frame[name].iloc[found.prepared.rows]
+            if pd.api.types.is_numeric_dtype(values.dtype):
+                means = values.reset_index(drop=True).groupby(found.labels).mean()
+                return (int(means.idxmin()),), int(means.idxmax())
+        return (), None
+
     def aim(self) -> None:
         """Forget segments that were chosen as targets among others than the present ones."""
         if self.choices.aimed != self.segments_key:
+            sources, target = self.aims
             question = replace(self.choices.question, target=None)
-            campaign = replace(self.choices.campaign, sources=(), target=None)
+            campaign = replace(self.choices.campaign, sources=sources, target=target)
             self.change(aimed=self.segments_key, question=question, campaign=campaign)
 
     def allow(self, **changed: Any) -> None:
@@ -89,6 +130,8 @@ class Project:
         """Put the choices down, if they changed."""
         if self.choices != self._saved and self.folder.exists():
             write_whole(self.folder / CHOICES, self.choices.to_json())
+            if replace(self.choices, runs=self._saved.runs) != self._saved:
+                self._earlier = [*self._earlier, self._saved][-STEPS:]
             self._saved = self.choices
 
     def once(self, kind: str, key: str, make: Callable[[], Made], most: int = MANY) -> Made:
@@ -123,16 +166,31 @@ class Project:
     # The table and its columns
 
     @property
+    def things(self) -> str:
+        """What rows are called."""
+        return self.choices.things or things(self.choices.table)
+
+    @property
     def table(self) -> ReadTable:
         """The table, read as was chosen."""
-        return self.once("table", repr(self.choices.reading), self._read, most=1)
+        reading = self.choices.reading
+        return self.once("table", repr(reading), lambda: self._read(reading), most=1)
 
-    def _read(self) -> ReadTable:
+    def _read(self, reading: Reading) -> ReadTable:
         for example in EXAMPLES:
             if example.name == self.choices.example:
                 return example.make()
         (file,) = self.folder.glob(f"{TABLE}.*")
-        return read_table(file.read_bytes(), self.choices.table, self.choices.reading)
+        return read_table(file.read_bytes(), self.choices.table, reading)
+
+    @property
+    def raw(self) -> pd.DataFrame:
+        """The cells of the table as they stand in its file, as texts; of an example, its values."""
+        if self.choices.example:
+            return self.table.frame
+        texts = dict.fromkeys(self.table.frame, "text")
+        reading = replace(self.choices.reading, kinds=texts, gaps={})
+        return self.once("raw", repr(reading), lambda: self._read(reading).frame, most=1)
 
     @property
     def guessed(self) -> tuple[TableColumn, ...]:
@@ -164,7 +222,7 @@ class Project:
         """The rows that can be clustered."""
         now = self.choices
         roles = sorted((name, str(role)) for name, role in now.roles.items())
-        key = f"{now.reading} {now.taken} {roles} {now.missing}"
+        key = f"{now.reading} {now.taken} {roles} {now.missing} {now.keep_spellings}"
         return self.once("prepared", key, self._prepare, most=1)
 
     @property
@@ -175,7 +233,8 @@ class Project:
     def _prepare(self) -> Prepared:
         frame, columns = self.table.frame, self.columns
         missing = self.choices.missing or usual_missing(frame, columns)
-        return prepare(frame, columns, missing, self.choices.taken)
+        merge = not self.choices.keep_spellings
+        return prepare(frame, columns, missing, self.choices.taken, merge=merge)
 
     # Segments
 
@@ -257,7 +316,7 @@ class Project:
     @property
     def usual_rules(self) -> Words:
         """What may change until the visitor says otherwise: not what people cannot change."""
-        fixed = [c.label for c in self.columns if c.fixed]
+        fixed = [c.label for c in self.columns if c.fixed or VALUE.search(c.name)]
         return within({"immutable": fixed}, self.prepared.names)
 
     @property

@@ -19,6 +19,12 @@ from voicecf.app.words import literal, percent
 from voicecf.output import figure
 from voicecf.plots import SegmentMap
 
+# Spreads below which a move may be noise, and the margin that is offered then, in percent.
+TINY, MARGIN = 0.05, 20
+AT_THE_BORDER = (
+    "This row stands at the border: so small a change may be noise, and the row may fall back. A "
+    "safety margin asks for a change that lasts."
+)
 BEST, PICK = "Best view", "pick"
 # Sliders that are shown at first, and side by side.
 SLIDERS, ACROSS = 12, 4
@@ -76,6 +82,11 @@ def answer_card(given: RowAnswer) -> str:
 def _changes(now: Project, given: RowAnswer) -> None:
     place = st.container()
     st.markdown(given.certainty, help=ABOUT_SPREADS)
+    if given.effort < TINY and not given.question.margin:
+        st.html(blocks.paragraph(AT_THE_BORDER))
+        st.button(
+            f"Safety margin {MARGIN} %", on_click=lambda: now.ask(margin=MARGIN), key="firmly"
+        )
     # How far each may go takes a while, and is found out if it is asked for.
     far = st.toggle("How far each may go", help=ABOUT_FAR)
     card = answers.card_of(now) if far else given.card

@@ -9,7 +9,7 @@ from voicecf.app import blocks
 from voicecf.app.segments.profiles import Profile, Trait
 from voicecf.app.style import colour
 from voicecf.app.words import percent
-from voicecf.output import counted, shortened
+from voicecf.output import shortened
 
 # Traits that a card tells, and how many spreads from the average one has to be.
 TRAITS, NOTABLE = 4, 0.1
@@ -17,10 +17,10 @@ TRAITS, NOTABLE = 4, 0.1
 FULL = 2.0
 
 
-def profile_card(profile: Profile, segment: int, full: float = FULL) -> str:
+def profile_card(profile: Profile, segment: int, full: float = FULL, things: str = "rows") -> str:
     """Write what sets a segment apart; `full` is the largest strength that a bar has to show."""
     share = f'<div class="v-share"><i style="width:{100 * profile.share:.1f}%"></i></div>'
-    size = f"{counted(profile.size, 'row')}, {percent(profile.share)}"
+    size = f"{profile.size:,} {things}, {percent(profile.share)}"
     shown = [t for t in profile.traits[:TRAITS] if abs(t.strength) >= NOTABLE]
     lines = "".join(_trait(trait, full) for trait in shown)
     if not shown:

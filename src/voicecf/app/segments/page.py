@@ -17,10 +17,9 @@ from voicecf.app.segments.naming import LONGEST, NamingError
 from voicecf.app.segments.profiles import profile_table
 from voicecf.app.segments.segments import Segments
 from voicecf.app.segments.suggesting import FEWEST, MOST, Suggestion
-from voicecf.app.style import colour
 from voicecf.app.takeaway.tables import LONGEST as LONGEST_SHEET
 from voicecf.app.takeaway.tables import XLSX, as_csv, as_xlsx
-from voicecf.app.words import percent, things
+from voicecf.app.words import percent
 from voicecf.plots import Weights
 
 ABOUT = {
@@ -43,7 +42,7 @@ def show(now: Project) -> None:
     """Draw the page."""
     with st.spinner("Looking for segments ..."):
         suggested, found, names = now.suggestion, now.segments, now.names
-    st.html(blocks.lead(in_short(found, names, things(now.choices.table))))
+    st.html(blocks.lead(in_short(found, names, now.things)))
     if st.button("Ask about a row", type="primary"):
         session.go("row")
     choices, help_ = st.columns([1, 1], gap="large")
@@ -123,7 +122,7 @@ def _cards(now: Project, found: Segments, names: tuple[str, ...]) -> None:
             if t < found.k:
                 with column, st.container(border=True, key=f"segment-{t}"):
                     _name(now, t, names)
-                    st.html(cards.profile_card(found.profiles[t], t, full))
+                    st.html(cards.profile_card(found.profiles[t], t, full, now.things))
     st.html(
         blocks.paragraph(
             "Bars show how far a segment's average is above (right) or below (left) that of all "
@@ -198,9 +197,8 @@ def _rows(found: Segments, names: tuple[str, ...]) -> None:
     y = sides[1].selectbox("Up", numbers, index=1, key="scatter y")
     st.html(blocks.legend(names))
     some = np.unique(np.linspace(0, len(found.labels) - 1, ROWS).astype(int))
-    shown = found.prepared.frame[[x, y]].iloc[some].set_axis(["x", "y"], axis=1)
-    colours = [colour(t) for t in found.labels[some]]
-    st.scatter_chart(shown.assign(c=colours), x="x", y="y", color="c", x_label=x, y_label=y)
+    shown = found.prepared.frame[[x, y]].iloc[some]
+    st.altair_chart(pictures.rows_by_segment(shown, found.labels[some], names))
 
 
 def offer_assigned(now: Project) -> None:

@@ -2,17 +2,42 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import altair as alt
+import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from voicecf.app import charts
 from voicecf.app.charts import BARE
-from voicecf.app.style import ACCENT, QUIET
+from voicecf.app.style import ACCENT, QUIET, colour
 
 # Pixels.
-SCORES = 200
+ROWS, SCORES = 360, 200
 # The selection by which a number of segments is chosen.
 CHOOSE = "choose"
+
+
+def rows_by_segment(
+    rows: pd.DataFrame, labels: NDArray[np.int64], names: Sequence[str]
+) -> alt.Chart:
+    """Draw rows by two columns, coloured by segment."""
+    x, y = rows
+    told = [names[t] for t in labels]
+    data = pd.DataFrame({"x": rows[x].to_numpy(), "y": rows[y].to_numpy(), "t0": told})
+    # By number, so that segments differ whatever they are called.
+    k = range(len(names))
+    scale = alt.Scale(domain=list(k), range=[colour(t) for t in k])
+    sides = [
+        side(f"{at}:Q", title=name, scale=alt.Scale(zero=False, padding=8), axis=alt.Axis(**BARE))
+        for side, at, name in ((alt.X, "x", x), (alt.Y, "y", y))
+    ]
+    drawn: alt.Chart = alt.Chart(data.assign(segment=labels)).mark_circle(size=34, opacity=0.62)
+    return charts.plain(drawn, ROWS).encode(
+        *sides, color=alt.Color("segment:N", scale=scale, legend=None),
+        tooltip=[alt.Tooltip("t0:N", title="Segment")],
+    )  # fmt: skip
 
 
 def scores(values: dict[int, float], chosen: int) -> alt.LayerChart:

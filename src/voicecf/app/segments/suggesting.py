@@ -15,8 +15,8 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 from voicecf import SHARK
 from voicecf.app.data.preparing import SEED, Method, Prepared, PreparingError, pipeline
 
-# Segments that can be asked for, and that are suggested at most: more are hard to remember.
-FEWEST, SUGGESTED, MOST = 2, 8, 12
+# Segments that can be asked for, and suggested: more are hard to remember.
+FEWEST, MOST = 2, 12
 # Rows that a suggestion is made from.
 SAMPLE = 1_000
 # How much further apart more segments have to be to be worth it.
@@ -56,9 +56,8 @@ def suggest_k(prepared: Prepared, method: Method = Method.KMEANS) -> Suggestion:
         scores = {k: _apart(X, k, method) for k in range(FEWEST, min(MOST, distinct - 1) + 1)}
     if not scores:
         return Suggestion(2, {}, "There are only two different rows, so two segments.")
-    few = {k: score for k, score in scores.items() if k <= SUGGESTED}
-    best = min(k for k, score in few.items() if score >= max(few.values()) - AS_GOOD)
-    return Suggestion(best, scores, _why(best, few))
+    best = min(k for k, score in scores.items() if score >= max(scores.values()) - AS_GOOD)
+    return Suggestion(best, scores, _why(best, scores))
 
 
 def _sample(X: Any) -> NDArray[np.float64]:

@@ -59,11 +59,10 @@ def html_report(
     why += "<p>It would be possible to:</p>" * bool(ways) + bullets([way.text for way in ways])
     parts = [
         "<h1>What would have to change?</h1>",
+        answer_card(given),
         blocks.paragraph(
             f"{table.name}: {counted(len(segments.prepared.frame), 'row')}, {segments.k} segments."
         ),
-        "<h2>The answer</h2>",
-        answer_card(given),
         why,
         section("What changes", given.card.html(INHERITED)),
         _picture(given, axes),
