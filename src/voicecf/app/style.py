@@ -22,7 +22,7 @@ INHERITED = replace(DAY, ink="currentColor", paper="Canvas")
 # Streamlit's own theme, for light and dark; the reader's system chooses.
 THEME = {
     f"theme.{theme.name}.{key}": color
-    for theme, primary in ((LIGHT, ACCENT), (DARK, "#3d82c9"))
+    for theme, primary in ((LIGHT, ACCENT), (DARK, "#3274b8"))
     for key, color in {
         "primaryColor": primary, "backgroundColor": theme.paper, "textColor": theme.ink,
         "secondaryBackgroundColor": theme.low, "borderColor": theme.rule,

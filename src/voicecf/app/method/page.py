@@ -95,7 +95,7 @@ def show(now: Project | None) -> None:
         st.html(blocks.paragraph("None misses: on this table the pairwise answers all land."))
         return
     by = Transitions.from_counterfactuals(found.pairwise)
-    st.subheader("Where it misses")
+    st.header("Where it misses")
     st.dataframe(
         pd.DataFrame(1.0 - by.feasible, index=list(names), columns=list(names)),
         column_config=dict.fromkeys(names, st.column_config.NumberColumn(format="percent")),

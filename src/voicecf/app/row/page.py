@@ -46,7 +46,7 @@ def show(now: Project) -> None:
     with asked:
         controls.target(now, now.segments)
         controls.goal(now)
-        st.subheader("What may change")
+        st.header("What may change")
         controls.allowed(now, now.prepared)
     with results:
         given = answers.of_project(now)
@@ -100,7 +100,7 @@ def _changes(now: Project, given: RowAnswer) -> None:
 def _what_if(now: Project) -> None:
     """Let the visitor try out values; the segment that the row is in then is told at once."""
     given = answers.of_project(now)
-    st.subheader("What if", help=ABOUT_WHAT_IF)
+    st.header("What if", help=ABOUT_WHAT_IF)
     told, found = st.container(), trying.levers(given)
     # A slider begins anew for another row or other segments.
     keys = {
@@ -146,7 +146,7 @@ def _lever(lever: Lever, key: str) -> Any:
 
 
 def _map(now: Project, given: RowAnswer) -> None:
-    st.subheader("Map")
+    st.header("Map")
     _axes(now, answers.drawable(given.segments))
     shown, told = answers.answer_map(given, now.choices.axes)
 
@@ -198,7 +198,7 @@ def _others(now: Project, given: RowAnswer) -> None:
     if not given.card.changes:
         return
     others = answers.others_of(now)
-    st.subheader("Other ways")
+    st.header("Other ways")
     if not others:
         st.html(blocks.paragraph("None was found by what may change."))
     for one in others:

@@ -52,9 +52,9 @@ def show(now: Project) -> None:
         _scores(now, suggested)
     for text in found.warnings:
         st.html(blocks.notice(text))
-    st.subheader("What sets each segment apart")
+    st.header("What sets each segment apart")
     _cards(now, found, names)
-    st.subheader("All segments at a glance")
+    st.header("All segments at a glance")
     st.dataframe(profile_table(found.contrast, names, found.written))
     st.html(blocks.paragraph("Averages; of categories, the most frequent level."))
     _details(now, found, names)
@@ -203,7 +203,7 @@ def _rows(found: Segments, names: tuple[str, ...]) -> None:
 
 def offer_assigned(now: Project) -> None:
     """Offer every row with its segment as a file, which is made when it is asked for."""
-    st.subheader("Every row with its segment")
+    st.header("Every row with its segment")
     st.html(blocks.paragraph("The table as it is, with a column more: the name of the segment."))
     stem = f"{Path(now.choices.table).stem} segments"
     rows = len(now.table.frame)

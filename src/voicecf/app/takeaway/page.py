@@ -35,7 +35,7 @@ def _stem(now: Project) -> str:
 
 def _answer(now: Project) -> None:
     """Offer the answer about the row that was asked about last."""
-    st.subheader("The answer about one row")
+    st.header("The answer about one row")
     answer = answers.of_project(now)
     st.html(answer_card(answer))
     row = int(answer.segments.prepared.rows[answer.question.row]) + 1
@@ -81,7 +81,7 @@ def _report(now: Project) -> str:
 
 
 def _model(now: Project) -> None:
-    st.subheader("The segments as a model")
+    st.header("The segments as a model")
     st.html(
         blocks.paragraph(
             "For Python (voicecf.load) and for the command (voicecf explain --model): it assigns "
@@ -97,7 +97,7 @@ def _model(now: Project) -> None:
 
 
 def _session(now: Project) -> None:
-    st.subheader("This session")
+    st.header("This session")
     st.html(
         blocks.paragraph(
             "The table and everything that was chosen, in one file: open it on another computer, "
