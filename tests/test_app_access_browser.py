@@ -14,8 +14,9 @@ AXE = os.environ.get("VOICECF_AXE", "")
 if not AXE:
     pytest.skip("VOICECF_AXE names no axe.min.js", allow_module_level=True)
 RULES = ["color-contrast", "heading-order", "page-has-heading-one", "image-alt", "label"]
-FOUND = """async rules => (await axe.run('[data-testid=stMain]', {runOnly: rules})).violations.flatMap(
-    one => one.nodes.map(node => one.id + ': ' + node.html.slice(0, 160)))"""
+FOUND = """async rules => (
+    await axe.run('[data-testid=stMain]', {runOnly: rules})).violations.flatMap(one =>
+    one.nodes.map(node => one.id + ': ' + node.html.slice(0, 160)))"""
 
 
 @pytest.mark.parametrize(
