@@ -110,10 +110,16 @@ def going(project: Project, run: Run) -> Generator[tuple[int, int], None, None]:
         asked(run.campaign, project.segments),
     )
     how: dict[str, Any] = {"part_rows": PART, "rounded": True}
+    begun = False
     try:
         try:
-            yield from Job.of(voice, source, output, words, **how)
-        except VoiceError:  # the work of other versions of the libraries: begun anew
+            for step in Job.of(voice, source, output, words, **how):
+                begun = True
+                yield step
+        except VoiceError:
+            if begun:
+                raise
+            # The work of other versions of the libraries, or damaged: begun anew.
             yield from Job.of(voice, source, output, words, **how, restart=True)
     finally:
         _keep(project, run)

@@ -70,7 +70,7 @@ def _things(now: Project) -> None:
     def call(text: str) -> None:
         now.change(things=" ".join(text.split())[:30])
 
-    st.text_input("A row is one of the", width=320, **session.tied("things", now.things, call))
+    st.text_input("Rows are called", width=320, **session.tied("things", now.things, call))
 
 
 def _sheet(now: Project) -> None:
