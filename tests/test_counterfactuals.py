@@ -523,7 +523,7 @@ def hired():
 
 
 def test_a_category_changes_from_level_to_level(hired):
-    assert "job changes from <b>admin to clerk" in hired.text(0)
+    assert 'job changes from "<b>admin" to "clerk"' in hired.text(0)
     assert "age rises from 20 to" in hired.text(0)
     assert "job" not in hired.text(1)
     assert hired.to_frame()["job"].tolist() == [

@@ -546,7 +546,7 @@ def test_what_all_members_agree_on_every_answer_has_exactly(scaled, rules):
 
 @pytest.mark.parametrize(
     ("column", "value", "agreed"),
-    [("revenue", 1e-3, "revenue 0"), ("calls", 2, "calls 1"), ("plan", "pro", "plan basic")],
+    [("revenue", 1e-3, "revenue 0"), ("calls", 2, "calls 1"), ("plan", "pro", 'plan "basic"')],
 )
 def test_a_row_held_at_another_value_than_all_members_have_is_told_so(column, value, agreed):
     voice, rows, target = sleepers()

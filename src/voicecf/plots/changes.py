@@ -11,7 +11,7 @@ from voicecf.counterfactuals import Counterfactuals
 from voicecf.geometry.arrays import Array
 from voicecf.reasons.ranges import short_ranges
 from voicecf.search.solving import PAIRWISE
-from voicecf.table.wording import PARTED, exact, figure, legible, level, shortened
+from voicecf.table.wording import PARTED, exact, figure, level, shortened
 
 # Letters of a number before the change that are read, and digits of one that is rounded.
 LONG, DIGITS = 12, 6
@@ -44,7 +44,7 @@ class Change:
     binds_low, binds_high : str
         What is in the way there: a cluster, "bound", "rule", "step", "data range" or "open".
     other_levels : str
-        Of a category: levels that would do as well.
+        Of a category: levels that would do as well, in quotes.
     share : float
         Its share of the cost.
     """
@@ -109,7 +109,7 @@ class Change:
     def range_text(self) -> str:
         """Between which values it may lie, or which levels would do as well; empty if unknown."""
         if not self.is_number:
-            return f"or {legible(self.other_levels)}" if self.other_levels else ""
+            return f"or {self.other_levels}" if self.other_levels else ""
         if np.isnan(self.low):
             return ""
         ends = ((self.low, self.binds_low), (self.high, self.binds_high))

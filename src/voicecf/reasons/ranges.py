@@ -24,6 +24,7 @@ from voicecf.status import Status
 from voicecf.table.frames import Cells, is_missing
 from voicecf.table.rows import Rows
 from voicecf.table.space import Space
+from voicecf.table.wording import joined, level
 
 __all__ = ["TEXTS", "ranges_of", "short_ranges"]
 
@@ -46,6 +47,8 @@ class End:
 def ranges_of(outcome: Outcome, i: int) -> Any:
     """Return the table of `Counterfactuals.ranges`."""
     lines, changed = _lines(outcome, i), outcome.changed(i)
+    for line in lines:
+        line["other_levels"] = ", ".join(map(str, line["other_levels"]))
     types = {"column": str, "low": float, "high": float} | dict.fromkeys(TEXTS, str)
     columns = {
         name: (np.array([line[name] for line in lines], dtype=object), {kind})
@@ -56,9 +59,10 @@ def ranges_of(outcome: Outcome, i: int) -> Any:
 
 
 def short_ranges(outcome: Outcome, i: int) -> list[dict[str, Any]]:
-    """Return the lines of `Counterfactuals.ranges`, the ends of ranges rounded inwards."""
+    """Return the lines of `Counterfactuals.ranges` for reading, ends of ranges rounded inwards."""
     lines = _lines(outcome, i)
     for line, c in zip(lines, outcome.changed(i).tolist(), strict=True):
+        line["other_levels"] = joined([*map(level, line["other_levels"])], "or")
         if is_continuous(outcome, c):
             value = float(outcome.values[1][c][i])
             for name, direction in (("low", 1.0), ("high", -1.0)):
@@ -107,17 +111,17 @@ class _Answer:
 
     def line(self, c: int) -> dict[str, Any]:
         """Return how far a column may go, and what limits it."""
-        column, levels = self.space.columns[c], ""
+        column, levels = self.space.columns[c], list[Any]()
         if column.kind == "category":
             low = high = End(np.nan, "")
-            levels = ", ".join(str(level) for level in self._levels(c))
+            levels = self._levels(c)
         elif column.listed:
             low, high = self._listed(c)
         else:
             low, high = self._end(c, -1), self._end(c, 1)
         ends = {"low": float(low.value), "high": float(high.value)}
-        texts = zip(TEXTS, (low.binds, high.binds, levels), strict=True)
-        return {"column": str(self.space.names[c]), **ends, **dict(texts)}
+        others = zip(TEXTS, (low.binds, high.binds, levels), strict=True)
+        return {"column": str(self.space.names[c]), **ends, **dict(others)}
 
     # What the model says of the answer with one column replaced.
 
@@ -172,9 +176,9 @@ class _Answer:
         assert choices is not None
         allowed = choices._allowed(c)
         known = [
-            level
-            for level, may in zip(column.levels, allowed[self.case.row % len(allowed)], strict=True)
-            if not is_missing(level) and level != now and (may or level == own)
+            other
+            for other, may in zip(column.levels, allowed[self.case.row % len(allowed)], strict=True)
+            if not is_missing(other) and other != now and (may or other == own)
         ]
         return list(compress(known, self._valid(c, known))) if known else []
 

@@ -24,6 +24,7 @@ from voicecf.rules.terms import Terms
 from voicecf.table.column import Column
 from voicecf.table.frames import as_frame, is_missing, plain_item
 from voicecf.table.space import Space
+from voicecf.table.wording import level
 
 # A column, a comparison and a value; names with spaces are in backticks.
 COMPARISON = re.compile(
@@ -274,8 +275,9 @@ def _text_of(boxes: list[Box], space: Space) -> str:
 
 def _values_text(column: Column, values: Values) -> str:
     if not isinstance(values, tuple):
-        levels = [str(column.levels[i]) for i in np.flatnonzero(values)]
-        return f"{column.name} == {levels[0]}" if len(levels) == 1 else f"{column.name} in {levels}"
+        levels = [level(column.levels[i]) for i in np.flatnonzero(values)]
+        few = f"== {levels[0]}" if len(levels) == 1 else f"in [{', '.join(levels)}]"
+        return f"{column.name} {few}"
     low, high = values
     if low == high:
         return f"{column.name} == {low:g}"

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from voicecf.app.campaign.answers import MOVING, NOT_ANSWERED
 from voicecf.app.campaign.effort import Rates, changed, deltas, efforts
 from voicecf.app.campaign.plan import Campaign, CampaignCounts, Run
-from voicecf.table.wording import figure, joined
+from voicecf.table.wording import figure, joined, level
 
 # Levers that are named, and points of the curve of customers against budget.
 NAMED, POINTS = 3, 160
@@ -39,7 +39,7 @@ class FrequentChange:
 
     @property
     def phrase(self) -> str:
-        """Say it: “visits +3”, “channel becomes app”."""
+        """Say it: “visits +3”, “channel becomes "app"”."""
         return f"{self.column} {self.change}"
 
 
@@ -196,8 +196,8 @@ class _Lines:
         if isinstance(after.dtype, pd.CategoricalDtype):
             counts = np.bincount(after.cat.codes, minlength=len(after.cat.categories))
             return [
-                (f"becomes {level}", int(many))
-                for level, many in zip(after.cat.categories, counts, strict=True)
+                (f"becomes {level(value)}", int(many))
+                for value, many in zip(after.cat.categories, counts, strict=True)
                 if many
             ]
         by = self.by[name][lines]

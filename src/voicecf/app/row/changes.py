@@ -47,7 +47,7 @@ class ShownChange(Change):
 
     @property
     def short(self) -> str:
-        """Say it in as few words as possible: 'visits +3', 'job becomes clerk'."""
+        """Say it in as few words as possible: 'visits +3', 'job becomes "clerk"'."""
         return f"{self.column} {self.delta or f'becomes {self.shown[1]}'}"
 
 
