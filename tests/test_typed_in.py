@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from decimal import Decimal
 from functools import cache
 
 import numpy as np
@@ -93,6 +94,21 @@ def phrases(text: str, names: list[str]) -> list[tuple[str, str | None, str]]:
     return [(m["name"], m["before"], m["after"]) for m in found]
 
 
+def told(before: str, value: float, after: str) -> bool:
+    """Tell whether a printed value before is the row's, rounded to the digits that it shows.
+
+    Few digits, or two decimals, are shown in full. Else the change is true to a hundredth, from
+    what is printed as from the row's own value, and goes the same way.
+    """
+    shown = Decimal(before)
+    if len(repr(float(value)).lstrip("-0.").replace(".", "")) <= 6 or value == round(value, 2):
+        return float(before) == value
+    unit = Decimal(1).scaleb(shown.as_tuple().exponent)
+    rounded = abs(shown - Decimal(float(value))) <= unit / 2 * (1 + Decimal("1e-9"))
+    change = float(after) - float(value)
+    return rounded and abs((float(after) - float(before)) / change - 1) < 0.01
+
+
 def typed_in(rows: pd.DataFrame, *changes: list[tuple[str, object]]) -> pd.DataFrame:
     """Return rows with values typed into some of their cells: a list of changes for each row."""
     assert len(rows) == len(changes)
@@ -155,10 +171,10 @@ def test_every_sentence_and_every_json_value_lands_when_it_is_typed_in(
         answer = document["answers"][i]
         read = phrases(answer["text"], list(some))
         assert len(read) == answer["n_changed"] <= cf.n_changed[i], answer["text"]
-        for column, before, _ in read:
+        for column, before, after in read:
             value = own[column][cf.row[i]]
             printed = f'"{value}"' if isinstance(value, str) else str(value)
-            assert before == printed or float(before) == value, answer["text"]
+            assert before == printed or told(before, value, after), answer["text"]
         typed["text"].append([(column, after) for column, _, after in read])
         typed["changes"].append([(c["column"], c["to"]) for c in answer["changes"]])
         typed["values"].append(list(answer["values"].items()))
@@ -209,7 +225,7 @@ def test_cards_land_and_so_do_the_ends_of_their_ranges(way, contraction):
         changes = [(change.column, change.texts[1]) for change in card.changes]
         tried = [typed_in(row, changes)]
         for change in card.changes:
-            assert float(change.texts[0]) == row[change.column].iloc[0]
+            assert told(change.texts[0], row[change.column].iloc[0], change.texts[1])
             for end in (change.low, change.high):
                 assert np.isfinite(end)
                 tried.append(typed_in(tried[0], [(change.column, end)]))
@@ -360,3 +376,18 @@ def test_levels_stand_in_quotes_in_sentences_reasons_and_cards():
     boxes = [{"plan": "basic"}, {"plan": ["to go", "basic"]}]
     bound = voice.explain(row, target, immutable="basket", together=[boxes]).reason(0)
     assert '\'plan == "basic" or plan in ["basic", "to go"]\' must hold' in bound.text
+
+
+def test_up_to_so_many_times_holds_from_the_printed_and_from_the_true_value():
+    own = np.random.default_rng(0).uniform(0, 1.9, (600, 1))
+    voice = VoICE.from_centers([[0.0], [4.0]], feature_names=["x"])
+    cf = voice.explain(own, target=1, bounds={"x": (None, 9.0)})
+    shorter = 0
+    for i, text in enumerate(cf.texts()):
+        ((_, before, after),) = phrases(text, ["x"])
+        times = float(re.search(r"up to (\S+) times", text)[1])
+        for start in (float(before), own[i, 0]):
+            assert start + times * (float(after) - start) <= 9.0
+        assert told(before, own[i, 0], after)
+        shorter += len(before) <= 5 < len(repr(float(own[i, 0])))
+    assert shorter > 500

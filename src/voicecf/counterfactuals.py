@@ -398,6 +398,9 @@ change still lands in cluster 1.
     def text(self, i: int, *, all: bool = False) -> str:
         """Describe answer i in a sentence, with the values of `rounded`.
 
+        A value before the change that has more than six digits is rounded, too: the change is then
+        true to a hundredth, and what is said of its multiples holds from either value. `changes`
+        has it in full.
         Of more than six changes it names the four that cost most, and counts the others. With
         ``all=True`` it names every change: typed in, all of them together land in the target.
 

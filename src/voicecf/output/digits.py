@@ -17,6 +17,8 @@ from voicecf.table.rows import Rows, side_of
 # Rounding starts BELOW decimal places after the first digit of a change, so that it alters the
 # change by at most a hundredth; PLACES decimal places are tried.
 BELOW, PLACES = 2, 13
+# A value before a change is shown in full if it has so few decimal places, or so few digits.
+CENTS, FEW = 2, 6
 # Changes up to this share of a column's observed range are left out if the others suffice.
 NEGLIGIBLE = 1e-3
 
@@ -126,8 +128,7 @@ def _candidate(answers: Outcome, rows: Ints, finer: int, outward: bool) -> Array
     """
     before, after = (_numbers([values[rows] for values in side]) for side in answers.values)
     size = np.where(np.isnan(before), np.abs(after), np.abs(after - before))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        first = np.nan_to_num(np.floor(np.log10(size)), neginf=0.0).astype(np.int64) - BELOW
+    first = _first_place(size) - BELOW
     values = decimal(after, first - finer, np.sign(after - before) if outward else None)
     continuous = np.array([is_continuous(answers, c) for c in range(after.shape[1])])
     return np.where(continuous, _inside(answers, rows, values), after)
@@ -154,6 +155,36 @@ def decimal(values: Any, places: Any, direction: Any = None) -> Any:
     else:
         whole = np.where(np.asarray(direction) > 0, np.ceil(scaled), np.floor(scaled))
     return np.where(np.isfinite(scaled), whole * down / up, values)[()]
+
+
+def short_before(before: Any, after: Any) -> Array:
+    """Round values before a change to the digits that the change is told in.
+
+    Values of few digits stay as they are. Others get as many decimal places as the values after,
+    and as many as it takes for the change to be told to a hundredth.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from voicecf.output.digits import short_before
+    >>> short_before(np.array([32.2148231, 32.2148231, 247.91]), np.array([55.8, 33.0, 470.0]))
+    array([ 32.2  ,  32.215, 247.91 ])
+    """
+    own, after = np.asarray(before), np.asarray(after, dtype=np.float64)
+    exact = own.astype(np.float64)
+    place = _first_place(after - exact) - BELOW
+    for _ in range(PLACES):
+        place = np.where(decimal(after, place) == after, place, place - 1)
+    shorts = [decimal(exact, at) for at in (-CENTS, _first_place(exact) + 1 - FEW)]
+    same = [np.asarray(short).astype(own.dtype) == own for short in shorts]
+    return np.select(same, shorts, decimal(exact, place))
+
+
+def _first_place(values: Any) -> NDArray[np.int64]:
+    """Return the place of the first digit of values: 0 for ones, -1 for tenths; 0 for 0 and NaN."""
+    with np.errstate(divide="ignore"):
+        places = np.floor(np.log10(np.abs(values)))
+    return np.asarray(np.nan_to_num(places, neginf=0.0, posinf=0.0), dtype=np.int64)
 
 
 def is_continuous(answers: Outcome, c: int) -> bool:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from voicecf.geometry.arrays import Array, Mask
+from voicecf.geometry.arrays import Array, Ints, Mask
 from voicecf.output.calling import cluster_name, move, row_name
-from voicecf.output.digits import decimal
+from voicecf.output.digits import decimal, short_before
 from voicecf.output.values import changed_cells
 from voicecf.search.outcome import Outcome
 from voicecf.search.solving import aim_at, solve
@@ -140,6 +142,8 @@ class Sentences:
     def multiples(self) -> Array:
         """Largest multiple of each change that stays in its region, rounded down to two digits.
 
+        It is one of the change of the row itself, and of the change that the sentence prints.
+
         NaN if a change has no multiples in the user's units: it is one of a category, of a missing
         value, or of a number that the pipeline transforms nonlinearly; or if a rule that is not
         linear limits it.
@@ -155,8 +159,10 @@ class Sentences:
             aim = aim_at(outcome.question_of(at[0]), int(row[0]), int(pieces[which[0]]))
             region = aim.region
             box = [s if s.ndim == 1 else s[row % len(s)] for s in (region.lo, region.hi)]
-            ends = outcome.points[at].astype(np.float64)
-            times[at] = region.within(*box).rho(question.points[row], ends) * (1.0 - CAREFUL)
+            ends, within = outcome.points[at].astype(np.float64), region.within(*box)
+            starts = question.points[row], self._printed_points(at)
+            times[at] = np.min([within.rho(start, ends) for start in starts], axis=0)
+        times *= 1.0 - CAREFUL
         countable = (times >= 1.0) & (times <= FAR)
         places = np.floor(np.log10(times, where=countable, out=np.zeros(len(times)))) - 1
         return np.asarray(np.where(countable, decimal(times, places, -1.0), np.maximum(times, 1.0)))
@@ -170,6 +176,28 @@ class Sentences:
             if column.kind == "number" and column.affine and c not in limited:
                 none[:, c] &= np.isnan(outcome.values[0][c])
         return self._feasible & ~none.any(axis=1)
+
+    def _printed_points(self, at: Ints) -> Array:
+        """Return the rows of some answers, in coordinates, as sentences print them.
+
+        They have the values that sentences print, from which a reader computes multiples.
+        """
+        outcome, space = self.outcome, self.outcome.space
+        points = outcome.question.points[outcome.row[at]]
+        for c, column in enumerate(space.columns):
+            own, printed = (values[c][at] for values in (outcome.values[0], self._values[0]))
+            which = np.flatnonzero(outcome.changes[at, c] & (own != printed))
+            if column.kind == "number" and len(which):
+                points[np.ix_(which, column.places)] = space.coordinates(c, printed[which])
+        return points
+
+    @cached_property
+    def _values(self) -> tuple[list[NDArray[Any]], list[NDArray[Any]]]:
+        """Values of all columns before and after, as they are printed."""
+        columns, (before, after) = self.outcome.space.columns, self.outcome.values
+        sides = zip(columns, before, after, strict=True)
+        short = [short_before(*side) if column.free else side[0] for column, *side in sides]
+        return short, after
 
     @cached_property
     def _changed(self) -> list[list[int]]:
@@ -194,7 +222,7 @@ class Sentences:
     def _phrase(self, i: int, c: int) -> str:
         """Describe the change of one column."""
         name, truth = self._columns[c]
-        before, after = (values[c][i] for values in self.outcome.values)
+        before, after = (values[c][i] for values in self._values)
         if not self.outcome.space.columns[c].numeric:
             return f"{name} changes from {level(before)} to {level(after)}"
         if np.isnan(before):

@@ -9,12 +9,11 @@ import numpy as np
 
 from voicecf.counterfactuals import Counterfactuals
 from voicecf.geometry.arrays import Array
+from voicecf.output.digits import short_before
 from voicecf.reasons.ranges import short_ranges
 from voicecf.search.solving import PAIRWISE
 from voicecf.table.wording import PARTED, exact, figure, level, shortened
 
-# Letters of a number before the change that are read, and digits of one that is rounded.
-LONG, DIGITS = 12, 6
 # Above the columns of a card.
 HEADS = ("Column", "From and to", "Change", "Within what was seen")
 # What ends a range, where it is no cluster.
@@ -67,22 +66,21 @@ class Change:
 
     @property
     def texts(self) -> tuple[str, str]:
-        """Values before and after, as text from which the same values are read again."""
+        """Values before and after, as text: the latter is to be typed in, and has its digits."""
         if not self.is_number:
             return level(self.before), level(self.after)
-        return exact(self.before), exact(self.after)
+        return exact(self._short), exact(self.after)
 
     @property
     def shown(self) -> tuple[str, str]:
-        """The same for reading; a long number before, which nobody types in, is rounded.
-
-        Thousands are apart only where the column has large numbers: years have no commas.
-        """
+        """The same, thousands apart if the column has large numbers: years have no commas."""
         if not self.is_number:
             return self.texts
-        before, after = self.text_of(self.before), self.text_of(self.after)
-        short = self.text_of(self.before, DIGITS)
-        return short if len(before) > LONG and short != after else before, after
+        return self.text_of(self._short), self.text_of(self.after)
+
+    @property
+    def _short(self) -> float:
+        return float(short_before(self.before, self.after))
 
     @property
     def verb(self) -> str:
