@@ -352,7 +352,8 @@ change still lands in cluster 1.
     def changes(self) -> Any:
         """Return a table with one line for each changed column of each answer.
 
-        Its columns are row (after id, if rows have ids), target, feature, from, to and delta. The
+        Its columns are row (after id, if rows have ids), target, feature, from, to and delta, and
+        unit if columns have units. The
         costliest change of an answer comes first. Values have the types of the user's table:
         columns of whole numbers have whole numbers, categories their levels.
 

@@ -84,6 +84,11 @@ class VoICE(Explainer):
     names : list of str or dict of int to str, optional
         Names of the clusters, of all or of some: ``{0: "loyal", 1: "lapsed"}``. Sentences, cards
         and plots print them, and wherever a cluster is given, its name will do.
+    units : dict of column to str, optional
+        What the numbers of columns are of: ``{"basket": "€", "weight": "kg"}``. Sentences, cards,
+        plots and JSON have them. Signs of money stand before a number ("€55.80"), all others after
+        it ("55.80 EUR", "3 kg", "12.5 %"). Money, by a sign or a code such as EUR, is told to the
+        cent where an answer of whole cents lands, unless the column has whole numbers.
     **unknown
         Words that are none of these are refused, with where they belong.
 
@@ -128,6 +133,7 @@ class VoICE(Explainer):
         margin: float = 0.0,
         categories: Any = None,
         names: Any = None,
+        units: Any = None,
         **unknown: Any,
     ) -> None:
         for word in unknown:
@@ -142,6 +148,7 @@ class VoICE(Explainer):
         self.margin = margin
         self.categories = categories
         self.names = names
+        self.units = units
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn the bounds and the contraction of each cell; fit the model if it is not fitted.

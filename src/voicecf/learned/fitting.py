@@ -27,7 +27,9 @@ from voicecf.geometry.tolerance import TOLERANCE
 from voicecf.learned.learned import Learned
 from voicecf.learned.members import Members
 from voicecf.rules.allowed import DefaultBounds
+from voicecf.rules.columns import column_of
 from voicecf.rules.sides import as_number, read_sides
+from voicecf.table.column import Column
 from voicecf.table.learning import learn_rows
 from voicecf.table.model import split_pipeline
 from voicecf.table.rows import Rows
@@ -56,6 +58,7 @@ class Options:
     margin: float = 0.0
     categories: Any = None
     names: Any = None
+    units: Any = None
 
     def check(self) -> None:
         """Raise OptionError if the value of an option is not allowed."""
@@ -72,6 +75,25 @@ class Options:
             raise OptionError(f"delta={self.delta!r} must be a positive number, such as 1e-9.")
         if as_number(self.margin) is None or not 0 <= self.margin < 1:
             raise OptionError(f"margin={self.margin!r} must be a number in [0, 1).")
+
+    def with_units(self, space: Space) -> list[Column]:
+        """Return the columns of a space with their units."""
+        columns, units = list(space.columns), {} if self.units is None else self.units
+        if not isinstance(units, Mapping):
+            raise OptionError(f'units must be a dict such as {{"basket": "€"}}; got {units!r}.')
+        for name, unit in units.items():
+            c = column_of(space, name, "units")
+            if not columns[c].numeric:
+                raise OptionError(
+                    f"units: column {columns[c].name!r} is a category, whose levels have no unit; "
+                    "leave it out."
+                )
+            if not isinstance(unit, str) or not unit.strip() or not unit.isprintable():
+                raise OptionError(
+                    f"units[{name!r}]={unit!r} is not allowed; use a text such as € or kg."
+                )
+            columns[c] = replace(columns[c], unit=unit.strip())
+        return columns
 
     def cluster_names(self, k: int) -> tuple[str, ...]:
         """Return what each cluster is called, from a list of names or a dict of some of them."""
@@ -153,6 +175,7 @@ def learn_from_partition(
 def _without_data(model: Any, partition: Partition, space: Space, options: Options) -> Learned:
     """Return what follows from the model and the options alone."""
     d, k = space.n_coordinates, partition.n_clusters
+    space.use(options.with_units(space))
     weights = partition.weights if space.mixing is None else _weights(space.mixing, partition)
     fixed = 1.0 if isinstance(options.contraction, str) else float(options.contraction)
     learned = Learned(

@@ -48,13 +48,14 @@ def parts_of(learned: Learned) -> dict[str, Any]:
         sample = _sample_parts(space, space.sample)
         arrays |= {"points": space.sample.points, "seen": space.sample.seen}
     columns = _table_of(space.columns)
-    del columns["places"]
+    del columns["places"], columns["unit"]
     return {
         "model": learned.model,
         "partition": _partition_parts(learned.partition) if learned.model is None else None,
         "sources": space.sources,
         "named": space.named,
         "columns": columns,
+        "units": {str(c): column.unit for c, column in enumerate(space.columns) if column.unit},
         "sample": sample,
         "arrays": arrays,
         "options": {name: getattr(learned, name) for name in OPTIONS},
@@ -160,11 +161,11 @@ def _space(steps: Any, partition: Partition, parts: dict[str, Any]) -> Space:
     space = space_of_steps(steps, parts["sources"], parts["named"], partition.dtype)
     # Only declared blocks have several sources: what is read here are the columns before these.
     places_of = {(column.sources[0], column.indicator): column.places for column in space.columns}
-    columns = []
-    for fields in _records(parts["columns"]):
+    columns, units = [], parts["units"]
+    for c, fields in enumerate(_records(parts["columns"])):
         own = {(source, fields["indicator"]) for source in fields["sources"]}
         places = np.sort([place for key in own for place in places_of.get(key, ())])
-        columns.append(Column(places=places, **fields))
+        columns.append(Column(places=places, unit=units.get(str(c), ""), **fields))
         _check_column(columns[-1])
     places = np.concatenate([column.places for column in columns])
     need(np.array_equal(np.sort(places), np.arange(space.n_coordinates)), "columns")
@@ -174,6 +175,7 @@ def _space(steps: Any, partition: Partition, parts: dict[str, Any]) -> Space:
 
 def _check_column(column: Column) -> None:
     width = len(column.places)
+    need(isinstance(column.unit, str) and column.unit.isprintable(), "units")
     if column.kind == "number":
         (low, high), (least, most) = column.observed, column.limits
         need(width == 1 and low <= high and least <= most, f"column {column.name!r:.80}")

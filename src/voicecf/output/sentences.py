@@ -16,7 +16,8 @@ from voicecf.output.values import changed_cells
 from voicecf.search.outcome import Outcome
 from voicecf.search.solving import aim_at, solve
 from voicecf.status import Status
-from voicecf.table.wording import exact, figure, joined, legible, level, opening
+from voicecf.table.units import amount, has_cents
+from voicecf.table.wording import figure, joined, legible, level, opening
 
 # A sentence names at most this many changes, and of more only the costliest ones.
 NAMED = 6
@@ -196,7 +197,10 @@ class Sentences:
         """Values of all columns before and after, as they are printed."""
         columns, (before, after) = self.outcome.space.columns, self.outcome.values
         sides = zip(columns, before, after, strict=True)
-        short = [short_before(*side) if column.free else side[0] for column, *side in sides]
+        short = [
+            short_before(own, new, has_cents(column)) if column.free else own
+            for column, own, new in sides
+        ]
         return short, after
 
     @cached_property
@@ -221,16 +225,17 @@ class Sentences:
 
     def _phrase(self, i: int, c: int) -> str:
         """Describe the change of one column."""
-        name, truth = self._columns[c]
+        (name, truth), column = self._columns[c], self.outcome.space.columns[c]
         before, after = (values[c][i] for values in self._values)
-        if not self.outcome.space.columns[c].numeric:
+        if not column.numeric:
             return f"{name} changes from {level(before)} to {level(after)}"
         if np.isnan(before):
-            return f"{name}, which is missing, becomes {bool(after) if truth else exact(after)}"
+            new = bool(after) if truth else amount(after, column)
+            return f"{name}, which is missing, becomes {new}"
         if truth:
             return f"{name} changes from {bool(before)} to {bool(after)}"
         verb = "rises" if after > before else "falls"
-        return f"{name} {verb} from {exact(before)} to {exact(after)}"
+        return f"{name} {verb} from {amount(before, column)} to {amount(after, column)}"
 
     def _too_strict(self, i: int) -> str:
         """Say that a row has answers, but none that a rule about the target allows; or nothing."""

@@ -75,6 +75,8 @@ def changes(outcome: Outcome) -> Any:
         **typed_cells(outcome, answer, feature),
         "delta": (outcome.deltas[answer, feature], {float}),
     }
+    if any(units := [column.unit for column in outcome.space.columns]):
+        columns["unit"] = (objects(units)[feature], {str})
     return _with_ids(typed_table(columns, outcome.rows.kind), outcome, outcome.row[answer])
 
 

@@ -201,9 +201,10 @@ def _write(
     write = canvas.write_small if faint else canvas.write
     made, room = write(x, y, text, **how), (span[1] - span[0]) * canvas.width
     # A number in part would be another number: it is written smaller instead.
-    if smallest and width_of(made) > ROUNDING * room:
-        size = float(made.get_fontsize())
-        made.set_fontsize(max(smallest, ROUNDING**2 * size * room / width_of(made)))
+    size = float(made.get_fontsize())
+    while width_of(made) > ROUNDING * room and size > smallest > 0:
+        size = max(smallest, ROUNDING * size)
+        made.set_fontsize(size)
     fit(made, room)
 
 

@@ -12,6 +12,7 @@ from voicecf.geometry.arrays import Array
 from voicecf.output.digits import short_before
 from voicecf.reasons.ranges import short_ranges
 from voicecf.search.solving import PAIRWISE
+from voicecf.table.units import has_cents, told, with_unit
 from voicecf.table.wording import PARTED, exact, figure, level, shortened
 
 # Above the columns of a card.
@@ -46,6 +47,10 @@ class Change:
         Of a category: levels that would do as well, in quotes.
     share : float
         Its share of the cost.
+    unit : str
+        What its numbers are of; empty if that is not known.
+    whole : bool
+        Whether it has whole numbers.
     """
 
     column: str
@@ -58,6 +63,8 @@ class Change:
     binds_high: str = ""
     other_levels: str = ""
     share: float = np.nan
+    unit: str = ""
+    whole: bool = False
 
     @property
     def is_number(self) -> bool:
@@ -66,21 +73,21 @@ class Change:
 
     @property
     def texts(self) -> tuple[str, str]:
-        """Values before and after, as text: the latter is to be typed in, and has its digits."""
+        """Values before and after as text without units; the latter has all of its digits."""
         if not self.is_number:
             return level(self.before), level(self.after)
         return exact(self._short), exact(self.after)
 
     @property
     def shown(self) -> tuple[str, str]:
-        """The same, thousands apart if the column has large numbers: years have no commas."""
+        """The same with units, thousands apart if the column has large numbers, unlike years."""
         if not self.is_number:
             return self.texts
         return self.text_of(self._short), self.text_of(self.after)
 
     @property
     def _short(self) -> float:
-        return float(short_before(self.before, self.after))
+        return float(short_before(self.before, self.after, has_cents(self)))
 
     @property
     def verb(self) -> str:
@@ -95,12 +102,14 @@ class Change:
         if not self.is_number or np.isnan(self.before):
             return ""
         sign = MINUS if self.after < self.before else "+"
-        return f"{sign}{self.text_of(abs(self.after - self.before), 3)}"
+        return f"{sign}{self.text_of(abs(self.after - self._short), 3)}"
 
     @property
     def observed_texts(self) -> tuple[str, str]:
-        """Ends of the observed range, as text."""
-        low, high = (self.text_of(end, 4) if np.isfinite(end) else "open" for end in self.observed)
+        """Ends of the observed range, as text without units."""
+        low, high = (
+            self._parted(figure(end, 4)) if np.isfinite(end) else "open" for end in self.observed
+        )
         return low, high
 
     @property
@@ -131,8 +140,12 @@ class Change:
         return float((np.clip(value, low, high) - low) / (high - low))
 
     def text_of(self, value: float, digits: int | None = None) -> str:
-        """Write a number of the column, exactly or with so many telling digits."""
-        text = exact(value, thousands=True) if digits is None else figure(value, digits)
+        """Write a number of the column with its unit, exactly or in so many telling digits."""
+        text = exact(value, thousands=True) if digits is None else told(value, self, digits)
+        return with_unit(self._parted(text), self)
+
+    def _parted(self, text: str) -> str:
+        """Part thousands only in columns that have large numbers."""
         ends = [abs(end) for end in (self.before, self.after, *self.observed) if np.isfinite(end)]
         return text if max(ends) >= PARTED else text.replace(",", "")
 
@@ -177,6 +190,14 @@ def changes_of(cf: Counterfactuals, i: int = 0, *, ranges: bool = True) -> list[
         facts = limits[at] if known else {"column": str(column.name)}
         observed = (float(column.observed[0]), float(column.observed[1]))
         found.append(
-            Change(before=before, after=after, observed=observed, share=float(share), **facts)
+            Change(
+                before=before,
+                after=after,
+                observed=observed,
+                share=float(share),
+                unit=column.unit,
+                whole=column.whole,
+                **facts,
+            )
         )
     return found

@@ -24,6 +24,7 @@ from voicecf.status import Status
 from voicecf.table.frames import Cells, is_missing
 from voicecf.table.rows import Rows
 from voicecf.table.space import Space
+from voicecf.table.units import CENTS, has_cents
 from voicecf.table.wording import joined, level
 
 __all__ = ["TEXTS", "ranges_of", "short_ranges"]
@@ -65,8 +66,9 @@ def short_ranges(outcome: Outcome, i: int) -> list[dict[str, Any]]:
         line["other_levels"] = joined([*map(level, line["other_levels"])], "or")
         if is_continuous(outcome, c):
             value = float(outcome.values[1][c][i])
+            cents = has_cents(outcome.space.columns[c])
             for name, direction in (("low", 1.0), ("high", -1.0)):
-                line[name] = _inwards(line[name], value, direction)
+                line[name] = _inwards(line[name], value, direction, cents)
     return lines
 
 
@@ -81,11 +83,14 @@ def _lines(outcome: Outcome, i: int) -> list[dict[str, Any]]:
     return [answer.line(c) for c in outcome.changed(i).tolist()]
 
 
-def _inwards(end: float, value: float, direction: float) -> float:
-    """Round the end of a range towards a value in it."""
+def _inwards(end: float, value: float, direction: float, cents: bool) -> float:
+    """Round the end of a range towards a value in it, to the cent if that is not beyond it."""
     if not np.isfinite(end) or end == value:
         return end
     place = int(np.floor(np.log10(abs(end - value)))) - BELOW
+    rounded = float(decimal(end, max(place, -CENTS), direction))
+    if cents and (value - rounded) * direction >= 0:
+        return rounded
     return float(decimal(end, place, direction))
 
 

@@ -11,9 +11,10 @@ import numpy as np
 from voicecf.errors import OptionError
 from voicecf.geometry.arrays import Array, Ints, Mask, product
 from voicecf.rules.condition import Edit, Edits, LeftOut, Member, Members, Situation, Variant
+from voicecf.rules.edits import number
 from voicecf.rules.rule import Moved, Rule, number_of
 from voicecf.rules.sides import as_number
-from voicecf.table.wording import figure, joined, legible, level
+from voicecf.table.wording import joined, legible, level
 
 if TYPE_CHECKING:
     from voicecf.rules.allowed import Allowed
@@ -152,4 +153,4 @@ def _agreed_value(learned: Any, target: int, c: int) -> str:
     if column.kind != "number":
         return level(value)
     known = learned.agreed_values.get(c, np.array([value]))
-    return figure(float(known[np.abs(known - value).argmin()]), 6)
+    return number(float(known[np.abs(known - value).argmin()]), column)

@@ -54,6 +54,8 @@ class Column:
         Whether a category tells if another column has a value. It never changes.
     stays_missing : bool
         Whether there is such an indicator of this column, so that a missing value stays missing.
+    unit : str
+        What the user's numbers are of, such as "€" or "kg"; empty if the user has not said.
     own_map : bool
         Whether `maps.own_map` gives the coordinates bit for bit, as `fit` has found.
     """
@@ -75,6 +77,7 @@ class Column:
     indicator: bool = False
     stays_missing: bool = False
     own_map: bool = False
+    unit: str = ""
 
     @property
     def free(self) -> bool:
