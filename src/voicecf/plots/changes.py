@@ -12,8 +12,9 @@ from voicecf.geometry.arrays import Array
 from voicecf.output.digits import short_before
 from voicecf.reasons.ranges import short_ranges
 from voicecf.search.solving import PAIRWISE
+from voicecf.table.space import Space
 from voicecf.table.units import has_cents, told, with_unit
-from voicecf.table.wording import PARTED, exact, figure, level, shortened
+from voicecf.table.wording import PARTED, compact, exact, figure, level, shortened
 
 # Above the columns of a card.
 HEADS = ("Column", "From and to", "Change", "Within what was seen")
@@ -22,6 +23,11 @@ LIMITS = {
     "data range": "none seen beyond", "bound": "as limited", "open": "without end",
     "rule": "by a rule", "step": "by a step",
 }  # fmt: skip
+# Most powers of ten that a track names.
+TICKS = 5
+# A map is a logarithm if it differs from one by this share of its range at most, over a column
+# whose largest value is so many times its smallest.
+LIKE_LOG, WIDE = 0.05, 10.0
 MINUS = "\N{MINUS SIGN}"
 
 
@@ -51,6 +57,9 @@ class Change:
         What its numbers are of; empty if that is not known.
     whole : bool
         Whether it has whole numbers.
+    shift : float
+        If the model sees the column through a logarithm, what that adds to it: 0, or 1 for log1p;
+        else NaN. Its track is logarithmic then.
     """
 
     column: str
@@ -65,6 +74,7 @@ class Change:
     share: float = np.nan
     unit: str = ""
     whole: bool = False
+    shift: float = np.nan
 
     @property
     def is_number(self) -> bool:
@@ -130,14 +140,32 @@ class Change:
         """
         numbers = [self.before, self.after, *self.observed, self.low, self.high]
         values = np.array(numbers, dtype=np.float64)
-        values = values[np.isfinite(values)]
+        values = self._scaled(values[np.isfinite(values)])
         low, high = float(values.min()), float(values.max())
         if not high > low:
             low, high = low - 1.0, high + 1.0
         # An open side has room beyond, to see that it goes on.
         below, above = 0.2 * (high - low) * np.isinf(self.observed)
         low, high = low - below, high + above
-        return float((np.clip(value, low, high) - low) / (high - low))
+        return float((np.clip(self._scaled(value), low, high) - low) / (high - low))
+
+    def _scaled(self, values: Any) -> Any:
+        """Return values on the scale of the track."""
+        if np.isnan(self.shift):
+            return values
+        least = self.observed[0] + self.shift
+        return np.log10(np.maximum(values + self.shift, least / 10))
+
+    @property
+    def ticks(self) -> list[tuple[float, str]]:
+        """Powers of ten within the observed range, and what they are called, on a log scale."""
+        if np.isnan(self.shift):
+            return []
+        low, high = self.observed
+        first, last = np.log10([max(low, 1.0 if self.shift else low), high])
+        powers = np.arange(np.floor(first) + (low > 0), np.ceil(last))
+        powers = powers[:: max(1, -(-len(powers) // TICKS))]
+        return [(float(10**power), compact(float(10**power))) for power in powers]
 
     def text_of(self, value: float, digits: int | None = None) -> str:
         """Write a number of the column with its unit, exactly or in so many telling digits."""
@@ -152,6 +180,22 @@ class Change:
 
 def _limit(binds: str) -> str:
     return LIMITS.get(binds, f"then “{shortened(binds, 24)}”")
+
+
+def _shift_of(space: Space, c: int) -> float:
+    """Return what a column's map adds before it takes the logarithm; NaN if it takes none."""
+    column = space.columns[c]
+    low, high = column.observed
+    if column.kind != "number" or column.affine or not 0 <= low < high < np.inf:
+        return np.nan
+    for shift in (0.0, 1.0):
+        if low + shift > 0 and high + shift >= WIDE * (low + shift):
+            values = np.geomspace(low + shift, high + shift, 9) - shift
+            seen = space.coordinates(c, np.clip(values, low, high))[:, 0]
+            even = np.linspace(seen[0], seen[-1], len(seen))
+            if np.abs(seen - even).max() <= LIKE_LOG * abs(seen[-1] - seen[0]):
+                return shift
+    return np.nan
 
 
 def column_costs(cf: Counterfactuals) -> Array:
@@ -197,6 +241,7 @@ def changes_of(cf: Counterfactuals, i: int = 0, *, ranges: bool = True) -> list[
                 share=float(share),
                 unit=column.unit,
                 whole=column.whole,
+                shift=_shift_of(cf.outcome.space, c),
                 **facts,
             )
         )

@@ -66,7 +66,9 @@ def _track(change: Change, shape: Sequence[float]) -> str:
     if not np.isnan(change.before):
         way = sorted((change.before, change.after))
         marks += f"<u{_span(change, *way)}></u><s{_span(change, change.before)}></s>"
-    ends = "".join(f"<span>{escape(text)}</span>" for text in change.observed_texts)
+    low_text, high_text = change.observed_texts
+    texts = (low_text, *(["log scale"] if change.ticks else []), high_text)
+    ends = "".join(f"<span>{escape(text)}</span>" for text in texts)
     # Whatever is not empty is seen.
     bars = "".join(f'<b style="height:{max(100 * h, 4 * (h > 0)):.0f}%"></b>' for h in shape)
     return (
