@@ -186,9 +186,11 @@ class Sentences:
         outcome, space = self.outcome, self.outcome.space
         points = outcome.question.points[outcome.row[at]]
         for c, column in enumerate(space.columns):
+            if column.kind != "number":
+                continue
             own, printed = (values[c][at] for values in (outcome.values[0], self._values[0]))
             which = np.flatnonzero(outcome.changes[at, c] & (own != printed))
-            if column.kind == "number" and len(which):
+            if len(which):
                 points[np.ix_(which, column.places)] = space.coordinates(c, printed[which])
         return points
 
