@@ -358,12 +358,34 @@ def _learn_curves(space: Space, data: Blocks[Rows], values: dict[int, Array]) ->
     for c in values:
         error = np.where(np.isfinite(inverse[c]), np.abs(again[c] - tried[c]), np.inf)
         inexact = (error > _largest_error(observed[c])).any()
-        if inexact or not _monotone(observed[c]) or _elsewhere(values[c], inverse[c]):
+        rises_or_falls = _monotone(observed[c])
+        if inexact or not rises_or_falls or _elsewhere(values[c], inverse[c]):
+            _check_own(space, c, rises_or_falls)
             space.columns[c] = replace(space.columns[c], listed=tuple(values[c].tolist()))
         else:
             space.round_trip_error[space.columns[c].places] = 2.0 * error.max()
     for c, limits in _limits(space, [c for c in values if space.columns[c].free]).items():
         space.columns[c] = replace(space.columns[c], limits=limits)
+
+
+def _check_own(space: Space, c: int, monotone: bool) -> None:
+    """Raise if a curve that cannot be inverted is that of the user's own transformer."""
+    assert space.steps is not None
+    own = space.steps.wires[space.columns[c].places[0]].own
+    if not own:
+        return
+    name = space.columns[c].name
+    if not monotone:
+        raise ModelError(
+            f"{own} neither rises nor falls all along the values of column {name!r}, so that what "
+            "it returns does not tell the value; use one that does, or prepare the column before "
+            "the pipeline."
+        )
+    raise ModelError(
+        f"{own}: inverse_transform does not lead back from what transform returns for column "
+        f"{name!r}; correct it, so that inverse_transform(transform(X)) is X, also between the "
+        "values in the data."
+    )
 
 
 def _coordinates_of(space: Space, values: dict[int, Array]) -> dict[int, Array]:
@@ -405,7 +427,7 @@ def _check_alone(space: Space, rows: Rows, c: int, values: Array, coordinates: A
     if (np.abs(actual - expected) > _largest_error(coordinates)).any():
         raise ModelError(
             f"the coordinate of column {space.columns[c].name!r} depends on other columns too; a "
-            "FunctionTransformer must treat each column by itself."
+            "FunctionTransformer, or a transformer of your own, must treat each column by itself."
         )
 
 
