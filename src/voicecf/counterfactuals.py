@@ -410,7 +410,7 @@ change still lands in cluster 1.
         >>> from voicecf import VoICE
         >>> voice = VoICE.from_centers([[0.0, 0.0], [4.0, 0.0]], feature_names=["age", "income"])
         >>> print(voice.explain([[1.0, 5.0]], target=1, bounds={"age": (0, 2.01)}).text(0))
-        Row 0 moves from cluster 0 to 1 if age rises from 1 to 2.01; this change may hardly be \
+        Row 0 moves from cluster 0 to 1 if age rises from 1 to 2.01; this change can hardly be \
 larger.
         """
         short, positions = self._in_batch
@@ -426,7 +426,7 @@ larger.
         >>> cf = voice.explain([[1.0, 5.0], [3.0, 5.0]], target=1, bounds={"age": (0, 2.01)})
         >>> for text in cf.texts():
         ...     print(text)
-        Row 0 moves from cluster 0 to 1 if age rises from 1 to 2.01; this change may hardly be \
+        Row 0 moves from cluster 0 to 1 if age rises from 1 to 2.01; this change can hardly be \
 larger.
         Row 1 is in cluster 1 already; nothing has to change.
         """

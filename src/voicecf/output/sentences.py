@@ -100,7 +100,7 @@ class Sentences:
         if np.isinf(times):
             return f"however much larger, the same change still lands {where}"
         if times < 1.05:
-            return "this change may hardly be larger"
+            return "this change can hardly be larger"
         return f"up to {figure(min(times, FAR))} times this change still lands {where}"
 
     def money(self, i: int) -> str:

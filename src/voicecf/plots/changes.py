@@ -20,8 +20,8 @@ from voicecf.table.wording import PARTED, compact, exact, figure, level, shorten
 HEADS = ("Column", "From and to", "Change", "Within what was seen")
 # What ends a range, where it is no cluster.
 LIMITS = {
-    "data range": "none seen beyond", "bound": "as limited", "open": "without end",
-    "rule": "by a rule", "step": "by a step",
+    "data range": "end of the data", "bound": "your bound", "open": "no limit",
+    "rule": "your rule", "step": "next step",
 }  # fmt: skip
 # Most powers of ten that a track names.
 TICKS = 5
