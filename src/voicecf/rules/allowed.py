@@ -78,8 +78,6 @@ class Allowed:
         is limited to a grid.
     splits : Splits or None
         Rules that no single box and no row describes; None if there are none.
-    prices : pair of arrays of shape (d,) or None
-        What each coordinate costs per unit more, and per unit less; None if no price is given.
     """
 
     rules: Rules
@@ -93,7 +91,6 @@ class Allowed:
     sides: tuple[Array, Array]
     grids: tuple[Any, ...] | None
     splits: Splits | None = None
-    prices: tuple[Array, Array] | None = None
 
     @classmethod
     def of(
@@ -135,7 +132,6 @@ class Allowed:
             choices.sides,
             choices.grids,
             splits,
-            terms.prices,
         )
 
     @classmethod

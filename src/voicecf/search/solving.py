@@ -201,11 +201,15 @@ def _aim(
     ranked = learned.ranking[~allowed.fixed[learned.ranking]]
     if allowed.choices is not None:
         curves = curves_of(question, strict=factor > 1.0)
-        search = Search(unit, allowed.choices, question.limit, splits=allowed.splits, curves=curves)
-        return ChoiceAim(region, unit, ranked, *judge, factor=factor, search=search)
+        search = Search(
+            unit, allowed.choices, question.limit, splits=allowed.splits, curves=curves,
+            tariff=question.tariff,
+        )  # fmt: skip
+        prices = question.tariff and question.tariff.pair
+        return ChoiceAim(region, unit, ranked, *judge, factor, None, piece, prices, search)
     places = [learned.space.columns[c].places for c in ranked]
     order = np.concatenate([np.empty(0, dtype=np.int64), *places])
-    prices = question.prices
+    prices = question.tariff and question.tariff.pair
     cells = learned.cells if question.allowed.is_box and prices is None else None
     return Aim(region, unit, order, *judge, factor, cells, piece, prices)
 
@@ -404,7 +408,8 @@ class _Best:
         What the objective minimises before the energy: the number of columns that may change, or
         the price; infinite without an answer.
     unsure : array of shape (n,)
-        Lower bound for half the energy of an answer in pieces that were not searched to the end.
+        Lower bound for half the energy, or the price, of an answer in pieces that were not searched
+        to the end.
     """
 
     answers: Projection
@@ -420,13 +425,13 @@ class _Best:
         value = np.zeros(len(rows))
         if question.objective in ("prefix", "fewest"):
             value = answers.cardinality.astype(np.float64)
-        elif question.prices is not None:
-            moves = answers.points - taken(question.points, rows)
-            value = np.nan_to_num(question.price(moves), nan=np.inf)
+        elif question.tariff is not None:
+            value = np.nan_to_num(question.price(rows, answers.points), nan=np.inf)
         stopped, unsure = answers.status == Status.STOPPED, np.full(len(rows), np.inf)
         if question.allowed.choices is not None:  # else rounding leaves no answer there
             unsure[answers.status == Status.UNRESOLVED] = 0.0
-        unsure[stopped] = (0.5 * energy - answers.gap)[stopped]
+        best = 0.5 * energy if question.tariff is None else value
+        unsure[stopped] = (best - answers.gap)[stopped]
         return cls(answers, pieces, np.nan_to_num(energy, nan=np.inf), value, unsure)
 
     def improve(self, at: Ints, others: _Best) -> None:
@@ -449,6 +454,8 @@ class _Best:
     def proven(self, question: Question) -> Projection:
         """Return the answers; no optimum where a piece that is not searched may have a better."""
         answers, half = self.answers, 0.5 * self.energy
+        if question.tariff is not None:
+            half = self.value
         few = question.objective in ("prefix", "fewest")
         better = np.isfinite(self.unsure) if few else self.unsure < half
         open_ = np.flatnonzero(answers.answered & better)
