@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.optimize import Bounds, LinearConstraint, milp
+from scipy.optimize import Bounds, LinearConstraint, linprog, milp
 from sklearn.cluster import KMeans
 from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import make_pipeline
@@ -90,7 +90,7 @@ class Priced:
         return np.asarray(self.voice.model_[:-1].transform(one), dtype=np.float64)[0]
 
     def judged(self, row: pd.Series, target: int) -> float | None:
-        """Return the least price that HiGHS finds; None if there is no answer."""
+        """Return the least price that HiGHS finds; None without any, NaN if it breaks rules."""
         base, region = self.coordinates(row), self.voice.region(target)
         part = Programme(len(base))
         for name in self.X:
@@ -145,21 +145,30 @@ class Programme:
         self.rows.append((factors, low, high))
 
     def least(self, normals: np.ndarray, room: np.ndarray) -> float | None:
-        """Return the least cost; None if there is no solution."""
+        """Return the least cost; None if there is no solution, NaN if that found is none."""
         U = np.array(self.steps).T
         A = np.zeros((len(self.rows), len(self.costs)))
         for t, (factors, _, _) in enumerate(self.rows):
             A[t, list(factors)] = list(factors.values())
         lows, highs = (np.array([row[side] for row in self.rows]) for side in (1, 2))
+        A, low = np.vstack([normals @ U, A]), np.append(np.full(len(room), -np.inf), lows)
+        high, costs, ends = np.append(room, highs), np.array(self.costs), np.array(self.ends)
+        whole = np.array(self.whole) == 1
         found = milp(
-            np.array(self.costs), integrality=np.array(self.whole),
-            bounds=Bounds(0.0, np.array(self.ends)),
-            constraints=[
-                LinearConstraint(normals @ U, -np.inf, room), LinearConstraint(A, lows, highs)
-            ],
-            options={"mip_rel_gap": 1e-10},
+            costs, integrality=whole, bounds=Bounds(0.0, ends),
+            constraints=LinearConstraint(A, low, high), options={"mip_rel_gap": 1e-10},
         )  # fmt: skip
-        return float(found.fun) if found.status == 0 else None
+        if found.status != 0:
+            return None
+        # Whole variables are so to 1e-6 only: with them rounded, the others are found once more.
+        fixed = np.round(found.x)
+        bounds = np.column_stack([np.where(whole, fixed, 0.0), np.where(whole, fixed, ends)])
+        up, down = np.isfinite(high), np.isfinite(low)
+        again = linprog(
+            costs, np.vstack([A[up], -A[down]]), np.append(high[up], -low[down]), bounds=bounds,
+            options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
+        )  # fmt: skip
+        return float(again.fun) if again.status == 0 else np.nan
 
 
 def _price(rng: np.random.Generator, values: pd.Series) -> Any:

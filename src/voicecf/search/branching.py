@@ -116,9 +116,9 @@ def branch(
     -------
     Projection
         The gap is that between half the squared length of the move in the metric, or its price, and
-        a lower bound for it, and `cardinality` the number of columns that were allowed to change. `rho` is the
-        largest multiple of the move of the numbers, with categories as in the answer, that is still
-        an answer.
+        a lower bound for it, and `cardinality` the number of columns that were allowed to change.
+        `rho` is the largest multiple of the move of the numbers, with categories as in the answer,
+        that is still an answer.
     """
     nodes = np.empty(len(rows), dtype=np.int64) if nodes is None else nodes
     no_locks = np.zeros((1, len(search.choices.freedom)), dtype=np.bool_)

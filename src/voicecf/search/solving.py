@@ -199,17 +199,16 @@ def _aim(
     agrees = partial(learned.agrees, int(partition.label_of[piece]))
     judge = agrees, partition.trusted, learned.repeatable
     ranked = learned.ranking[~allowed.fixed[learned.ranking]]
+    prices = None if question.tariff is None else question.tariff.pair
     if allowed.choices is not None:
         curves = curves_of(question, strict=factor > 1.0)
         search = Search(
             unit, allowed.choices, question.limit, splits=allowed.splits, curves=curves,
             tariff=question.tariff,
         )  # fmt: skip
-        prices = question.tariff and question.tariff.pair
         return ChoiceAim(region, unit, ranked, *judge, factor, None, piece, prices, search)
     places = [learned.space.columns[c].places for c in ranked]
     order = np.concatenate([np.empty(0, dtype=np.int64), *places])
-    prices = question.tariff and question.tariff.pair
     cells = learned.cells if question.allowed.is_box and prices is None else None
     return Aim(region, unit, order, *judge, factor, cells, piece, prices)
 
