@@ -386,8 +386,6 @@ def test_what_does_not_go_with_prices_is_refused():
     voice = VoICE(KMeans(2, n_init=1, random_state=0)).fit(X)
     with pytest.raises(OptionError, match='for objective="price"'):
         voice.explain(X, prices=PRICES)
-    with pytest.raises(OptionError, match='for objective="price"'):
-        voice.tradeoff(X, prices=PRICES)
     with pytest.raises(OptionError, match="give prices instead"):
         voice.explain(X, objective="price", costs={"age": 2})
     with pytest.raises(OptionError, match="give prices instead"):
