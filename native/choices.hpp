@@ -390,7 +390,8 @@ inline Value lagrangian(const Slacks& s, const double* mu, Goal aim, const Optio
         terms += std::fabs(mu[j] * s.b[j]);
     }
     // Large terms that cancel leave rounding errors, and this is a lower bound.
-    if (aim != NOTHING) found.total -= ROUNDED * terms;
+    const double rounded = aim == PRICES ? least(ROUNDED, (s.m + o.many + 8) * EPS) : ROUNDED;
+    if (aim != NOTHING) found.total -= rounded * terms;
     return found;
 }
 
