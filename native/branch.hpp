@@ -56,6 +56,7 @@ struct Rules {
     Unions unions;
     const double *up, *down, *fees;  // prices of coordinates, (d,), and of levels, (1 or n, levels); or null
     bool own_fees;
+    const std::uint8_t* bent;  // columns behind curves that have a price, (many,); or null
 };
 
 // Answers of a batch of rows.
@@ -374,7 +375,7 @@ inline void box_of_picks(const Options& o, const Whole* pick, const double* y, S
 inline double price_of_picks(const Options& o, const double* y, const Whole* pick) {
     double price = 0.0;
     for (int c = 0; c < o.many; ++c) {
-        if (pick[c] == NUMBER) price += price_of_step(o, o.columns[c].first, y[o.columns[c].first]);
+        if (pick[c] == NUMBER) price += price_of_number(o, c, y[o.columns[c].first]);
         if (pick[c] != NUMBER && pick[c] != OWN) price += price_of_option(o, c, pick[c]);
     }
     return price;
@@ -391,10 +392,26 @@ inline void set_cut(const Search& f, bool holds) {
     f.hard.b[j] = f.hard.base[j] = holds ? f.cut_room : 1.0;
 }
 
+// Keep a number behind a curve on the piece around its step, where its price is linear.
+inline void stay_on_piece(const Search& f, int c) {
+    const Whole i = f.options.columns[c].first;
+    f.simplex.up[i] = f.simplex.down[i] = 0.0;
+    if (f.near[c] != NUMBER || !(f.s.low[i] < f.s.high[i])) return;
+    const Piece p = piece_around(f.options, c, clip(f.y[i], f.s.low[i], f.s.high[i]));
+    const double low = most(f.s.low[i], p.from), high = least(f.s.high[i], p.to);
+    if (!(low <= high)) return;
+    f.s.low[i] = low;
+    f.s.high[i] = high;
+    const double slope = p.from < p.to ? std::fabs(p.last - p.first) / (p.to - p.from) : 0.0;
+    (p.from + p.to > 0.0 ? f.simplex.up : f.simplex.down)[i] = slope;
+}
+
 // Find the answer of least price with the choice whose box is in f.s; in the second search, of least squares among
 // those.
 inline Status cheapest_of_picks(Search& f) {
     set_cut(f, false);
+    for (int c = 0; c < f.options.many; ++c)
+        if (is_bent(f.options, c)) stay_on_piece(f, c);
     Status status = solve_safely(f.hard, f.s, LeastPrice{f.simplex});
     if (status == OPTIMAL) {
         snap_basic(f.hard, f.simplex, f.s);
@@ -776,7 +793,7 @@ inline double apart(const Search& f, int c) {
 
 // Whether dividing a column in curved rules makes its band narrower.
 inline bool can_bend(const Search& f, int c) {
-    if (!has_knots(f, c) || !(f.node.flags(c) & MOVES)) return false;
+    if (!f.rules->curves.starts || !has_knots(f, c) || !(f.node.flags(c) & MOVES)) return false;
     if (f.node.flags(c) & KEEPS) return true;
     if (f.options.columns[c].freedom == GRID) return f.node.begin(c) < f.node.end(c);
     return !std::isnan(cut_of(f, c));
@@ -796,6 +813,30 @@ inline int most_bent(const Search& f) {
     return chosen;
 }
 
+// The column behind a curve whose prices are farthest from a line, among those that can be divided; -1 for none.
+inline int most_curved(const Search& f) {
+    const Options& o = f.options;
+    int chosen = -1;
+    double widest = 0.0;
+    for (int c = 0; c < o.many; ++c) {
+        if (!is_bent(o, c) || !can_bend(f, c)) continue;
+        const Whole i = o.columns[c].first;
+        const bool own = f.node.flags(c) & KEEPS;
+        const double low = own ? least(f.low[i], 0.0) : f.low[i], high = own ? most(f.high[i], 0.0) : f.high[i];
+        double off = 0.0;
+        for (const double y : {f.y[i], 0.5 * (low + high)}) {
+            const double share = high > low ? (y - low) / (high - low) : 0.0;
+            const double line = (1.0 - share) * price_of_any(o, c, low) + share * price_of_any(o, c, high);
+            off += std::fabs(price_of_any(o, c, y) - line);
+        }
+        if (!(off > widest)) off = high - low > 0.0 ? 1e-300 : 0.0;
+        if (!(off > widest)) continue;
+        chosen = c;
+        widest = off;
+    }
+    return chosen;
+}
+
 // Note the intervals in which curves are known too coarsely to bound a node, if none has a lower bound.
 inline void note_stuck(Search& f, double bound) {
     f.unsure = least(f.unsure, bound);
@@ -807,6 +848,7 @@ inline void note_stuck(Search& f, double bound) {
         to[0] = to[1] = to[2] = NAN;
         bool bent = false;
         for (const Term* t = k.term; t < k.term + k.terms; ++t) bent = bent || t->column == c;
+        bent = bent || is_bent(f.options, c);
         if (!bent || !has_knots(f, c) || f.options.columns[c].freedom != ANY || !(f.node.flags(c) & MOVES)) continue;
         const Whole i = f.options.columns[c].first;
         to[0] = f.node.from(c);
@@ -920,6 +962,10 @@ inline bool go_on(Search& f, const Looked& at) {
         bent = keeps_rows(f, f.y);
         c = bent ? most_bent(f) : -1;
     }
+    if (f.options.bent && c < 0 && rule < 0 && !counting && !bent) {
+        c = most_curved(f);
+        bent = c >= 0;
+    }
     bool apart = false;  // a choice that costs too much, or whose price is not that of the hull
     if (f.priced && c < 0 && rule < 0 && !counting && !bent) {
         c = first_open(f);
@@ -949,7 +995,7 @@ inline bool go_on(Search& f, const Looked& at) {
 inline void cut_numbers(Search& f, const Value& bound, double spare) {
     const Options& o = f.options;
     for (int c = 0; c < o.many; ++c) {
-        if (o.columns[c].freedom != ANY || !(f.node.flags(c) & MOVES)) continue;
+        if (o.columns[c].freedom != ANY || is_bent(o, c) || !(f.node.flags(c) & MOVES)) continue;
         const Whole i = o.columns[c].first;
         double low, high;
         steps_within(o, i, spare + (f.l.taken[c] ? f.l.value[c] : bound.worst), f.l.g[i], low, high);
@@ -1045,7 +1091,8 @@ inline double most_price(const Search& f) {
         double highest = 0.0;
         for (Whole l = 0; l < (column.freedom == LEVELS ? column.count : 0); ++l)
             if (f.root.levels(column)[l]) highest = most(highest, o.fees[column.level + l]);
-        if (column.freedom != LEVELS) highest = most(price_of_step(o, i, f.s.low[i]), price_of_step(o, i, f.s.high[i]));
+        if (is_bent(o, c)) highest = INF;
+        else if (column.freedom != LEVELS) highest = most(price_of_step(o, i, f.s.low[i]), price_of_step(o, i, f.s.high[i]));
         sum += highest;
     }
     return most(sum * (1.0 + 1e-6), 1e-300);
@@ -1116,6 +1163,12 @@ inline void read_prices(const Rules& r, Whole at, const double* scale, Search& f
     for (int i = 0; i < o.d; ++i) {
         o.up[i] = r.up[i] / scale[i];
         o.down[i] = r.down[i] / scale[i];
+    }
+    for (int c = 0; c < (o.bent ? o.many : 0); ++c) {
+        if (!o.bent[c]) continue;
+        o.up[o.columns[c].first] = r.up[o.columns[c].first];
+        o.down[o.columns[c].first] = r.down[o.columns[c].first];
+        o.own[c] = own_value(f, c);
     }
     const double* fees = r.fees + (r.own_fees ? at * r.levels : 0);
     for (int l = 0; l < r.levels; ++l) o.fees[l] = fees[l];
@@ -1269,6 +1322,7 @@ void read_row(const Rows<Real>& rows, const Rules& r, Whole at, Whole q, const P
     }
     f.row = at;
     f.problem = q;
+    f.options.problem = q;
     for (int j = f.straight; j < rows.count; ++j) fill(f.own_u + std::size_t(j) * rows.wide, 0.0, rows.wide);
     f.hard.u = f.slacks.u;
     f.hard.offsets = f.straight < rows.count ? f.own_offsets : rows.offsets;
@@ -1296,7 +1350,8 @@ void lay_out(Arena& arena, const Rows<Real>& rows, const Rules& r, Search& f) {
     lay_out(arena, f.hard, m, rows.d, wide, false);
     f.options = {r.columns, many, rows.d, arena.take<double>(2 * many), arena.take<double>(r.listed_size),
                  arena.take<double>(wide), arena.take<double>(wide), f.s.a, rows.scale, arena.take<Gap>(many),
-                 arena.take<double>(wide), arena.take<double>(wide), arena.take<double>(r.levels)};
+                 arena.take<double>(wide), arena.take<double>(wide), arena.take<double>(r.levels),
+                 r.bent, arena.take<double>(many), &r.curves, 0};
     f.l = {arena.take<double>(wide), arena.take<double>(many), arena.take<Whole>(many),
            arena.take<Whole>(many), 0};
     f.boxes = {r.unions, arena.take<bool>(r.unions.sides), arena.take<Whole>(r.unions.count), {}};

@@ -8,11 +8,9 @@
 // over columns: 1/2 |y|^2, or prices of steps and of levels. The search over nodes is in branch.hpp.
 #pragma once
 
-#include "problem.hpp"
+#include "curves.hpp"
 
 namespace voicecf {
-
-using Whole = std::int64_t;
 
 constexpr Whole ANY = 0, GRID = 1, LEVELS = 2;
 // Flags of a column in a node: it may keep its value, it may move, it counts as changed (moved or not).
@@ -52,6 +50,12 @@ struct Options {
     const double *at, *scale;  // the row, and the scale of steps
     Gap* gaps;
     double *up, *down, *fees;  // prices of each coordinate's step up and down, and of each level
+    // Columns behind a curve that have a price, for which `up` and `down` are those of the user's units; the user's own
+    // values; and which problem's curves they are. No such columns: null.
+    const std::uint8_t* bent;
+    double* own;
+    const Curves* curves;
+    Whole problem;
 };
 
 // Unit rows and slacks of one row's problem.
@@ -217,9 +221,84 @@ inline double price_of_step(const Options& o, Whole i, double y) {
     return price != 0.0 && y != 0.0 ? price * y : 0.0;  // open sides may be free, and 0 times infinite is NaN
 }
 
+inline bool is_bent(const Options& o, int c) { return o.bent && o.bent[c]; }
+
+// The price of the user's value u of a column behind a curve, on the side of the step y.
+inline double price_of_value(const Options& o, int c, double u, double y) {
+    const Whole i = o.columns[c].first;
+    const double price = y == 0.0 ? 0.0 : y > 0.0 ? o.up[i] : o.down[i];
+    return price > 0.0 ? price * std::fabs(u - o.own[c]) : 0.0;
+}
+
+// A part of a curve from one knot to the next: steps and prices at its ends, and how far prices lie below and above
+// the chord.
+struct Piece {
+    double from, to, first, last, below, above;
+};
+
+inline Piece piece_of(const Options& o, int c, const Knots& k, int at) {
+    const Whole i = o.columns[c].first;
+    const double from = step_to(o, i, k.z[at]), to = step_to(o, i, k.z[at + 1]), side = from + to;
+    const double price = side > 0.0 ? o.up[i] : o.down[i];
+    const bool more = k.u[at] + k.u[at + 1] > 2.0 * o.own[c];
+    return {from, to, price_of_value(o, c, k.u[at], side), price_of_value(o, c, k.u[at + 1], side),
+            price * (more ? k.under[at] : k.over[at]), price * (more ? k.over[at] : k.under[at])};
+}
+
+// The price on a piece's chord.
+inline double on_chord(const Piece& p, double y) {
+    if (y <= p.from || !(p.from < p.to)) return p.first;
+    return y >= p.to ? p.last : p.first + (y - p.from) / (p.to - p.from) * (p.last - p.first);
+}
+
+// The piece around a step, or the one next to it.
+inline Piece piece_around(const Options& o, int c, double y) {
+    const Knots k = knots_of(*o.curves, o.problem, c);
+    const Whole i = o.columns[c].first;
+    return piece_of(o, c, k, smaller_of(knot_below(k, o.at[i] + y / o.scale[i]), k.count - 2));
+}
+
+// What any number of a column costs at a step: behind a curve, at most.
+inline double price_of_number(const Options& o, int c, double y) {
+    if (!is_bent(o, c)) return price_of_step(o, o.columns[c].first, y);
+    if (y == 0.0) return 0.0;
+    const Piece p = piece_around(o, c, y);
+    if (y < p.from || y > p.to) return INF;  // nothing is known of the curve there
+    return on_chord(p, y) + (y == p.from || y == p.to ? 0.0 : p.above);
+}
+
+// The step with the least value of price + slope y on a curve, and a lower bound of it, over a column's interval.
+struct Lowest {
+    double y, value;
+};
+
+inline Lowest lowest_on_curve(const Options& o, int c, double slope) {
+    const Whole i = o.columns[c].first;
+    const double low = o.low[i], high = o.high[i];
+    const Knots k = knots_of(*o.curves, o.problem, c);
+    Lowest found = {clip(0.0, low, high), INF};
+    const auto look_at = [&](double y, double price, double below) {
+        const double value = price - below + (slope != 0.0 ? slope * y : 0.0);
+        if (value < found.value) found = {y, value};
+    };
+    for (int at = 0; at + 1 < k.count; ++at) {
+        const Piece p = piece_of(o, c, k, at);
+        const double from = most(p.from, low), to = least(p.to, high);
+        if (!(from <= to)) continue;
+        look_at(from, on_chord(p, from), p.below);
+        look_at(to, on_chord(p, to), p.below);
+    }
+    // Beyond the knots prices are at least those of the last ones.
+    const Piece first = piece_of(o, c, k, 0), last = piece_of(o, c, k, k.count - 2);
+    if (low < first.from) look_at(slope > 0.0 ? low : least(first.from, high), first.first, 0.0);
+    if (high > last.to) look_at(slope < 0.0 ? high : most(last.to, low), last.last, 0.0);
+    return found;
+}
+
 // The price of option `at` of column c.
 inline double price_of_option(const Options& o, int c, Whole at) {
     const Column& column = o.columns[c];
+    if (is_bent(o, c)) return price_of_value(o, c, o.curves->worth[column.start + at], option_step(o, c, at, 0));
     return column.freedom == LEVELS ? o.fees[column.level + at] : price_of_step(o, column.first, option_step(o, c, at, 0));
 }
 
@@ -241,6 +320,7 @@ inline double best_number(const Options& o, int c, double slope, Goal aim) {
     const Whole i = o.columns[c].first;
     if (aim == SQUARES) return number_near(o, c, -slope);
     if (aim == NOTHING) return slope > 0.0 ? o.low[i] : o.high[i];
+    if (is_bent(o, c)) return number_near(o, c, lowest_on_curve(o, c, slope).y);
     const double best = clip(cheapest_step(o, i, slope), o.low[i], o.high[i]);
     const Gap& gap = o.gaps[c];
     if (!(gap.low < best && best < gap.high)) return best;
@@ -266,18 +346,21 @@ inline bool is_option(const Options& o, const Node& node, int c, Whole k) {
     return node.begin(c) <= k && k <= node.end(c) && !(gap.last < k && k < gap.first);
 }
 
-// The option of a grid with the least price + slope y: one of those around the step with that.
+// The option of a grid with the least price + slope y: one of those around the step with that, or, behind a curve,
+// any.
 inline Whole cheapest_option(const Options& o, const Node& node, int c, const double* g) {
     const Whole i = o.columns[c].first;
     const Whole near = grid_near(o, c, cheapest_step(o, i, g[i]), node.begin(c), node.end(c));
     const Whole tried[] = {near, near - 1, near + 1, o.gaps[c].last, o.gaps[c].first};
     Whole chosen = near;
     double best = INF;
-    for (Whole k : tried) {
-        if (!is_option(o, node, c, k) || !(option_value(o, c, k, g, PRICES) < best)) continue;
+    const auto look_at = [&](Whole k) {
+        if (!is_option(o, node, c, k) || !(option_value(o, c, k, g, PRICES) < best)) return;
         chosen = k;
         best = option_value(o, c, k, g, PRICES);
-    }
+    };
+    for (Whole k : tried) look_at(k);
+    for (Whole k = node.begin(c); is_bent(o, c) && k <= node.end(c); ++k) look_at(k);
     return chosen;
 }
 
@@ -323,7 +406,11 @@ inline void column_values(const Options& o, const Node& node, Goal aim, Lagrangi
         l.pick[c] = OWN;
         if (node.flags(c) & MOVES && o.columns[c].freedom == ANY) {
             const Whole i = o.columns[c].first;
-            l.value[c] = number_value(o, c, best_number(o, c, l.g[i], aim), l.g[i], aim);
+            const double g = l.g[i];
+            if (aim == PRICES && is_bent(o, c))
+                l.value[c] = lowest_on_curve(o, c, g).value;
+            else
+                l.value[c] = number_value(o, c, best_number(o, c, g, aim), g, aim);
             l.pick[c] = NUMBER;
         } else if (node.flags(c) & MOVES) {
             l.pick[c] = best_option(o, node, c, l.g, aim, l.value[c]);
@@ -367,7 +454,7 @@ inline void hold_open_sides(const Slacks& s, const double* mu, const Options& o,
     for (int c = 0; c < o.many; ++c) {
         const Whole i = o.columns[c].first;
         const double over = o.high[i] < INF ? 0.0 : -l.g[i] - o.up[i], under = o.low[i] > -INF ? 0.0 : l.g[i] - o.down[i];
-        if (o.columns[c].freedom != ANY || !(most(over, under) > 0.0)) continue;
+        if (o.columns[c].freedom != ANY || is_bent(o, c) || !(most(over, under) > 0.0)) continue;
         double terms = 0.0;
         for (int j = 0; j < s.m; ++j) terms += std::fabs(mu[j] * s.u[std::size_t(j) * s.wide + i]);
         if (most(over, under) <= LOOSE * terms) l.g[i] = over > 0.0 ? -o.up[i] : o.down[i];
@@ -485,8 +572,14 @@ inline void steps_within(const Options& o, Whole i, double room, double slope, d
 }
 
 // Remove options at the ends of a grid that cost more than `room`; false if none is left.
-inline bool trim_grid(const Options& o, const Node& node, int c, double room, double slope, Goal aim) {
+inline bool trim_grid(const Options& o, const Node& node, int c, double room, const double* g, Goal aim) {
+    const double slope = g[o.columns[c].first];
     double low, high;
+    if (aim == PRICES && is_bent(o, c)) {
+        while (node.begin(c) <= node.end(c) && option_value(o, c, node.begin(c), g, aim) > room) ++node.begin(c);
+        while (node.begin(c) <= node.end(c) && option_value(o, c, node.end(c), g, aim) > room) --node.end(c);
+        return node.begin(c) <= node.end(c);
+    }
     if (aim == PRICES) {
         steps_within(o, o.columns[c].first, room, slope, low, high);
         return narrow_grid(o, node, c, low, high);
@@ -525,7 +618,7 @@ inline bool trim(const Value& bound, double best, Goal aim, const Options& o, co
         if (o.columns[c].freedom == ANY)
             some = l.taken[c] > 0 || l.value[c] <= room;
         else if (o.columns[c].freedom == GRID)
-            some = trim_grid(o, node, c, room, l.g[o.columns[c].first], aim);
+            some = trim_grid(o, node, c, room, l.g, aim);
         else
             some = trim_levels(o, node, c, room, l.g, aim);
         if (node.flags(c) & KEEPS && l.taken[c] && following - l.value[c] > spare)

@@ -17,6 +17,8 @@ namespace VOICECF_SET {
 
 // Shares closer than this to 0 or 1 are that.
 constexpr double WHOLE_SHARE = 1e-12;
+// Slopes of prices behind a curve are measured over this share of what is known of it, at least.
+constexpr double NARROW = 1e-7;
 
 // Working memory. Shares stand behind the coordinates, in the order of levels.
 struct Lifted {
@@ -58,6 +60,36 @@ inline void set_shares(const Lifted& k, const Options& o, const Node& node, int 
     k.a.tol[j] = k.a.tol[j + 1] = LOOSE;
 }
 
+// What a step of a column behind a curve costs, as a number on its chords or as the nearest option.
+inline double price_of_any(const Options& o, int c, double y) {
+    const Column& column = o.columns[c];
+    if (column.freedom == GRID && column.count > 0) return price_of_option(o, c, grid_near(o, c, y, 0, column.count - 1));
+    return y == 0.0 ? 0.0 : on_chord(piece_around(o, c, y), y);
+}
+
+// The slope of a line for the prices behind a curve from one step to a further one: from no change the steepest that
+// lies below them, as far as they are known. Only multipliers depend on it, no bound does.
+inline double slope_in_node(const Options& o, const Node& node, int c, double near, double far) {
+    const Column& column = o.columns[c];
+    const bool grid = column.freedom == GRID;
+    const Knots k = knots_of(*o.curves, o.problem, c);
+    const double low = least(near, far), high = most(near, far);
+    if (near != 0.0) {  // over narrow intervals prices differ by rounding
+        const double ends[] = {step_to(o, column.first, k.z[0]), step_to(o, column.first, k.z[k.count - 1])};
+        const double more = NARROW * (ends[1] - ends[0]), from = clip(most(low, ends[0]) - more, low > 0.0 ? 0.0 : -INF, INF),
+                     to = clip(least(high, ends[1]) + more, -INF, low > 0.0 ? INF : 0.0);
+        return from < to ? std::fabs(price_of_any(o, c, to) - price_of_any(o, c, from)) / (to - from) : 0.0;
+    }
+    double ratio = INF;
+    for (Whole at = grid ? node.begin(c) : 0; at <= (grid ? node.end(c) : k.count - 1); ++at) {
+        const double y = grid ? option_step(o, c, at, 0) : step_to(o, column.first, k.z[at]);
+        if (!(low <= y && y <= high) || y == 0.0) continue;
+        const double price = grid ? price_of_option(o, c, at) : price_of_value(o, c, k.u[at], y);
+        ratio = least(ratio, price / std::fabs(y));
+    }
+    return ratio < INF ? ratio : 0.0;
+}
+
 // Set the programme of a node, whose hull is that of `s`; rows and tolerances of numbers are those of `hard`.
 inline void set_programme(const Lifted& k, const ActiveSet& hard, const Steps& s, const Options& o, const Node& node) {
     const int m = hard.m;
@@ -74,6 +106,12 @@ inline void set_programme(const Lifted& k, const ActiveSet& hard, const Steps& s
         k.s.high[i] = s.high[i];
         k.x.up[i] = o.up[i];
         k.x.down[i] = o.down[i];
+    }
+    for (int c = 0; c < o.many; ++c) {
+        const Whole i = o.columns[c].first;
+        if (!is_bent(o, c)) continue;
+        k.x.up[i] = slope_in_node(o, node, c, most(s.low[i], 0.0), s.high[i]);
+        k.x.down[i] = slope_in_node(o, node, c, least(s.high[i], 0.0), s.low[i]);
     }
     int next = m;
     for (int c = 0; c < o.many; ++c) {

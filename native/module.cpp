@@ -319,6 +319,7 @@ struct RuleArrays {
     std::vector<Whole> levels;
     std::optional<Matrix> own_places, fees;
     std::optional<Line> up, down;
+    std::vector<std::uint8_t> bent;
     std::size_t each = 0;  // rows of the user's table that have rules of their own; 1 where none has
     Rules view{};
 
@@ -519,7 +520,7 @@ struct RuleArrays {
 
     // Ask for the least price: what each coordinate costs per unit more and per unit less, and what a row pays for
     // each level, one row for all or one each. Coordinates of levels have no price of their own.
-    void price(Line up_, Line down_, Matrix fees_) {
+    void price(Line up_, Line down_, Matrix fees_, Array<const std::uint8_t, 1> bent_) {
         require(bool(allowed), "prices are for rules that allow something.");
         const std::size_t d = lo->shape(1);
         check_prices("up", up_, d);
@@ -527,6 +528,8 @@ struct RuleArrays {
         each = each == 1 ? fees_.shape(0) : each;
         one_or_each("fees", fees_, each, allowed->shape(1));
         for (std::size_t t = 0; t < fees_.size(); ++t) require_price(fees_.data()[t]);
+        shaped("bent", bent_, {columns.size()});
+        bent.assign(bent_.data(), bent_.data() + bent_.shape(0));
         up = up_;
         down = down_;
         fees = fees_;
@@ -534,6 +537,8 @@ struct RuleArrays {
         view.down = down->data();
         view.fees = fees->data();
         view.own_fees = fees->shape(0) != 1;
+        const bool some = std::find(bent.begin(), bent.end(), 1) != bent.end();
+        view.bent = some ? bent.data() : nullptr;
     }
 
     void limit(int changes, bool fewest, std::int64_t nodes) {
@@ -563,6 +568,13 @@ struct RuleArrays {
         shaped("lo", *lo, {lo->shape(0), d});
         one_or_each("locked", *locked, n, columns.size());
         between("curved rules", view.curves.rules + (up ? 1 : 0), 0, r.count);
+        for (int c = 0; c < (view.bent ? view.many : 0); ++c) {
+            between("bent", bent[c], 0, 1, c);
+            if (!bent[c]) continue;
+            between("freedom of bent columns", columns[c].freedom, ANY, GRID, c);
+            require(!knots.empty() && starts[c] < starts[c + 1], "prices behind a curve need knots of it.");
+            require(columns[c].freedom == ANY || !has_pitch(c), "knots of an even grid.");
+        }
         if (!knots.empty()) one_or_each("z", knots[0], n, knots[0].shape(1));
         for (int c = 0; c < view.many; ++c) {
             if (columns[c].freedom != GRID) continue;

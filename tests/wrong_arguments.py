@@ -129,7 +129,7 @@ def branch(a: Arguments) -> None:
         a["own_joined"],
     )
     if "fees" in a:
-        rules.price(a["up"], a["down"], a["fees"])
+        rules.price(a["up"], a["down"], a["fees"], a["bent"])
     rules.limit(a["changes"], a["fewest"], a["nodes"])
     batch = _core.Batch(a["points"], a["lo"], a["hi"], rows=a["rows"])
     found = _core.Found(
@@ -223,6 +223,7 @@ def calls(rng: np.random.Generator) -> Iterator[tuple[Callable[[Arguments], None
         yield nearest, {**centroids(rng, k), "points": eighths(rng, N, D), **labels, **part}
     yield branch, search_arguments(rng)
     prices = {"up": np.ones(5), "down": np.arange(5) / 2.0, "fees": np.tile([1.0, 3.0], (N, 1))}
+    prices["bent"] = np.array([1, 1, 0, 0], np.uint8)
     yield branch, {**search_arguments(rng), **prices, "fewest": False}
     yield measure, {
         "rows": rng.permutation(N), "points": eighths(rng, N, D), "answers": eighths(rng, N, D),

@@ -120,12 +120,14 @@ class Allowed:
         choices = Choices.of(space, rules, rows, bounds.lo, bounds.hi, bounds.box)
         affine = [one for one in terms.constraints if one.is_affine(space)]
         curved = [one for one in terms.constraints if one not in affine]
+        columns = zip(space.columns, terms.columns, strict=True)
+        bent = any(column.curved and rule.price is not None for column, rule in columns)
         splits = Splits.of(terms, rows, choices, curved)
         return cls(
             rules,
             choices.box(),
             choices.fixed,
-            choices if searched or choices.discrete or splits is not None else None,
+            choices if searched or bent or choices.discrete or splits is not None else None,
             tuple(terms.constraints),
             *pull_back(affine, space),
             terms.factors,

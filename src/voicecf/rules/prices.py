@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
-from voicecf.errors import ColumnError, OptionError
+from voicecf.errors import OptionError
 from voicecf.rules.columns import level_position
 from voicecf.rules.condition import LeftOut, Member, Members, Situation, Variant
 from voicecf.rules.rule import ByColumn, number_of, several
@@ -103,11 +103,6 @@ class Prices(ByColumn):
         return [*before, *now] if all(both) else now
 
     def facts(self, value: Any, column: Column) -> dict[str, Any]:
-        if column.curved:
-            raise ColumnError(
-                f"column {column.name!r} in prices: the pipeline does not scale it linearly, so "
-                "that its units have no constant price. Leave it out, or scale it linearly."
-            )
         listed = is_several(value[0])
         if column.kind != "category" and listed:
             raise OptionError(
@@ -146,7 +141,7 @@ class Prices(ByColumn):
         columns = zip(case.space.columns, case.terms.columns, strict=True)
         for column, rule in columns if self.is_set else ():
             name = column.name
-            if not rule.priced and not column.curved:
+            if not rule.priced:
                 yield self.member(f"{name} has no price", name, removal=f"give {name} a price")
             elif rule.transitions:
                 text = f"other changes of {name} than prices names"

@@ -9,7 +9,7 @@ import numpy as np
 
 from voicecf.geometry.arrays import Array, Ints, product
 from voicecf.rules.columns import affine_map
-from voicecf.rules.parts import ColumnRows
+from voicecf.rules.parts import ColumnRows, values_of
 from voicecf.rules.terms import ColumnRule
 from voicecf.table.rows import Rows
 from voicecf.table.space import Space
@@ -59,18 +59,21 @@ class Tariff:
         What each coordinate costs per unit more, and per unit less; 0 for those of categories.
     levelled : tuple of Levelled
         The categories, in the order of the columns.
+    curved : tuple of Curved
+        Columns behind curves that have a price; `up` and `down` are then those of the user's units.
     """
 
     up: Array
     down: Array
     levelled: tuple[Levelled, ...]
+    curved: tuple[Curved, ...] = ()
 
     @classmethod
     def of(cls, terms: Terms, rows: Rows) -> Tariff:
         """Return the prices that rules say; 1 for each unit of a coordinate if they say none."""
         space, said = terms.space, any(rule.priced for rule in terms.columns)
         up, down = np.zeros((2, space.n_coordinates))
-        levelled = []
+        levelled, curved = [], []
         for c, (column, rule) in enumerate(zip(space.columns, terms.columns, strict=True)):
             if column.kind == "category":
                 fees, table = _fees(ColumnRows(space, rows, c), rule, said)
@@ -80,7 +83,9 @@ class Tariff:
             elif rule.price is not None:
                 at = column.places[0]
                 up[at], down[at] = _of_coordinate(space, c, rule.price)
-        return cls(up, down, tuple(levelled))
+                if column.curved:
+                    curved.append(Curved.of(space, rows, c))
+        return cls(up, down, tuple(levelled), tuple(curved))
 
     @property
     def pair(self) -> tuple[Array, Array]:
@@ -98,16 +103,59 @@ class Tariff:
     def price(self, before: Array, after: Array, rows: Ints) -> Array:
         """Return what moves cost; `rows` are the positions of the rows that move."""
         moves = after - before
+        bent = [one.place for one in self.curved]
         up, down = self.pair
+        moves[:, bent] = np.sign(moves[:, bent]) * np.hstack(
+            [np.empty((len(moves), 0)), *(one.moves(after, rows) for one in self.curved)]
+        )
         price = product(np.maximum(moves, 0.0), up) + product(np.maximum(-moves, 0.0), down)
         for one in self.levelled:
             price = price + one.of(before, after, rows)
         return np.asarray(price)
 
 
+@dataclass(frozen=True, eq=False)
+class Curved:
+    """A column behind a curve.
+
+    Attributes
+    ----------
+    space : Space
+    column, place : int
+        Its position, and that of its coordinate.
+    own : array of shape (n,)
+        The rows' own values, those that the pipeline fills in included.
+    """
+
+    space: Space
+    column: int
+    place: int
+    own: Array
+
+    @classmethod
+    def of(cls, space: Space, rows: Rows, c: int) -> Curved:
+        """Read a column's own values."""
+        place = int(space.columns[c].places[0])
+        own = np.array(values_of(space, c, rows), dtype=np.float64)
+        filled = np.isnan(own)
+        own[filled] = space.values(c, rows.points[filled, place][:, None]).ravel()
+        return cls(space, c, place, own)
+
+    def moves(self, after: Array, rows: Ints) -> Array:
+        """Return how far values change, shape (len(after), 1)."""
+        z = after[:, self.place]
+        found, known = np.full(len(z), np.nan), ~np.isnan(z)
+        found[known] = self.space.values(self.column, z[known][:, None]).ravel()
+        return np.abs(found - self.own[rows])[:, None]
+
+
 def _of_coordinate(space: Space, c: int, price: tuple[float, float]) -> tuple[float, float]:
-    """Return what a coordinate costs per unit more and less: it is z = scale * u + shift."""
-    scale, _ = affine_map(space, c)
+    """Return what a coordinate costs per unit more and less: it is z = scale * u + shift.
+
+    Behind a curve it is what the user's units cost on either side of the coordinate.
+    """
+    column = space.columns[c]
+    scale = (1.0 if column.rising else -1.0) if column.curved else affine_map(space, c)[0]
     more, less = price if scale > 0 else price[::-1]  # a falling map swaps them
     return more / abs(scale), less / abs(scale)
 

@@ -87,7 +87,9 @@ class Search:
             self.curves.add_to(rules)
         if self.tariff is not None:
             up, down = (np.ascontiguousarray(side[member]) for side in self.tariff.pair)
-            rules.price(up, down, self.tariff.fees)
+            bent = np.zeros(len(columns), dtype=np.uint8)
+            bent[[one.column for one in self.tariff.curved]] = 1
+            rules.price(up, down, self.tariff.fees, bent)
         rules.limit(int(choices.changes), bool(self.fewest), int(self.limit))
         return rules
 

@@ -178,12 +178,15 @@ def aim_at(question: Question, row: int, piece: int, factor: float = 1.0) -> Aim
 def curves_of(question: Question, *, strict: bool = False) -> Curves | None:
     """Return the curved rules of a question; None if there are none."""
     allowed, space = question.allowed, question.learned.space
-    if allowed.choices is None or allowed.splits is None or not allowed.splits.curved:
+    bent = question.tariff.curved if question.tariff is not None else ()
+    curved = () if allowed.splits is None else tuple(allowed.splits.curved)
+    if allowed.choices is None or not (curved or bent):
         return None
-    curved = allowed.splits.curved
     columns = {column_of(space, name, one.text) for one in curved for name in one.coefficients}
     own = {c: values_of(space, c, question.rows) for c in columns}
-    return Curves(space, allowed.choices, curved, own, strict)
+    priced = frozenset(one.column for one in bent)
+    own = {one.column: one.own for one in bent} | own
+    return Curves(space, allowed.choices, curved, own, strict, priced)
 
 
 def _aim(
