@@ -288,9 +288,9 @@ class VoICE(Explainer):
             "cost" minimises the cost. "prefix" lets only the first columns of the ranking change,
             as few of them as suffice. "fewest" minimises the number of changed columns, then the
             cost. "price" minimises the money that the changes cost: see `prices`; without them,
-            each unit of a coordinate costs 1, also of a level's. Among answers of one price it takes
-            that of least cost. With ``target="nearest"`` the target is chosen by the same criterion, then by
-            cost.
+            each unit of a coordinate costs 1, also of a level's. Among answers of one price it
+            takes that of least cost. With ``target="nearest"`` the target is chosen by the same
+            criterion, then by cost.
         deepen : bool
             Whether a row that is in its target already moves into the contracted cell.
         alternatives : int
