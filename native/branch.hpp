@@ -14,6 +14,14 @@
 //
 // Columns that belong together (unions.hpp) cut the choices of a node to the hull of their boxes, and curved rules
 // (curves.hpp) add rows to it. Where its solution breaks them, boxes or bands are divided instead of a column.
+//
+// Where prices count instead of squares, the hull's bound and its multipliers are those of a linear programme
+// (lifted.hpp). A second search finds, of the answers of that price, the one of least squares: a node's Lagrangian
+// of prices with multipliers mu, of value L, says of every answer that costs no more than p
+//
+//     mu . (b - U y) <= p - L,
+//
+// one more row of the hull, and removes the choices that would raise L above p.
 #pragma once
 
 #include <cstdlib>
@@ -24,6 +32,7 @@
 #include "curves.hpp"
 #include "deviations.hpp"
 #include "interrupt.hpp"
+#include "lifted.hpp"
 #include "unions.hpp"
 
 namespace voicecf {
@@ -45,6 +54,9 @@ struct Rules {
     Whole limit;
     Curves curves;
     Unions unions;
+    const double *up, *down, *fees;  // prices of coordinates, (d,), and of levels, (1 or n, levels); or null
+    bool own_fees;
+    const std::uint8_t* bent;  // columns behind curves that have a price, (many,); or null
 };
 
 // Answers of a batch of rows.
@@ -114,6 +126,14 @@ struct Search {
     double promising;  // deviations are tried up to this difference of the best answer and the bound
     int changes;
     bool found, diving;
+    Goal goal;
+    bool priced;
+    Lifted lifted;
+    Simplex simplex;
+    Tie tie;
+    double cap;             // the most that an answer may cost, in the second search
+    double *cut, *cut_mu;   // the row of that search, and the multipliers that it is made of
+    double cut_room;
 };
 
 // Result of a search: the best energy found, a lower bound of all, and the number of nodes bounded.
@@ -125,6 +145,16 @@ struct Ended {
 };
 
 inline double half_square(const double* y, int wide) { return 0.5 * dot(y, y, wide); }
+
+// Upper bound, greater than 0, of the energy of all steps in the hull.
+inline double most_energy(const Steps& s) {
+    double sum = 0.0;
+    for (int i = 0; i < s.d; ++i) {
+        const double side = most(std::fabs(s.low[i]), std::fabs(s.high[i]));
+        sum += side * side;
+    }
+    return most(0.5 * sum * (1.0 + 1e-6), 1e-300);
+}
 
 // Whether some row is violated by every point of a box, beyond rounding of its own terms.
 inline bool broken(const Slacks& k, const Steps& s) {
@@ -257,7 +287,8 @@ inline void set_rules(Search& f, bool strict) {
         double room = room_of_rule(f, e, sum, strict), length = std::sqrt(dot(u, u, f.slacks.wide));
         if (!(length > 0.0)) length = 1.0;
         // A band without limits, or a row that holds for every step of a better answer.
-        const bool idle = !strict && room / length > std::sqrt(2.0 * f.best) * (1.0 + REACHED);
+        const bool far = f.goal == SQUARES && room / length > std::sqrt(2.0 * f.best) * (1.0 + REACHED);
+        const bool idle = !strict && far;
         if (idle || !(std::fabs(room) < INF && length < INF)) {
             fill(u, 0.0, f.slacks.wide);
             room = strict ? -1.0 : 1.0;
@@ -340,6 +371,57 @@ inline void box_of_picks(const Options& o, const Whole* pick, const double* y, S
         }
 }
 
+// The price of an answer.
+inline double price_of_picks(const Options& o, const double* y, const Whole* pick) {
+    double price = 0.0;
+    for (int c = 0; c < o.many; ++c) {
+        if (pick[c] == NUMBER) price += price_of_number(o, c, y[o.columns[c].first]);
+        if (pick[c] != NUMBER && pick[c] != OWN) price += price_of_option(o, c, pick[c]);
+    }
+    return price;
+}
+
+// Set the row of the second search: that of its cut, or one that always holds.
+inline void set_cut(const Search& f, bool holds) {
+    const int j = f.slacks.m - 1;
+    double* u = f.own_u + std::size_t(j) * f.slacks.wide;
+    if (holds)
+        std::memcpy(u, f.cut, f.slacks.wide * sizeof(double));
+    else
+        fill(u, 0.0, f.slacks.wide);
+    f.hard.b[j] = f.hard.base[j] = holds ? f.cut_room : 1.0;
+}
+
+// Keep a number behind a curve on the piece around its step, where its price is linear.
+inline void stay_on_piece(const Search& f, int c) {
+    const Whole i = f.options.columns[c].first;
+    f.simplex.up[i] = f.simplex.down[i] = 0.0;
+    if (f.near[c] != NUMBER || !(f.s.low[i] < f.s.high[i])) return;
+    const Piece p = piece_around(f.options, c, clip(f.y[i], f.s.low[i], f.s.high[i]));
+    const double low = most(f.s.low[i], p.from), high = least(f.s.high[i], p.to);
+    if (!(low <= high)) return;
+    f.s.low[i] = low;
+    f.s.high[i] = high;
+    const double slope = p.from < p.to ? std::fabs(p.last - p.first) / (p.to - p.from) : 0.0;
+    (p.from + p.to > 0.0 ? f.simplex.up : f.simplex.down)[i] = slope;
+}
+
+// Find the answer of least price with the choice whose box is in f.s; in the second search, of least squares among
+// those.
+inline Status cheapest_of_picks(Search& f) {
+    set_cut(f, false);
+    for (int c = 0; c < f.options.many; ++c)
+        if (is_bent(f.options, c)) stay_on_piece(f, c);
+    Status status = solve_safely(f.hard, f.s, LeastPrice{f.simplex});
+    if (status == OPTIMAL) {
+        snap_basic(f.hard, f.simplex, f.s);
+        gap_of(f.hard, f.simplex, f.s);
+        if (f.goal == SQUARES) break_tie(f.tie, f.hard, f.simplex, f.s);
+    }
+    if (f.goal == SQUARES) set_cut(f, true);
+    return status;
+}
+
 // Copy the choices of a node to another.
 inline void copy(const Node& node, const Node& other) {
     std::memcpy(other.data, node.data, node.size * sizeof(Whole));
@@ -348,8 +430,9 @@ inline void copy(const Node& node, const Node& other) {
 
 // Store an answer as the best, if it is better.
 inline void keep(Search& f, const double* y, const Whole* pick) {
-    const double energy = half_square(y, f.s.wide);
-    if (!(energy < f.best)) return;
+    const double price = f.priced ? price_of_picks(f.options, y, pick) : 0.0;
+    const double energy = f.goal == PRICES ? price : half_square(y, f.s.wide);
+    if (!(energy < f.best) || (f.priced && f.goal == SQUARES && price > f.cap)) return;
     for (int i = 0; i < f.s.wide; ++i) f.best_y[i] = y[i];
     for (int c = 0; c < f.options.many; ++c) f.best_pick[c] = pick[c];
     std::memcpy(f.best_ends, f.node.ends, 2 * f.node.many * sizeof(double));
@@ -379,7 +462,7 @@ inline Status guess(Search& f, bool quick) {
         box_of_picks(f.options, f.near, f.y, f.s);
         if (f.rules->curves.rules) bend_to_picks(f);
         fill(f.trial, 0.0, f.slacks.m);
-        status = relax(f, f.trial, quick);
+        status = f.priced ? cheapest_of_picks(f) : relax(f, f.trial, quick);
         if (status == OPTIMAL) keep(f, f.s.y, f.near);
     }
     if (boxes) hull_of(f.options, f.node, f.s.low, f.s.high);  // intervals of the node again
@@ -432,11 +515,12 @@ inline bool try_deviations(Search& f, const Value& bound, Whole steps) {
     double limit = 4.0 * spare;
     for (int turn = 0; turn < NARROWINGS && !listed; ++turn) {
         limit *= 0.25;
-        listed = list_deviations(f.options, f.node, f.l, limit, f.changes, f.deviations);
+        listed = list_deviations(f.options, f.node, f.l, f.goal, limit, f.changes, f.deviations);
         if (!listed && f.deviations.count < MOST_DEVIATIONS) return false;  // no matter what the limit is
         if (!listed) continue;
-        residual_of(f.slacks, f.mu, f.options, f.l, f.choice.residual);
-        listed = read_rises(f.slacks, f.options, f.l, f.choice.residual, std::sqrt(2.0 * f.best), f.deviations);
+        residual_of(f.slacks, f.mu, f.options, f.l, f.goal, f.choice.residual);
+        const double size = std::sqrt(2.0 * (f.goal == SQUARES ? f.best : most_energy(f.s)));
+        listed = read_rises(f.slacks, f.options, f.l, f.choice.residual, size, f.deviations);
     }
     f.deviations.steps = steps;
     if (listed) all = try_sets(f, bound, limit);
@@ -658,14 +742,14 @@ inline Looked look(Search& f, double bound, int steps) {
         f.low[i] = f.s.low[i];
         f.high[i] = f.s.high[i];
     }
-    at.status = relax(f, f.mu, false);
+    at.status = f.goal == PRICES ? cheapest_of_hull(f.lifted, f.hard, f.options, f.node, f.s, f.mu) : relax(f, f.mu, false);
     for (int i = 0; i < f.s.wide; ++i) f.y[i] = f.s.y[i];
     for (int j = 0; j < f.slacks.m; ++j) f.hull_mu[j] = f.mu[j];
     // Outside its hull by rounding, a step could not be divided from the options.
     for (int i = 0; i < f.s.d; ++i) f.y[i] = clip(f.y[i], f.s.low[i], f.s.high[i]);
     int moved = 0;
     if (at.status == OPTIMAL) {
-        at.bound = most(at.bound, half_square(f.y, f.s.wide));
+        if (f.goal == SQUARES) at.bound = most(at.bound, half_square(f.y, f.s.wide));
         const Survey seen = survey(f.options, f.node, f.y, f.near);
         moved = seen.moved;
         const bool chosen = at.bound < f.best && seen.furthest < 0 && moved <= f.changes;
@@ -677,7 +761,9 @@ inline Looked look(Search& f, double bound, int steps) {
     }
     if (at.status == INFEASIBLE || at.status == STOPPED || cut_off(f, at.bound)) return at;
     if (disproved(f.slacks, f.mu, f.trial, f.options, f.node, f.l)) return at;
-    const Climb way = {f.mu, f.trial, f.choice.residual, steps, f.best};
+    // The multipliers of a linear programme are the best ones, if any number of columns may move.
+    if (f.goal == PRICES && f.l.left >= f.options.many) steps = 0;
+    const Climb way = {f.mu, f.trial, f.choice.residual, steps, f.best, f.goal};
     at.value = climb(f.slacks, way, f.options, f.node, f.l);
     at.bound = most(at.bound, at.value.total);
     if (cut_off(f, at.bound)) return at;
@@ -707,7 +793,7 @@ inline double apart(const Search& f, int c) {
 
 // Whether dividing a column in curved rules makes its band narrower.
 inline bool can_bend(const Search& f, int c) {
-    if (!has_knots(f, c) || !(f.node.flags(c) & MOVES)) return false;
+    if (!f.rules->curves.starts || !has_knots(f, c) || !(f.node.flags(c) & MOVES)) return false;
     if (f.node.flags(c) & KEEPS) return true;
     if (f.options.columns[c].freedom == GRID) return f.node.begin(c) < f.node.end(c);
     return !std::isnan(cut_of(f, c));
@@ -727,6 +813,30 @@ inline int most_bent(const Search& f) {
     return chosen;
 }
 
+// The column behind a curve whose prices are farthest from a line, among those that can be divided; -1 for none.
+inline int most_curved(const Search& f) {
+    const Options& o = f.options;
+    int chosen = -1;
+    double widest = 0.0;
+    for (int c = 0; c < o.many; ++c) {
+        if (!is_bent(o, c) || !can_bend(f, c)) continue;
+        const Whole i = o.columns[c].first;
+        const bool own = f.node.flags(c) & KEEPS;
+        const double low = own ? least(f.low[i], 0.0) : f.low[i], high = own ? most(f.high[i], 0.0) : f.high[i];
+        double off = 0.0;
+        for (const double y : {f.y[i], 0.5 * (low + high)}) {
+            const double share = high > low ? (y - low) / (high - low) : 0.0;
+            const double line = (1.0 - share) * price_of_any(o, c, low) + share * price_of_any(o, c, high);
+            off += std::fabs(price_of_any(o, c, y) - line);
+        }
+        if (!(off > widest)) off = high - low > 0.0 ? 1e-300 : 0.0;
+        if (!(off > widest)) continue;
+        chosen = c;
+        widest = off;
+    }
+    return chosen;
+}
+
 // Note the intervals in which curves are known too coarsely to bound a node, if none has a lower bound.
 inline void note_stuck(Search& f, double bound) {
     f.unsure = least(f.unsure, bound);
@@ -738,6 +848,7 @@ inline void note_stuck(Search& f, double bound) {
         to[0] = to[1] = to[2] = NAN;
         bool bent = false;
         for (const Term* t = k.term; t < k.term + k.terms; ++t) bent = bent || t->column == c;
+        bent = bent || is_bent(f.options, c);
         if (!bent || !has_knots(f, c) || f.options.columns[c].freedom != ANY || !(f.node.flags(c) & MOVES)) continue;
         const Whole i = f.options.columns[c].first;
         to[0] = f.node.from(c);
@@ -805,6 +916,27 @@ inline int most_promising(Search& f) {
     return chosen;
 }
 
+// The column that a linear programme leaves most undecided; -1 if all steps are choices.
+inline int most_undecided(const Search& f) {
+    const Options& o = f.options;
+    int chosen = -1;
+    double widest = 0.0;
+    for (int c = 0; c < o.many; ++c) {
+        double off = 0.0, below, above;
+        const double y = f.y[o.columns[c].first];
+        if (o.columns[c].freedom == LEVELS) off = undecided(f.lifted, o, f.node, c);
+        if (o.columns[c].freedom == ANY) nearest_choice(o, f.node, c, f.y, off);
+        if (o.columns[c].freedom == GRID && f.node.flags(c) & MOVES) {
+            neighbours(o, f.node, c, y, below, above);
+            off = below < above ? least(y - below, above - y) / (above - below) : 0.0;
+        }
+        if (!(least(off, 0.5) > widest)) continue;
+        chosen = c;
+        widest = least(off, 0.5);
+    }
+    return chosen;
+}
+
 // Divide a node and push its halves; false where there is no memory for them.
 inline bool go_on(Search& f, const Looked& at) {
     const Survey seen = survey(f.options, f.node, f.y, f.near);
@@ -812,7 +944,7 @@ inline bool go_on(Search& f, const Looked& at) {
     f.bound = at.bound;
     int c = -1, rule = -1;
     if (at.status == OPTIMAL) {
-        c = counting ? heaviest(f) : most_promising(f);
+        c = counting ? heaviest(f) : f.goal == PRICES ? most_undecided(f) : most_promising(f);
         if (c < 0 && !counting) rule = broken_union(f.boxes, f.options, f.node, f.near, f.y);
     } else {
         counting = false;
@@ -830,7 +962,16 @@ inline bool go_on(Search& f, const Looked& at) {
         bent = keeps_rows(f, f.y);
         c = bent ? most_bent(f) : -1;
     }
-    if (bent && c < 0) {
+    if (f.options.bent && c < 0 && rule < 0 && !counting && !bent) {
+        c = most_curved(f);
+        bent = c >= 0;
+    }
+    bool apart = false;  // a choice that costs too much, or whose price is not that of the hull
+    if (f.priced && c < 0 && rule < 0 && !counting && !bent) {
+        c = first_open(f);
+        apart = c >= 0 && f.options.columns[c].freedom == GRID;
+    }
+    if ((bent || f.priced) && c < 0 && rule < 0 && !counting) {
         note_stuck(f, at.bound);
         return true;
     }
@@ -841,11 +982,57 @@ inline bool go_on(Search& f, const Looked& at) {
     }
     // Trimming may have left the column one choice only: then the node is not divided, but bounded again.
     if (c >= 0 && (bent || counting || open_choices(f.options, f.node, c) > 1)) {
-        divide(f, c, counting, bent);
+        divide(f, c, counting, bent || apart);
         store(f.stack, f.other, f.mu, at.bound);
     }
     store(f.stack, f.node, f.mu, at.bound);
     f.diving = true;
+    return true;
+}
+
+// Cut the hull of any numbers to the steps that an answer at the price f.cap may take; `spare` is what it may raise
+// the Lagrangian.
+inline void cut_numbers(Search& f, const Value& bound, double spare) {
+    const Options& o = f.options;
+    for (int c = 0; c < o.many; ++c) {
+        if (o.columns[c].freedom != ANY || is_bent(o, c) || !(f.node.flags(c) & MOVES)) continue;
+        const Whole i = o.columns[c].first;
+        double low, high;
+        steps_within(o, i, spare + (f.l.taken[c] ? f.l.value[c] : bound.worst), f.l.g[i], low, high);
+        if (f.node.flags(c) & KEEPS) {
+            low = least(low, 0.0);
+            high = most(high, 0.0);
+        }
+        low = most(low, f.s.low[i]);
+        high = least(high, f.s.high[i]);
+        if (!(low <= high)) continue;
+        f.s.low[i] = low;
+        f.s.high[i] = high;
+    }
+}
+
+// Cut a node to what answers at the price f.cap may choose; false where there are none.
+inline bool cut_to_price(Search& f) {
+    const Status status = cheapest_of_hull(f.lifted, f.hard, f.options, f.node, f.s, f.cut_mu);
+    if (status == INFEASIBLE) return false;
+    if (status != OPTIMAL) fill(f.cut_mu, 0.0, f.slacks.m);
+    const Value bound = lagrangian(f.slacks, f.cut_mu, PRICES, f.options, f.node, f.l);
+    const double spare = f.cap - bound.total;
+    if (spare < 0.0) return false;
+    if (!trim(bound, f.cap, PRICES, f.options, f.node, f.l)) return false;
+    f.l.left = close_counts(f.node, f.options.many, f.changes);
+    if (f.l.left < 0 || !hull_of(f.options, f.node, f.s.low, f.s.high)) return false;
+    cut_numbers(f, bound, spare);
+    const double length = std::sqrt(dot(f.l.g, f.l.g, f.slacks.wide));
+    double room = spare, terms = std::fabs(spare);
+    for (int j = 0; j < f.slacks.m; ++j) {
+        room -= f.cut_mu[j] * f.hard.b[j];
+        terms += std::fabs(f.cut_mu[j] * f.hard.b[j]);
+    }
+    f.cut_room = length > 0.0 ? (room + ROUNDED * terms) / length : 1.0;
+    for (int i = 0; i < f.slacks.wide; ++i) f.cut[i] = length > 0.0 ? -f.l.g[i] / length : 0.0;
+    f.hard.tol[f.slacks.m - 1] = length > 0.0 ? LOOSE * terms / length : 0.0;
+    set_cut(f, true);
     return true;
 }
 
@@ -856,6 +1043,7 @@ inline bool visit_next(Search& f, Whole& count) {
     f.diving = false;
     if (cut_off(f, bound)) return true;
     ++count;
+    if (f.priced) set_cut(f, false);
     if (!cut_to_boxes(f.boxes, f.options, f.node)) return true;
     f.l.left = close_counts(f.node, f.options.many, f.changes);
     if (f.l.left < 0 || !hull_of(f.options, f.node, f.s.low, f.s.high)) return true;
@@ -864,9 +1052,10 @@ inline bool visit_next(Search& f, Whole& count) {
     // Columns may have become such that count.
     f.l.left = close_counts(f.node, f.options.many, f.changes);
     if (f.l.left < 0 || !hull_of(f.options, f.node, f.s.low, f.s.high)) return true;
+    if (f.priced && f.goal == SQUARES && !cut_to_price(f)) return true;
     const Looked at = look(f, bound, count == 1 ? CLIMB : CLIMB_BELOW);
     if (at.done) return true;
-    if (f.best < INF && !trim(at.value, f.best, f.options, f.node, f.l)) return true;
+    if (f.best < INF && !trim(at.value, f.best, f.goal, f.options, f.node, f.l)) return true;
     if (f.best < INF && try_deviations(f, at.value, count == 1 ? LISTED : LISTED_BELOW)) return true;
     return go_on(f, at);
 }
@@ -890,6 +1079,40 @@ inline Ended search(Search& f, double best, int changes, Whole limit) {
     const Status status =
         f.found ? (stopped ? STOPPED : OPTIMAL) : (stopped ? UNRESOLVED : INFEASIBLE);
     return {status, f.best, least_bound(f), count, ENOUGH};
+}
+
+// Upper bound, greater than 0, of the price of all choices of a row.
+inline double most_price(const Search& f) {
+    const Options& o = f.options;
+    double sum = 0.0;
+    for (int c = 0; c < o.many; ++c) {
+        const Column& column = o.columns[c];
+        const Whole i = column.first;
+        double highest = 0.0;
+        for (Whole l = 0; l < (column.freedom == LEVELS ? column.count : 0); ++l)
+            if (f.root.levels(column)[l]) highest = most(highest, o.fees[column.level + l]);
+        if (is_bent(o, c)) highest = INF;
+        else if (column.freedom != LEVELS) highest = most(price_of_step(o, i, f.s.low[i]), price_of_step(o, i, f.s.high[i]));
+        sum += highest;
+    }
+    return most(sum * (1.0 + 1e-6), 1e-300);
+}
+
+// Search for an answer of least squares; or for one of least price, and, among answers of that price, for that of
+// least squares.
+inline Ended search_in_turn(Search& f, int changes, Whole limit) {
+    hull_of(f.options, f.root, f.s.low, f.s.high);
+    if (!f.priced) return search(f, most_energy(f.s), changes, limit);
+    f.goal = PRICES;
+    Ended ended = search(f, most_price(f), changes, limit);
+    if (ended.status != OPTIMAL || !(half_square(f.best_y, f.s.wide) > 0.0)) return ended;
+    f.goal = SQUARES;
+    f.cap = f.best * (1.0 + SAME_PRICE);
+    ended.nodes += search(f, half_square(f.best_y, f.s.wide), changes, limit - ended.nodes).nodes;
+    f.found = true;
+    ended.energy = price_of_picks(f.options, f.best_y, f.best_pick);
+    set_cut(f, false);
+    return ended;
 }
 
 // Set the options of one column of a row, in steps; whether it may move at all.
@@ -934,6 +1157,30 @@ inline bool read_column(const Rules& r, Whole at, const Point& p, const double* 
     return some;
 }
 
+// Set the prices of a row's steps and levels.
+inline void read_prices(const Rules& r, Whole at, const double* scale, Search& f) {
+    Options& o = f.options;
+    for (int i = 0; i < o.d; ++i) {
+        o.up[i] = r.up[i] / scale[i];
+        o.down[i] = r.down[i] / scale[i];
+    }
+    for (int c = 0; c < (o.bent ? o.many : 0); ++c) {
+        if (!o.bent[c]) continue;
+        o.up[o.columns[c].first] = r.up[o.columns[c].first];
+        o.down[o.columns[c].first] = r.down[o.columns[c].first];
+        o.own[c] = own_value(f, c);
+    }
+    const double* fees = r.fees + (r.own_fees ? at * r.levels : 0);
+    for (int l = 0; l < r.levels; ++l) o.fees[l] = fees[l];
+    for (int c = 0; c < o.many; ++c)  // their prices are those of levels
+        for (Whole e = 0; e < (o.columns[c].freedom == LEVELS ? o.columns[c].width : 0); ++e)
+            o.up[o.columns[c].first + e] = o.down[o.columns[c].first + e] = 0.0;
+    for (int i = 0; i < o.d; ++i) {
+        f.simplex.up[i] = o.up[i];
+        f.simplex.down[i] = o.down[i];
+    }
+}
+
 // Set the root node: all choices of one row.
 inline void read_root(const Rules& r, Whole at, Whole q, const Point& p, const double* scale,
                       Search& f) {
@@ -945,6 +1192,7 @@ inline void read_root(const Rules& r, Whole at, Whole q, const Point& p, const d
         f.root.flags(c) = keeps | (some ? MOVES : 0) | (keeps ? 0 : COUNTS);
         if (r.locked[(r.own_locked ? q : 0) * r.many + c]) f.root.flags(c) &= KEEPS;
     }
+    if (f.priced) read_prices(r, at, scale, f);
 }
 
 // Write the best answer as a point: columns without a change keep their bits, options are met exactly.
@@ -998,16 +1246,6 @@ inline double reach_of_numbers(const Search& f) {
     return moved ? most(reach, 1.0) : 1.0;
 }
 
-// Upper bound, greater than 0, of the energy of all steps in the hull.
-inline double most_energy(const Steps& s) {
-    double sum = 0.0;
-    for (int i = 0; i < s.d; ++i) {
-        const double side = most(std::fabs(s.low[i]), std::fabs(s.high[i]));
-        sum += side * side;
-    }
-    return most(0.5 * sum * (1.0 + 1e-6), 1e-300);
-}
-
 // Lower b of every row by the slack that the model's rounding is likely to need at an answer.
 inline void keep_off(ActiveSet& a, const Steps& s, double factor) {
     const double size = std::sqrt(dot(s.placed, s.placed, s.wide)), far = dot(s.x, s.x, s.wide);
@@ -1034,9 +1272,9 @@ inline Room room_of_choice(Search& f, double factor, Sizes& z) {
 }
 
 // Whether there may be a choice if the rows are as they are, without slack for the model's rounding.
-inline bool allows_some(Search& f, double widest, int few, Whole limit) {
+inline bool allows_some(Search& f, int few, Whole limit) {
     for (int j = 0; j < f.straight; ++j) f.hard.b[j] = f.hard.base[j];
-    return search(f, widest, few, limit).status != INFEASIBLE;
+    return search_in_turn(f, few, limit).status != INFEASIBLE;
 }
 
 // Find the best choice of one row, with as few changed columns as possible if `fewest`, and with the slack
@@ -1048,10 +1286,9 @@ inline Ended best_choice(Search& f, const Rules& r, double factor, int& few) {
     Whole nodes = 0;
     bool proven = true, asked = false, again = hull_of(f.options, f.root, f.s.low, f.s.high);
     few = r.fewest ? 1 : r.changes;
-    const double widest = most_energy(f.s);
     while (again) {
         again = false;
-        ended = search(f, widest, few, r.limit - nodes);
+        ended = search_in_turn(f, few, r.limit - nodes);
         nodes += ended.nodes;
         if (f.found) {
             ended.room = room_of_choice(f, factor, z);
@@ -1064,7 +1301,7 @@ inline Ended best_choice(Search& f, const Rules& r, double factor, int& few) {
             again = nodes < r.limit;
             ++few;
             ended.status = UNRESOLVED;
-        } else if (ended.status == INFEASIBLE && allows_some(f, widest, few, r.limit - nodes)) {
+        } else if (ended.status == INFEASIBLE && allows_some(f, few, r.limit - nodes)) {
             ended.status = UNRESOLVED;  // empty only because of the slack
         }
     }
@@ -1085,14 +1322,24 @@ void read_row(const Rows<Real>& rows, const Rules& r, Whole at, Whole q, const P
     }
     f.row = at;
     f.problem = q;
+    f.options.problem = q;
     for (int j = f.straight; j < rows.count; ++j) fill(f.own_u + std::size_t(j) * rows.wide, 0.0, rows.wide);
     f.hard.u = f.slacks.u;
-    f.hard.offsets = r.curves.rules ? f.own_offsets : rows.offsets;
+    f.hard.offsets = f.straight < rows.count ? f.own_offsets : rows.offsets;
     f.hard.guards = rows.guards;
     read_slacks(f.hard, f.s);
     keep_off(f.hard, f.s, factor);
     read_root(r, at, q, p, rows.scale, f);
     read_boxes(f.boxes, at, f.root);
+}
+
+template <class Real>
+void lay_out_prices(Arena& arena, const Rows<Real>& rows, const Rules& r, Search& f) {
+    lay_out(arena, f.lifted, r.columns, r.many, r.levels, rows.count, rows.d);
+    lay_out(arena, f.simplex, rows.count, rows.d, rows.wide);
+    lay_out(arena, f.tie, rows.count, rows.d, rows.wide);
+    f.cut = arena.take<double>(rows.wide);
+    f.cut_mu = arena.take<double>(rows.count);
 }
 
 template <class Real>
@@ -1102,7 +1349,9 @@ void lay_out(Arena& arena, const Rows<Real>& rows, const Rules& r, Search& f) {
     lay_out(arena, f.choice, m, rows.d, wide, false, false);
     lay_out(arena, f.hard, m, rows.d, wide, false);
     f.options = {r.columns, many, rows.d, arena.take<double>(2 * many), arena.take<double>(r.listed_size),
-                 arena.take<double>(wide), arena.take<double>(wide), f.s.a, rows.scale, arena.take<Gap>(many)};
+                 arena.take<double>(wide), arena.take<double>(wide), f.s.a, rows.scale, arena.take<Gap>(many),
+                 arena.take<double>(wide), arena.take<double>(wide), arena.take<double>(r.levels),
+                 r.bent, arena.take<double>(many), &r.curves, 0};
     f.l = {arena.take<double>(wide), arena.take<double>(many), arena.take<Whole>(many),
            arena.take<Whole>(many), 0};
     f.boxes = {r.unions, arena.take<bool>(r.unions.sides), arena.take<Whole>(r.unions.count), {}};
@@ -1129,15 +1378,19 @@ void lay_out(Arena& arena, const Rows<Real>& rows, const Rules& r, Search& f) {
     f.near = arena.take<Whole>(many);
     f.best_pick = arena.take<Whole>(many);
     f.rules = &r;
-    f.straight = m - r.curves.rules;
+    f.priced = r.up != nullptr;
+    f.goal = SQUARES;
+    f.straight = m - r.curves.rules - int(f.priced);
     f.bands = arena.take<Band>(many);
-    f.own_u = arena.take<double>(r.curves.rules ? m * wide : 0);
-    f.own_offsets = arena.take<double>(r.curves.rules ? m : 0);
-    if (arena.base && r.curves.rules) {
+    const bool own = f.straight < m;
+    f.own_u = arena.take<double>(own ? m * wide : 0);
+    f.own_offsets = arena.take<double>(own ? m : 0);
+    if (arena.base && own) {
         std::memcpy(f.own_u, rows.u, std::size_t(m) * wide * sizeof(double));
         std::memcpy(f.own_offsets, rows.offsets, std::size_t(m) * sizeof(double));
     }
-    const double* u = r.curves.rules ? f.own_u : rows.u;
+    if (f.priced) lay_out_prices(arena, rows, r, f);
+    const double* u = own ? f.own_u : rows.u;
     f.slacks = {m, rows.d, wide, u, f.hard.b};
     f.choice.count = m;
     for (int j = 0; arena.base && j < m; ++j) f.choice.rows[j] = u + std::size_t(j) * wide;

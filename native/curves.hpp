@@ -9,7 +9,7 @@
 // nodes become smaller, both become the rule.
 #pragma once
 
-#include "choices.hpp"
+#include "problem.hpp"
 
 namespace voicecf {
 

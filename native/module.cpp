@@ -82,6 +82,13 @@ struct Stop {
     bool is_set() const { return flag->load(std::memory_order_relaxed); }
 };
 
+void require_price(double price) { require(price >= 0.0 && price < INF, "prices must be finite, and at least 0."); }
+
+void check_prices(const char* name, const Line& prices, std::size_t d) {
+    shaped(name, prices, {d});
+    for (std::size_t i = 0; i < d; ++i) require_price(prices(i));
+}
+
 // Arrays of a batch, and the view of them.
 struct BatchArrays {
     Matrix points, lo, hi;
@@ -116,11 +123,8 @@ struct BatchArrays {
 
     // Ask for the least price, not the least squares: what each coordinate costs per unit more and per unit less.
     void price(Line up_, Line down_) {
-        for (const auto& [name, line] : {std::pair{"up", &up_}, {"down", &down_}}) {
-            shaped(name, *line, {points.shape(1)});
-            for (std::size_t i = 0; i < line->shape(0); ++i)
-                require((*line)(i) >= 0.0 && (*line)(i) < INF, "prices must be finite, and at least 0.");
-        }
+        check_prices("up", up_, points.shape(1));
+        check_prices("down", down_, points.shape(1));
         up = up_;
         down = down_;
         view.up = up->data();
@@ -313,7 +317,9 @@ struct RuleArrays {
     std::vector<Place> places;
     std::vector<Side> sides;
     std::vector<Whole> levels;
-    std::optional<Matrix> own_places;
+    std::optional<Matrix> own_places, fees;
+    std::optional<Line> up, down;
+    std::vector<std::uint8_t> bent;
     std::size_t each = 0;  // rows of the user's table that have rules of their own; 1 where none has
     Rules view{};
 
@@ -512,6 +518,29 @@ struct RuleArrays {
                 }
     }
 
+    // Ask for the least price: what each coordinate costs per unit more and per unit less, and what a row pays for
+    // each level, one row for all or one each. Coordinates of levels have no price of their own.
+    void price(Line up_, Line down_, Matrix fees_, Array<const std::uint8_t, 1> bent_) {
+        require(bool(allowed), "prices are for rules that allow something.");
+        const std::size_t d = lo->shape(1);
+        check_prices("up", up_, d);
+        check_prices("down", down_, d);
+        each = each == 1 ? fees_.shape(0) : each;
+        one_or_each("fees", fees_, each, allowed->shape(1));
+        for (std::size_t t = 0; t < fees_.size(); ++t) require_price(fees_.data()[t]);
+        shaped("bent", bent_, {columns.size()});
+        bent.assign(bent_.data(), bent_.data() + bent_.shape(0));
+        up = up_;
+        down = down_;
+        fees = fees_;
+        view.up = up->data();
+        view.down = down->data();
+        view.fees = fees->data();
+        view.own_fees = fees->shape(0) != 1;
+        const bool some = std::find(bent.begin(), bent.end(), 1) != bent.end();
+        view.bent = some ? bent.data() : nullptr;
+    }
+
     void limit(int changes, bool fewest, std::int64_t nodes) {
         between("changes", changes, 0, view.many);
         view.changes = changes;
@@ -538,7 +567,14 @@ struct RuleArrays {
         shaped("points", batch.points, {n, d});
         shaped("lo", *lo, {lo->shape(0), d});
         one_or_each("locked", *locked, n, columns.size());
-        between("curved rules", view.curves.rules, 0, r.count);
+        between("curved rules", view.curves.rules + (up ? 1 : 0), 0, r.count);
+        for (int c = 0; c < (view.bent ? view.many : 0); ++c) {
+            between("bent", bent[c], 0, 1, c);
+            if (!bent[c]) continue;
+            between("freedom of bent columns", columns[c].freedom, ANY, GRID, c);
+            require(!knots.empty() && starts[c] < starts[c + 1], "prices behind a curve need knots of it.");
+            require(columns[c].freedom == ANY || !has_pitch(c), "knots of an even grid.");
+        }
         if (!knots.empty()) one_or_each("z", knots[0], n, knots[0].shape(1));
         for (int c = 0; c < view.many; ++c) {
             if (columns[c].freedom != GRID) continue;
@@ -664,6 +700,7 @@ void bind_search(nb::module_& m) {
         .def("bend", &RuleArrays::bend)
         .def("know", &RuleArrays::know)
         .def("join", &RuleArrays::join)
+        .def("price", &RuleArrays::price)
         .def("limit", &RuleArrays::limit);
     nb::class_<FoundArrays>(m, "Found")
         .def(nb::init<Array<double, 2>, Array<double, 1>, Array<double, 1>, Array<std::int8_t, 1>,

@@ -128,6 +128,8 @@ def branch(a: Arguments) -> None:
         a["levels"],
         a["own_joined"],
     )
+    if "fees" in a:
+        rules.price(a["up"], a["down"], a["fees"], a["bent"])
     rules.limit(a["changes"], a["fewest"], a["nodes"])
     batch = _core.Batch(a["points"], a["lo"], a["hi"], rows=a["rows"])
     found = _core.Found(
@@ -220,6 +222,9 @@ def calls(rng: np.random.Generator) -> Iterator[tuple[Callable[[Arguments], None
         labels = {"labels_out": whole.copy(), "doubtful": np.zeros(N, np.bool_)}
         yield nearest, {**centroids(rng, k), "points": eighths(rng, N, D), **labels, **part}
     yield branch, search_arguments(rng)
+    prices = {"up": np.ones(5), "down": np.arange(5) / 2.0, "fees": np.tile([1.0, 3.0], (N, 1))}
+    prices["bent"] = np.array([1, 1, 0, 0], np.uint8)
+    yield branch, {**search_arguments(rng), **prices, "fewest": False}
     yield measure, {
         "rows": rng.permutation(N), "points": eighths(rng, N, D), "answers": eighths(rng, N, D),
         "weights": np.ones(D), "metric": np.ones(D), "cost": line.copy(), "energy": line.copy(),

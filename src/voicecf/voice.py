@@ -19,7 +19,7 @@ from voicecf.learned.explainer import Explainer
 from voicecf.learned.fitting import NO_NAMES, Options, learn, learn_from_partition
 from voicecf.parallel import Running
 from voicecf.rules.allowed import NO_RULES, Allowed, as_rules
-from voicecf.rules.prices import PRICE
+from voicecf.rules.prices import PRICE, Prices
 from voicecf.rules.rules import RULES, Rules, RuleWords, takes_rules
 from voicecf.search.alternatives import tradeoff, with_alternatives
 from voicecf.search.answering import answer
@@ -295,9 +295,9 @@ class VoICE(Explainer):
             "cost" minimises the cost. "prefix" lets only the first columns of the ranking change,
             as few of them as suffice. "fewest" minimises the number of changed columns, then the
             cost. "price" minimises the money that the changes cost: see `prices`; without them,
-            each unit of a coordinate costs 1. Among answers of one price it takes that of least
-            cost. With ``target="nearest"`` the target is chosen by the same criterion, then by
-            cost.
+            each unit of a coordinate costs 1, also of a level's. Among answers of one price it
+            takes that of least cost. With ``target="nearest"`` the target is chosen by the same
+            criterion, then by cost.
         deepen : bool
             Whether a row that is in its target already moves into the contracted cell.
         alternatives : int
@@ -393,12 +393,6 @@ class VoICE(Explainer):
             )
         for rule in rules.active():
             rule.check_question(learned, allowed, objective)
-        if objective == PRICE and allowed.choices is not None:
-            raise OptionError(
-                'objective="price" is for columns that may take any number: it searches no whole '
-                "numbers, categories, least or limited numbers of changes, nor alternatives. Allow "
-                'any number, such as steps={"visits": None}, or lock the column.'
-            )
         return Question(learned, rows, source, allowed, objective, limit)
 
     @takes_rules
@@ -414,12 +408,13 @@ class VoICE(Explainer):
         progress: bool | None = None,
         **words: Unpack[RuleWords],
     ) -> Counterfactuals:
-        """Find the least cost with at most 1, 2, 3, ... changed columns.
+        """Find the least cost, or price, with at most 1, 2, 3, ... changed columns.
 
         The parameters are those of `explain`; ``target="nearest"`` is the target of least cost. For
         each row there are several answers, one for each number of columns that may change
         (`cardinality`): from the fewest that suffice to the number beyond which the cost no longer
-        falls. Rows that are in their target already have no answer.
+        falls. Rows that are in their target already have no answer. With `prices` it is the least
+        price, as with ``objective="price"``.
 
         Returns
         -------
@@ -437,7 +432,8 @@ class VoICE(Explainer):
         _check_count(limit, "limit", 1)
         with Running(n_jobs, progress):
             rows = self.learned_.read(X, id)
-            question = self._question(*rows, rules, "cost", int(limit), searched=True)
+            objective = "cost" if rules.prices == Prices.nothing else PRICE
+            question = self._question(*rows, rules, objective, int(limit), searched=True)
             pairs = Pairs.of(target, question.source, self.learned_)
             return Counterfactuals(tradeoff(answer(question, pairs)))
 

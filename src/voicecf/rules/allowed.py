@@ -78,8 +78,6 @@ class Allowed:
         is limited to a grid.
     splits : Splits or None
         Rules that no single box and no row describes; None if there are none.
-    prices : pair of arrays of shape (d,) or None
-        What each coordinate costs per unit more, and per unit less; None if no price is given.
     """
 
     rules: Rules
@@ -93,7 +91,6 @@ class Allowed:
     sides: tuple[Array, Array]
     grids: tuple[Any, ...] | None
     splits: Splits | None = None
-    prices: tuple[Array, Array] | None = None
 
     @classmethod
     def of(
@@ -123,19 +120,20 @@ class Allowed:
         choices = Choices.of(space, rules, rows, bounds.lo, bounds.hi, bounds.box)
         affine = [one for one in terms.constraints if one.is_affine(space)]
         curved = [one for one in terms.constraints if one not in affine]
+        columns = zip(space.columns, terms.columns, strict=True)
+        bent = any(column.curved and rule.price is not None for column, rule in columns)
         splits = Splits.of(terms, rows, choices, curved)
         return cls(
             rules,
             choices.box(),
             choices.fixed,
-            choices if searched or choices.discrete or splits is not None else None,
+            choices if searched or bent or choices.discrete or splits is not None else None,
             tuple(terms.constraints),
             *pull_back(affine, space),
             terms.factors,
             choices.sides,
             choices.grids,
             splits,
-            terms.prices,
         )
 
     @classmethod

@@ -207,8 +207,8 @@ def measured(
     doubles = points.astype(np.float64, copy=False)
     cost, energy = measure(question, rows, doubles)
     least = energy
-    if question.prices is not None:
-        least = 2.0 * question.price(doubles - taken(question.points, rows))
+    if question.tariff is not None:
+        least = 2.0 * question.price(rows, doubles)
     answers = replace(answers, points=points, gap=relative(answers.gap, least))
     return outcome_of(question, rows, targets, answers, cost, output)
 

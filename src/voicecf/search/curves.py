@@ -85,6 +85,8 @@ class Curves:
     strict : bool
         Whether answers keep away from the limits by the errors of conversions, after an answer
         broke a rule by rounding. Rules about listed values only are exact.
+    priced : frozenset of int
+        Columns behind curves that have a price, which has a kink at a row's own value.
     """
 
     space: Space
@@ -92,6 +94,7 @@ class Curves:
     constraints: tuple[Constraint, ...]
     own: dict[int, Array]
     strict: bool = False
+    priced: frozenset[int] = frozenset()
 
     def terms(self, constraint: Constraint) -> list[tuple[int, float]]:
         """Return the columns and factors of a rule."""
@@ -127,8 +130,10 @@ class Curves:
         ]
         errors = self.space.round_trip_error[[c.places[0] for c in self.space.columns]]
         rules.bend(
-            np.array([place[:2] for place in places]), np.array([place[2] for place in places]),
-            np.array([one.limit for one in self.constraints]), np.array(tight, dtype=np.uint8),
+            np.array([place[:2] for place in places], dtype=np.int64).reshape(-1, 2),
+            np.array([place[2] for place in places], dtype=np.float64),
+            np.array([one.limit for one in self.constraints], dtype=np.float64),
+            np.array(tight, dtype=np.uint8),
             lines, worth, own, errors,
         )  # fmt: skip
 
@@ -153,6 +158,8 @@ class Curves:
             own, sides = choices.points[rows, at], (choices.lo[:, at], choices.hi[:, at])
             low, high = (side[rows] if len(side) > 1 else side for side in sides)
             z = _within(self._spread(c), own, low, high)
+            if c in self.priced:
+                z = _with_own(z, own)
             parts[c] = (z, *self._along_knots(c, z))
         n = len(rows) if any(len(part[0]) > 1 for part in parts.values()) else 1
         parts = {
@@ -187,6 +194,8 @@ class Curves:
             more = at[:, None] + 0.9 * width[:, None] * around
             even = low[:, None] + width[:, None] * (np.arange(len(around)) + 0.4) / len(around)
             more = np.where((more > low[:, None]) & (more < high[:, None]), more, even)
+            # The least price may lie anywhere in the interval, not only near the solution.
+            more = np.concatenate([more, even], axis=1) if c in self.priced else more
             z = np.sort(np.concatenate([z, more], axis=1), axis=1)
             parts[c] = (z, *self._along_knots(c, z))
         return Knots.joined(parts, len(self.space.columns))
@@ -248,6 +257,14 @@ def _within(spread: Array, own: Array, low: Array, high: Array) -> Array:
     first = np.where(np.isfinite(low), low, spread[0])
     last = np.where(np.isfinite(high), high, spread[-1])
     return np.hstack([first, np.clip(spread, low, high), last])
+
+
+def _with_own(z: Array, own: Array) -> Array:
+    """Add a row's own coordinate to its knots, and others ever closer to it."""
+    width = (z[:, -1:] - z[:, :1]) / KNOTS
+    around = own[:, None] + width * np.concatenate([-NEARER, [0.0], NEARER])
+    around = np.clip(around, z[:, :1], z[:, -1:])
+    return np.sort(np.concatenate([z, around], axis=1), axis=1)
 
 
 def _thinned(z: Array, u: Array) -> tuple[Array, ...]:

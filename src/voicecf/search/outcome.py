@@ -202,7 +202,7 @@ class Outcome:
     @cached_property
     def price(self) -> Array:
         """Price of each answer, in the user's money; NaN if the objective is not the price."""
-        return self.question.price(self.moves)
+        return self.question.price(self.row, self.points.astype(np.float64, copy=False))
 
     @cached_property
     def _which(self) -> Ints | None:

@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 
 from voicecf.errors import TargetError, likely
-from voicecf.geometry.arrays import Array, Ints, Mask, product
+from voicecf.geometry.arrays import Array, Ints, Mask
 from voicecf.learned.learned import Learned
 from voicecf.rules.allowed import Allowed
 from voicecf.rules.choices import Freedom
 from voicecf.rules.prices import PRICE
 from voicecf.rules.rules import Rules
-from voicecf.table.frames import taken
+from voicecf.rules.tariff import Tariff
+from voicecf.table.frames import is_every, taken
 from voicecf.table.rows import Rows
 
 # Default for the largest number of nodes of branch and bound for a row and target.
@@ -63,23 +64,19 @@ class Question:
         """Diagonal metric in which the solver minimises the move: weights + delta."""
         return self.weights + self.learned.delta
 
-    @property
-    def prices(self) -> tuple[Array, Array] | None:
-        """Prices of a coordinate's unit more and less, 1 if none are given.
-
-        None if the objective is not the price.
-        """
+    @cached_property
+    def tariff(self) -> Tariff | None:
+        """Prices of changes; None if the objective is not the price."""
         if self.objective != PRICE:
             return None
-        ones = np.ones(self.points.shape[1])
-        return (ones, ones) if self.allowed.prices is None else self.allowed.prices
+        return Tariff.of(self.allowed.rules.terms(self.learned.space), self.rows)
 
-    def price(self, moves: Array) -> Array:
-        """Return the price of each move; NaN if the objective is not the price."""
-        if self.prices is None:
-            return np.full(len(moves), np.nan)
-        up, down = self.prices
-        return product(np.maximum(moves, 0.0), up) + product(np.maximum(-moves, 0.0), down)
+    def price(self, rows: Ints, answers: Array) -> Array:
+        """Return the price of each answer; NaN if the objective is not the price."""
+        if self.tariff is None:
+            return np.full(len(answers), np.nan)
+        before = self.points if is_every(rows, len(self.points)) else self.points[rows]
+        return self.tariff.price(before, answers, rows)
 
     @property
     def first_factor(self) -> float:

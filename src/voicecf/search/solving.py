@@ -178,12 +178,15 @@ def aim_at(question: Question, row: int, piece: int, factor: float = 1.0) -> Aim
 def curves_of(question: Question, *, strict: bool = False) -> Curves | None:
     """Return the curved rules of a question; None if there are none."""
     allowed, space = question.allowed, question.learned.space
-    if allowed.choices is None or allowed.splits is None or not allowed.splits.curved:
+    bent = question.tariff.curved if question.tariff is not None else ()
+    curved = () if allowed.splits is None else tuple(allowed.splits.curved)
+    if allowed.choices is None or not (curved or bent):
         return None
-    curved = allowed.splits.curved
     columns = {column_of(space, name, one.text) for one in curved for name in one.coefficients}
     own = {c: values_of(space, c, question.rows) for c in columns}
-    return Curves(space, allowed.choices, curved, own, strict)
+    priced = frozenset(one.column for one in bent)
+    own = {one.column: one.own for one in bent} | own
+    return Curves(space, allowed.choices, curved, own, strict, priced)
 
 
 def _aim(
@@ -199,13 +202,16 @@ def _aim(
     agrees = partial(learned.agrees, int(partition.label_of[piece]))
     judge = agrees, partition.trusted, learned.repeatable
     ranked = learned.ranking[~allowed.fixed[learned.ranking]]
+    prices = None if question.tariff is None else question.tariff.pair
     if allowed.choices is not None:
         curves = curves_of(question, strict=factor > 1.0)
-        search = Search(unit, allowed.choices, question.limit, splits=allowed.splits, curves=curves)
-        return ChoiceAim(region, unit, ranked, *judge, factor=factor, search=search)
+        search = Search(
+            unit, allowed.choices, question.limit, splits=allowed.splits, curves=curves,
+            tariff=question.tariff,
+        )  # fmt: skip
+        return ChoiceAim(region, unit, ranked, *judge, factor, None, piece, prices, search)
     places = [learned.space.columns[c].places for c in ranked]
     order = np.concatenate([np.empty(0, dtype=np.int64), *places])
-    prices = question.prices
     cells = learned.cells if question.allowed.is_box and prices is None else None
     return Aim(region, unit, order, *judge, factor, cells, piece, prices)
 
@@ -404,7 +410,8 @@ class _Best:
         What the objective minimises before the energy: the number of columns that may change, or
         the price; infinite without an answer.
     unsure : array of shape (n,)
-        Lower bound for half the energy of an answer in pieces that were not searched to the end.
+        Lower bound for half the energy, or the price, of an answer in pieces that were not searched
+        to the end.
     """
 
     answers: Projection
@@ -420,13 +427,13 @@ class _Best:
         value = np.zeros(len(rows))
         if question.objective in ("prefix", "fewest"):
             value = answers.cardinality.astype(np.float64)
-        elif question.prices is not None:
-            moves = answers.points - taken(question.points, rows)
-            value = np.nan_to_num(question.price(moves), nan=np.inf)
+        elif question.tariff is not None:
+            value = np.nan_to_num(question.price(rows, answers.points), nan=np.inf)
         stopped, unsure = answers.status == Status.STOPPED, np.full(len(rows), np.inf)
         if question.allowed.choices is not None:  # else rounding leaves no answer there
             unsure[answers.status == Status.UNRESOLVED] = 0.0
-        unsure[stopped] = (0.5 * energy - answers.gap)[stopped]
+        best = 0.5 * energy if question.tariff is None else value
+        unsure[stopped] = (best - answers.gap)[stopped]
         return cls(answers, pieces, np.nan_to_num(energy, nan=np.inf), value, unsure)
 
     def improve(self, at: Ints, others: _Best) -> None:
@@ -449,6 +456,8 @@ class _Best:
     def proven(self, question: Question) -> Projection:
         """Return the answers; no optimum where a piece that is not searched may have a better."""
         answers, half = self.answers, 0.5 * self.energy
+        if question.tariff is not None:
+            half = self.value
         few = question.objective in ("prefix", "fewest")
         better = np.isfinite(self.unsure) if few else self.unsure < half
         open_ = np.flatnonzero(answers.answered & better)
