@@ -304,6 +304,7 @@ struct RuleArrays {
     std::optional<Matrix> gaps;
     std::optional<Array<const std::int64_t, 2>> holes;
     std::vector<Term> terms;
+    std::vector<Identity> identities;
     std::vector<Whole> starts;
     std::vector<Line> curved;
     std::optional<Array<const std::uint8_t, 1>> tight;
@@ -402,9 +403,11 @@ struct RuleArrays {
     }
 
     // Curved rules in place of the last rows: factors of columns in rules, limits, the lines of columns without
-    // knots, the values of listed options, the rows' own values, and errors of conversions.
+    // knots, the values of listed options, the rows' own values, and errors of conversions; and of each rule what
+    // `Identity` has.
     void bend(Array<const std::int64_t, 2> places, Line factors, Line limits_, Array<const std::uint8_t, 1> tight_,
-              Matrix lines_, Line worth_, Matrix own_, Line errors_) {
+              Matrix lines_, Line worth_, Matrix own_, Line errors_, Array<const std::int64_t, 2> parts,
+              Matrix sizes) {
         require(bool(allowed), "curved rules are for rules that allow something.");
         const std::size_t many = columns.size(), count = factors.shape(0);
         shaped("places", places, {count, 2});
@@ -421,15 +424,39 @@ struct RuleArrays {
             between("freedom of columns in places", columns[places(t, 1)].freedom, ANY, GRID, t);
             terms.push_back({places(t, 0), places(t, 1), factors(t)});
         }
+        read_identities(places, parts, sizes, limits_.shape(0));
         curved = {limits_, worth_, errors_};
         tight = tight_;
         lines = lines_;
         own_values = own_;
         starts.assign(many + 1, 0);
         view.curves = {counted("limits", limits_.shape(0)), counted("places", count), 0, terms.data(),
-                       limits_.data(), tight->data(), lines->data(), starts.data(), worth_.data(),
+                       identities.data(), limits_.data(), tight->data(), lines->data(), starts.data(), worth_.data(),
                        errors_.data(), own_values->data(), nullptr, nullptr, nullptr, nullptr,
                        own_.shape(0) != 1, false};
+    }
+
+    // What rules of identities have: the columns in each are among those of its terms.
+    void read_identities(const Array<const std::int64_t, 2>& places, const Array<const std::int64_t, 2>& parts,
+                         const Matrix& sizes, std::size_t rules) {
+        shaped("parts", parts, {rules, 7});
+        shaped("sizes", sizes, {rules, 2});
+        identities.clear();
+        for (std::size_t e = 0; e < rules; ++e) {
+            const Identity p = {parts(e, 0), parts(e, 1), parts(e, 2), parts(e, 3), parts(e, 4),
+                                parts(e, 5), parts(e, 6), sizes(e, 0), sizes(e, 1)};
+            between("boxes of parts", p.together, -1, view.unions.count - 1, e);
+            between("ends of parts", p.ends, 0, 3, e);
+            require((p.x < 0) == (p.y < 0), "parts: a product has two factors.");
+            require(!(p.half >= 0.0) || p.made >= 0, "parts: an identity computes a column.");
+            for (const Whole c : {p.x, p.y, p.made, p.divisor}) {
+                bool known = c == -1;
+                for (std::size_t t = 0; t < places.shape(0) && !known; ++t)
+                    known = places(t, 0) == std::int64_t(e) && places(t, 1) == c;
+                require(known, "parts: a column of an identity is in none of its terms.");
+            }
+            identities.push_back(p);
+        }
     }
 
     // Knots of curves, of all problems or of each: coordinates, values, and how far a curve lies below and above

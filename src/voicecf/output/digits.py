@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from voicecf.geometry.arrays import Array, Ints, Mask
+from voicecf.rules.allowed import is_continuous as is_free
 from voicecf.search.outcome import Outcome
 from voicecf.status import Status
 from voicecf.table.frames import Cells
@@ -158,8 +159,7 @@ def decimal(values: Any, places: Any, direction: Any = None) -> Any:
 
 def is_continuous(answers: Outcome, c: int) -> bool:
     """Tell whether a column may take any number in its bounds, so that it can be rounded."""
-    grids = answers.allowed.grids
-    return answers.space.columns[c].free and (grids is None or grids[c] is None)
+    return is_free(answers.space, answers.allowed, c)
 
 
 def _inside(answers: Outcome, rows: Ints, values: Array) -> Array:

@@ -112,7 +112,7 @@ def branch(
     if curves is None:
         rules, constraints = search.rules(locked), search.unit.in_order(order)
         return _searched(search, points, rows, (constraints, rules), nodes)[0]
-    constraints = search.unit.with_room(len(curves.constraints)).in_order(order)
+    constraints = search.unit.with_room(curves.count).in_order(order)
     knots, which = curves.knots(search.choices, rows), np.arange(len(rows))
     result = Projection.unresolved(len(rows), points.shape[1])
     for _ in range(ROUNDS):

@@ -178,12 +178,19 @@ def aim_at(question: Question, row: int, piece: int, factor: float = 1.0) -> Aim
 def curves_of(question: Question, *, strict: bool = False) -> Curves | None:
     """Return the curved rules of a question; None if there are none."""
     allowed, space = question.allowed, question.learned.space
-    if allowed.choices is None or allowed.splits is None or not allowed.splits.curved:
+    splits = allowed.splits
+    if allowed.choices is None or splits is None or not (splits.curved or splits.formulas):
         return None
-    curved = allowed.splits.curved
+    curved = splits.curved
     columns = {column_of(space, name, one.text) for one in curved for name in one.coefficients}
+    columns |= {c for formula in splits.formulas for c in formula.columns}
     own = {c: values_of(space, c, question.rows) for c in columns}
-    return Curves(space, allowed.choices, curved, own, strict)
+    identities = tuple(
+        (formula, len(splits.unions) + at, box, part.identity)
+        for at, formula in enumerate(splits.formulas)
+        for box, part in enumerate(formula.parts, start=1)
+    )
+    return Curves(space, allowed.choices, curved, own, strict, identities)
 
 
 def _aim(
