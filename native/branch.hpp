@@ -104,6 +104,7 @@ struct Search {
     Node root, node, other;
     double *y, *best_y, *mu, *trial;
     double* best_ends;  // intervals of the node that the best answer is in
+    double* wide_ends;  // those that a guess may use
     double *low, *high, *hull_mu;  // the hull of the node, and the multipliers of its projection
     double *own_u, *own_offsets;  // copies of all rows, where the last ones are those of curved rules
     const Rules* rules;
@@ -294,7 +295,8 @@ struct Corner {
 
 // Whether a column has a single value.
 inline bool is_single(const Extent& e) {
-    return e.high - e.low <= OF_TERMS * most(std::fabs(e.low), std::fabs(e.high));
+    const double wide = e.high - e.low;
+    return wide < INF && wide <= OF_TERMS * most(std::fabs(e.low), std::fabs(e.high));
 }
 
 inline Corner corner_of(const Search& f, const Identity& p) {
@@ -428,6 +430,33 @@ inline bool keeps_rules(Search& f, const double* y, const Whole* pick) {
     return kept;
 }
 
+inline bool may_leave(const Search& f, const Term& t) {
+    const Gap& gap = f.options.gaps[t.column];
+    const bool number = f.near[t.column] == NUMBER && !has_knots(f, int(t.column)) && !(gap.low < gap.high);
+    return number && f.rules->curves.identity[t.rule].half >= 0.0;
+}
+
+// Let the numbers of affine columns in identities leave the node: what is an answer there is one. The interval of a
+// node is often too small to put right by how much planes miss a product.
+inline void leave_node(Search& f) {
+    const Curves& k = f.rules->curves;
+    const int many = f.options.many;
+    for (const Term* t = k.term; t < k.term + k.terms; ++t) {
+        const int c = int(t->column);
+        if (!may_leave(f, *t)) continue;
+        f.wide_ends[c] = f.root.from(c);
+        f.wide_ends[many + c] = f.root.to(c);
+    }
+    cut_ends(f.boxes, f.options, f.wide_ends);
+    for (const Term* t = k.term; t < k.term + k.terms; ++t) {
+        const int c = int(t->column);
+        const Whole i = f.options.columns[c].first;
+        if (!may_leave(f, *t)) continue;
+        f.s.low[i] = step_to(f.options, i, f.wide_ends[c]);
+        f.s.high[i] = step_to(f.options, i, f.wide_ends[many + c]);
+    }
+}
+
 // Hold a number at one value: where its curve is known at knots, at the nearest of these, with which it is exact.
 inline void hold_number(Search& f, int c) {
     const Whole i = f.options.columns[c].first;
@@ -455,6 +484,7 @@ inline void hold_number(Search& f, int c) {
 inline void bend_to_picks(Search& f) {
     const Curves& k = f.rules->curves;
     for (int c = 0; c < f.options.many; ++c) f.held[c] = false;
+    leave_node(f);
     for (const Identity* p = k.identity; p < k.identity + k.rules; ++p)
         if (p->x >= 0 && f.near[p->x] == NUMBER && f.near[p->y] == NUMBER && !f.held[p->x])
             f.held[p->y] = true;
@@ -516,13 +546,13 @@ inline void copy(const Node& node, const Node& other) {
     std::memcpy(other.ends, node.ends, 2 * node.many * sizeof(double));
 }
 
-// Store an answer as the best, if it is better.
-inline void keep(Search& f, const double* y, const Whole* pick) {
+// Store an answer as the best, if it is better. Its numbers lie in the intervals `ends`.
+inline void keep(Search& f, const double* y, const Whole* pick, const double* ends) {
     const double energy = half_square(y, f.s.wide);
     if (!(energy < f.best)) return;
     for (int i = 0; i < f.s.wide; ++i) f.best_y[i] = y[i];
     for (int c = 0; c < f.options.many; ++c) f.best_pick[c] = pick[c];
-    std::memcpy(f.best_ends, f.node.ends, 2 * f.node.many * sizeof(double));
+    std::memcpy(f.best_ends, ends, 2 * f.node.many * sizeof(double));
     cut_ends(f.boxes, f.options, f.best_ends);
     f.best = energy;
     f.found = true;
@@ -547,10 +577,11 @@ inline Status guess(Search& f, bool quick) {
     Status status = INFEASIBLE;
     if (!boxes || move_into_boxes(f)) {
         box_of_picks(f.options, f.near, f.y, f.s);
+        std::memcpy(f.wide_ends, f.node.ends, 2 * f.node.many * sizeof(double));
         if (f.rules->curves.rules) bend_to_picks(f);
         fill(f.trial, 0.0, f.slacks.m);
         status = relax(f, f.trial, quick);
-        if (status == OPTIMAL) keep(f, f.s.y, f.near);
+        if (status == OPTIMAL) keep(f, f.s.y, f.near, f.wide_ends);
     }
     if (boxes) hull_of(f.options, f.node, f.s.low, f.s.high);  // intervals of the node again
     return status;
@@ -692,7 +723,7 @@ inline double cut_of_line(const Search& f, int c) {
     const double z = f.options.at[i] + f.y[i] / f.options.scale[i];
     const Extent e = worthwhile(f, c);
     const double wide = e.high - e.low, unit = 1.0 / f.options.scale[i];
-    if (!(wide > LOOSE * most(std::fabs(e.low), std::fabs(e.high)))) return NAN;
+    if (wide < INF && !(wide > LOOSE * most(std::fabs(e.low), std::fabs(e.high)))) return NAN;
     if (wide < INF) return clip(z, e.low + OFF_ENDS * wide, e.high - OFF_ENDS * wide);
     if (e.low > -INF) return z + most(z - e.low, unit);
     return e.high < INF ? z - most(e.high - z, unit) : z;
@@ -856,7 +887,7 @@ inline Looked look(Search& f, double bound, int steps) {
         moved = seen.moved;
         const bool chosen = at.bound < f.best && seen.furthest < 0 && moved <= f.changes;
         const bool inside = chosen && broken_union(f.boxes, f.options, f.node, f.near, f.y) < 0;
-        if (inside && keeps_rules(f, f.y, f.near)) keep(f, f.y, f.near);
+        if (inside && keeps_rules(f, f.y, f.near)) keep(f, f.y, f.near, f.node.ends);
     } else {
         middle(f);
         fill(f.mu, 0.0, f.slacks.m);
@@ -867,7 +898,9 @@ inline Looked look(Search& f, double bound, int steps) {
     at.value = climb(f.slacks, way, f.options, f.node, f.l);
     at.bound = most(at.bound, at.value.total);
     if (cut_off(f, at.bound)) return at;
-    if (at.status == OPTIMAL && moved <= f.changes) guess(f, true);
+    // Newton's method seldom satisfies equations.
+    const bool quick = !(f.rules->curves.rules && f.rules->curves.identity[f.rules->curves.rules - 1].half >= 0.0);
+    if (at.status == OPTIMAL && moved <= f.changes) guess(f, quick);
     for (int c = 0; c < f.options.many; ++c) f.near[c] = f.l.pick[c];
     guess(f, true);
     at.done = cut_off(f, at.bound);
@@ -1339,6 +1372,7 @@ void lay_out(Arena& arena, const Rows<Real>& rows, const Rules& r, Search& f) {
     for (Node* node : {&f.root, &f.node, &f.other, &f.boxes.hull})
         *node = {arena.take<Whole>(size), arena.take<double>(2 * many), many, size};
     f.best_ends = arena.take<double>(2 * many);
+    f.wide_ends = arena.take<double>(2 * many);
     f.y = arena.take<double>(wide);
     f.low = arena.take<double>(wide);
     f.high = arena.take<double>(wide);
