@@ -445,7 +445,7 @@ struct RuleArrays {
         for (std::size_t e = 0; e < rules; ++e) {
             const Identity p = {parts(e, 0), parts(e, 1), parts(e, 2), parts(e, 3), parts(e, 4),
                                 parts(e, 5), parts(e, 6), sizes(e, 0), sizes(e, 1)};
-            between("boxes of parts", p.together, -1, view.unions.count - 1, e);
+            between("boxes of parts", p.together, -1, INT_MAX, e);
             between("ends of parts", p.ends, 0, 3, e);
             require((p.x < 0) == (p.y < 0), "parts: a product has two factors.");
             require(!(p.half >= 0.0) || p.made >= 0, "parts: an identity computes a column.");
@@ -566,6 +566,8 @@ struct RuleArrays {
         shaped("lo", *lo, {lo->shape(0), d});
         one_or_each("locked", *locked, n, columns.size());
         between("curved rules", view.curves.rules, 0, r.count);
+        for (std::size_t e = 0; e < identities.size(); ++e)
+            between("boxes of parts", identities[e].together, -1, view.unions.count - 1, e);
         if (!knots.empty()) one_or_each("z", knots[0], n, knots[0].shape(1));
         for (int c = 0; c < view.many; ++c) {
             if (columns[c].freedom != GRID) continue;
