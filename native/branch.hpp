@@ -307,6 +307,9 @@ inline Corner corner_of(const Search& f, const Identity& p) {
     return {p.ends & 1 ? x.high : x.low, p.ends & 2 ? y.high : y.low};
 }
 
+// The sign of a column's values; 0 where they have both.
+inline double sign_of(const Extent& e) { return e.low >= 0.0 ? 1.0 : (e.high <= 0.0 ? -1.0 : 0.0); }
+
 // Add up a rule with the lower sides of its bands, or with the upper ones if `strict`; the row goes to u.
 inline Sum sum_of(const Search& f, int rule, bool strict, double* u) {
     const Curves& k = f.rules->curves;
@@ -321,6 +324,7 @@ inline Sum sum_of(const Search& f, int rule, bool strict, double* u) {
         double factor = t->factor;
         if (t->column == p.x) factor -= p.sign * corner.y;
         if (t->column == p.y) factor -= p.sign * corner.x;
+        if (t->column == p.divisor && f.given[p.made]) factor -= p.half * sign_of(f.extents[p.divisor]);
         if (factor == 0.0) continue;
         const double slope = factor * band.slope, at = f.options.at[i];
         const bool upper = (factor > 0.0) == strict;
@@ -333,17 +337,16 @@ inline Sum sum_of(const Search& f, int rule, bool strict, double* u) {
     return sum;
 }
 
-// By how much an identity may be missed: by rounding, and by half a digit of a value that is kept or an option.
+// By how much an identity may be missed: by rounding, and by half a digit of a value that is kept or an option. That
+// is in proportion to a divisor, of whose sign the terms know.
 inline double slack_of(const Search& f, const Identity& p, const Sum& sum, bool strict) {
     if (p.half < 0.0) return 0.0;
-    double slack = OF_IDENTITY * sum.size, times = 1.0;
+    const double slack = OF_IDENTITY * sum.size;
     if (!f.given[p.made]) return slack;
-    if (p.divisor >= 0) {
-        const Extent& by = f.extents[p.divisor];
-        const double one = std::fabs(by.low), other = std::fabs(by.high);
-        times = strict ? least(one, other) : most(one, other);
-    }
-    return slack + p.half * times;
+    if (p.divisor < 0) return slack + p.half;
+    const Extent& by = f.extents[p.divisor];
+    const bool known = strict || sign_of(by) != 0.0;
+    return known ? slack : slack + p.half * most(std::fabs(by.low), std::fabs(by.high));
 }
 
 // What a rule leaves, with rounding: looser, though less so if `strict`, or stricter by the errors of
@@ -746,10 +749,20 @@ inline double cut_of(const Search& f, int c) {
     return from < knots.z[at] && knots.z[at] < to ? knots.z[at] : NAN;
 }
 
+// Whether a column that is computed may still keep its value, which has the digits of the table, or move to any number.
+inline bool stays_or_moves(const Search& f, int c) {
+    const Curves& k = f.rules->curves;
+    if (f.options.columns[c].freedom != ANY || (f.node.flags(c) & (KEEPS | MOVES)) != (KEEPS | MOVES)) return false;
+    if (keeps_apart(f.options, f.node, c)) return true;
+    for (const Identity* p = k.identity; p < k.identity + k.rules; ++p)
+        if (p->made == c && p->half > 0.0 && applies(f, *p, false)) return true;
+    return false;
+}
+
 // Divide a column in curved rules: it keeps its value or moves, or moves to one of two ranges.
 inline void split_curve(Search& f, int c) {
     const Whole flags = f.node.flags(c);
-    if (flags & KEEPS && (has_knots(f, c) || f.options.columns[c].freedom != ANY || keeps_apart(f.options, f.node, c))) {
+    if (flags & KEEPS && (has_knots(f, c) || f.options.columns[c].freedom != ANY || stays_or_moves(f, c))) {
         const bool likelier = f.near[c] == OWN;
         (likelier ? f.node : f.other).flags(c) = KEEPS;
         (likelier ? f.other : f.node).flags(c) = MOVES | COUNTS;
@@ -936,7 +949,7 @@ inline double apart(const Search& f, int c) {
         if (t->column == c && has_knots(f, c)) sum += std::fabs(t->factor) * (f.bands[c].above - f.bands[c].below);
     for (const Identity* p = k.identity; p < k.identity + k.rules; ++p)
         if (is_factor(*p, c) && applies(f, *p, false)) sum += most(off_plane(f, *p, c), 0.0);
-    return sum;
+    return sum + (stays_or_moves(f, c) ? 1e-300 : 0.0);
 }
 
 // Whether dividing a column in curved rules makes its band narrower.
@@ -945,6 +958,7 @@ inline bool can_bend(const Search& f, int c) {
     bool divides = has_knots(f, c);
     for (const Identity* p = k.identity; p < k.identity + k.rules && !divides; ++p)
         divides = is_factor(*p, c) && applies(f, *p, false) && !is_exact(f, *p);
+    if (stays_or_moves(f, c)) return true;
     if (!divides || !(f.node.flags(c) & MOVES)) return false;
     if (f.node.flags(c) & KEEPS && (has_knots(f, c) || f.options.columns[c].freedom != ANY)) return true;
     if (f.options.columns[c].freedom == GRID) return f.node.begin(c) < f.node.end(c);

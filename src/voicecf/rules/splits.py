@@ -218,7 +218,8 @@ def _cases(
         pairs = [part.box.get(c, (-LARGEST, np.inf)) for part in formula.parts]
         low, high = np.array(pairs).reshape(m, 2).T
         limited = np.array([c in part.box for part in formula.parts], dtype=np.bool_)
-        inside, every = Intervals.of(data, choices, low, high), Intervals.every(m)
+        inside = Intervals.of(data, choices, np.where(limited, low, -np.inf), high)
+        every = Intervals.every(m)
         sides = [
             np.where(limited, getattr(inside, name), getattr(every, name))
             for name in ("lo", "hi", "first", "last")
