@@ -403,11 +403,9 @@ struct RuleArrays {
     }
 
     // Curved rules in place of the last rows: factors of columns in rules, limits, the lines of columns without
-    // knots, the values of listed options, the rows' own values, and errors of conversions; and of each rule what
-    // `Identity` has.
+    // knots, the values of listed options, the rows' own values, and errors of conversions.
     void bend(Array<const std::int64_t, 2> places, Line factors, Line limits_, Array<const std::uint8_t, 1> tight_,
-              Matrix lines_, Line worth_, Matrix own_, Line errors_, Array<const std::int64_t, 2> parts,
-              Matrix sizes) {
+              Matrix lines_, Line worth_, Matrix own_, Line errors_) {
         require(bool(allowed), "curved rules are for rules that allow something.");
         const std::size_t many = columns.size(), count = factors.shape(0);
         shaped("places", places, {count, 2});
@@ -424,7 +422,7 @@ struct RuleArrays {
             between("freedom of columns in places", columns[places(t, 1)].freedom, ANY, GRID, t);
             terms.push_back({places(t, 0), places(t, 1), factors(t)});
         }
-        read_identities(places, parts, sizes, limits_.shape(0));
+        identities.assign(limits_.shape(0), Identity{-1, 0, -1, -1, 0, -1, -1, 0.0, -1.0});
         curved = {limits_, worth_, errors_};
         tight = tight_;
         lines = lines_;
@@ -436,13 +434,11 @@ struct RuleArrays {
                        own_.shape(0) != 1, false};
     }
 
-    // What rules of identities have: the columns in each are among those of its terms.
-    void read_identities(const Array<const std::int64_t, 2>& places, const Array<const std::int64_t, 2>& parts,
-                         const Matrix& sizes, std::size_t rules) {
-        shaped("parts", parts, {rules, 7});
-        shaped("sizes", sizes, {rules, 2});
-        identities.clear();
-        for (std::size_t e = 0; e < rules; ++e) {
+    // What rules of identities have, see `Identity`: the columns in each are among those of its terms.
+    void equate(Array<const std::int64_t, 2> parts, Matrix sizes) {
+        shaped("parts", parts, {identities.size(), 7});
+        shaped("sizes", sizes, {identities.size(), 2});
+        for (std::size_t e = 0; e < identities.size(); ++e) {
             const Identity p = {parts(e, 0), parts(e, 1), parts(e, 2), parts(e, 3), parts(e, 4),
                                 parts(e, 5), parts(e, 6), sizes(e, 0), sizes(e, 1)};
             between("boxes of parts", p.together, -1, INT_MAX, e);
@@ -451,11 +447,10 @@ struct RuleArrays {
             require(!(p.half >= 0.0) || p.made >= 0, "parts: an identity computes a column.");
             for (const Whole c : {p.x, p.y, p.made, p.divisor}) {
                 bool known = c == -1;
-                for (std::size_t t = 0; t < places.shape(0) && !known; ++t)
-                    known = places(t, 0) == std::int64_t(e) && places(t, 1) == c;
+                for (const Term& t : terms) known = known || (t.rule == Whole(e) && t.column == c);
                 require(known, "parts: a column of an identity is in none of its terms.");
             }
-            identities.push_back(p);
+            identities[e] = p;
         }
     }
 
@@ -691,6 +686,7 @@ void bind_search(nb::module_& m) {
         .def("allow", &RuleArrays::allow)
         .def("leave_out", &RuleArrays::leave_out, "gaps"_a, "holes"_a)
         .def("bend", &RuleArrays::bend)
+        .def("equate", &RuleArrays::equate)
         .def("know", &RuleArrays::know)
         .def("join", &RuleArrays::join)
         .def("limit", &RuleArrays::limit);

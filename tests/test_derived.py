@@ -11,12 +11,10 @@ import pandas as pd
 import pytest
 from scipy.optimize import minimize
 from sklearn.cluster import KMeans
-from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, PowerTransformer, StandardScaler
+from sklearn.preprocessing import StandardScaler
 
 from voicecf import Status, VoICE
-from voicecf.errors import ColumnError, OptionError
 
 FORMULAS: dict[str, Any] = {
     "a / b": lambda d: d.a / d.b,

@@ -117,8 +117,9 @@ def branch(a: Arguments) -> None:
     rules.leave_out(a["gaps"], a["holes"])
     rules.bend(
         a["places"], a["factors"], a["limits"], a["tight"], a["lines"], a["worth"], a["own"],
-        a["errors"], a["parts"], a["sizes"],
+        a["errors"],
     )  # fmt: skip
+    rules.equate(a["parts"], a["sizes"])
     rules.know(a["knot_starts"], a["knot_z"], a["knot_u"], a["under"], a["over"])
     rules.join(
         a["joined"],

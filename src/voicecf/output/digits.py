@@ -20,6 +20,8 @@ from voicecf.table.rows import Rows, side_of
 BELOW, PLACES = 2, 13
 # Changes up to this share of a column's observed range are left out if the others suffice.
 NEGLIGIBLE = 1e-3
+# Digits of a value that is computed from others.
+MOST_SEEN = 11
 
 
 class Digits(NamedTuple):
@@ -64,7 +66,8 @@ def fewest_digits(answers: Outcome) -> Digits:
     for finer, outward, columns in _attempts(answers):
         if not len(rows):
             break
-        candidate, changed = _candidate(answers, rows, finer, outward), columns[rows]
+        changed = columns[rows]
+        candidate = _computed(answers, rows, _candidate(answers, rows, finer, outward), changed)
         read = _quickly_read(answers, rows, candidate, changed)
         lands = _lands(answers, rows, read)
         done, points = rows[lands], read.points[lands]
@@ -132,6 +135,29 @@ def _candidate(answers: Outcome, rows: Ints, finer: int, outward: bool) -> Array
     values = decimal(after, first - finer, np.sign(after - before) if outward else None)
     continuous = np.array([is_continuous(answers, c) for c in range(after.shape[1])])
     return np.where(continuous, _inside(answers, rows, values), after)
+
+
+def _computed(answers: Outcome, rows: Ints, values: Array, touched: Mask) -> Array:
+    """Return values of which columns computed from others are what the others give, rounded.
+
+    They are rounded to the digits of the data, or where it has many, to all that can be seen.
+    """
+    formulas = answers.allowed.formulas
+    if not formulas:
+        return values
+    before = _numbers([values[rows] for values in answers.values[0]])
+    values, typed = values.copy(), np.where(touched, values, before)
+    for formula in formulas:
+        c, digits = formula.made, answers.space.columns[formula.made].digits
+        if not is_continuous(answers, c):
+            continue
+        new = formula.value({k: typed[:, k] for k in formula.sources})
+        with np.errstate(divide="ignore", invalid="ignore"):
+            last = np.nan_to_num(np.floor(np.log10(np.abs(new))), neginf=0.0) - MOST_SEEN
+        places = last if digits is None else np.full(len(new), -digits)
+        values[:, c] = decimal(new, places.astype(np.int64))
+        typed[:, c] = np.where(touched[:, c], values[:, c], before[:, c])
+    return values
 
 
 def decimal(values: Any, places: Any, direction: Any = None) -> Any:

@@ -77,7 +77,7 @@ class Identity:
 
 
 @dataclass(frozen=True)
-class Part:
+class Clause:
     """What a formula says where some columns lie in intervals."""
 
     box: Box
@@ -94,7 +94,7 @@ class Formula:
         The column.
     text : str
         The formula as the user wrote it.
-    parts : tuple of Part
+    parts : tuple of Clause
         One for each case; where none applies the formula has no value.
     half : float
         Half a unit of the last digit that the column has in the data; 0 if it has many digits.
@@ -106,7 +106,7 @@ class Formula:
 
     made: int
     text: str
-    parts: tuple[Part, ...]
+    parts: tuple[Clause, ...]
     half: float
     tree: ast.expr
     places: tuple[int, ...]
@@ -117,9 +117,9 @@ class Formula:
         return sorted(set(self.places))
 
     @property
-    def columns(self) -> list[int]:
+    def columns(self) -> tuple[int, ...]:
         """Positions of all columns in it."""
-        return [self.made, *self.sources]
+        return (self.made, *self.sources)
 
     @np.errstate(all="ignore")
     def value(self, values: Mapping[int, Array]) -> Array:
@@ -229,7 +229,7 @@ class _Formulas(Parser):
         """Return the formula of a column."""
         body = self._parse()
         parts = tuple(
-            Part(box, self._identity(node, made)) for node, box in self._cases(body, [{}])
+            Clause(box, self._identity(node, made)) for node, box in self._cases(body, [{}])
         )
         places = tuple(self._column(one) for one in self.names)
         if not places:
@@ -330,7 +330,7 @@ class _Formulas(Parser):
             raise self._error("multiplies or divides by more than one column")
         return int(named[0]), float(one.linear[named[0]])
 
-    def _off_zero(self, part: Part) -> list[Part]:
+    def _off_zero(self, part: Clause) -> list[Clause]:
         """Return a part without the values at which it divides by zero."""
         c = part.identity.divisor
         if c is None:
@@ -347,7 +347,7 @@ class _Formulas(Parser):
         elif high <= 0 and isfinite(high):
             sides = sides[:1]
         boxes = [both for side in sides for both in _both(part.box, c, side)]
-        return [Part(box, part.identity) for box in boxes]
+        return [Clause(box, part.identity) for box in boxes]
 
 
 def _both(box: Box, c: int, side: tuple[float, float]) -> list[Box]:

@@ -32,7 +32,8 @@ RULES: dict[str, type[Rule]] = {
     rule.word: rule
     for rule in (
         Immutable, Mutable, IncreaseOnly, DecreaseOnly, Bounds, Increments, Levels, Order,
-        Forbidden, Costs, Prices, Least, MaxChanges, Constraints, Derived, BelongTogether, Plausible,
+        Forbidden, Costs, Prices, Least, MaxChanges, Constraints, Derived, BelongTogether,
+        Plausible,
     )
 }  # fmt: skip
 

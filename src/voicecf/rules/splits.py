@@ -183,11 +183,11 @@ class Boxes:
                 masks.append(mask)
                 own.append(values_of(terms.space, c, rows))
         for at, formula in enumerate(terms.formulas, start=len(terms.unions)):
-            for c, sides, values in _cases(formula, terms, rows, choices):
-                places.append([at, c, len(sides), 0])
-                ends.append(sides[:, :4])
-                options.append(sides[:, 4:].astype(np.int64))
-                masks.append(np.zeros((len(sides), 0), dtype=np.bool_))
+            for c, table, values in _cases(formula, terms, rows, choices):
+                places.append([at, c, len(table), 0])
+                ends.append(table[:, :4])
+                options.append(table[:, 4:].astype(np.int64))
+                masks.append(np.zeros((len(table), 0), dtype=np.bool_))
                 own.append(values)
         if not places:
             return None
@@ -272,8 +272,8 @@ class Splits:
         curved = {
             column_of(space, name, one.text) for one in self.curved for name in one.coefficients
         }
-        joined = (*self.unions, *self.formulas)
-        return curved.union(*(rule.columns for rule in joined))
+        joined = [rule.columns for rule in self.unions] + [one.columns for one in self.formulas]
+        return curved.union(*joined)
 
     @classmethod
     def of(cls, terms: Terms, rows: Rows, choices: Choices, curved: Any) -> Splits | None:

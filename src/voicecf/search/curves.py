@@ -156,9 +156,12 @@ class Curves:
         rules.bend(
             np.array([place[:2] for place in places]), np.array([place[2] for place in places]),
             np.array([one.limit for one in lines_of]), np.array(tight, dtype=np.uint8),
-            lines, worth, own, errors, np.array([one.parts for one in lines_of], dtype=np.int64),
-            np.array([(one.times, one.half) for one in lines_of]),
+            lines, worth, own, errors,
         )  # fmt: skip
+        rules.equate(
+            np.array([one.parts for one in lines_of], dtype=np.int64),
+            np.array([(one.times, one.half) for one in lines_of]),
+        )
 
     def _comparisons(self) -> Iterator[_Line]:
         for one in self.constraints:

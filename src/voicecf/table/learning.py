@@ -247,8 +247,8 @@ def _survey(space: Space, data: Blocks[Rows]) -> tuple[dict[int, Array], dict[in
     for c, shown in wholes.items():
         whole = True in shown and False not in shown
         observed = ends.get(c, space.columns[c].observed)
-        facts = {"observed": observed, "whole": whole, "digits": digits.get(c)}
-        space.columns[c] = replace(space.columns[c], **facts)
+        column = replace(space.columns[c], observed=observed, whole=whole, digits=digits.get(c))
+        space.columns[c] = column
     return values, counts
 
 
