@@ -520,7 +520,8 @@ inline void bend_to_picks(Search& f) {
             low = high = y;
         }
         read_pick(f, c, f.near[c], y);
-        if (f.near[c] == NUMBER && low < high) f.extents[c] = {-INF, INF};
+        const double at = f.options.at[i], scale = f.options.scale[i];
+        if (f.near[c] == NUMBER && low < high) f.extents[c] = extent_between(f, c, at + low / scale, at + high / scale);
     }
     set_rules(f, true);
 }
