@@ -15,6 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from voicecf import Status, VoICE
+from voicecf.errors import ColumnError, OptionError
 
 FORMULAS: dict[str, Any] = {
     "a / b": lambda d: d.a / d.b,
@@ -179,3 +180,113 @@ def test_whole_numbers_as_by_brute_force(seed: int, text: str, objective: str) -
         if np.isfinite(cost):
             assert cf.cost[i] == pytest.approx(cost, rel=1e-9)
             assert objective == "cost" or cf.n_changed[i] == changes
+
+
+# Tables with digits, rows that contradict, several formulas, other rules.
+
+SHOP: dict[str, Any] = {
+    "basket": lambda d: np.where(d.orders > 0, d.revenue / d.orders.clip(lower=1), 0.0),
+    "total": lambda d: d.fresh + d.frozen,
+    "share": lambda d: d.fresh / d.total,
+}
+DERIVED = {
+    "basket": "revenue / orders if orders > 0 else 0",
+    "total": "fresh + frozen",
+    "share": "fresh / total",
+}
+
+
+def shop(seed: int, n: int = 200) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    orders = rng.poisson(rng.choice([2, 8], n))
+    frame = pd.DataFrame({
+        "orders": orders,
+        "revenue": np.round(orders * rng.gamma(20, rng.choice([1.0, 3.0], n)), 2),
+        "fresh": rng.gamma(3, 100, n).round(1) + 1,
+        "frozen": rng.gamma(2, 80, n).round(1) + 1,
+        "age": rng.integers(18, 80, n),
+    })  # fmt: skip
+    for name, digits in (("basket", 2), ("total", 1), ("share", 3)):
+        frame[name] = np.round(SHOP[name](frame), digits)
+    return frame
+
+
+WORDS: list[dict[str, Any]] = [
+    {},
+    {"objective": "fewest"},
+    {"objective": "prefix"},
+    {"alternatives": 2},
+    {"plausible": 0.95},
+    {"max_changes": 5},
+    {"bounds": {"basket": (None, "+20%")}, "increase_only": ["total"]},
+    {"constraints": "fresh <= 3*frozen", "immutable": ["basket"]},
+    {"least": {"total": 20}, "steps": {"frozen": 0.5}},
+]
+
+
+@pytest.mark.parametrize("words", WORDS)
+def test_answers_satisfy_formulas_to_the_digits_of_the_table(words: dict[str, Any]) -> None:
+    frame = shop(0)
+    voice, rows = explainer(frame), frame.iloc[:5].copy()
+    rows.loc[rows.index[2], "basket"] = 99.0  # contradicts its formula
+    cf = voice.explain(rows, "each", derived=DERIVED, **words)
+    moved = np.isin(cf.status, (Status.OPTIMAL, Status.STOPPED))
+    assert moved.any()
+    assert not (cf.status == Status.UNRESOLVED).any()
+    after, before = cf.to_frame()[list(frame)][moved], rows.iloc[cf.row[moved]]
+    assert (voice.model.predict(after) == cf.target[moved]).all()
+    sources = {"basket": ["revenue", "orders"], "total": ["fresh", "frozen"]}
+    sources["share"] = ["fresh", "total"]
+    for name, half in (("basket", 0.005), ("total", 0.05), ("share", 0.0005)):
+        group = [name, *sources[name]]
+        kept = (after[group].to_numpy() == before[group].to_numpy()).all(axis=1)
+        error = np.abs(after[name] - SHOP[name](after)).to_numpy()
+        stays = after[name].to_numpy() == before[name].to_numpy()
+        assert (error[~kept & ~stays] <= 1e-7).all()
+        assert (error[~kept] <= half * (1 + 1e-4)).all()
+    for name in words.get("immutable", ()):
+        assert (after[name].to_numpy() == before[name].to_numpy()).all()
+
+
+def test_a_column_made_of_locked_columns_is_locked() -> None:
+    frame = shop(0)
+    cf = explainer(frame).explain(
+        frame.iloc[:3], "each", derived=DERIVED, immutable=["revenue", "orders"]
+    )
+    before = frame.iloc[cf.row]["basket"].to_numpy()
+    assert (cf.to_frame()["basket"].to_numpy() == before).all()
+
+
+@pytest.mark.parametrize(("derived", "message"), [
+    ({"basket": "basket + 1"}, "circle"),
+    ({"total": "share * age", "share": "total / age"}, "circle"),
+    ({"total": "fresh + frzen"}, "frozen"),
+    ({"total": "12"}, "constant"),
+    ({"total": "fresh / 0"}, "divides by zero"),
+    ({"total": "fresh / (frozen + age)"}, "more than one column"),
+    ({"total": "fresh * frozen + age / orders"}, "two products"),
+    ({"total": "fresh ** 2"}, "neither"),
+    ({"total": "fresh if frozen > age else 0"}, "if"),
+    ({"total": "fresh +"}, "cannot be read"),
+    ({"total": 3}, "no formula"),
+    ("total = fresh", "must be a dict"),
+])  # fmt: skip
+def test_what_is_no_formula_is_refused(derived: Any, message: str) -> None:
+    frame = shop(0)
+    with pytest.raises((OptionError, ColumnError), match=message):
+        explainer(frame).explain(frame.iloc[:2], 0, derived=derived)
+
+
+def test_the_reason_names_the_formula_in_the_way() -> None:
+    frame = shop(0)
+    voice = explainer(frame)
+    rules = {"immutable": ["fresh", "frozen", "age", "orders", "revenue"], "derived": DERIVED}
+    cf = voice.explain(frame.iloc[[0]], "each", **rules)
+    assert (cf.status == Status.INFEASIBLE).any() or cf.n_changed.max() == 0
+
+
+def test_the_command_reads_formulas() -> None:
+    from voicecf.rules.derived import Derived
+
+    read = Derived.parsed(["basket=revenue / orders if orders >= 1 else 0", "total = a + b"])
+    assert read == {"basket": "revenue / orders if orders >= 1 else 0", "total": " a + b"}
