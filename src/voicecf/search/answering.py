@@ -20,6 +20,7 @@ from voicecf.solver.projection import Projection
 from voicecf.status import Status
 from voicecf.table.frames import Cells, taken
 from voicecf.table.rows import Rows, side_of, without_values
+from voicecf.table.space import at_least
 
 
 def answer(question: Question, pairs: Pairs, *, deepen: bool = False) -> Outcome:
@@ -185,6 +186,8 @@ def _computed(question: Question, rows: Ints, points: Array, written: Rows) -> R
         values = {k: values_of(space, k, written)[at] for k in formula.sources}
         low, high = (side_of(side, rows[at], c) for side in allowed.sides)
         new = np.clip(formula.value(values), low, high)
+        if c in allowed.least:
+            new = at_least(new, values_of(space, c, question.rows)[rows[at]], allowed.least[c])
         every = np.arange(len(written))
         written = space.with_cells(written, every, {column.sources[0]: Cells(at, new)})
     return written
@@ -223,7 +226,10 @@ def _on_grids(question: Question, rows: Ints, points: Array) -> Array:
             places = {k: space.columns[k].places[0] for k in formula.sources}
             new = formula.value({k: points[moved, place] for k, place in places.items()})
             low, high = (side_of(side, rows[moved], c) for side in question.allowed.sides)
-            points[moved, at] = np.clip(new, low, high).astype(space.dtype)
+            new = np.clip(new, low, high)
+            if c in question.allowed.least:
+                new = at_least(new, question.points[rows[moved], at], question.allowed.least[c])
+            points[moved, at] = new.astype(space.dtype)
     return points
 
 
