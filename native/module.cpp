@@ -308,6 +308,7 @@ struct RuleArrays {
     std::optional<Matrix> gaps;
     std::optional<Array<const std::int64_t, 2>> holes;
     std::vector<Term> terms;
+    std::vector<Identity> identities;
     std::vector<Whole> starts;
     std::vector<Line> curved;
     std::optional<Array<const std::uint8_t, 1>> tight;
@@ -427,15 +428,36 @@ struct RuleArrays {
             between("freedom of columns in places", columns[places(t, 1)].freedom, ANY, GRID, t);
             terms.push_back({places(t, 0), places(t, 1), factors(t)});
         }
+        identities.assign(limits_.shape(0), Identity{-1, 0, -1, -1, 0, -1, -1, 0.0, -1.0});
         curved = {limits_, worth_, errors_};
         tight = tight_;
         lines = lines_;
         own_values = own_;
         starts.assign(many + 1, 0);
         view.curves = {counted("limits", limits_.shape(0)), counted("places", count), 0, terms.data(),
-                       limits_.data(), tight->data(), lines->data(), starts.data(), worth_.data(),
+                       identities.data(), limits_.data(), tight->data(), lines->data(), starts.data(), worth_.data(),
                        errors_.data(), own_values->data(), nullptr, nullptr, nullptr, nullptr,
                        own_.shape(0) != 1, false};
+    }
+
+    // What rules of identities have, see `Identity`: the columns in each are among those of its terms.
+    void equate(Array<const std::int64_t, 2> parts, Matrix sizes) {
+        shaped("parts", parts, {identities.size(), 7});
+        shaped("sizes", sizes, {identities.size(), 2});
+        for (std::size_t e = 0; e < identities.size(); ++e) {
+            const Identity p = {parts(e, 0), parts(e, 1), parts(e, 2), parts(e, 3), parts(e, 4),
+                                parts(e, 5), parts(e, 6), sizes(e, 0), sizes(e, 1)};
+            between("boxes of parts", p.together, -1, INT_MAX, e);
+            between("ends of parts", p.ends, 0, 3, e);
+            require((p.x < 0) == (p.y < 0), "parts: a product has two factors.");
+            require(!(p.half >= 0.0) || p.made >= 0, "parts: an identity computes a column.");
+            for (const Whole c : {p.x, p.y, p.made, p.divisor}) {
+                bool known = c == -1;
+                for (const Term& t : terms) known = known || (t.rule == Whole(e) && t.column == c);
+                require(known, "parts: a column of an identity is in none of its terms.");
+            }
+            identities[e] = p;
+        }
     }
 
     // Knots of curves, of all problems or of each: coordinates, values, and how far a curve lies below and above
@@ -568,6 +590,8 @@ struct RuleArrays {
         shaped("lo", *lo, {lo->shape(0), d});
         one_or_each("locked", *locked, n, columns.size());
         between("curved rules", view.curves.rules + (up ? 1 : 0), 0, r.count);
+        for (std::size_t e = 0; e < identities.size(); ++e)
+            between("boxes of parts", identities[e].together, -1, view.unions.count - 1, e);
         for (int c = 0; c < (view.bent ? view.many : 0); ++c) {
             between("bent", bent[c], 0, 1, c);
             if (!bent[c]) continue;
@@ -698,6 +722,7 @@ void bind_search(nb::module_& m) {
         .def("allow", &RuleArrays::allow)
         .def("leave_out", &RuleArrays::leave_out, "gaps"_a, "holes"_a)
         .def("bend", &RuleArrays::bend)
+        .def("equate", &RuleArrays::equate)
         .def("know", &RuleArrays::know)
         .def("join", &RuleArrays::join)
         .def("price", &RuleArrays::price)

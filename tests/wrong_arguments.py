@@ -119,6 +119,7 @@ def branch(a: Arguments) -> None:
         a["places"], a["factors"], a["limits"], a["tight"], a["lines"], a["worth"], a["own"],
         a["errors"],
     )  # fmt: skip
+    rules.equate(a["parts"], a["sizes"])
     rules.know(a["knot_starts"], a["knot_z"], a["knot_u"], a["under"], a["over"])
     rules.join(
         a["joined"],
@@ -182,6 +183,8 @@ def search_arguments(rng: np.random.Generator) -> Arguments:
         "places": np.array([[0, 0], [0, 1], [1, 2], [1, 0]]), "factors": np.array([1.0, 1, 1, -1]),
         "limits": np.array([3.0, 2.5]), "tight": np.array([0, 1], np.uint8),
         "lines": np.tile([1.0, 0.0], (c, 1)), "worth": np.arange(7.0), "own": np.zeros((N, c)),
+        "parts": np.array([[-1, 0, -1, -1, 0, -1, -1], [1, 0, 2, 0, 1, 2, 0]]),
+        "sizes": np.array([[0.0, -1.0], [0.5, 0.25]]),
         "errors": np.zeros(c), "knot_starts": np.array([0, 5, 8, 8, 8]),
         "knot_z": np.tile([-2.0, -1, 0, 1, 2, -1, 0.5, 2], (N, 1)),
         "knot_u": np.tile([0.0, 1, 4, 9, 16, 0, 1, 2], (N, 1)), "under": np.full((N, 8), 0.25),

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from voicecf.geometry.arrays import Array, Ints, Mask
+from voicecf.rules.allowed import is_continuous as is_free
 from voicecf.search.outcome import Outcome
 from voicecf.status import Status
 from voicecf.table.frames import Cells
@@ -25,6 +26,8 @@ FEW = 6
 Way = tuple[bool, int, bool]
 # Changes up to this share of a column's observed range are left out if the others suffice.
 NEGLIGIBLE = 1e-3
+# Digits of a value that is computed from others.
+MOST_SEEN = 11
 
 
 class Digits(NamedTuple):
@@ -69,7 +72,8 @@ def fewest_digits(answers: Outcome) -> Digits:
     for way, columns in _attempts(answers):
         if not len(rows):
             break
-        candidate, changed = _candidate(answers, rows, *way), columns[rows]
+        changed = columns[rows]
+        candidate = _computed(answers, rows, _candidate(answers, rows, *way), changed)
         read = _quickly_read(answers, rows, candidate, changed)
         lands = _lands(answers, rows, read)
         done, points = rows[lands], read.points[lands]
@@ -146,6 +150,29 @@ def _candidate(answers: Outcome, rows: Ints, cents: bool, finer: int, outward: b
     return np.where(continuous, inside, after)
 
 
+def _computed(answers: Outcome, rows: Ints, values: Array, touched: Mask) -> Array:
+    """Return values of which columns computed from others are what the others give, rounded.
+
+    They are rounded to the digits of the data, or where it has many, to all that can be seen.
+    """
+    formulas = answers.allowed.formulas
+    if not formulas:
+        return values
+    before = _numbers([values[rows] for values in answers.values[0]])
+    values, typed = values.copy(), np.where(touched, values, before)
+    for formula in formulas:
+        c, digits = formula.made, answers.space.columns[formula.made].digits
+        if not is_continuous(answers, c):
+            continue
+        new = formula.value({k: typed[:, k] for k in formula.sources})
+        with np.errstate(divide="ignore", invalid="ignore"):
+            last = np.nan_to_num(np.floor(np.log10(np.abs(new))), neginf=0.0) - MOST_SEEN
+        places = last if digits is None else np.full(len(new), -digits)
+        values[:, c] = decimal(new, places.astype(np.int64))
+        typed[:, c] = np.where(touched[:, c], values[:, c], before[:, c])
+    return values
+
+
 def decimal(values: Any, places: Any, direction: Any = None) -> Any:
     """Round values to a decimal place: to the nearest, or up or down by the sign of `direction`.
 
@@ -203,8 +230,7 @@ def _first_place(values: Any) -> NDArray[np.int64]:
 
 def is_continuous(answers: Outcome, c: int) -> bool:
     """Tell whether a column may take any number in its bounds, so that it can be rounded."""
-    grids = answers.allowed.grids
-    return answers.space.columns[c].free and (grids is None or grids[c] is None)
+    return is_free(answers.space, answers.allowed, c)
 
 
 def _inside(answers: Outcome, rows: Ints, values: Array) -> Array:

@@ -12,6 +12,7 @@ from voicecf.errors import OptionError
 from voicecf.geometry.arrays import Array, Ints, Mask, product
 from voicecf.rules.choices import Choices, pinned
 from voicecf.rules.constraints import Constraint, pull_back
+from voicecf.rules.formulas import Formula
 from voicecf.rules.parts import values_of
 from voicecf.rules.rules import Rules
 from voicecf.rules.splits import Splits
@@ -32,6 +33,11 @@ def as_rules(rules: Rules | Mapping[str, Any] | None, **keywords: Any) -> Rules:
         )
     rules = rules if isinstance(rules, Rules) else Rules.from_dict(rules)
     return NO_RULES if rules == NO_RULES else rules
+
+
+def is_continuous(space: Space, allowed: Allowed, c: int) -> bool:
+    """Tell whether a column may take any number in its bounds."""
+    return space.columns[c].free and (allowed.grids is None or allowed.grids[c] is None)
 
 
 @dataclass(frozen=True)
@@ -171,6 +177,11 @@ class Allowed:
         for least in self.splits.least:
             before = values_of(space, least.column, rows)[which]
             holds &= least.holds(before, values_of(space, least.column, changed))
+        for formula in self.formulas:
+            before, after = (
+                {c: values_of(space, c, some) for c in formula.columns} for some in (rows, changed)
+            )
+            holds &= formula.holds({c: values[which] for c, values in before.items()}, after)
         return holds
 
     @property
@@ -192,6 +203,11 @@ class Allowed:
         """The least change, in the user's units, of the columns that have one."""
         splits = self.splits
         return {} if splits is None else {one.column: one.amount for one in splits.least}
+
+    @property
+    def formulas(self) -> tuple[Formula, ...]:
+        """Columns that are computed from others, in the order of their computation."""
+        return () if self.splits is None else self.splits.formulas
 
     @property
     def any_number(self) -> set[int]:

@@ -13,6 +13,7 @@ from voicecf.errors import OptionError, likely
 from voicecf.rules.bounds import Bounds
 from voicecf.rules.constraints import Constraints
 from voicecf.rules.costs import Costs
+from voicecf.rules.derived import Derived
 from voicecf.rules.directions import DecreaseOnly, IncreaseOnly
 from voicecf.rules.least import Least
 from voicecf.rules.levels import Forbidden, Levels, Order
@@ -31,7 +32,8 @@ RULES: dict[str, type[Rule]] = {
     rule.word: rule
     for rule in (
         Immutable, Mutable, IncreaseOnly, DecreaseOnly, Bounds, Increments, Levels, Order,
-        Forbidden, Costs, Prices, Least, MaxChanges, Constraints, BelongTogether, Plausible,
+        Forbidden, Costs, Prices, Least, MaxChanges, Constraints, Derived, BelongTogether,
+        Plausible,
     )
 }  # fmt: skip
 
@@ -53,6 +55,7 @@ class RuleWords(TypedDict, total=False):
     least: Any
     max_changes: int | None
     constraints: Any
+    derived: Any
     together: Any
     plausible: float | Literal["auto"] | None
 
@@ -138,6 +141,7 @@ class Rules:
     least: Any = None
     max_changes: int | None = None
     constraints: Any = None
+    derived: Any = None
     together: Any = None
     plausible: float | Literal["auto"] | None = None
 

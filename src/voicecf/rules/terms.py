@@ -15,6 +15,7 @@ from voicecf.table.space import Space
 
 if TYPE_CHECKING:
     from voicecf.rules.constraints import Constraint
+    from voicecf.rules.formulas import Formula
     from voicecf.rules.together import Together
 
 
@@ -107,6 +108,8 @@ class Terms:
         Linear rules between columns.
     unions : list of Together
         Columns that belong together.
+    formulas : list of Formula
+        Columns that are computed from others, those that others need first.
     """
 
     space: Space
@@ -114,6 +117,7 @@ class Terms:
     changes: int
     constraints: list[Constraint] = field(default_factory=list)
     unions: list[Together] = field(default_factory=list)
+    formulas: list[Formula] = field(default_factory=list)
 
     @classmethod
     def of(cls, space: Space) -> Terms:

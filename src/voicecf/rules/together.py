@@ -408,8 +408,8 @@ def _compared(match: re.Match[str], space: Space, text: str, opposite: bool) -> 
         known = np.array([not is_missing(level) for level in column.levels])
         return [{c: levels if sign == "==" else known & ~levels}]
     numbers = [_number_of(text, column, where) for text in texts]
-    intervals = (_intervals(sign, number, column) for number in numbers)
-    unions: Iterable[list[Box]] = ([{c: interval} for interval in some] for some in intervals)
+    allowed = (intervals(sign, number, column) for number in numbers)
+    unions: Iterable[list[Box]] = ([{c: interval} for interval in some] for some in allowed)
     return (_any if sign == "==" else _all)(unions)
 
 
@@ -428,7 +428,7 @@ def _number_of(unquoted: str, column: Column, where: str) -> float:
         ) from None
 
 
-def _intervals(sign: str, number: float, column: Column) -> list[tuple[float, float]]:
+def intervals(sign: str, number: float, column: Column) -> list[tuple[float, float]]:
     """Return the values that compare with a number; < and > leave out its neighbourhood."""
     if column.whole:
         below, above = float(ceil(number) - 1), float(floor(number) + 1)
@@ -436,7 +436,7 @@ def _intervals(sign: str, number: float, column: Column) -> list[tuple[float, fl
         low, high = column.observed
         step = STRICT * (high - low) if isfinite(high - low) else STRICT * max(abs(number), 1.0)
         below, above = number - step, number + step
-    intervals = {
+    found = {
         "==": [(number, number)],
         "!=": [(-inf, below), (above, inf)],
         "<=": [(-inf, number)],
@@ -444,7 +444,7 @@ def _intervals(sign: str, number: float, column: Column) -> list[tuple[float, fl
         "<": [(-inf, below)],
         ">": [(above, inf)],
     }
-    return intervals[sign]
+    return found[sign]
 
 
 def _connected_end(low: Array, high: Array, value: float, direction: int, step: float) -> float:

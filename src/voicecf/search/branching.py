@@ -56,7 +56,7 @@ class Search:
     @property
     def constraints(self) -> _core.Rows:
         """The constraints in that layout, with room for what the search adds."""
-        more = len(self.curves.constraints) if self.curves is not None else 0
+        more = self.curves.count if self.curves is not None else 0
         more += self.tariff is not None
         unit = self.unit.with_room(more) if more else self.unit
         return unit.in_order(self.choices.member)

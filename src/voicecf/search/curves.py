@@ -1,4 +1,7 @@
-"""Linear rules between columns that the pipeline maps by curves, as the compiled search knows them.
+"""Rules between columns that are no rows of coordinates, as the compiled search knows them.
+
+They are linear rules between columns that the pipeline maps by curves, and columns that are
+computed from others.
 
 In the user's units such a rule is a sum of terms, factor times value, that has an upper limit. In
 coordinates a term of an affine column is a line. A curve is known at knots, and lies between two
@@ -8,6 +11,7 @@ goes on with more knots around its solution.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,7 +22,8 @@ from voicecf.geometry.tolerance import TOLERANCE
 from voicecf.rules.choices import Choices
 from voicecf.rules.columns import affine_map, column_of, coordinates_of
 from voicecf.rules.constraints import Constraint
-from voicecf.rules.multiples import Listed
+from voicecf.rules.formulas import Formula, Identity
+from voicecf.rules.multiples import Listed, Multiples
 from voicecf.rules.parts import Freedom
 from voicecf.table.space import Space
 
@@ -71,6 +76,17 @@ class Knots:
         return self.z[:, part], self.u[:, part], self.under[:, part], self.over[:, part]
 
 
+@dataclass(frozen=True)
+class _Line:
+    """A rule of the search: terms that add up to at most a limit, and see `Identity` there."""
+
+    terms: list[tuple[int, float]]
+    limit: float
+    parts: tuple[int, ...] = (-1, 0, -1, -1, 0, -1, -1)
+    times: float = 0.0
+    half: float = -1.0
+
+
 @dataclass(frozen=True, eq=False)
 class Curves:
     """Curved rules, and what is known of the columns in them.
@@ -87,6 +103,9 @@ class Curves:
         broke a rule by rounding. Rules about listed values only are exact.
     priced : frozenset of int
         Columns behind curves that have a price, which has a kink at a row's own value.
+    identities : tuple of (Formula, int, int, Identity)
+        The equations of columns that are computed from others, and for each the union of boxes and
+        the box in which it applies.
     """
 
     space: Space
@@ -95,6 +114,13 @@ class Curves:
     own: dict[int, Array]
     strict: bool = False
     priced: frozenset[int] = frozenset()
+    identities: tuple[tuple[Formula, int, int, Identity], ...] = ()
+
+    @property
+    def count(self) -> int:
+        """Number of rules: four for the planes around a product, two for another identity."""
+        products = sum(identity.product is not None for *_, identity in self.identities)
+        return len(self.constraints) + 2 * len(self.identities) + 2 * products
 
     def terms(self, constraint: Constraint) -> list[tuple[int, float]]:
         """Return the columns and factors of a rule."""
@@ -112,7 +138,8 @@ class Curves:
     def add_to(self, rules: _core.Rules) -> None:
         """Add the rules to those of a search."""
         count, size = len(self.space.columns), len(self.choices.table)
-        places = [(j, c, f) for j, one in enumerate(self.constraints) for c, f in self.terms(one)]
+        lines_of = [*self._comparisons(), *self._equations()]
+        places = [(j, c, f) for j, one in enumerate(lines_of) for c, f in one.terms]
         own, lines = np.zeros((len(self.choices.points), count)), np.zeros((count, 2))
         worth = np.zeros(size)
         for c, values in self.own.items():
@@ -125,23 +152,50 @@ class Curves:
                 worth[self.choices.start[c] : self.choices.start[c + 1]] = grid.values
         listed = self.choices.freedom != Freedom.ANY
         tight = [
-            self.strict and not all(listed[c] for c, _ in self.terms(one))
-            for one in self.constraints
+            self.strict and one.half < 0 and not all(listed[c] for c, _ in one.terms)
+            for one in lines_of
         ]
         errors = self.space.round_trip_error[[c.places[0] for c in self.space.columns]]
         rules.bend(
             np.array([place[:2] for place in places], dtype=np.int64).reshape(-1, 2),
             np.array([place[2] for place in places], dtype=np.float64),
-            np.array([one.limit for one in self.constraints], dtype=np.float64),
+            np.array([one.limit for one in lines_of], dtype=np.float64),
             np.array(tight, dtype=np.uint8),
             lines, worth, own, errors,
         )  # fmt: skip
+        rules.equate(
+            np.array([one.parts for one in lines_of], dtype=np.int64).reshape(-1, 7),
+            np.array([(one.times, one.half) for one in lines_of], dtype=np.float64).reshape(-1, 2),
+        )
+
+    def _comparisons(self) -> Iterator[_Line]:
+        for one in self.constraints:
+            yield _Line(self.terms(one), one.limit)
+
+    def _equations(self) -> Iterator[_Line]:
+        """Yield the two sides of each identity, with the planes below or above its product."""
+        for formula, union, box, identity in self.identities:
+            divisor = -1 if identity.divisor is None else identity.divisor
+            x, y, times = identity.product or (-1, -1, 0.0)
+            half = min(formula.half, self._half_step(formula.made))
+            for sign in (1.0, -1.0):
+                terms = [(c, sign * factor) for c, factor in identity.factors.items()]
+                corners = (0,) if x < 0 else (1, 2) if sign * times > 0 else (0, 3)
+                for corner in corners:
+                    parts = (union, box, x, y, corner, formula.made, divisor)
+                    limit = -sign * identity.constant
+                    yield _Line(terms, limit, parts, sign * times, half)
+
+    def _half_step(self, c: int) -> float:
+        grid = self.choices.grids[c]
+        return 0.5 * grid.increment if isinstance(grid, Multiples) else np.inf
 
     def can_stay(self) -> Mask:
         """Tell, of shape (n, C), which columns have a value of their own that rules can use."""
         known = np.ones((len(self.choices.points), len(self.space.columns)), dtype=np.bool_)
-        for c, values in self.own.items():
-            known[:, c] = ~np.isnan(values)
+        for one in self.constraints:
+            for c, _ in self.terms(one):
+                known[:, c] = ~np.isnan(self.own[c])
         return known
 
     def knots(self, choices: Choices, rows: Ints) -> Knots:
@@ -161,6 +215,10 @@ class Curves:
             if c in self.priced:
                 z = _with_own(z, own)
             parts[c] = (z, *self._along_knots(c, z))
+        if not parts:
+            nothing = np.empty((1, 0))
+            starts = np.zeros(len(self.space.columns) + 1, dtype=np.int64)
+            return Knots(starts, nothing, nothing, nothing, nothing)
         n = len(rows) if any(len(part[0]) > 1 for part in parts.values()) else 1
         parts = {
             c: tuple(np.broadcast_to(side, (n, side.shape[1])) for side in part)
@@ -238,6 +296,11 @@ class Curves:
             terms = [f * values[c] for c, f in self.terms(one)]
             size = np.sum(np.abs(terms), axis=0) + abs(one.limit)
             broken |= ~(np.sum(terms, axis=0) <= one.limit + TOLERANCE.rule * size)
+        own = {c: self.own[c][rows][:, None] for c in self.own}
+        for formula in dict.fromkeys(formula for formula, *_ in self.identities):
+            still = np.all([values[c] == own[c] for c in formula.columns], axis=0)
+            flat = {c: values[c].ravel() for c in formula.columns}
+            broken |= ~still & ~formula.agrees(flat).reshape(multiples.shape)
         return broken
 
     def _along(self, c: int, points: Array, multiples: Array, rows: Ints) -> Array:

@@ -179,14 +179,22 @@ def curves_of(question: Question, *, strict: bool = False) -> Curves | None:
     """Return the curved rules of a question; None if there are none."""
     allowed, space = question.allowed, question.learned.space
     bent = question.tariff.curved if question.tariff is not None else ()
-    curved = () if allowed.splits is None else tuple(allowed.splits.curved)
-    if allowed.choices is None or not (curved or bent):
+    splits = allowed.splits
+    curved = () if splits is None else tuple(splits.curved)
+    formulas = () if splits is None else splits.formulas
+    if allowed.choices is None or not (curved or bent or formulas):
         return None
     columns = {column_of(space, name, one.text) for one in curved for name in one.coefficients}
+    columns |= {c for formula in formulas for c in formula.columns}
     own = {c: values_of(space, c, question.rows) for c in columns}
     priced = frozenset(one.column for one in bent)
     own = {one.column: one.own for one in bent} | own
-    return Curves(space, allowed.choices, curved, own, strict, priced)
+    identities = tuple(
+        (formula, len(splits.unions) + at, box, part.identity)
+        for at, formula in enumerate(formulas)
+        for box, part in enumerate(formula.parts, start=1)
+    )
+    return Curves(space, allowed.choices, curved, own, strict, priced, identities)
 
 
 def _aim(

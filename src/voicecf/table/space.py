@@ -483,7 +483,7 @@ class Space:
                 if ends and c in ends:
                     v = _at_ends(v, ends[c], column.observed)
                 if least and c in least:
-                    v = _at_least(v, self.table_values(c, rows, which[at]), least[c])
+                    v = at_least(v, self.table_values(c, rows, which[at]), least[c])
                 changes[column.sources[0]] = Cells(at, _snapped(v) if column.whole else v)
             else:
                 changes.update(self.level_cells(c, at, points))
@@ -612,7 +612,7 @@ def _is_next_to(
         return np.asarray(np.isfinite(ends) & (np.abs(values - ends) <= share * size))
 
 
-def _at_least(values: Array, own: Array, least: float) -> Array:
+def at_least(values: Array, own: Array, least: float) -> Array:
     """Return values that differ from the rows' own by at least an amount, despite rounding."""
     ends = np.where(values > own, own + least, own - least)
     near = (np.abs(values - own) < least * (1 + TOLERANCE.invertible)) & (values != own)
