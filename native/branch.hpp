@@ -1169,6 +1169,24 @@ inline int most_promising(Search& f) {
     return chosen;
 }
 
+// The column that a linear programme leaves most undecided; -1 if all steps are choices.
+inline int most_undecided(const Search& f) {
+    const Options& o = f.options;
+    int chosen = -1;
+    double widest = 0.0;
+    for (int c = 0; c < o.many; ++c) {
+        double off = 0.0, below, above;
+        const double y = f.y[o.columns[c].first];
+        if (o.columns[c].freedom == LEVELS) off = undecided(f.lifted, o, f.node, c);
+        if (o.columns[c].freedom == ANY) nearest_choice(o, f.node, c, f.y, off);
+        if (o.columns[c].freedom == GRID && f.node.flags(c) & MOVES) {
+            neighbours(o, f.node, c, y, below, above);
+            off = below < above ? least(y - below, above - y) / (above - below) : 0.0;
+        }
+        if (!(least(off, 0.5) > widest)) continue;
+        chosen = c;
+        widest = least(off, 0.5);
+    }
     return chosen;
 }
 
@@ -1182,6 +1200,8 @@ inline int open_to_rules(const Search& f) {
         if (range[1] - range[0] > 1) return int(p->together);
     }
     return -1;
+}
+
 // Divide a node and push its halves; false where there is no memory for them.
 inline bool go_on(Search& f, const Looked& at) {
     const Survey seen = survey(f.options, f.node, f.y, f.near);

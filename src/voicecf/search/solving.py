@@ -181,7 +181,7 @@ def curves_of(question: Question, *, strict: bool = False) -> Curves | None:
     bent = question.tariff.curved if question.tariff is not None else ()
     splits = allowed.splits
     curved = () if splits is None else tuple(splits.curved)
-    formulas = () if splits is None else splits.formulas
+    formulas, unions = ((), ()) if splits is None else (splits.formulas, splits.unions)
     if allowed.choices is None or not (curved or bent or formulas):
         return None
     columns = {column_of(space, name, one.text) for one in curved for name in one.coefficients}
@@ -190,7 +190,7 @@ def curves_of(question: Question, *, strict: bool = False) -> Curves | None:
     priced = frozenset(one.column for one in bent)
     own = {one.column: one.own for one in bent} | own
     identities = tuple(
-        (formula, len(splits.unions) + at, box, part.identity)
+        (formula, len(unions) + at, box, part.identity)
         for at, formula in enumerate(formulas)
         for box, part in enumerate(formula.parts, start=1)
     )
