@@ -218,7 +218,8 @@ inline double own_value(const Search& f, int c) {
 
 // Whether a column's curve is known at knots.
 inline bool has_knots(const Search& f, int c) {
-    return f.rules->curves.starts[c] < f.rules->curves.starts[c + 1];
+    const Whole* starts = f.rules->curves.starts;
+    return starts && starts[c] < starts[c + 1];
 }
 
 // Band of a column that takes one option or one number, or keeps its value.
@@ -1042,7 +1043,7 @@ inline double apart(const Search& f, int c) {
 // Whether dividing a column in curved rules makes its band narrower.
 inline bool can_bend(const Search& f, int c) {
     const Curves& k = f.rules->curves;
-    bool divides = k.starts && has_knots(f, c);
+    bool divides = has_knots(f, c);
     for (const Identity* p = k.identity; p < k.identity + k.rules && !divides; ++p)
         divides = is_factor(*p, c) && applies(f, *p, false) && !is_exact(f, *p);
     if (stays_or_moves(f, c)) return true;
