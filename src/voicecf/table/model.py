@@ -14,7 +14,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from voicecf.errors import ModelError
-from voicecf.geometry.models import is_explained
+from voicecf.geometry.models import check_straight, is_explained
 
 
 def is_fitted(model: Any) -> bool:
@@ -44,6 +44,7 @@ def fitted_copy(model: Any, fit: Callable[[Any], Any]) -> Any:
     fit : callable
         Fits an unfitted copy and returns it.
     """
+    check_straight(split_pipeline(model)[1])
     if not is_fitted(model):
         # A copy has no gaps in its arrays, as PCA's components do: a matrix product of a model
         # that was saved, or sent to another process, then has the same bits.
