@@ -17,6 +17,8 @@ from voicecf.geometry.tolerance import TOLERANCE
 
 # Most entries in a table of scores; it limits the memory.
 TABLE = 1 << 22
+# Scores that a lower bound is taken against, where labels have several.
+RIVALS = 8
 # The arrays of a model without a model.
 SCORES = ("slopes", "constants", "label_of", "centers")
 
@@ -204,25 +206,27 @@ class Scores(Partition):
     ) -> Array:
         """Return lower bounds for the energy of a move into each piece; infinite for the source's.
 
-        The bound is the energy of the projection onto the constraint against the highest score at
-        the point; it is 0 where the constraint may be missing.
+        The bound is the energy of the projection onto the constraint against one of the highest
+        scores at the point, the largest of these.
         """
-        scores, (label, rivals) = self._scores(seen), self.ignored
-        best = scores.argmax(axis=1)
-        own = np.arange(len(seen))
-        excess = scores[own, best][:, None] - scores - self._rounding(seen)[:, None]
+        scores, labels = self._scores(seen), self.label_of
         pulled = self.slopes if mixing is None else self.slopes @ mixing.matrix
         pulled = pulled / np.sqrt(metric)
-        tops, place = np.unique(best, return_inverse=True)
-        lengths = cdist(pulled[tops], pulled, "sqeuclidean")[place]
-        bound = np.maximum(excess, 0.0) ** 2 / lengths * (1 - TOLERANCE.cheaper)
-        bound[~np.isfinite(bound)] = 0.0
-        bound[self.label_of[best][:, None] == self.label_of] = 0.0
-        if rivals:
-            missing = np.isin(self.label_of[best], list(rivals))
-            bound[np.ix_(missing, self.label_of == label)] = 0.0
-        bound[self.label_of == source[:, None]] = np.inf
-        return np.asarray(bound)
+        rounding = self._rounding(seen)[:, None]
+        bound = np.zeros_like(scores)
+        count = 1 if self.one_each else min(RIVALS, self.n_pieces)
+        highest = np.argpartition(-scores, count - 1, axis=1)[:, :count]
+        for rival in highest.T:
+            excess = np.take_along_axis(scores, rival[:, None], axis=1) - scores - rounding
+            against = np.maximum(excess, 0.0) ** 2 / cdist(pulled[rival], pulled, "sqeuclidean")
+            against[~np.isfinite(against) | (labels[rival][:, None] == labels)] = 0.0
+            if self.ignored[1]:  # these constraints are missing
+                missing = np.isin(labels[rival], list(self.ignored[1]))
+                against[np.ix_(missing, labels == self.ignored[0])] = 0.0
+            np.maximum(bound, against, out=bound)
+        bound *= 1 - TOLERANCE.cheaper
+        bound[labels == source[:, None]] = np.inf
+        return bound
 
 
 def ordered(labels: Any) -> tuple[Ints, Any]:
