@@ -8,12 +8,14 @@ import pickle
 import warnings
 from functools import cache
 from itertools import product
+from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
 from scipy.spatial.distance import cdist
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.cluster import (
     DBSCAN,
     HDBSCAN,
@@ -50,6 +52,7 @@ import judges
 from problems import Problem
 from voicecf import SHARK, Status, VoICE
 from voicecf.errors import DataError, ModelError, OptionError, SavingError, TargetError
+from voicecf.geometry.models import EXPLAINED, REFUSED
 
 NUMBERS, NAMES = ["visits", "basket", "age"], ["visits", "basket", "city"]
 CITIES = ["Bonn", "Oslo", "Rome"]
@@ -265,8 +268,8 @@ def judge_numbers(name, which, count):
     assert misses(pipeline, voice, cf) == 0
     x, q = np.ascontiguousarray(pipeline[:-1].transform(rows)), voice.weights_ + 1e-9
     for i in range(count):
-        lo, hi = np.minimum([0.0, 0.0, x[i, 2]], x[i]), np.maximum([1.0, 1.0, 1.0], x[i])
-        judged = best(pipeline[-1], x[i], targets[i], q, lo, hi)
+        lo, hi = np.array([0.0, 0.0, max(x[i, 2], 0.0)]), np.ones(3)
+        judged = np.inf if lo[2] > 1 else best(pipeline[-1], x[i], targets[i], q, lo, hi)
         if cf.feasible[i]:
             energy = (q * (cf.points[i] - x[i]) ** 2).sum()
             assert is_close(energy, judged), (name, i, energy, judged)
@@ -468,3 +471,96 @@ def test_an_explainer_answers_the_same_after_it_is_saved_and_loaded(name, which,
         assert before.to_json() == after.to_json()
         np.testing.assert_array_equal(before.points, after.points)
         np.testing.assert_array_equal(voice.predict(rows), copy.predict(rows))
+
+
+@pytest.mark.parametrize("share", [0.5, 0.8, 0.99])
+def test_answers_have_the_probability_that_is_asked_for_at_the_least_cost(share):
+    frame, group = table()
+    pipeline = make_pipeline(MinMaxScaler(), LogisticRegression(C=30)).fit(
+        frame[NUMBERS], np.where(group == 0, "churn", "stay")
+    )
+    voice = VoICE(pipeline, contraction=1.0).fit(frame[NUMBERS])
+    rows, model = frame[NUMBERS], pipeline[-1]
+    rows = rows[pipeline.predict(rows) == "stay"]
+    cf = voice.explain(rows, "churn", probability=share, steps={"visits": None})
+    assert cf.feasible.all()
+    found = cf.to_frame()
+    assert (pipeline.predict_proba(found)[:, 0] >= share).all()
+    alone = [pipeline.predict_proba(found[i : i + 1])[0, 0] for i in range(len(found))]
+    assert (np.array(alone) >= share).all()
+    q, x = voice.weights_ + 1e-9, pipeline[:-1].transform(rows)
+    odds = np.log(share / (1 - share))
+    for i in range(len(rows)):
+        judged = least(
+            x[i : i + 1], model.coef_, -odds - model.intercept_, np.zeros(3), np.ones(3), q
+        )
+        assert is_close((q * (cf.points[i] - x[i]) ** 2).sum(), judged)
+    whole = voice.explain(rows, "churn", probability=share)
+    found = whole.to_frame()[whole.feasible]
+    assert whole.feasible.sum() > 5
+    assert (pipeline.predict_proba(found)[:, 0] >= share).all()
+    none = voice.explain(rows, "churn", probability=0.9999999)
+    i = int(np.flatnonzero(none.status == Status.INFEASIBLE)[0])
+    assert "a probability of at least" in none.reason(i).text
+
+
+def test_a_probability_is_refused_where_it_has_no_plane():
+    frame, group = table()
+    for model in (LogisticRegression(max_iter=2000), RidgeClassifier(), DecisionTreeClassifier()):
+        voice = VoICE(model).fit(frame[NUMBERS], group)
+        with pytest.raises(OptionError, match="needs a logistic regression of two classes"):
+            voice.explain(frame[NUMBERS], 0, probability=0.8)
+    with pytest.raises(OptionError, match="probability=2 must be a number above 0"):
+        voice.explain(frame[NUMBERS], 0, probability=2)
+
+
+def test_the_page_names_every_model_that_is_explained_or_refused():
+    page = (Path(__file__).parents[1] / "docs" / "how-to" / "models.md").read_text("utf-8")
+    explained, refused = page.split("## What is not")
+    for name, pieces in EXPLAINED.items():
+        assert f"| `{name}` | {pieces} |" in explained
+        tested = {case.partition(",")[0] for case in (*UNSUPERVISED, *SUPERVISED)}
+        assert name in tested | {"KMedoids"}
+    for name in REFUSED:
+        assert f"`{name}`" in refused
+
+
+def test_models_of_other_libraries_are_known_by_their_attributes():
+    class Vector(list):
+        """As a vector of Spark: a sequence that numpy reads."""
+
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2))
+    centers = np.array([[-1.0, 0.0], [1.0, 0.5], [0.0, 2.0]])
+    spark = SimpleNamespace(clusterCenters=lambda: [Vector(c) for c in centers], predict=print)
+    faiss = SimpleNamespace(centroids=centers.astype(np.float32))
+    want = VoICE.from_centers(centers).explain(X, 1).points
+    for model in (spark, faiss):
+        cf = VoICE(model, contraction=1.0, bounds=None).fit(X).explain(X, 1)
+        np.testing.assert_allclose(cf.points, want, atol=1e-12)
+
+    def leaf(cluster):
+        return SimpleNamespace(left=None, right=None, feature=None, value=cluster)
+
+    def node(feature, value, left, right):
+        return SimpleNamespace(left=left, right=right, feature=feature, value=value)
+
+    class ExKMC(BaseEstimator):
+        def __init__(self):
+            self.tree = node(0, 0.25, leaf(0), node(1, -0.5, leaf(1), leaf(0)))
+
+        def fit(self, X, y=None):
+            self.n_features_in_ = 2
+            return self
+
+        def predict(self, X):
+            return np.where((X[:, 0] > 0.25) & (X[:, 1] <= -0.5), 1, 0)
+
+    voice = VoICE(ExKMC().fit(X), contraction=1.0).fit(X)
+    cf = voice.explain(X)
+    assert (ExKMC().predict(cf.points) == cf.target).all()
+    corner = np.maximum([0.25, -np.inf] - X, 0), np.minimum([np.inf, -0.5] - X, 0)
+    away = voice.predict(X) == 0
+    np.testing.assert_allclose(
+        cf.cost[away], ((corner[0] + corner[1])[away] ** 2).mean(axis=1), atol=1e-12
+    )

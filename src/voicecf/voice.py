@@ -37,7 +37,7 @@ from voicecf.table.stream import Stream
 
 
 class VoICE(Explainer):
-    """Counterfactual explanations of a nearest-centroid clustering.
+    """Counterfactual explanations of a model with straight edges: a clustering or a classifier.
 
     For a row of a table and a target cluster, `explain` finds the cheapest allowed change into the
     contracted cell of the target, with a certificate that no change into it is cheaper. The model's
@@ -48,11 +48,12 @@ class VoICE(Explainer):
     Parameters
     ----------
     model : estimator
-        An estimator with `cluster_centers_` and, if it is weighted, `feature_weights_`, or a
-        Pipeline that ends in one. If it is not fitted, `fit` fits a copy of it. A pipeline is
-        explained in the columns that go into it. The cost is measured in the output of its scalers
-        and encoders, with the model's weights; if a later step mixes columns (PCA, a selector), all
-        coordinates before that step have equal weights.
+        An estimator with `cluster_centers_` and, if it is weighted, `feature_weights_`, a linear
+        classifier, a decision tree or another model with straight edges, or a Pipeline that ends in
+        one. Classifiers are told by what their `predict` returns. If it is not fitted, `fit` fits a
+        copy of it. A pipeline is explained in the columns that go into it. The cost is measured in
+        the output of its scalers and encoders, with the model's weights; if a later step mixes
+        columns (PCA, a selector), all coordinates before that step have equal weights.
         If a column goes into several transformers, they must be affine, and its weight is that of
         the column in the model's distance.
         A missing value is read as the value that the imputer fills in, and stays missing unless its
@@ -86,7 +87,8 @@ class VoICE(Explainer):
         Columns of zeros and ones that together encode a category, by the name of the category:
         ``{"job": ["job_admin", "job_clerk"]}``. Encoders in the pipeline need no entry.
     names : list of str or dict of int to str, optional
-        Names of the clusters, of all or of some: ``{0: "loyal", 1: "lapsed"}``. Sentences, cards
+        Names of the clusters, of all or of some: ``{0: "loyal", 1: "lapsed"}``; of a classifier by
+        label. Sentences, cards
         and plots print them, and wherever a cluster is given, its name will do.
     **unknown
         Words that are none of these are refused, with where they belong.
@@ -156,7 +158,8 @@ class VoICE(Explainer):
         Parameters
         ----------
         X : array or frame of shape (n, d)
-            The data that was clustered. A Dask DataFrame is read partition by partition.
+            The data that was clustered, or that the classifier is for. A Dask DataFrame is read partition by
+            partition.
         y : array of shape (n,), optional
             The labels that a classifier learns from; not needed if it is fitted already.
 
@@ -352,9 +355,9 @@ class VoICE(Explainer):
             Rows to explain. For a Dask DataFrame the result is one, too: see
             `voicecf.dask.explain`.
         target : int or str, list or array of them, "nearest" or "each"
-            One cluster for all rows, by number or by name; a cluster for each row; for each row the
-            other cluster that is cheapest to move to; or all other clusters, which gives an answer
-            for each pair of row and target, targets ascending.
+            One cluster for all rows, by number or by name, or what the model's predict returns; a cluster for
+            each row; for each row the other cluster that is cheapest to move to; or all other
+            clusters, which gives an answer for each pair of row and target, targets ascending.
         objective : str
             "cost" minimises the cost. "prefix" lets only the first columns of the ranking change,
             as few of them as suffice. "fewest" minimises the number of changed columns, then the

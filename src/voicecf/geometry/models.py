@@ -110,7 +110,8 @@ def _linear(model: Any) -> Scores:
     slopes, constants = _two_or_more(model.coef_, model.intercept_, model.classes_)
     if len(slopes) != len(model.classes_):
         raise _refused(model, "its labels are not those of its highest score.")
-    return Scores.of_scores(slopes, constants, **attributes)
+    logistic = type(model).__name__ in ("LogisticRegression", "LogisticRegressionCV")
+    return Scores.of_scores(slopes, constants, logistic=logistic, **attributes)
 
 
 def _one_vs_rest(model: Any) -> Scores:

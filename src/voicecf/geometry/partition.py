@@ -270,6 +270,14 @@ class Partition(ABC):
         """
         return self
 
+    def log_odds(self, label: int) -> tuple[Array, float] | None:
+        """Return slopes and constant of the log-odds of a label; None if they are not affine."""
+        return None
+
+    def probabilities(self, points: Array) -> Array:
+        """Return what the model's own `predict_proba` says of points, shape (n, k)."""
+        return np.asarray(self.model.predict_proba(self._rows(points)))
+
     def indistinct(self) -> Ints:
         """Return the labels with a piece whose own center rounding in `predict` could misplace."""
         _, doubtful = self.assign(self.centers)
@@ -356,10 +364,13 @@ class Partition(ABC):
 
     def _predict(self, points: Array) -> NDArray[Any]:
         """Call the model's own `predict`, with a frame if it was fitted on one."""
+        return self._numbered(on_host(self.model.predict(self._rows(points))))
+
+    def _rows(self, points: Array) -> Any:
+        """Return points as the model reads them: as a frame if it was fitted on one."""
         points = points.astype(self.dtype)
         names = getattr(self.model, "feature_names_in_", None)
-        rows = points if names is None else named_rows(points, names)
-        return self._numbered(on_host(self.model.predict(rows)))
+        return points if names is None else named_rows(points, names)
 
     def _numbered(self, labels: NDArray[Any]) -> NDArray[Any]:
         """Return the numbers of labels that the model has returned."""

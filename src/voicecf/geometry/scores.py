@@ -43,6 +43,8 @@ class Scores(Partition):
         Size of the constant terms of each score; at least that of the constant.
     squares : array of shape (r, s)
         Rows q whose products with a point, squared, the model adds to all scores.
+    logistic : bool
+        Whether the difference of two scores is the logarithm of the labels' odds.
 
     Examples
     --------
@@ -59,6 +61,7 @@ class Scores(Partition):
     centers: Array
     reach: Array
     sizes: Array
+    logistic: bool = False
     squares: Array = field(default_factory=lambda: np.empty((0, 0)))
 
     rule: ClassVar[str] = "the one of the highest score; it cannot be explained."
@@ -168,6 +171,14 @@ class Scores(Partition):
             offsets = self.constants[p] - self.constants[others]
             centers[p] = point_inside(normals, offsets, near, 1.0)
         return replace(self, centers=centers)
+
+    def log_odds(self, label: int) -> tuple[Array, float] | None:
+        """Return slopes and constant of the log-odds of one of two labels."""
+        if not (self.logistic and self.n_pieces == 2):
+            return None
+        other = 1 - label
+        slopes = self.slopes[label] - self.slopes[other]
+        return slopes, float(self.constants[label] - self.constants[other])
 
     def _scores(self, points: Array) -> Array:
         """Return the scores of points, shape (n, p)."""

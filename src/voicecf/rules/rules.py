@@ -20,6 +20,7 @@ from voicecf.rules.locks import Immutable, Mutable
 from voicecf.rules.max_changes import MaxChanges
 from voicecf.rules.plausible import Plausible
 from voicecf.rules.prices import Prices
+from voicecf.rules.probability import Probability
 from voicecf.rules.rule import Rule
 from voicecf.rules.steps import Increments
 from voicecf.rules.terms import ColumnRule, Terms
@@ -32,6 +33,7 @@ RULES: dict[str, type[Rule]] = {
     for rule in (
         Immutable, Mutable, IncreaseOnly, DecreaseOnly, Bounds, Increments, Levels, Order,
         Forbidden, Costs, Prices, Least, MaxChanges, Constraints, BelongTogether, Plausible,
+        Probability,
     )
 }  # fmt: skip
 
@@ -55,6 +57,7 @@ class RuleWords(TypedDict, total=False):
     constraints: Any
     together: Any
     plausible: float | Literal["auto"] | None
+    probability: float | None
 
 
 Documented = TypeVar("Documented", bound=Callable[..., Any])
@@ -140,6 +143,7 @@ class Rules:
     constraints: Any = None
     together: Any = None
     plausible: float | Literal["auto"] | None = None
+    probability: float | None = None
 
     def __post_init__(self) -> None:
         """Bring values to one form, so that rules compare equal; check all but the columns."""
