@@ -88,8 +88,8 @@ class VoICE(Explainer):
         ``{"job": ["job_admin", "job_clerk"]}``. Encoders in the pipeline need no entry.
     names : list of str or dict of int to str, optional
         Names of the clusters, of all or of some: ``{0: "loyal", 1: "lapsed"}``; of a classifier by
-        label. Sentences, cards
-        and plots print them, and wherever a cluster is given, its name will do.
+        label. Sentences, cards and plots print them, and wherever a cluster is given, its name will
+        do.
     **unknown
         Words that are none of these are refused, with where they belong.
 
@@ -158,8 +158,8 @@ class VoICE(Explainer):
         Parameters
         ----------
         X : array or frame of shape (n, d)
-            The data that was clustered, or that the classifier is for. A Dask DataFrame is read partition by
-            partition.
+            The data that was clustered, or that the classifier is for. A Dask DataFrame is read
+            partition by partition.
         y : array of shape (n,), optional
             The labels that a classifier learns from; not needed if it is fitted already.
 
@@ -355,9 +355,10 @@ class VoICE(Explainer):
             Rows to explain. For a Dask DataFrame the result is one, too: see
             `voicecf.dask.explain`.
         target : int or str, list or array of them, "nearest" or "each"
-            One cluster for all rows, by number or by name, or what the model's predict returns; a cluster for
-            each row; for each row the other cluster that is cheapest to move to; or all other
-            clusters, which gives an answer for each pair of row and target, targets ascending.
+            One cluster for all rows, by number or by name, or what the model's predict returns; a
+            cluster for each row; for each row the other cluster that is cheapest to move to; or all
+            other clusters, which gives an answer for each pair of row and target, targets
+            ascending.
         objective : str
             "cost" minimises the cost. "prefix" lets only the first columns of the ranking change,
             as few of them as suffice. "fewest" minimises the number of changed columns, then the
