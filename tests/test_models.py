@@ -564,3 +564,34 @@ def test_models_of_other_libraries_are_known_by_their_attributes():
     np.testing.assert_allclose(
         cf.cost[away], ((corner[0] + corner[1])[away] ** 2).mean(axis=1), atol=1e-12
     )
+
+
+@pytest.mark.parametrize(("name", "which"), [case for case in CASES if case[1] in (None, 1)])
+def test_multipliers_prove_that_no_point_of_the_piece_is_cheaper(name, which):
+    pipeline, _, rows, target = asked(name, which, 10, NUMBERS)
+    voice = VoICE(pipeline, contraction=1.0, bounds=None).fit(table()[0][NUMBERS])
+    cf = voice.explain(rows, voice.partition_.called(target).tolist(), steps={"visits": None})
+    q, x = voice.weights_ + 1e-9, pipeline[:-1].transform(rows)
+    assert (cf.status == Status.OPTIMAL).all()
+    for i in range(len(rows)):
+        piece = voice.partition_.piece(int(cf.outcome.piece[i]))
+        mu, slack = cf.multipliers[i][piece.columns], piece.slack(cf.points[i])
+        assert (mu >= 0).all()
+        assert (slack >= 0).all()
+        assert np.abs(mu * slack).max() < 1e-9
+        pull = q * (cf.points[i] - x[i])
+        np.testing.assert_allclose(pull, -piece.normals.T @ mu, atol=1e-9)
+
+
+def test_partitions_of_a_dask_frame_are_answered_as_the_whole_table():
+    dd = pytest.importorskip("dask.dataframe")
+    _, voice, rows, _ = asked("LogisticRegression", 0, 12, NAMES)
+    whole = voice.explain(rows, "new")
+    parts = voice.explain(dd.from_pandas(rows, npartitions=3), "new").compute()
+    np.testing.assert_array_equal(parts["basket"], whole.to_frame()["basket"])
+    assert set(parts["voicecf_target"]) == {"new"}
+    tree = VoICE(asked("DecisionTreeClassifier", 0, 3, NAMES)[0])
+    tree.fit(dd.from_pandas(table()[0][NAMES], npartitions=2))
+    assert (tree.predict(rows) == tree.model_.predict(rows)).all()
+    with pytest.raises(DataError, match="fit the classifier first"):
+        VoICE(LogisticRegression()).fit(dd.from_pandas(rows, npartitions=2), [0] * 12)

@@ -347,7 +347,7 @@ class Partition(ABC):
         labels = pieces if self.one_each else self.label_of[pieces]
         if not hasattr(self.model, "predict"):
             return labels
-        if not self.trusted:
+        if not self.trusted and len(points):
             labels[:] = self._predict(points)
         if doubtful.any() and alone and not self.repeatable:
             distinct, which = np.unique(points[doubtful], axis=0, return_inverse=True)
