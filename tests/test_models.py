@@ -533,7 +533,8 @@ def test_models_of_other_libraries_are_known_by_their_attributes():
     X = rng.normal(size=(60, 2))
     centers = np.array([[-1.0, 0.0], [1.0, 0.5], [0.0, 2.0]])
     spark = SimpleNamespace(clusterCenters=lambda: [Vector(c) for c in centers], predict=print)
-    faiss = SimpleNamespace(centroids=centers.astype(np.float32))
+    # As with FAISS, a handle to compiled code cannot be copied.
+    faiss = SimpleNamespace(centroids=centers.astype(np.float32), index=(_ for _ in ()))
     want = VoICE.from_centers(centers).explain(X, 1).points
     for model in (spark, faiss):
         cf = VoICE(model, contraction=1.0, bounds=None).fit(X).explain(X, 1)

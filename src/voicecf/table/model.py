@@ -8,6 +8,7 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 from sklearn.compose import ColumnTransformer
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import Pipeline
@@ -49,7 +50,12 @@ def fitted_copy(model: Any, fit: Callable[[Any], Any]) -> Any:
         # A copy has no gaps in its arrays, as PCA's components do: a matrix product of a model
         # that was saved, or sent to another process, then has the same bits.
         return deepcopy(fit(deepcopy(model)))
-    model = deepcopy(model)
+    try:
+        model = deepcopy(model)
+    except Exception:
+        # Models of other libraries may be handles to what cannot be copied; they are only read.
+        if isinstance(model, BaseEstimator):
+            raise
     _check_unchanged(model)
     return model
 
