@@ -596,3 +596,11 @@ def test_partitions_of_a_dask_frame_are_answered_as_the_whole_table():
     assert (tree.predict(rows) == tree.model_.predict(rows)).all()
     with pytest.raises(DataError, match="fit the classifier first"):
         VoICE(LogisticRegression()).fit(dd.from_pandas(rows, npartitions=2), [0] * 12)
+
+
+def test_nearest_rows_that_contradict_each_other_are_refused():
+    X, y = [[0.0], [1.0], [1.0], [2.0]], [0, 0, 1, 1]
+    with pytest.raises(ModelError, match=r"equal rows.*different labels.*without such duplicates"):
+        VoICE(KNeighborsClassifier(1)).fit(X, y)
+    voice = VoICE(KNeighborsClassifier(1), contraction=1.0).fit(X, [0, 0, 0, 1])
+    assert voice.explain([[0.0]], 1).points[0, 0] == pytest.approx(1.5)

@@ -204,6 +204,12 @@ def _nearest_row(model: Any) -> Scores:
     if hasattr(model._fit_X, "toarray"):
         raise _refused(model, "its rows are sparse; fit it on an array.")
     first = only_first(model._fit_X)
+    if len(first) < len(only_first(np.column_stack([model._fit_X, model._y]))):
+        raise _refused(
+            model,
+            "equal rows of its training data have different labels, so that its predict takes one "
+            "by chance; fit it on rows without such duplicates.",
+        )
     return Scores.nearest(model._fit_X[first], model._y[first], **attributes)
 
 
