@@ -39,7 +39,8 @@ class Counterfactuals:
     row : array of shape (n,)
         Which row of the input each answer belongs to.
     source, target : array of shape (n,)
-        Cluster before and after; -1 if it is not known, because the row cannot be read.
+        Cluster before and after; -1 if it is not known, because the row cannot be read. Of a
+        classifier, the position in `classes_`.
     status : array of shape (n,)
         `Status` codes; ``Status(code).diagnosis`` explains one.
     cost : array of shape (n,)

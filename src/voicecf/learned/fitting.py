@@ -95,8 +95,13 @@ class Options:
             columns[c] = replace(columns[c], unit=unit.strip())
         return columns
 
-    def cluster_names(self, k: int) -> tuple[str, ...]:
+    def cluster_names(self, partition: Partition) -> tuple[str, ...]:
         """Return what each cluster is called, from a list of names or a dict of some of them."""
+        k, classes = partition.n_clusters, partition.classes
+        own = [f"cluster {t}" for t in range(k)]
+        if classes is not None:
+            own = [c if isinstance(c, str) and c.strip() else f"class {c}" for c in classes]
+            own = [f"class {name}" if name in NO_NAMES else name for name in own]
         names = {} if self.names is None else self.names
         if isinstance(names, str) or not isinstance(names, (Mapping, Sequence, np.ndarray)):
             raise OptionError(
@@ -110,6 +115,12 @@ class Options:
                     "name some of them."
                 )
             names = dict(enumerate(names))
+        if classes is not None and self.names is not None and isinstance(self.names, Mapping):
+            if unknown := [c for c in names if c not in classes]:
+                raise OptionError(
+                    f"names[{unknown[0]!r}] names no class: this model has {listed(classes)}."
+                )
+            names = {classes.index(c): name for c, name in names.items()}
         if unknown := [t for t in names if isinstance(t, bool) or t not in range(k)]:
             raise OptionError(
                 f"names[{unknown[0]!r}] names no cluster: this model has 0 to {k - 1}. See "
@@ -121,7 +132,7 @@ class Options:
                     f"names[{t}]={name!r} is not allowed; use a text, neither blank nor "
                     f"{listed(NO_NAMES)}."
                 )
-        called = [str(names.get(t, f"cluster {t}")) for t in range(k)]
+        called = [str(names.get(t, own[t])) for t in range(k)]
         if len(set(called)) < k:
             twice = [name for name in dict.fromkeys(called) if called.count(name) > 1]
             raise OptionError(f"names must differ; used twice: {listed(twice)}.")
@@ -138,6 +149,8 @@ def learn(X: Any, model: Any, options: Options) -> Learned:
     learned = _without_data(model, partition, space, options)
     labelled = Blocks(data, partial(_labelled, learned), cached=stream.in_memory)
     low, high, middle = _checked_range(learned, labelled)
+    learned = _located(learned, labelled)
+    partition = learned.partition
     _warn_of_rounding(partition)
     learned = replace(learned, spread=high - low)
     if space.mixing is not None:
@@ -165,6 +178,7 @@ def learn_from_partition(
 ) -> Learned:
     """Learn from a partition alone, without data."""
     d = partition.n_inputs
+    partition = partition.located(np.full_like(partition.centers, np.nan))
     columns = [f"x{i}" for i in range(d)] if names is None else names
     if len(set(map(str, columns))) != d:
         raise DataError(f"feature_names must be {d} different names, one per column of centers.")
@@ -181,7 +195,7 @@ def _without_data(model: Any, partition: Partition, space: Space, options: Optio
     learned = Learned(
         model, partition, space, weights, partition.centers, np.zeros(d),
         _default_bounds(space, options.bounds), np.full(k, fixed), np.arange(len(space.columns)),
-        options.delta, options.margin, options.contract_bounds, options.cluster_names(k),
+        options.delta, options.margin, options.contract_bounds, options.cluster_names(partition),
     )  # fmt: skip
     scores = _scores(learned, options.ranking)
     by_weight = isinstance(options.ranking, str) and options.ranking == "weights"
@@ -216,6 +230,24 @@ def _checked_range(learned: Learned, labelled: Labelled) -> tuple[Array, Array, 
             f"another cluster than {partition.rule}"
         )
     return np.asarray(low), np.asarray(high), np.asarray(total / n_rows)
+
+
+def _located(learned: Learned, labelled: Labelled) -> Learned:
+    """Return a copy with a point inside each piece: where the model tells none, the members' mean.
+
+    What the data has no members of gets a point as far inside as possible.
+    """
+    partition = learned.partition
+    if not np.isnan(partition.centers).any():
+        return learned
+    sums, counts = np.zeros((partition.n_pieces, partition.n_inputs)), np.zeros(partition.n_pieces)
+    for rows, labels in labelled:
+        pieces = partition.pieces_at(rows.seen, labels)
+        np.add.at(sums, pieces, rows.seen)
+        counts += np.bincount(pieces, minlength=len(counts))
+    means = np.where(counts[:, None] > 0, sums / np.maximum(counts, 1.0)[:, None], np.nan)
+    partition = partition.located(means)
+    return replace(learned, partition=partition, origins=partition.centers)
 
 
 def _warn_of_rounding(partition: Partition) -> None:

@@ -21,6 +21,7 @@ from voicecf.rules.locks import Immutable, Mutable
 from voicecf.rules.max_changes import MaxChanges
 from voicecf.rules.plausible import Plausible
 from voicecf.rules.prices import Prices
+from voicecf.rules.probability import Probability
 from voicecf.rules.rule import Rule
 from voicecf.rules.steps import Increments
 from voicecf.rules.terms import ColumnRule, Terms
@@ -33,7 +34,7 @@ RULES: dict[str, type[Rule]] = {
     for rule in (
         Immutable, Mutable, IncreaseOnly, DecreaseOnly, Bounds, Increments, Levels, Order,
         Forbidden, Costs, Prices, Least, MaxChanges, Constraints, Derived, BelongTogether,
-        Plausible,
+        Plausible, Probability,
     )
 }  # fmt: skip
 
@@ -58,6 +59,7 @@ class RuleWords(TypedDict, total=False):
     derived: Any
     together: Any
     plausible: float | Literal["auto"] | None
+    probability: float | None
 
 
 Documented = TypeVar("Documented", bound=Callable[..., Any])
@@ -144,6 +146,7 @@ class Rules:
     derived: Any = None
     together: Any = None
     plausible: float | Literal["auto"] | None = None
+    probability: float | None = None
 
     def __post_init__(self) -> None:
         """Bring values to one form, so that rules compare equal; check all but the columns."""

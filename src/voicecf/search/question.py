@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from voicecf.errors import TargetError, likely
-from voicecf.geometry.arrays import Array, Ints, Mask
+from voicecf.errors import TargetError, likely, listed
+from voicecf.geometry.arrays import Array, Ints, Mask, product
 from voicecf.learned.learned import Learned
 from voicecf.rules.allowed import Allowed
 from voicecf.rules.choices import Freedom
@@ -209,7 +209,10 @@ class Pairs:
 
 def read_target(target: Any, n: int, learned: Learned) -> Ints:
     """Return the target of each row, or raise an error that names the clusters."""
-    given, k, target = target, learned.n_clusters, _numbered(target, learned.names)
+    given, k = target, learned.n_clusters
+    if learned.partition.classes is not None:
+        target = _of_classes(target, n, learned)
+    target = _numbered(target, learned.names)
     try:
         targets = np.asarray(target)
     except ValueError:
@@ -233,6 +236,22 @@ def read_target(target: Any, n: int, learned: Learned) -> Ints:
             "See voice.predict(X)."
         )
     return np.array(np.broadcast_to(targets, (n,)), dtype=np.int64, order="C")
+
+
+def _of_classes(target: Any, n: int, learned: Learned) -> Any:
+    """Return a target with the numbers of labels in place of what the model's predict returns."""
+    known = dict(zip(learned.partition.classes or (), range(learned.n_clusters), strict=True))
+    known |= {name: t for t, name in enumerate(learned.names) if name not in known}
+    several = np.ndim(target) == 1 and not isinstance(target, str)
+    targets = np.asarray(target, dtype=object).tolist() if several else [target]
+    for one in targets:
+        if not isinstance(one, Hashable) or one not in known:
+            choices = listed(learned.partition.classes or ())
+            raise TargetError(
+                f"target={_shortened(one)} is no class of this model: it has {choices}. Use one, a "
+                f'list of {n} of them, "nearest" or "each".'
+            )
+    return [known[one] for one in targets] if several else known[target]
 
 
 def _numbered(target: Any, names: tuple[str, ...]) -> Any:

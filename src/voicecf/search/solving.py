@@ -70,12 +70,20 @@ def solve(
     if partition.one_each:
         return _solve_pieces(question, rows, targets, factor, locked)
 
-    def solve_pieces(which: Ints, pieces: Ints) -> Projection:
-        locks = None if locked is None else locked[which]
-        return _solve_pieces(question, rows[which], pieces, factor, locks)
+    found = [Projection.unresolved(0, question.points.shape[1])]
+    block = max(1, TABLE // partition.n_pieces)
+    for start in range(0, len(rows), block):
+        part = np.arange(start, min(start + block, len(rows)))
 
-    bound = np.where(partition.label_of == targets[:, None], 0.0, np.inf)
-    return _best_pieces(question, rows, bound, solve_pieces)[0]
+        def solve_pieces(which: Ints, pieces: Ints, part: Ints = part) -> Projection:
+            locks = None if locked is None else locked[part[which]]
+            return _solve_pieces(question, rows[part[which]], pieces, factor, locks)
+
+        bound = _lower_bounds(question, rows[part])
+        bound[question.source[rows[part]] == targets[part]] = 0.0  # of rows that move deeper
+        bound[partition.label_of != targets[part][:, None]] = np.inf
+        found.append(_best_pieces(question, rows[part], bound, solve_pieces)[0])
+    return found[-1] if len(found) == 2 else Projection.joined(found)
 
 
 def _solve_pieces(
