@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from voicecf.errors import OptionError
-from voicecf.geometry.arrays import Array, Ints, Mask, product
-from voicecf.rules.choices import Choices, pinned
+from voicecf.geometry.arrays import Array, Ints, Mask
+from voicecf.rules.choices import Choices
 from voicecf.rules.constraints import Constraint, pull_back
 from voicecf.rules.parts import values_of
 from voicecf.rules.rules import Rules
@@ -224,14 +224,10 @@ class Allowed:
             offsets=np.concatenate([self.offsets, offsets]),
         )
 
-    def pinned(self, where: Mask, values: Array) -> Allowed:
-        """Return what is allowed with given values in some coordinates."""
-        less = replace(self, box=pinned(self.box, where, values))
-        if self.choices is None or not where.any():
-            return less
-        choices, listed = self.choices.pinned(where, values)
-        less = replace(less, choices=choices)
-        return less.with_constraints(
-            np.vstack([listed, -listed]),
-            np.concatenate([product(listed, values), product(-listed, values)]),
-        )
+    def inside(self, lo: Array, hi: Array) -> Allowed:
+        """Return what of it lies in a box of coordinates."""
+        if self.choices is None:
+            box = np.maximum(self.box[0], lo), np.minimum(self.box[1], hi)
+            return replace(self, box=box)
+        choices = self.choices.inside(lo, hi)
+        return replace(self, choices=choices, box=choices.box())

@@ -79,10 +79,10 @@ class Plausible(Rule):
             )
 
     def in_target(self, allowed: Allowed, learned: Any, target: int) -> Allowed:
-        """Add constraints along the members' directions, and the values that they all have."""
+        """Add constraints along the members' directions, and the ranges of single coordinates."""
         members = learned.members_of(allowed.fixed)
         narrowed = allowed.with_constraints(*members.constraints(target, self.value))
-        return narrowed.pinned(members.agreed(target), members.means[target])
+        return narrowed.inside(*members.ranges(target, self.value))
 
     def exact_values(self, learned: Any) -> dict[int, Array]:
         return dict(learned.agreed_values)
@@ -128,14 +128,16 @@ class Plausible(Rule):
         column, target = answer.space.columns[c], answer.case.target
         members = answer.case.learned.members_of(answer.case.question.allowed.fixed)
         at, along = column.places[0], direction if column.rising else -direction
-        if members.agreed(target)[at]:
-            yield answer.number(c)
-            return
         normals, offsets = members.constraints(target, self.value)
+        low, high = (side[at] for side in members.ranges(target, self.value))
         slope = normals[:, at] * along
         met = slope > 0
         steps = np.maximum(offsets - product(normals, answer.point), 0.0)[met] / slope[met]
-        if steps.size:
+        end = (high if along > 0 else low) - answer.point[at]
+        steps = np.append(steps, np.maximum(end * along, 0.0))
+        if members.agreed(target)[at]:
+            yield answer.number(c)
+        elif np.isfinite(steps.min()):
             value = answer.space.values(c, [[answer.point[at] + along * steps.min()]])[0]
             yield direction * np.inf if np.isnan(value) else float(value)
 
