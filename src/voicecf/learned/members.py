@@ -245,7 +245,7 @@ class Members:
         sure = (np.abs(about - limit) > error) & ~self.agreed(target).any()
         inside = about <= limit
         inside[~sure] = self.extremeness(target, points[~sure]) <= limit
-        return inside
+        return np.asarray(inside)
 
     def _values(self, target: int) -> Array:
         return self.extremes[self.starts[target] : self.starts[target + 1]]

@@ -13,25 +13,31 @@ from voicecf.geometry.arrays import Array, Ints, Mask
 from voicecf.rules.choices import Choices
 from voicecf.rules.constraints import Constraint, pull_back
 from voicecf.rules.parts import values_of
-from voicecf.rules.rules import Rules
+from voicecf.rules.rules import RULES, Rules
 from voicecf.rules.splits import Splits
 from voicecf.table.rows import Rows
 from voicecf.table.space import Space
 
-NO_RULES = Rules()
+NO_RULES = Rules(**dict.fromkeys(RULES))
 
 
 def as_rules(rules: Rules | Mapping[str, Any] | None, **keywords: Any) -> Rules:
-    """Return rules that were passed as one value or as keywords; keywords of None are left out."""
-    words = {word: value for word, value in keywords.items() if value is not None}
+    """Return rules that were passed as one value or as keywords.
+
+    Keywords of None are left out, but for those that switch off what holds by default.
+    """
+    words = {
+        word: value
+        for word, value in keywords.items()
+        if value is not None or (word in RULES and RULES[word].default is not None)
+    }
     if rules is None:
-        return Rules.from_dict(words) if words else NO_RULES
+        return Rules.from_dict(words)
     if words:
         raise OptionError(
             f"give rules=... or single rules such as {next(iter(words))}=..., not both."
         )
-    rules = rules if isinstance(rules, Rules) else Rules.from_dict(rules)
-    return NO_RULES if rules == NO_RULES else rules
+    return rules if isinstance(rules, Rules) else Rules.from_dict(rules)
 
 
 @dataclass(frozen=True)
@@ -117,8 +123,8 @@ class Allowed:
             Whether a search over the columns follows, which needs the choices of every column even
             where a box would describe them.
         """
-        if rules is NO_RULES and space.continuous and not searched:
-            return cls.within(space, bounds)
+        if space.continuous and not searched and all(rule.by_target for rule in rules.active()):
+            return cls.within(space, bounds, rules)
         terms = rules.terms(space)
         choices = Choices.of(space, rules, rows, bounds.lo, bounds.hi, bounds.box)
         affine = [one for one in terms.constraints if one.is_affine(space)]
@@ -139,12 +145,12 @@ class Allowed:
         )
 
     @classmethod
-    def within(cls, space: Space, bounds: DefaultBounds) -> Allowed:
-        """Allow every number within the explainer's bounds: no rules and no choices."""
+    def within(cls, space: Space, bounds: DefaultBounds, rules: Rules) -> Allowed:
+        """Allow every number within the explainer's bounds: no rules of columns, no choices."""
         d = space.n_coordinates
         none = np.zeros(len(space.columns), dtype=np.bool_)
         return cls(
-            NO_RULES, bounds.box, none, None, (), np.empty((0, d)), np.empty(0), np.ones(d),
+            rules, bounds.box, none, None, (), np.empty((0, d)), np.empty(0), np.ones(d),
             (bounds.lo, bounds.hi), None,
         )  # fmt: skip
 

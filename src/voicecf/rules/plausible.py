@@ -37,6 +37,7 @@ class Plausible(Rule):
     """
 
     word = kind = "plausible"
+    none = "none"
     left_out = LeftOut.USUAL
     takes = 'float in (0, 1) or "auto"'
     help = (
@@ -48,8 +49,8 @@ class Plausible(Rule):
 
     @classmethod
     def checked(cls, value: Any) -> Any:
-        if isinstance(value, str) and value == AUTO:
-            return AUTO
+        if isinstance(value, str) and value in (AUTO, cls.none):
+            return AUTO if value == AUTO else None
         number = as_number(value)
         if number is None or not 0 < number < 1:
             raise OptionError(
@@ -59,7 +60,7 @@ class Plausible(Rule):
 
     @classmethod
     def parsed(cls, arguments: Any) -> Any:
-        return AUTO if arguments == AUTO else number_of(arguments, "--plausible")
+        return arguments if arguments in (AUTO, cls.none) else number_of(arguments, "--plausible")
 
     @property
     def contractible(self) -> bool:
@@ -89,6 +90,8 @@ class Plausible(Rule):
 
     def holds(self, allowed: Allowed, learned: Any, targets: Ints, points: Array) -> Mask:
         holds = np.ones(len(points), dtype=np.bool_)
+        if self.value == AUTO:  # asks for nothing that an answer could miss
+            return holds
         members = learned.members_of(allowed.fixed)
         for target in np.unique(targets).tolist():
             which = np.flatnonzero(targets == target)

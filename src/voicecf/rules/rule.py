@@ -61,6 +61,8 @@ class Rule(Condition):
         The type of the value, for the documentation.
     nothing : object
         The value of a rule that is not set.
+    default : object
+        What holds where the user says nothing, as the user would say it.
     none : str or None
         What a TOML file has in place of None.
     help, arguments : str, dict
@@ -75,6 +77,7 @@ class Rule(Condition):
     word: ClassVar[str]
     takes: ClassVar[str]
     nothing: ClassVar[Any] = None
+    default: ClassVar[Any] = None
     none: ClassVar[str | None] = None
     help: ClassVar[str]
     arguments: ClassVar[dict[str, Any]] = {}
