@@ -28,21 +28,23 @@ LARGER_SHARES = (0.975, 0.99, 0.999)
 
 
 class Plausible(Rule):
-    """Answers stay within what this share of the target's members show, such as 0.95.
+    """How like the target's members answers have to be: a share of them, such as 0.95.
 
-    No answer is more extreme along a principal direction of the members, and where all of them have
-    the same value of a column, so does the answer; see `Counterfactuals.usual`. Columns that may
-    not change do not count. With "auto" each answer takes the first of 0.7, 0.9, 0.99 and no rule
-    at all that has one; `Counterfactuals.plausible` tells which.
+    No answer is more extreme along a principal direction of the members' numbers than that share of
+    them, none has a level that so few of them have, and where all have the same value, so does the
+    answer; see `Counterfactuals.usual`. Columns that may not change do not count. With "auto", the
+    default, each answer takes the first of 0.7, 0.9, 0.99 and no rule at all that has one;
+    `Counterfactuals.plausible` tells which. None asks for nothing.
     """
 
     word = kind = "plausible"
+    default = AUTO
     none = "none"
     left_out = LeftOut.USUAL
-    takes = 'float in (0, 1) or "auto"'
+    takes = 'float in (0, 1), "auto" or None'
     help = (
         "answers stay within what this share of the target's members show, such as 0.95; "
-        '"auto": the first of 0.7, 0.9, 0.99 and any that has an answer'
+        "auto, the default: the first of 0.7, 0.9, 0.99 and any that has an answer; none: any"
     )
     arguments: ClassVar[dict[str, Any]] = {"metavar": "SHARE"}
     by_target = True
@@ -54,7 +56,8 @@ class Plausible(Rule):
         number = as_number(value)
         if number is None or not 0 < number < 1:
             raise OptionError(
-                f'plausible={value!r} must be a share above 0 and below 1, such as 0.95, or "auto".'
+                f"plausible={value!r} must be a share above 0 and below 1, such as 0.95, "
+                '"auto", or None for any answer.'
             )
         return number
 
