@@ -38,7 +38,7 @@ class Plausible(Rule):
     """
 
     word = kind = "plausible"
-    default = AUTO
+    default: ClassVar[Any] = AUTO
     none = "none"
     left_out = LeftOut.USUAL
     takes = 'float in (0, 1), "auto" or None'
