@@ -125,7 +125,9 @@ def main() -> None:
     parser.add_argument("--tables", nargs="*", default=list(TABLES))
     parser.add_argument("--words", nargs="*", default=["auto"], help="values of plausible")
     words = parser.parse_args()
-    print("| table | rows, coordinates | plausible | answered | stopped | flagged | far | cost | changes | time | ms a row |")
+    print(
+        "| table | rows, coordinates | plausible | answered | stopped | flagged | far | cost | changes | time | ms a row |"
+    )
     print("|---|---|---|---|---|---|---|---|---|---|---|", flush=True)
     for name in words.tables:
         frame = TABLES[name]().dropna().reset_index(drop=True)
@@ -140,7 +142,8 @@ def main() -> None:
             print(
                 f"| {name} | {len(frame)}, {len(voice.weights_)} | {plausible} | {one['has'].sum()} | {one['stopped']} "
                 f"| {one['flagged']:.0%} | {one['far']:.0%} | {ratio:.2f} | {one['changes']:.0f} | "
-                f"{one['seconds'] / least['seconds']:.1f} | {1000 * one['seconds'] / ROWS:.2f} |", flush=True
+                f"{one['seconds'] / least['seconds']:.1f} | {1000 * one['seconds'] / ROWS:.2f} |",
+                flush=True,
             )
 
 
