@@ -189,10 +189,9 @@ def many_clusters(n: int = 200_000) -> list[Row]:
         bounds = X.min(axis=0), X.max(axis=0)
         voice = VoICE.from_centers(centers, bounds=bounds, contraction=0.9)
         target = (voice.predict(X) + rng.integers(1, k, size=n)) % k
-        voice.explain(X, target, plausible=None)
-        seconds[k] = (
-            best(lambda voice=voice, X=X, t=target: voice.explain(X, t, plausible=None), 3) / n
-        )
+        explain = partial(voice.explain, X, target, plausible=None)
+        explain()
+        seconds[k] = best(explain, 3) / n
     return [
         ("d=20, k=100 / k=10, a point", seconds[100], seconds[100] / seconds[10], ""),
         ("d=20, k=1000 / k=10, a point", seconds[1000], seconds[1000] / seconds[10], "<= 10"),

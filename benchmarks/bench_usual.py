@@ -1,7 +1,7 @@
 """How believable answers are: the default beside the cheapest, on tables that nobody tuned for.
 
     python benchmarks/bench_usual.py            # prints a table in Markdown
-    python benchmarks/bench_usual.py --first 0.8 --tables college wage
+    python benchmarks/bench_usual.py --words 0.8 0.9 --tables College Wage
 
 Columns of numbers are scaled, others one-hot encoded; k-means with four clusters; 200 rows are
 sent to the nearest other cluster. For ``plausible=None`` and ``plausible="auto"``: the rows that
@@ -13,7 +13,11 @@ cost over that of the cheapest answer, and of processor time over its time.
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.metadata import distribution
 from time import process_time
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -28,8 +32,25 @@ from voicecf.datasets import load
 from voicecf.status import Status
 
 ROWS, CLUSTERS = 200, 4
+HEADINGS = (
+    "table", "rows, coordinates", "plausible", "answered", "stopped", "flagged", "far", "cost",
+    "changes", "time", "ms a row",
+)  # fmt: skip
 # Below this share of the members that are as extreme, a sentence calls an answer unusual.
 UNUSUAL = 0.05
+
+
+@dataclass(frozen=True)
+class Measures:
+    """What is measured of a batch of answers."""
+
+    has: np.ndarray
+    stopped: int
+    flagged: float
+    far: float
+    cost: np.ndarray
+    changes: float
+    seconds: float
 
 
 def rfm(n: int = 2000) -> pd.DataFrame:
@@ -52,12 +73,10 @@ def rfm(n: int = 2000) -> pd.DataFrame:
 
 def packaged(package: str, path: str) -> pd.DataFrame:
     """Read a table that a package of PyPI carries, without importing the package."""
-    from importlib.metadata import distribution
-
     return pd.read_csv(distribution(package).locate_file(path))
 
 
-TABLES = {
+TABLES: dict[str, Callable[[], pd.DataFrame]] = {
     "customers, invented": rfm,
     "CDNOW": lambda: packaged(
         "lifetimes", "lifetimes/datasets/cdnow_customers_summary_with_transactions.csv"
@@ -98,25 +117,19 @@ def far(voice: VoICE, frame: pd.DataFrame, answers: pd.DataFrame, target: np.nda
     return lonely
 
 
-def measured(voice: VoICE, frame: pd.DataFrame, rows: pd.DataFrame, **words) -> dict:
-    """Explain rows, and return the measures by name."""
+def measured(voice: VoICE, frame: pd.DataFrame, rows: pd.DataFrame, **words: Any) -> Measures:
+    """Explain rows, and measure the answers."""
     voice.explain(rows[:2], n_jobs=1, **words)
     start = process_time()
     cf = voice.explain(rows, n_jobs=1, **words)
     seconds = process_time() - start
-    status = cf.status
-    has = np.isin(status, [Status.OPTIMAL, Status.STOPPED])
+    has = np.isin(cf.status, [Status.OPTIMAL, Status.STOPPED])
     answers = cf[np.flatnonzero(has)]
-    return {
-        "has": has,
-        "stopped": int((status == Status.STOPPED).sum()),
-        "flagged": np.mean(answers.usual < UNUSUAL),
-        "far": np.mean(far(voice, frame, answers.to_frame(), answers.target)),
-        "cost": cf.cost,
-        "seconds": seconds,
-        "changes": np.median(answers.n_changed),
-        "plausible": np.nan_to_num(answers.plausible, nan=1.0),
-    }
+    lonely = far(voice, frame, answers.to_frame(), answers.target)
+    return Measures(
+        has, int((cf.status == Status.STOPPED).sum()), float(np.mean(answers.usual < UNUSUAL)),
+        float(lonely.mean()), cf.cost, float(np.median(answers.n_changed)), seconds,
+    )  # fmt: skip
 
 
 def main() -> None:
@@ -124,27 +137,24 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--tables", nargs="*", default=list(TABLES))
     parser.add_argument("--words", nargs="*", default=["auto"], help="values of plausible")
-    words = parser.parse_args()
-    print(
-        "| table | rows, coordinates | plausible | answered | stopped | flagged | far | cost | changes | time | ms a row |"
-    )
-    print("|---|---|---|---|---|---|---|---|---|---|---|", flush=True)
-    for name in words.tables:
+    options = parser.parse_args()
+    print("| " + " | ".join(HEADINGS) + " |\n" + "|---" * len(HEADINGS) + "|", flush=True)
+    for name in options.tables:
         frame = TABLES[name]().dropna().reset_index(drop=True)
         voice = explained(frame)
         rows = frame.sample(ROWS, random_state=0)
         least = measured(voice, frame, rows, plausible=None)
-        for plausible in [None, *words.words]:
-            value = plausible if plausible in (None, "auto") else float(plausible)
-            one = least if plausible is None else measured(voice, frame, rows, plausible=value)
-            both = one["has"] & least["has"] & (least["cost"] > 0)
-            ratio = np.median(one["cost"][both] / least["cost"][both])
-            print(
-                f"| {name} | {len(frame)}, {len(voice.weights_)} | {plausible} | {one['has'].sum()} | {one['stopped']} "
-                f"| {one['flagged']:.0%} | {one['far']:.0%} | {ratio:.2f} | {one['changes']:.0f} | "
-                f"{one['seconds'] / least['seconds']:.1f} | {1000 * one['seconds'] / ROWS:.2f} |",
-                flush=True,
-            )
+        for word in ["none", *options.words]:
+            value = word if word in ("none", "auto") else float(word)
+            one = least if word == "none" else measured(voice, frame, rows, plausible=value)
+            both = one.has & least.has & (least.cost > 0)
+            cells = (
+                name, f"{len(frame)}, {len(voice.weights_)}", word, one.has.sum(), one.stopped,
+                f"{one.flagged:.0%}", f"{one.far:.0%}",
+                f"{np.median(one.cost[both] / least.cost[both]):.2f}", f"{one.changes:.0f}",
+                f"{one.seconds / least.seconds:.1f}", f"{1000 * one.seconds / ROWS:.2f}",
+            )  # fmt: skip
+            print("| " + " | ".join(map(str, cells)) + " |", flush=True)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What `Counterfactuals.certificate` returns is enough to prove an answer, or that there is none."""
+"""What `Counterfactuals.certificate` returns proves an answer, or that there is none."""
 
 from __future__ import annotations
 
