@@ -119,10 +119,11 @@ def far(voice: VoICE, frame: pd.DataFrame, answers: pd.DataFrame, target: np.nda
 
 def measured(voice: VoICE, frame: pd.DataFrame, rows: pd.DataFrame, **words: Any) -> Measures:
     """Explain rows, and measure the answers."""
-    voice.explain(rows[:2], n_jobs=1, **words)
-    start = process_time()
-    cf = voice.explain(rows, n_jobs=1, **words)
-    seconds = process_time() - start
+    seconds = np.inf
+    for _ in range(3):
+        start = process_time()
+        cf = voice.explain(rows, n_jobs=1, **words)
+        seconds = min(seconds, process_time() - start)
     has = np.isin(cf.status, [Status.OPTIMAL, Status.STOPPED])
     answers = cf[np.flatnonzero(has)]
     lonely = far(voice, frame, answers.to_frame(), answers.target)
