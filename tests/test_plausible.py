@@ -687,10 +687,9 @@ def awkward() -> dict:
 
 
 @pytest.mark.parametrize("target", [1, "nearest", "each"])
-@pytest.mark.parametrize("objective", ["cost", "fewest"])
-def test_auto_takes_the_first_share_that_has_an_answer(target, objective):
+def test_auto_takes_the_first_share_that_has_an_answer(target):
     voice, frame = people()
-    words = {"objective": objective, **awkward()}
+    words = awkward()
     each, first = first_share(voice, frame[::4], target, **words)
     cf = voice.explain(frame[::4], target, plausible="auto", **words)
     assert len(np.unique(first)) > 2
@@ -765,6 +764,17 @@ def test_alternatives_and_the_tradeoff_have_the_share_of_their_row():
         np.testing.assert_array_equal(curve.cardinality[mine], others.cardinality[theirs])
     assert (np.diff(cf.row) >= 0).all()
     assert (np.diff(curve.row) >= 0).all()
+
+
+@pytest.mark.parametrize("objective", ["prefix", "fewest"])
+def test_auto_asks_for_nothing_of_few_columns(objective):
+    voice, frame = people()
+    cf, other = (
+        voice.explain(frame[:20], objective=objective, plausible=p) for p in ("auto", None)
+    )
+    np.testing.assert_array_equal(cf.points, other.points)
+    assert cf.texts() == other.texts()
+    assert np.isnan(cf.plausible).all()
 
 
 def test_auto_asks_for_nothing_where_members_are_not_known():

@@ -23,6 +23,9 @@ MOST_COORDINATES = 256
 # In place of a share: the first of these that an answer can be had for; None is no rule at all.
 AUTO = "auto"
 LADDER = (0.7, 0.9, 0.99, None)
+# Objectives that are after few columns. Where columns go together, a row becomes usual only if many
+# of them change, so that they ask for no share by themselves.
+FEW_COLUMNS = ("prefix", "fewest")
 # Shares of the members that are proposed in place of a smaller one.
 LARGER_SHARES = (0.975, 0.99, 0.999)
 
@@ -34,7 +37,8 @@ class Plausible(Rule):
     them, none has a level that so few of them have, and where all have the same value, so does the
     answer; see `Counterfactuals.usual`. Columns that may not change do not count. With "auto", the
     default, each answer takes the first of 0.7, 0.9, 0.99 and no rule at all that has one;
-    `Counterfactuals.plausible` tells which. None asks for nothing.
+    `Counterfactuals.plausible` tells which; for "prefix" and "fewest", which are after few columns,
+    it asks for nothing. None asks for nothing.
     """
 
     word = kind = "plausible"
@@ -69,10 +73,11 @@ class Plausible(Rule):
     def contractible(self) -> bool:
         return bool(self.value == AUTO)  # which asks for nothing then, see `ladder`
 
-    def ladder(self, learned: Any) -> tuple[Any, ...]:
+    def ladder(self, learned: Any, objective: str) -> tuple[Any, ...]:
         if self.value != AUTO:
             return (self.value,)
-        return (None,) if learned.members is None or learned.contract_bounds else LADDER
+        known = learned.members is not None and not learned.contract_bounds
+        return LADDER if known and objective not in FEW_COLUMNS else (None,)
 
     def check_question(self, learned: Any, allowed: Allowed, objective: str) -> None:
         if learned.members is None and self.value != AUTO:

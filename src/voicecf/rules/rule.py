@@ -127,7 +127,7 @@ class Rule(Condition):
         """Return the value that the arguments of the command's option say."""
         return arguments
 
-    def ladder(self, learned: Any) -> tuple[Any, ...]:
+    def ladder(self, learned: Any, objective: str) -> tuple[Any, ...]:
         """Return the values that are tried one after the other, until there is an answer."""
         return (self.value,)
 

@@ -178,18 +178,18 @@ class Rules:
         """Return the rules that differ from what holds where the user says nothing."""
         return [rule for rule in self.each() if rule.value != rule.read(rule.default)]
 
-    def ladder(self, learned: Any) -> tuple[Self, ...]:
+    def ladder(self, learned: Any, objective: str) -> tuple[Self, ...]:
         """Return the rules that are tried one after the other, until there is an answer."""
         ladder: tuple[Self, ...] = (self,)
         for rule in self.active():
-            values = rule.ladder(learned)
+            values = rule.ladder(learned, objective)
             if values != (rule.value,):
                 ladder = tuple(replace(one, **{rule.word: v}) for one in ladder for v in values)
         return ladder
 
-    def resolved(self, learned: Any) -> Self:
+    def resolved(self, learned: Any, objective: str) -> Self:
         """Return these rules; if a single step is tried, those of that step."""
-        steps = self.ladder(learned)
+        steps = self.ladder(learned, objective)
         return steps[0] if len(steps) == 1 else self
 
     def check(self, space: Space) -> None:

@@ -96,7 +96,7 @@ class Question:
     @cached_property
     def ladder(self) -> tuple[Rules, ...]:
         """The rules that are tried one after the other, until a pair has an answer."""
-        return self.allowed.rules.ladder(self.learned)
+        return self.allowed.rules.ladder(self.learned, self.objective)
 
     def at(self, step: int) -> Question:
         """Return the question with the rules of one step of the ladder."""
