@@ -286,7 +286,7 @@ PIPELINES = {
 def test_the_price_is_that_of_the_users_units(name):
     X = customers()
     voice = VoICE(PIPELINES[name], contraction=1.0, bounds=None).fit(X)
-    cf = voice.explain(X, target=1, objective="price", prices=PRICES)
+    cf = voice.explain(X, target=1, objective="price", prices=PRICES, plausible=None)
     moved = cf.feasible
     changed, delta = cf.to_frame(), cf.to_frame() - X
     assert (voice.predict(changed[moved]) == 1).all()
@@ -299,7 +299,7 @@ def test_the_price_is_that_of_the_users_units(name):
     assert (cf.gap[moved] <= 1e-9).all()
     # No other answer costs less: that of least cost does not, nor one by a single priced column.
     for column in PRICES:
-        other = voice.explain(X, target=1, mutable=column)
+        other = voice.explain(X, target=1, mutable=column, plausible=None)
         shift = (other.to_frame() - X)[column]
         more, less = {"visits": (4, 2), "basket": (0.5, 0.5), "age": (3, 3)}[column]
         price = np.where(shift > 0, more * shift, -less * shift)

@@ -194,7 +194,7 @@ def test_an_explainer_of_either_class_is_loaded_and_nothing_else(path):
 def test_the_model_is_one_object_again_and_caches_are_left_out(path):
     X = load_iris().data
     voice = VoICE(KMeans(3, n_init=2, random_state=0)).fit(X)
-    voice.explain(X)
+    voice.explain(X, plausible=None)
     assert "cells" in vars(voice.learned_)
     loaded = again(voice, path)
     assert loaded.model_ is loaded.partition_.model

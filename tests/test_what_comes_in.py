@@ -183,7 +183,7 @@ def test_a_merged_answer_is_the_cheapest_of_all_levels_and_numbers():
     )
     pipeline = make_pipeline(table, kmeans()).fit(frame)
     voice = VoICE(pipeline, contraction=1.0).fit(frame)
-    cf = voice.explain(frame[:6], target="each")
+    cf = voice.explain(frame[:6], target="each", plausible=None)
     visits = range(frame["visits"].min(), frame["visits"].max() + 1)
     every = pd.DataFrame(list(product(frame["town"].unique(), visits)), columns=list(frame))
     coordinates, labels = dense(table.transform(every)), pipeline.predict(every)

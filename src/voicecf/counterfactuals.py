@@ -10,7 +10,9 @@ from typing import Any, Literal
 import numpy as np
 
 from voicecf.edges import edge
+from voicecf.errors import OptionError
 from voicecf.geometry.arrays import Array, Ints, Mask
+from voicecf.geometry.region import Region
 from voicecf.output import schema, tables
 from voicecf.output.sentences import Sentences, cost_in_words
 from voicecf.output.short import Short
@@ -18,7 +20,7 @@ from voicecf.reasons.case import CONTRACTION, cost_without
 from voicecf.reasons.ranges import ranges_of
 from voicecf.reasons.reasons import Reason, reason_of
 from voicecf.search.outcome import Outcome
-from voicecf.search.solving import multipliers
+from voicecf.search.solving import PAIRWISE, certificate, multipliers
 from voicecf.status import Status
 from voicecf.table.frames import Kind
 from voicecf.table.wording import counted, figure
@@ -157,7 +159,8 @@ change still lands in cluster 1.
         """Lagrange multipliers of the rival clusters, shape (n, k): certificates of the answers.
 
         They belong to the constraints of ``voice.region(target)``, for half the
-        squared move in the metric w + delta. For an infeasible row of numbers they are the Farkas
+        squared move in the metric w + delta; `certificate` has those of rules, too. For an
+        infeasible row of numbers they are the Farkas
         vector: the sum of the constraints with these weights, which an answer would make at most 0,
         is positive everywhere in the allowed box. Where whole numbers, categories or other choices
         were searched, the search itself is the proof. They are computed on first access. NaN for
@@ -173,6 +176,40 @@ change still lands in cluster 1.
             found[readable[which]] = table
         stays = (self.status == Status.ALREADY) | (self.status == Status.MISSED)
         return np.where(stays[:, None], 0.0, found)
+
+    def certificate(self, i: int) -> tuple[Region, Array]:
+        """Return all constraints that answer i had to meet, and their multipliers.
+
+        The constraints are those of the cell, contracted, of the share of the members that the
+        answer stays within, and of linear rules; the box is that of bounds and rules. They are in
+        coordinates. With these anyone can check that no point of the region is cheaper, or that
+        there is none. Where whole numbers, categories or few columns were searched, the search
+        itself is the proof, and there is nothing to return.
+
+        Examples
+        --------
+        >>> from sklearn.cluster import KMeans
+        >>> from sklearn.datasets import load_iris
+        >>> from voicecf import VoICE
+        >>> X = load_iris().data
+        >>> voice = VoICE(KMeans(3, n_init=10, random_state=0)).fit(X)
+        >>> cf = voice.explain(X[:1], target=2)
+        >>> region, multipliers = cf.certificate(0)
+        >>> bool(region.contains(cf.points, slack=1e-9)[0]), len(region.normals) == len(multipliers)
+        (True, True)
+        """
+        found = self.outcome
+        question = found.question_of(i)
+        if question.objective == PAIRWISE or question.allowed.choices is not None:
+            raise OptionError(
+                "only answers of VoICE whose columns may take any number have multipliers; where "
+                "whole numbers, categories or few columns are searched, the search is the proof: "
+                "see gap."
+            )
+        if found.status[i] == Status.UNREADABLE:
+            raise OptionError(f"answer {i} is for a row that cannot be read: see text({i}).")
+        row, piece = int(found.row[i]), int(found.piece[i])
+        return certificate(question, row, piece, int(found.cardinality[i]), float(found.factor[i]))
 
     @cached_property
     def usual(self) -> Array:

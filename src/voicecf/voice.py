@@ -424,7 +424,8 @@ class VoICE(Explainer):
                 alternatives=alternatives, rules=rules, limit=limit, id=id, n_jobs=n_jobs,
             )  # fmt: skip
         learned = self.learned_
-        plain = objective == "cost" and rules is NO_RULES and not (deepen or alternatives)
+        rules = rules.resolved(learned, objective)
+        plain = objective == "cost" and rules == NO_RULES and not (deepen or alternatives)
         nearest_or_each = isinstance(target, str) and target in NO_NAMES
         if objective == "prefix":
             self._warn_of_equal_weights()
@@ -503,7 +504,7 @@ class VoICE(Explainer):
         [2.258, 2.125]
         """
         _check_no_option(words)
-        rules = as_rules(rules, **words)
+        rules = as_rules(rules, **words).resolved(self.learned_, "cost")
         _check_count(limit, "limit", 1)
         with Running(n_jobs, progress):
             rows = self.learned_.read(X, id)

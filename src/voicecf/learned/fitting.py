@@ -161,7 +161,9 @@ def learn(X: Any, model: Any, options: Options) -> Learned:
     near = learned.origins[[partition.pieces_of(t)[0] for t in range(partition.n_clusters)]]
     return replace(
         learned,
-        members=Members.of(near, lambda: ((rows.points, labels) for rows, labels in labelled)),
+        members=Members.of(
+            near, lambda: ((rows.points, labels) for rows, labels in labelled), learned.space.coded
+        ),
     )
 
 

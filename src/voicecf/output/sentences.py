@@ -268,6 +268,18 @@ def cost_in_words(outcome: Outcome) -> str:
     if not (alpha == 1.0).all():
         ends = dict.fromkeys([figure(alpha.min()), figure(alpha.max())])
         where += f", contracted to {' to '.join(ends)} of its size"
+    moved = outcome.feasible & (outcome.status != Status.ALREADY)
+    where += _usual_in_words(outcome.share[moved])
     stopped = (outcome.status == Status.STOPPED).any()
     found = "; where the search was stopped, the best that it found" * bool(stopped)
     return f"{cost}; {best} that lands in {where}{found}"
+
+
+def _usual_in_words(shares: Array) -> str:
+    """Say how usual answers are that stay within shares of the members; NaN for no share."""
+    asked = shares[~np.isnan(shares)]
+    if not len(asked):
+        return ""
+    ends = dict.fromkeys(figure(100 * share) for share in (asked.min(), asked.max()))
+    where_found = " where one was found" * (len(asked) < len(shares))
+    return f", as usual there as {' to '.join(ends)} % of its members{where_found}"

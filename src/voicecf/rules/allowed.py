@@ -9,30 +9,36 @@ from typing import Any
 import numpy as np
 
 from voicecf.errors import OptionError
-from voicecf.geometry.arrays import Array, Ints, Mask, product
-from voicecf.rules.choices import Choices, pinned
+from voicecf.geometry.arrays import Array, Ints, Mask
+from voicecf.rules.choices import Choices
 from voicecf.rules.constraints import Constraint, pull_back
 from voicecf.rules.formulas import Formula
 from voicecf.rules.parts import values_of
-from voicecf.rules.rules import Rules
+from voicecf.rules.rules import RULES, Rules
 from voicecf.rules.splits import Splits
 from voicecf.table.rows import Rows
 from voicecf.table.space import Space
 
-NO_RULES = Rules()
+NO_RULES = Rules(**dict.fromkeys(RULES))
 
 
 def as_rules(rules: Rules | Mapping[str, Any] | None, **keywords: Any) -> Rules:
-    """Return rules that were passed as one value or as keywords; keywords of None are left out."""
-    words = {word: value for word, value in keywords.items() if value is not None}
+    """Return rules that were passed as one value or as keywords.
+
+    Keywords of None are left out, but for those that switch off what holds by default.
+    """
+    words = {
+        word: value
+        for word, value in keywords.items()
+        if value is not None or (word in RULES and RULES[word].default is not None)
+    }
     if rules is None:
-        return Rules.from_dict(words) if words else NO_RULES
+        return Rules.from_dict(words)
     if words:
         raise OptionError(
             f"give rules=... or single rules such as {next(iter(words))}=..., not both."
         )
-    rules = rules if isinstance(rules, Rules) else Rules.from_dict(rules)
-    return NO_RULES if rules == NO_RULES else rules
+    return rules if isinstance(rules, Rules) else Rules.from_dict(rules)
 
 
 def is_continuous(space: Space, allowed: Allowed, c: int) -> bool:
@@ -120,8 +126,8 @@ class Allowed:
             Whether a search over the columns follows, which needs the choices of every column even
             where a box would describe them.
         """
-        if rules is NO_RULES and space.continuous and not searched:
-            return cls.within(space, bounds)
+        if space.continuous and not searched and all(rule.by_target for rule in rules.active()):
+            return cls.within(space, bounds, rules)
         terms = rules.terms(space)
         choices = Choices.of(space, rules, rows, bounds.lo, bounds.hi, bounds.box)
         affine = [one for one in terms.constraints if one.is_affine(space)]
@@ -143,12 +149,12 @@ class Allowed:
         )
 
     @classmethod
-    def within(cls, space: Space, bounds: DefaultBounds) -> Allowed:
-        """Allow every number within the explainer's bounds: no rules and no choices."""
+    def within(cls, space: Space, bounds: DefaultBounds, rules: Rules) -> Allowed:
+        """Allow every number within the explainer's bounds: no rules of columns, no choices."""
         d = space.n_coordinates
         none = np.zeros(len(space.columns), dtype=np.bool_)
         return cls(
-            NO_RULES, bounds.box, none, None, (), np.empty((0, d)), np.empty(0), np.ones(d),
+            rules, bounds.box, none, None, (), np.empty((0, d)), np.empty(0), np.ones(d),
             (bounds.lo, bounds.hi), None,
         )  # fmt: skip
 
@@ -238,14 +244,10 @@ class Allowed:
             offsets=np.concatenate([self.offsets, offsets]),
         )
 
-    def pinned(self, where: Mask, values: Array) -> Allowed:
-        """Return what is allowed with given values in some coordinates."""
-        less = replace(self, box=pinned(self.box, where, values))
-        if self.choices is None or not where.any():
-            return less
-        choices, listed = self.choices.pinned(where, values)
-        less = replace(less, choices=choices)
-        return less.with_constraints(
-            np.vstack([listed, -listed]),
-            np.concatenate([product(listed, values), product(-listed, values)]),
-        )
+    def inside(self, lo: Array, hi: Array) -> Allowed:
+        """Return what of it lies in a box of coordinates."""
+        if self.choices is None:
+            box = np.maximum(self.box[0], lo), np.minimum(self.box[1], hi)
+            return replace(self, box=box)
+        choices = self.choices.inside(lo, hi)
+        return replace(self, choices=choices, box=choices.box())

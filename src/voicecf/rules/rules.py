@@ -84,9 +84,12 @@ def takes_rules(function: Documented) -> Documented:
     signature = inspect.signature(function)
     *parameters, _ = signature.parameters.values()
     at = list(signature.parameters).index("rules")
+    kinds = get_type_hints(RuleWords)
     parameters[at:at] = [
-        inspect.Parameter(word, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=kind)
-        for word, kind in get_type_hints(RuleWords).items()
+        inspect.Parameter(
+            word, inspect.Parameter.KEYWORD_ONLY, default=rule.default, annotation=kinds[word]
+        )
+        for word, rule in RULES.items()
     ]
     setattr(function, "__signature__", signature.replace(parameters=parameters))  # noqa: B010
     return documented(function)
@@ -145,7 +148,7 @@ class Rules:
     constraints: Any = None
     derived: Any = None
     together: Any = None
-    plausible: float | Literal["auto"] | None = None
+    plausible: float | Literal["auto"] | None = Plausible.default
     probability: float | None = None
 
     def __post_init__(self) -> None:
@@ -166,8 +169,8 @@ class Rules:
         return cls(**words)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the rules that are set, in types that TOML and JSON have."""
-        return {rule.word: rule.plain() for rule in self.active()}
+        """Return what differs from no rules given, in types that TOML and JSON have."""
+        return {rule.word: rule.plain() for rule in self.given()}
 
     def each(self) -> list[Rule]:
         """Return all rules, those that are not set included."""
@@ -178,14 +181,23 @@ class Rules:
         words = {w: rule for w, rule in RULES.items() if getattr(self, w) != rule.nothing}
         return [rule(getattr(self, word)) for word, rule in words.items()]
 
-    def ladder(self, learned: Any) -> tuple[Self, ...]:
+    def given(self) -> list[Rule]:
+        """Return the rules that differ from what holds where the user says nothing."""
+        return [rule for rule in self.each() if rule.value != rule.read(rule.default)]
+
+    def ladder(self, learned: Any, objective: str) -> tuple[Self, ...]:
         """Return the rules that are tried one after the other, until there is an answer."""
         ladder: tuple[Self, ...] = (self,)
         for rule in self.active():
-            values = rule.ladder(learned)
+            values = rule.ladder(learned, objective)
             if values != (rule.value,):
                 ladder = tuple(replace(one, **{rule.word: v}) for one in ladder for v in values)
         return ladder
+
+    def resolved(self, learned: Any, objective: str) -> Self:
+        """Return these rules; if a single step is tried, those of that step."""
+        steps = self.ladder(learned, objective)
+        return steps[0] if len(steps) == 1 else self
 
     def check(self, space: Space) -> None:
         """Raise if a rule does not fit the columns of a space."""
@@ -213,7 +225,7 @@ class Rules:
 
     def named(self, space: Space) -> Self:
         """Return the rules with each column by its own name, `mutable` said by `immutable`."""
-        words = {rule.word: rule.named(space) for rule in self.active()}
+        words = {rule.word: rule.named(space) for rule in self.given()}
         if words.pop("mutable", None) is not None:
             words["immutable"] = [space.names[c] for c in self.locked(space)]
         return type(self)(**words)

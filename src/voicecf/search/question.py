@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from voicecf.errors import TargetError, likely, listed
-from voicecf.geometry.arrays import Array, Ints, Mask, product
+from voicecf.geometry.arrays import Array, Ints, Mask
 from voicecf.learned.learned import Learned
 from voicecf.rules.allowed import Allowed
 from voicecf.rules.choices import Freedom
@@ -93,7 +93,7 @@ class Question:
     @cached_property
     def ladder(self) -> tuple[Rules, ...]:
         """The rules that are tried one after the other, until a pair has an answer."""
-        return self.allowed.rules.ladder(self.learned)
+        return self.allowed.rules.ladder(self.learned, self.objective)
 
     def at(self, step: int) -> Question:
         """Return the question with the rules of one step of the ladder."""

@@ -312,19 +312,38 @@ def multipliers(
     table = np.zeros((len(rows), 1 + max(int(of.max()) for of in columns)))
     if question.objective == PAIRWISE:
         return np.full_like(table, np.nan)
-    prefix = question.objective == "prefix" and question.allowed.choices is None
     for factor in np.unique(factors).tolist():
         same = np.flatnonzero(factors == factor)
         for at, piece in _by_aim(question, rows[same], pieces[same]):
             which = same[at]
             aim = aim_at(question, int(rows[which[0]]), piece, factor)
-            if prefix and len(aim.order):
-                counts = np.where(cardinality[which] > 0, cardinality[which], len(aim.order))
-                result = aim.project_prefix(question.points, rows[which], counts, certify=True)
-            else:
-                result = aim.project(question.points, rows[which], certify=True)
-            table[np.ix_(which, columns[piece])] = result.multipliers[:, : len(columns[piece])]
+            found = _certified(question, aim, rows[which], cardinality[which])
+            table[np.ix_(which, columns[piece])] = found[:, : len(columns[piece])]
     return table
+
+
+def certificate(
+    question: Question, row: int, piece: int, cardinality: int, factor: float
+) -> tuple[Region, Array]:
+    """Return the region that a row was sent to, and the multipliers of its constraints."""
+    aim, rows = aim_at(question, row, piece, factor), np.array([row])
+    multipliers = _certified(question, aim, rows, np.array([cardinality]))[0]
+    lo, hi = (np.atleast_2d(side) for side in (aim.region.lo, aim.region.hi))
+    lo, hi = lo[row % len(lo)].copy(), hi[row % len(hi)].copy()
+    if question.objective == "prefix" and cardinality > 0:
+        last = np.setdiff1d(np.arange(len(lo)), aim.order[:cardinality])
+        lo[last] = hi[last] = question.points[row, last]
+    return aim.region.within(lo, hi), multipliers
+
+
+def _certified(question: Question, aim: Aim, rows: Ints, cardinality: Ints) -> Array:
+    """Return the multipliers of all constraints of an aim, for the answers of rows."""
+    if question.objective == "prefix" and question.allowed.choices is None and len(aim.order):
+        counts = np.where(cardinality > 0, cardinality, len(aim.order))
+        result = aim.project_prefix(question.points, rows, counts, certify=True)
+    else:
+        result = aim.project(question.points, rows, certify=True)
+    return np.asarray(result.multipliers)
 
 
 def measure(question: Question, rows: Ints, answers: Array) -> tuple[Array, Array]:

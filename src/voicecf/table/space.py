@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from voicecf.errors import ColumnError, DataError, listed
-from voicecf.geometry.arrays import Array, Ints
+from voicecf.geometry.arrays import Array, Ints, Mask
 from voicecf.geometry.pullback import Mixing
 from voicecf.geometry.tolerance import TOLERANCE
 from voicecf.parallel import in_parallel
@@ -127,6 +127,15 @@ class Space:
     def n_coordinates(self) -> int:
         """Number of coordinates, d."""
         return len(self.round_trip_error)
+
+    @property
+    def coded(self) -> Mask:
+        """A mask of the coordinates that code levels, or whole numbers of two neighbours."""
+        coded = np.zeros(self.n_coordinates, dtype=np.bool_)
+        for column in self.columns:
+            low, high = column.observed
+            coded[column.places] = column.kind == "category" or (column.whole and high - low <= 1)
+        return coded
 
     @property
     def is_plain(self) -> bool:
