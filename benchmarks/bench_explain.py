@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from scipy.optimize import minimize
@@ -128,8 +129,8 @@ def piqp_solver(case: Case, row: np.ndarray, target: int) -> Callable[[], object
 def against_solvers(case: Case) -> list[Row]:
     """Time a point: all rows in one call, against SLSQP and QP solvers called a row at a time."""
     target = case.target(case.X)
-    case.voice.explain(case.X[:10], target[:10])
-    ours = best(lambda: case.voice.explain(case.X, target)) / len(case.X)
+    case.voice.explain(case.X[:10], target[:10], plausible=None)
+    ours = best(lambda: case.voice.explain(case.X, target, plausible=None)) / len(case.X)
     rows = range(FEW)
     theirs = best(lambda: [slsqp(case, case.X[i], target[i]) for i in rows], 3) / FEW
     found = [(f"{case.name}: VoICE.explain, a point", ours, 1.0, "")]
@@ -150,7 +151,7 @@ def against_solvers(case: Case) -> list[Row]:
 
 def prefix(case: Case) -> list[Row]:
     target = case.target(case.X)
-    explain = case.voice.explain
+    explain = partial(case.voice.explain, plausible=None)
     explain(case.X[:10], target[:10], objective="prefix")
     cost = best(lambda: explain(case.X, target))
     prefixes = best(lambda: explain(case.X, target, objective="prefix"))
@@ -164,14 +165,17 @@ def open_space(n: int = 10_000_000, chunk: int = 100_000) -> list[Row]:
     X = centers[rng.integers(3, size=chunk)] + rng.normal(size=(chunk, 20))
     voice = VoICE.from_centers(centers)
     target = (voice.predict(X) + 1) % 3
-    out = voice.explain(X, target).points
+    out = voice.explain(X, target, plausible=None).points
     source, sink = np.empty_like(X), np.empty_like(out)
 
     def copy() -> None:
         np.copyto(source, X)
         np.copyto(sink, out)
 
-    ours = sum(best(lambda: voice.explain(X, target), 1) for _ in range(n // chunk)) / n
+    ours = (
+        sum(best(lambda: voice.explain(X, target, plausible=None), 1) for _ in range(n // chunk))
+        / n
+    )
     theirs = sum(best(copy, 1) for _ in range(n // chunk)) / n
     return [("no box, d=20, k=3, 10 million points: VoICE / copying", ours, ours / theirs, "<= 3")]
 
@@ -185,8 +189,9 @@ def many_clusters(n: int = 200_000) -> list[Row]:
         bounds = X.min(axis=0), X.max(axis=0)
         voice = VoICE.from_centers(centers, bounds=bounds, contraction=0.9)
         target = (voice.predict(X) + rng.integers(1, k, size=n)) % k
-        voice.explain(X, target)
-        seconds[k] = best(lambda voice=voice, X=X, t=target: voice.explain(X, t), 3) / n
+        explain = partial(voice.explain, X, target, plausible=None)
+        explain()
+        seconds[k] = best(explain, 3) / n
     return [
         ("d=20, k=100 / k=10, a point", seconds[100], seconds[100] / seconds[10], ""),
         ("d=20, k=1000 / k=10, a point", seconds[1000], seconds[1000] / seconds[10], "<= 10"),
@@ -196,8 +201,8 @@ def many_clusters(n: int = 200_000) -> list[Row]:
 def one_row(case: Case) -> list[Row]:
     row = case.X[:1]
     target = int(case.target(row)[0])
-    case.voice.explain(row, target)
-    seconds = best(lambda: case.voice.explain(row, target), 500)
+    case.voice.explain(row, target, plausible=None)
+    seconds = best(lambda: case.voice.explain(row, target, plausible=None), 500)
     return [(f"{case.name}: one row, warm", seconds, seconds / 100e-6, "<= 100 us: 1")]
 
 

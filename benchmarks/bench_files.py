@@ -85,7 +85,7 @@ def rewriting(code: str, source: Path, output: Path) -> list[str]:
 
 def explaining(source: Path | str, output: Path, model: Path) -> list[str]:
     given = ["--sql", source] if isinstance(source, str) else [str(source)]
-    words = [*given, "-o", str(output), "--model", str(model), "--quiet"]
+    words = [*given, "-o", str(output), "--model", str(model), "--quiet", "--plausible", "none"]
     return [sys.executable, "-m", "voicecf", "explain", *words]
 
 

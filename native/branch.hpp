@@ -14,6 +14,14 @@
 //
 // Columns that belong together (unions.hpp) cut the choices of a node to the hull of their boxes, and curved rules
 // (curves.hpp) add rows to it. Where its solution breaks them, boxes or bands are divided instead of a column.
+//
+// Where prices count instead of squares, the hull's bound and its multipliers are those of a linear programme
+// (lifted.hpp). A second search finds, of the answers of that price, the one of least squares: a node's Lagrangian
+// of prices with multipliers mu, of value L, says of every answer that costs no more than p
+//
+//     mu . (b - U y) <= p - L,
+//
+// one more row of the hull, and removes the choices that would raise L above p.
 #pragma once
 
 #include <cstdlib>
@@ -24,6 +32,7 @@
 #include "curves.hpp"
 #include "deviations.hpp"
 #include "interrupt.hpp"
+#include "lifted.hpp"
 #include "unions.hpp"
 
 namespace voicecf {
@@ -45,6 +54,9 @@ struct Rules {
     Whole limit;
     Curves curves;
     Unions unions;
+    const double *up, *down, *fees;  // prices of coordinates, (d,), and of levels, (1 or n, levels); or null
+    bool own_fees;
+    const std::uint8_t* bent;  // columns behind curves that have a price, (many,); or null
 };
 
 // Answers of a batch of rows.
@@ -60,6 +72,8 @@ namespace VOICECF_SET {
 
 // The part of an interval around a solution that is divided from the rest of it.
 constexpr double AROUND = 1.0 / 16.0;
+// A factor of a product is divided at least this share of its interval away from the ends.
+constexpr double OFF_ENDS = 0.1;
 // Subgradient steps on the multipliers, at the root and at other nodes.
 constexpr int CLIMB = 40, CLIMB_BELOW = 3;
 
@@ -102,18 +116,30 @@ struct Search {
     Node root, node, other;
     double *y, *best_y, *mu, *trial;
     double* best_ends;  // intervals of the node that the best answer is in
+    double* wide_ends;  // those that a guess may use
     double *low, *high, *hull_mu;  // the hull of the node, and the multipliers of its projection
     double *own_u, *own_offsets;  // copies of all rows, where the last ones are those of curved rules
     const Rules* rules;
     Whole row, problem;
     int straight;  // rows that are not those of curved rules
     Band* bands;   // of the columns in curved rules
+    Extent* extents;  // of their values
+    bool* given;      // whether their value may be none that any number is: the own one, or an option
+    bool* held;       // factors of products that a guess holds
     double *stuck, stuck_bound;
     Whole *near, *best_pick;
     double best, unsure, bound;
     double promising;  // deviations are tried up to this difference of the best answer and the bound
     int changes;
     bool found, diving;
+    Goal goal;
+    bool priced;
+    Lifted lifted;
+    Simplex simplex;
+    Tie tie;
+    double cap;             // the most that an answer may cost, in the second search
+    double *cut, *cut_mu;   // the row of that search, and the multipliers that it is made of
+    double cut_room;
 };
 
 // Result of a search: the best energy found, a lower bound of all, and the number of nodes bounded.
@@ -125,6 +151,16 @@ struct Ended {
 };
 
 inline double half_square(const double* y, int wide) { return 0.5 * dot(y, y, wide); }
+
+// Upper bound, greater than 0, of the energy of all steps in the hull.
+inline double most_energy(const Steps& s) {
+    double sum = 0.0;
+    for (int i = 0; i < s.d; ++i) {
+        const double side = most(std::fabs(s.low[i]), std::fabs(s.high[i]));
+        sum += side * side;
+    }
+    return most(0.5 * sum * (1.0 + 1e-6), 1e-300);
+}
 
 // Whether some row is violated by every point of a box, beyond rounding of its own terms.
 inline bool broken(const Slacks& k, const Steps& s) {
@@ -182,7 +218,8 @@ inline double own_value(const Search& f, int c) {
 
 // Whether a column's curve is known at knots.
 inline bool has_knots(const Search& f, int c) {
-    return f.rules->curves.starts[c] < f.rules->curves.starts[c + 1];
+    const Whole* starts = f.rules->curves.starts;
+    return starts && starts[c] < starts[c + 1];
 }
 
 // Band of a column that takes one option or one number, or keeps its value.
@@ -195,6 +232,68 @@ inline Band band_of_pick(const Search& f, int c, Whole pick, double y) {
     const double at = f.options.at[column.first] + y / f.options.scale[column.first];
     const double z = clip(at, f.node.from(c), f.node.to(c));
     return band_between(knots_of(k, f.problem, c), z, z);
+}
+
+// Values of a column between two coordinates.
+inline Extent extent_between(const Search& f, int c, double from, double to) {
+    const Curves& k = f.rules->curves;
+    Band first = {k.lines[2 * c], k.lines[2 * c + 1], k.lines[2 * c + 1]}, last = first;
+    if (has_knots(f, c)) {
+        first = band_between(knots_of(k, f.problem, c), from, from);
+        last = band_between(knots_of(k, f.problem, c), to, to);
+    }
+    const double one = first.slope != 0.0 ? first.slope * from : 0.0, other = last.slope != 0.0 ? last.slope * to : 0.0;
+    return {least(one + first.below, other + last.below), most(one + first.above, other + last.above)};
+}
+
+// Coordinate of an option of a grid.
+inline double place_of(const Search& f, int c, Whole option) {
+    const double pitch = f.rules->pitches[2 * c + 1];
+    return pitch > 0.0 ? f.rules->pitches[2 * c] + double(option) * pitch
+                       : f.rules->listed[f.options.columns[c].start + option];
+}
+
+// Value of an option of a grid.
+inline double value_of(const Search& f, int c, Whole option) {
+    const Curves& k = f.rules->curves;
+    if (has_knots(f, c)) return k.worth[f.options.columns[c].start + option];
+    return k.lines[2 * c] * place_of(f, c, option) + k.lines[2 * c + 1];
+}
+
+// Values of a column that takes one option or one number, or keeps its value.
+inline Extent extent_of_pick(const Search& f, int c, Whole pick, double y) {
+    if (pick != OWN && pick != NUMBER) return {value_of(f, c, pick), value_of(f, c, pick)};
+    if (pick == OWN) return {own_value(f, c), own_value(f, c)};
+    const Whole i = f.options.columns[c].first;
+    const double z = clip(f.options.at[i] + y / f.options.scale[i], f.node.from(c), f.node.to(c));
+    return extent_between(f, c, z, z);
+}
+
+// The interval of any numbers that the node leaves, and that costs no more than the best answer.
+inline Extent worthwhile(const Search& f, int c) {
+    const Whole i = f.options.columns[c].first;
+    const double radius = std::sqrt(2.0 * f.best) * (1.0 + REACHED) / f.options.scale[i], at = f.options.at[i];
+    return {most(f.node.from(c), at - radius), least(f.node.to(c), at + radius)};
+}
+
+// Values of a column within the choices that the node leaves.
+inline Extent extent_in_node(const Search& f, int c) {
+    Extent found = {INF, -INF};
+    const auto hold = [&found](double one, double other) {
+        found.low = least(found.low, least(one, other));
+        found.high = most(found.high, most(one, other));
+    };
+    if (f.node.flags(c) & KEEPS) hold(own_value(f, c), own_value(f, c));
+    if (!(f.node.flags(c) & MOVES)) return found;
+    if (f.options.columns[c].freedom == GRID) {
+        hold(value_of(f, c, f.node.begin(c)), value_of(f, c, f.node.end(c)));
+        return found;
+    }
+    const Extent z = worthwhile(f, c);
+    if (!(z.low <= z.high)) return found;
+    const Extent moved = extent_between(f, c, z.low, z.high);
+    hold(moved.low, moved.high);
+    return found;
 }
 
 // Band of a column within the choices that the node leaves.
@@ -220,23 +319,65 @@ struct Sum {
     double constant, size, error;
 };
 
+// The ends of a product's factors whose plane a rule is.
+struct Corner {
+    double x, y;
+};
+
+// Whether a column has a single value.
+inline bool is_single(const Extent& e) {
+    const double wide = e.high - e.low;
+    return wide < INF && wide <= OF_TERMS * most(std::fabs(e.low), std::fabs(e.high));
+}
+
+inline Corner corner_of(const Search& f, const Identity& p) {
+    if (p.x < 0) return {0.0, 0.0};
+    const Extent &x = f.extents[p.x], &y = f.extents[p.y];
+    if (is_single(y)) return {0.0, y.low};
+    if (is_single(x)) return {x.low, 0.0};
+    return {p.ends & 1 ? x.high : x.low, p.ends & 2 ? y.high : y.low};
+}
+
+// The sign of a column's values; 0 where they have both.
+inline double sign_of(const Extent& e) { return e.low >= 0.0 ? 1.0 : (e.high <= 0.0 ? -1.0 : 0.0); }
+
 // Add up a rule with the lower sides of its bands, or with the upper ones if `strict`; the row goes to u.
 inline Sum sum_of(const Search& f, int rule, bool strict, double* u) {
     const Curves& k = f.rules->curves;
-    Sum sum = {0.0, std::fabs(k.limits[rule]), 0.0};
+    const Identity& p = k.identity[rule];
+    const Corner corner = corner_of(f, p);
+    const double product = p.sign * corner.x * corner.y;
+    Sum sum = {product, std::fabs(k.limits[rule]) + std::fabs(product), 0.0};
     for (const Term* t = k.term; t < k.term + k.terms; ++t) {
         if (t->rule != rule) continue;
         const Whole i = f.options.columns[t->column].first;
         const Band& band = f.bands[t->column];
-        const double slope = t->factor * band.slope, at = f.options.at[i];
-        const bool upper = (t->factor > 0.0) == strict;
+        double factor = t->factor;
+        if (t->column == p.x) factor -= p.sign * corner.y;
+        if (t->column == p.y) factor -= p.sign * corner.x;
+        if (t->column == p.divisor && f.given[p.made]) factor -= p.half * sign_of(f.extents[p.divisor]);
+        if (factor == 0.0) continue;
+        const double slope = factor * band.slope, at = f.options.at[i];
+        const bool upper = (factor > 0.0) == strict;
         u[i] += slope / f.options.scale[i];
-        sum.constant += slope * at + t->factor * (upper ? band.above : band.below);
+        sum.constant += slope * at + factor * (upper ? band.above : band.below);
         sum.size += std::fabs(slope) * most(std::fabs(at), 1.0) +
-                    std::fabs(t->factor) * most(std::fabs(band.below), std::fabs(band.above));
+                    std::fabs(factor) * most(std::fabs(band.below), std::fabs(band.above));
         sum.error += std::fabs(slope) * k.errors[t->column];
     }
     return sum;
+}
+
+// By how much an identity may be missed: by rounding, and by half a digit of a value that is kept or an option. That
+// is in proportion to a divisor, of whose sign the terms know.
+inline double slack_of(const Search& f, const Identity& p, const Sum& sum, bool strict) {
+    if (p.half < 0.0) return 0.0;
+    const double slack = OF_IDENTITY * sum.size;
+    if (!f.given[p.made]) return slack;
+    if (p.divisor < 0) return slack + p.half;
+    const Extent& by = f.extents[p.divisor];
+    const bool known = strict || sign_of(by) != 0.0;
+    return known ? slack : slack + p.half * most(std::fabs(by.low), std::fabs(by.high));
 }
 
 // What a rule leaves, with rounding: looser, though less so if `strict`, or stricter by the errors of
@@ -244,23 +385,41 @@ inline Sum sum_of(const Search& f, int rule, bool strict, double* u) {
 inline double room_of_rule(const Search& f, int rule, const Sum& sum, bool strict) {
     const Curves& k = f.rules->curves;
     const double rounding = (strict ? 0.25 : 1.0) * OF_TERMS * sum.size;
-    return k.limits[rule] - sum.constant + (k.tight[rule] ? -rounding - sum.error : rounding);
+    const double slack = slack_of(f, k.identity[rule], sum, strict);
+    return k.limits[rule] - sum.constant + slack + (k.tight[rule] ? -rounding - sum.error : rounding);
+}
+
+// Whether a rule applies: to the box that picks lie in if `strict`, else to all that the node leaves.
+inline bool applies(const Search& f, const Identity& p, bool strict) {
+    if (p.together < 0) return true;
+    if (strict) return f.boxes.around[p.together] == p.box;
+    const Whole* range = range_of(f.boxes, f.node, int(p.together));
+    return range[0] == p.box && range[1] == p.box + 1;
+}
+
+// Whether the planes of a product are the product, because one of its factors has a single value.
+inline bool is_exact(const Search& f, const Identity& p) {
+    return p.x < 0 || is_single(f.extents[p.x]) || is_single(f.extents[p.y]);
 }
 
 // Set the rows of curved rules from the bands of their columns.
 inline void set_rules(Search& f, bool strict) {
     for (int e = 0; e < f.rules->curves.rules; ++e) {
+        const Identity& p = f.rules->curves.identity[e];
         const int j = f.straight + e;
         double* u = f.own_u + std::size_t(j) * f.slacks.wide;
         fill(u, 0.0, f.slacks.wide);
-        const Sum sum = sum_of(f, e, strict, u);
-        double room = room_of_rule(f, e, sum, strict), length = std::sqrt(dot(u, u, f.slacks.wide));
+        const bool applied = applies(f, p, strict);
+        const Sum sum = applied ? sum_of(f, e, strict, u) : Sum{0.0, 0.0, 0.0};
+        double room = applied ? room_of_rule(f, e, sum, strict) : INF;
+        double length = std::sqrt(dot(u, u, f.slacks.wide));
         if (!(length > 0.0)) length = 1.0;
         // A band without limits, or a row that holds for every step of a better answer.
-        const bool idle = !strict && room / length > std::sqrt(2.0 * f.best) * (1.0 + REACHED);
-        if (idle || !(std::fabs(room) < INF && length < INF)) {
+        const bool far = f.goal == SQUARES && room / length > std::sqrt(2.0 * f.best) * (1.0 + REACHED);
+        const bool idle = !strict && far;
+        if (idle || !(std::fabs(room) < INF && length < INF) || (strict && !is_exact(f, p))) {
             fill(u, 0.0, f.slacks.wide);
-            room = strict ? -1.0 : 1.0;
+            room = strict && applied ? -1.0 : 1.0;
             length = 1.0;
         }
         for (int i = 0; i < f.slacks.d; ++i) u[i] /= length;
@@ -272,8 +431,20 @@ inline void set_rules(Search& f, bool strict) {
 // Set the rows of curved rules for the choices of the node.
 inline void bend(Search& f) {
     const Curves& k = f.rules->curves;
-    for (const Term* t = k.term; t < k.term + k.terms; ++t) f.bands[t->column] = band_in_node(f, int(t->column));
+    for (const Term* t = k.term; t < k.term + k.terms; ++t) {
+        const int c = int(t->column);
+        f.bands[c] = band_in_node(f, c);
+        f.extents[c] = extent_in_node(f, c);
+        f.given[c] = f.node.flags(c) & KEEPS || f.options.columns[c].freedom == GRID;
+    }
     set_rules(f, false);
+}
+
+// Set what is known of a column in curved rules that takes one option or one number, or keeps its value.
+inline void read_pick(Search& f, int c, Whole pick, double y) {
+    f.bands[c] = band_of_pick(f, c, pick, y);
+    f.extents[c] = extent_of_pick(f, c, pick, y);
+    f.given[c] = pick != NUMBER;
 }
 
 // Whether a choice satisfies all curved rules.
@@ -281,26 +452,86 @@ inline bool keeps_rules(Search& f, const double* y, const Whole* pick) {
     const Curves& k = f.rules->curves;
     if (!k.rules) return true;
     for (const Term* t = k.term; t < k.term + k.terms; ++t)
-        f.bands[t->column] = band_of_pick(f, int(t->column), pick[t->column], y[f.options.columns[t->column].first]);
+        read_pick(f, int(t->column), pick[t->column], y[f.options.columns[t->column].first]);
     bool kept = true;
     for (int e = 0; e < k.rules; ++e) {
+        if (!applies(f, k.identity[e], true)) continue;
         double* u = f.s.free;
         fill(u, 0.0, f.slacks.wide);
         const Sum sum = sum_of(f, e, true, u);
         const double room = room_of_rule(f, e, sum, true);
-        kept = kept && dot(u, y, f.slacks.wide) <= room;
+        kept = kept && is_exact(f, k.identity[e]) && dot(u, y, f.slacks.wide) <= room;
     }
     return kept;
 }
 
+inline bool may_leave(const Search& f, const Term& t) {
+    const Gap& gap = f.options.gaps[t.column];
+    const bool number = f.near[t.column] == NUMBER && !has_knots(f, int(t.column)) && !(gap.low < gap.high);
+    return number && f.rules->curves.identity[t.rule].half >= 0.0;
+}
+
+// Let the numbers of affine columns in identities leave the node: what is an answer there is one. The interval of a
+// node is often too small to put right by how much planes miss a product.
+inline void leave_node(Search& f) {
+    const Curves& k = f.rules->curves;
+    const int many = f.options.many;
+    for (const Term* t = k.term; t < k.term + k.terms; ++t) {
+        const int c = int(t->column);
+        if (!may_leave(f, *t)) continue;
+        f.wide_ends[c] = f.root.from(c);
+        f.wide_ends[many + c] = f.root.to(c);
+    }
+    cut_ends(f.boxes, f.options, f.wide_ends);
+    for (const Term* t = k.term; t < k.term + k.terms; ++t) {
+        const int c = int(t->column);
+        const Whole i = f.options.columns[c].first;
+        if (!may_leave(f, *t)) continue;
+        f.s.low[i] = step_to(f.options, i, f.wide_ends[c]);
+        f.s.high[i] = step_to(f.options, i, f.wide_ends[many + c]);
+    }
+}
+
+// Hold a number at one value: where its curve is known at knots, at the nearest of these, with which it is exact.
+inline void hold_number(Search& f, int c) {
+    const Whole i = f.options.columns[c].first;
+    double y = clip(f.y[i], f.s.low[i], f.s.high[i]);
+    f.extents[c] = extent_of_pick(f, c, NUMBER, y);
+    f.bands[c] = band_of_pick(f, c, NUMBER, y);
+    if (has_knots(f, c) && f.s.low[i] < f.s.high[i]) {
+        const Knots knots = knots_of(f.rules->curves, f.problem, c);
+        const double z = f.options.at[i] + y / f.options.scale[i];
+        int at = knot_below(knots, z);
+        if (at + 1 < knots.count && knots.z[at + 1] - z < z - knots.z[at]) ++at;
+        const double to = step_to(f.options, i, knots.z[at]);
+        if (f.s.low[i] <= to && to <= f.s.high[i]) {
+            y = to;
+            f.bands[c] = {0.0, knots.u[at], knots.u[at]};
+            f.extents[c] = {knots.u[at], knots.u[at]};
+        }
+    }
+    f.s.low[i] = f.s.high[i] = y;
+}
+
 // Set the rows of curved rules for the choice in f.near, stricter than they are. A number stays between two
-// knots next to its step. Where these are apart by rounding alone, it is the end that suits the rules better.
+// knots next to its step. Where these are apart by rounding alone, it is the end that suits the rules better. Of a
+// product of two numbers the second is held.
 inline void bend_to_picks(Search& f) {
     const Curves& k = f.rules->curves;
+    for (int c = 0; c < f.options.many; ++c) f.held[c] = false;
+    leave_node(f);
+    for (const Identity* p = k.identity; p < k.identity + k.rules; ++p)
+        if (p->x >= 0 && f.near[p->x] == NUMBER && f.near[p->y] == NUMBER && !f.held[p->x])
+            f.held[p->y] = true;
     for (const Term* t = k.term; t < k.term + k.terms; ++t) {
         const int c = int(t->column);
         const Whole i = f.options.columns[c].first;
         double &low = f.s.low[i], &high = f.s.high[i], y = clip(f.y[i], low, high);
+        f.given[c] = f.near[c] != NUMBER;
+        if (f.held[c]) {
+            if (low < high) hold_number(f, c);
+            continue;
+        }
         if (f.near[c] == NUMBER && has_knots(f, c) && low < high) {
             const Knots knots = knots_of(k, f.problem, c);
             int at = smaller_of(knot_below(knots, f.options.at[i] + y / f.options.scale[i]), knots.count - 2);
@@ -308,16 +539,21 @@ inline void bend_to_picks(Search& f) {
             low = most(low, step_to(f.options, i, knots.z[at]));
             high = least(high, step_to(f.options, i, knots.z[at + 1]));
             f.bands[c] = band_between(knots, knots.z[at], knots.z[at + 1]);
+            f.extents[c] = {least(knots.u[at], knots.u[at + 1]), most(knots.u[at], knots.u[at + 1])};
             if (high - low > LOOSE * std::fabs(y)) continue;
             const bool upper = t->factor * f.bands[c].slope <= 0.0;
             if (low <= high) {
                 low = high = upper ? high : low;
-                f.bands[c] = {0.0, knots.u[at + upper], knots.u[at + upper]};
+                const double u = knots.u[at + upper];
+                f.bands[c] = {0.0, u, u};
+                f.extents[c] = {u, u};
                 continue;
             }
             low = high = y;
         }
-        f.bands[c] = band_of_pick(f, c, f.near[c], y);
+        read_pick(f, c, f.near[c], y);
+        const double at = f.options.at[i], scale = f.options.scale[i];
+        if (f.near[c] == NUMBER && low < high) f.extents[c] = extent_between(f, c, at + low / scale, at + high / scale);
     }
     set_rules(f, true);
 }
@@ -340,19 +576,71 @@ inline void box_of_picks(const Options& o, const Whole* pick, const double* y, S
         }
 }
 
+// The price of an answer.
+inline double price_of_picks(const Options& o, const double* y, const Whole* pick) {
+    double price = 0.0;
+    for (int c = 0; c < o.many; ++c) {
+        if (pick[c] == NUMBER) price += price_of_number(o, c, y[o.columns[c].first]);
+        if (pick[c] != NUMBER && pick[c] != OWN) price += price_of_option(o, c, pick[c]);
+    }
+    return price;
+}
+
+// Set the row of the second search: that of its cut, or one that always holds.
+inline void set_cut(const Search& f, bool holds) {
+    const int j = f.slacks.m - 1;
+    double* u = f.own_u + std::size_t(j) * f.slacks.wide;
+    if (holds)
+        std::memcpy(u, f.cut, f.slacks.wide * sizeof(double));
+    else
+        fill(u, 0.0, f.slacks.wide);
+    f.hard.b[j] = f.hard.base[j] = holds ? f.cut_room : 1.0;
+}
+
+// Keep a number behind a curve on the piece around its step, where its price is linear.
+inline void stay_on_piece(const Search& f, int c) {
+    const Whole i = f.options.columns[c].first;
+    f.simplex.up[i] = f.simplex.down[i] = 0.0;
+    if (f.near[c] != NUMBER || !(f.s.low[i] < f.s.high[i])) return;
+    const Piece p = piece_around(f.options, c, clip(f.y[i], f.s.low[i], f.s.high[i]));
+    const double low = most(f.s.low[i], p.from), high = least(f.s.high[i], p.to);
+    if (!(low <= high)) return;
+    f.s.low[i] = low;
+    f.s.high[i] = high;
+    const double slope = p.from < p.to ? std::fabs(p.last - p.first) / (p.to - p.from) : 0.0;
+    (p.from + p.to > 0.0 ? f.simplex.up : f.simplex.down)[i] = slope;
+}
+
+// Find the answer of least price with the choice whose box is in f.s; in the second search, of least squares among
+// those.
+inline Status cheapest_of_picks(Search& f) {
+    set_cut(f, false);
+    for (int c = 0; c < f.options.many; ++c)
+        if (is_bent(f.options, c)) stay_on_piece(f, c);
+    Status status = solve_safely(f.hard, f.s, LeastPrice{f.simplex});
+    if (status == OPTIMAL) {
+        snap_basic(f.hard, f.simplex, f.s);
+        gap_of(f.hard, f.simplex, f.s);
+        if (f.goal == SQUARES) break_tie(f.tie, f.hard, f.simplex, f.s);
+    }
+    if (f.goal == SQUARES) set_cut(f, true);
+    return status;
+}
+
 // Copy the choices of a node to another.
 inline void copy(const Node& node, const Node& other) {
     std::memcpy(other.data, node.data, node.size * sizeof(Whole));
     std::memcpy(other.ends, node.ends, 2 * node.many * sizeof(double));
 }
 
-// Store an answer as the best, if it is better.
-inline void keep(Search& f, const double* y, const Whole* pick) {
-    const double energy = half_square(y, f.s.wide);
-    if (!(energy < f.best)) return;
+// Store an answer as the best, if it is better. Its numbers lie in the intervals `ends`.
+inline void keep(Search& f, const double* y, const Whole* pick, const double* ends) {
+    const double price = f.priced ? price_of_picks(f.options, y, pick) : 0.0;
+    const double energy = f.goal == PRICES ? price : half_square(y, f.s.wide);
+    if (!(energy < f.best) || (f.priced && f.goal == SQUARES && price > f.cap)) return;
     for (int i = 0; i < f.s.wide; ++i) f.best_y[i] = y[i];
     for (int c = 0; c < f.options.many; ++c) f.best_pick[c] = pick[c];
-    std::memcpy(f.best_ends, f.node.ends, 2 * f.node.many * sizeof(double));
+    std::memcpy(f.best_ends, ends, 2 * f.node.many * sizeof(double));
     cut_ends(f.boxes, f.options, f.best_ends);
     f.best = energy;
     f.found = true;
@@ -377,10 +665,11 @@ inline Status guess(Search& f, bool quick) {
     Status status = INFEASIBLE;
     if (!boxes || move_into_boxes(f)) {
         box_of_picks(f.options, f.near, f.y, f.s);
+        std::memcpy(f.wide_ends, f.node.ends, 2 * f.node.many * sizeof(double));
         if (f.rules->curves.rules) bend_to_picks(f);
         fill(f.trial, 0.0, f.slacks.m);
-        status = relax(f, f.trial, quick);
-        if (status == OPTIMAL) keep(f, f.s.y, f.near);
+        status = f.priced ? cheapest_of_picks(f) : relax(f, f.trial, quick);
+        if (status == OPTIMAL) keep(f, f.s.y, f.near, f.wide_ends);
     }
     if (boxes) hull_of(f.options, f.node, f.s.low, f.s.high);  // intervals of the node again
     return status;
@@ -432,11 +721,12 @@ inline bool try_deviations(Search& f, const Value& bound, Whole steps) {
     double limit = 4.0 * spare;
     for (int turn = 0; turn < NARROWINGS && !listed; ++turn) {
         limit *= 0.25;
-        listed = list_deviations(f.options, f.node, f.l, limit, f.changes, f.deviations);
+        listed = list_deviations(f.options, f.node, f.l, f.goal, limit, f.changes, f.deviations);
         if (!listed && f.deviations.count < MOST_DEVIATIONS) return false;  // no matter what the limit is
         if (!listed) continue;
-        residual_of(f.slacks, f.mu, f.options, f.l, f.choice.residual);
-        listed = read_rises(f.slacks, f.options, f.l, f.choice.residual, std::sqrt(2.0 * f.best), f.deviations);
+        residual_of(f.slacks, f.mu, f.options, f.l, f.goal, f.choice.residual);
+        const double size = std::sqrt(2.0 * (f.goal == SQUARES ? f.best : most_energy(f.s)));
+        listed = read_rises(f.slacks, f.options, f.l, f.choice.residual, size, f.deviations);
     }
     f.deviations.steps = steps;
     if (listed) all = try_sets(f, bound, limit);
@@ -516,9 +806,22 @@ inline void split_numbers(Search& f, int c) {
     (below ? f.other : f.node).from(c) = gap.above;
 }
 
+// Where any numbers of an affine column are divided: at its step, away from the ends; NaN where they hardly differ.
+inline double cut_of_line(const Search& f, int c) {
+    const Whole i = f.options.columns[c].first;
+    const double z = f.options.at[i] + f.y[i] / f.options.scale[i];
+    const Extent e = worthwhile(f, c);
+    const double wide = e.high - e.low, unit = 1.0 / f.options.scale[i];
+    if (wide < INF && !(wide > LOOSE * most(std::fabs(e.low), std::fabs(e.high)))) return NAN;
+    if (wide < INF) return clip(z, e.low + OFF_ENDS * wide, e.high - OFF_ENDS * wide);
+    if (e.low > -INF) return z + most(z - e.low, unit);
+    return e.high < INF ? z - most(e.high - z, unit) : z;
+}
+
 // Where any numbers behind a curve are divided: at a knot on the wider side of the step, a part of the interval
 // away from it; NaN where the interval lies between two knots.
 inline double cut_of(const Search& f, int c) {
+    if (!has_knots(f, c)) return cut_of_line(f, c);
     const Whole i = f.options.columns[c].first;
     const double from = f.node.from(c), to = f.node.to(c), z = f.options.at[i] + f.y[i] / f.options.scale[i];
     const Knots knots = knots_of(f.rules->curves, f.problem, c);
@@ -532,10 +835,20 @@ inline double cut_of(const Search& f, int c) {
     return from < knots.z[at] && knots.z[at] < to ? knots.z[at] : NAN;
 }
 
+// Whether a column that is computed may still keep its value, which has the digits of the table, or move to any number.
+inline bool stays_or_moves(const Search& f, int c) {
+    const Curves& k = f.rules->curves;
+    if (f.options.columns[c].freedom != ANY || (f.node.flags(c) & (KEEPS | MOVES)) != (KEEPS | MOVES)) return false;
+    if (keeps_apart(f.options, f.node, c)) return true;
+    for (const Identity* p = k.identity; p < k.identity + k.rules; ++p)
+        if (p->made == c && p->half > 0.0 && applies(f, *p, false)) return true;
+    return false;
+}
+
 // Divide a column in curved rules: it keeps its value or moves, or moves to one of two ranges.
 inline void split_curve(Search& f, int c) {
     const Whole flags = f.node.flags(c);
-    if (flags & KEEPS) {
+    if (flags & KEEPS && (has_knots(f, c) || f.options.columns[c].freedom != ANY || stays_or_moves(f, c))) {
         const bool likelier = f.near[c] == OWN;
         (likelier ? f.node : f.other).flags(c) = KEEPS;
         (likelier ? f.other : f.node).flags(c) = MOVES | COUNTS;
@@ -545,6 +858,9 @@ inline void split_curve(Search& f, int c) {
         const bool below = f.options.at[i] + f.y[i] / f.options.scale[i] <= cut;
         (below ? f.node : f.other).to(c) = cut;
         (below ? f.other : f.node).from(c) = cut;
+        // The own value is left to the half that it lies in.
+        Node& others = (f.options.at[i] <= cut) == below ? f.other : f.node;
+        if (flags & KEEPS) others.flags(c) = MOVES | COUNTS;
     } else {
         const Whole first = f.node.begin(c), last = f.node.end(c);
         const Whole near = f.near[c] < first ? first : (f.near[c] > last ? last : f.near[c]), split = near == last ? last - 1 : near;
@@ -658,30 +974,34 @@ inline Looked look(Search& f, double bound, int steps) {
         f.low[i] = f.s.low[i];
         f.high[i] = f.s.high[i];
     }
-    at.status = relax(f, f.mu, false);
+    at.status = f.goal == PRICES ? cheapest_of_hull(f.lifted, f.hard, f.options, f.node, f.s, f.mu) : relax(f, f.mu, false);
     for (int i = 0; i < f.s.wide; ++i) f.y[i] = f.s.y[i];
     for (int j = 0; j < f.slacks.m; ++j) f.hull_mu[j] = f.mu[j];
     // Outside its hull by rounding, a step could not be divided from the options.
     for (int i = 0; i < f.s.d; ++i) f.y[i] = clip(f.y[i], f.s.low[i], f.s.high[i]);
     int moved = 0;
     if (at.status == OPTIMAL) {
-        at.bound = most(at.bound, half_square(f.y, f.s.wide));
+        if (f.goal == SQUARES) at.bound = most(at.bound, half_square(f.y, f.s.wide));
         const Survey seen = survey(f.options, f.node, f.y, f.near);
         moved = seen.moved;
         const bool chosen = at.bound < f.best && seen.furthest < 0 && moved <= f.changes;
         const bool inside = chosen && broken_union(f.boxes, f.options, f.node, f.near, f.y) < 0;
-        if (inside && keeps_rules(f, f.y, f.near)) keep(f, f.y, f.near);
+        if (inside && keeps_rules(f, f.y, f.near)) keep(f, f.y, f.near, f.node.ends);
     } else {
         middle(f);
         fill(f.mu, 0.0, f.slacks.m);
     }
     if (at.status == INFEASIBLE || at.status == STOPPED || cut_off(f, at.bound)) return at;
     if (disproved(f.slacks, f.mu, f.trial, f.options, f.node, f.l)) return at;
-    const Climb way = {f.mu, f.trial, f.choice.residual, steps, f.best};
+    // The multipliers of a linear programme are the best ones, if any number of columns may move.
+    if (f.goal == PRICES && f.l.left >= f.options.many) steps = 0;
+    const Climb way = {f.mu, f.trial, f.choice.residual, steps, f.best, f.goal};
     at.value = climb(f.slacks, way, f.options, f.node, f.l);
     at.bound = most(at.bound, at.value.total);
     if (cut_off(f, at.bound)) return at;
-    if (at.status == OPTIMAL && moved <= f.changes) guess(f, true);
+    // Newton's method seldom satisfies equations.
+    const bool quick = !(f.rules->curves.rules && f.rules->curves.identity[f.rules->curves.rules - 1].half >= 0.0);
+    if (at.status == OPTIMAL && moved <= f.changes) guess(f, quick);
     for (int c = 0; c < f.options.many; ++c) f.near[c] = f.l.pick[c];
     guess(f, true);
     at.done = cut_off(f, at.bound);
@@ -696,19 +1016,39 @@ inline bool keeps_rows(const Search& f, const double* y) {
     return true;
 }
 
-// How far the bands of a column in curved rules are apart.
+inline bool is_factor(const Identity& p, int c) { return p.x >= 0 && (p.x == c || p.y == c); }
+
+// How far a product is at most from its planes, of the factor that is wider in steps; of the other one less.
+inline double off_plane(const Search& f, const Identity& p, int c) {
+    const auto wide = [&f](Whole of) {
+        const Whole i = f.options.columns[of].first;
+        return f.s.high[i] - f.s.low[i];
+    };
+    const Extent &x = f.extents[p.x], &y = f.extents[p.y];
+    const double apart = least((x.high - x.low) * (y.high - y.low), 1e300);
+    return (c == p.x ? wide(p.x) >= wide(p.y) : wide(p.y) > wide(p.x)) ? apart : 0.5 * apart;
+}
+
+// How far the bands of a column in curved rules are apart, or its products and their planes.
 inline double apart(const Search& f, int c) {
     const Curves& k = f.rules->curves;
     double sum = 0.0;
     for (const Term* t = k.term; t < k.term + k.terms; ++t)
-        if (t->column == c) sum += std::fabs(t->factor) * (f.bands[c].above - f.bands[c].below);
-    return sum;
+        if (t->column == c && has_knots(f, c)) sum += std::fabs(t->factor) * (f.bands[c].above - f.bands[c].below);
+    for (const Identity* p = k.identity; p < k.identity + k.rules; ++p)
+        if (is_factor(*p, c) && applies(f, *p, false)) sum += most(off_plane(f, *p, c), 0.0);
+    return sum + (stays_or_moves(f, c) ? 1e-300 : 0.0);
 }
 
 // Whether dividing a column in curved rules makes its band narrower.
 inline bool can_bend(const Search& f, int c) {
-    if (!has_knots(f, c) || !(f.node.flags(c) & MOVES)) return false;
-    if (f.node.flags(c) & KEEPS) return true;
+    const Curves& k = f.rules->curves;
+    bool divides = has_knots(f, c);
+    for (const Identity* p = k.identity; p < k.identity + k.rules && !divides; ++p)
+        divides = is_factor(*p, c) && applies(f, *p, false) && !is_exact(f, *p);
+    if (stays_or_moves(f, c)) return true;
+    if (!divides || !(f.node.flags(c) & MOVES)) return false;
+    if (f.node.flags(c) & KEEPS && (has_knots(f, c) || f.options.columns[c].freedom != ANY)) return true;
     if (f.options.columns[c].freedom == GRID) return f.node.begin(c) < f.node.end(c);
     return !std::isnan(cut_of(f, c));
 }
@@ -727,6 +1067,30 @@ inline int most_bent(const Search& f) {
     return chosen;
 }
 
+// The column behind a curve whose prices are farthest from a line, among those that can be divided; -1 for none.
+inline int most_curved(const Search& f) {
+    const Options& o = f.options;
+    int chosen = -1;
+    double widest = 0.0;
+    for (int c = 0; c < o.many; ++c) {
+        if (!is_bent(o, c) || !can_bend(f, c)) continue;
+        const Whole i = o.columns[c].first;
+        const bool own = f.node.flags(c) & KEEPS;
+        const double low = own ? least(f.low[i], 0.0) : f.low[i], high = own ? most(f.high[i], 0.0) : f.high[i];
+        double off = 0.0;
+        for (const double y : {f.y[i], 0.5 * (low + high)}) {
+            const double share = high > low ? (y - low) / (high - low) : 0.0;
+            const double line = (1.0 - share) * price_of_any(o, c, low) + share * price_of_any(o, c, high);
+            off += std::fabs(price_of_any(o, c, y) - line);
+        }
+        if (!(off > widest)) off = high - low > 0.0 ? 1e-300 : 0.0;
+        if (!(off > widest)) continue;
+        chosen = c;
+        widest = off;
+    }
+    return chosen;
+}
+
 // Note the intervals in which curves are known too coarsely to bound a node, if none has a lower bound.
 inline void note_stuck(Search& f, double bound) {
     f.unsure = least(f.unsure, bound);
@@ -738,6 +1102,7 @@ inline void note_stuck(Search& f, double bound) {
         to[0] = to[1] = to[2] = NAN;
         bool bent = false;
         for (const Term* t = k.term; t < k.term + k.terms; ++t) bent = bent || t->column == c;
+        bent = bent || is_bent(f.options, c);
         if (!bent || !has_knots(f, c) || f.options.columns[c].freedom != ANY || !(f.node.flags(c) & MOVES)) continue;
         const Whole i = f.options.columns[c].first;
         to[0] = f.node.from(c);
@@ -805,6 +1170,39 @@ inline int most_promising(Search& f) {
     return chosen;
 }
 
+// The column that a linear programme leaves most undecided; -1 if all steps are choices.
+inline int most_undecided(const Search& f) {
+    const Options& o = f.options;
+    int chosen = -1;
+    double widest = 0.0;
+    for (int c = 0; c < o.many; ++c) {
+        double off = 0.0, below, above;
+        const double y = f.y[o.columns[c].first];
+        if (o.columns[c].freedom == LEVELS) off = undecided(f.lifted, o, f.node, c);
+        if (o.columns[c].freedom == ANY) nearest_choice(o, f.node, c, f.y, off);
+        if (o.columns[c].freedom == GRID && f.node.flags(c) & MOVES) {
+            neighbours(o, f.node, c, y, below, above);
+            off = below < above ? least(y - below, above - y) / (above - below) : 0.0;
+        }
+        if (!(least(off, 0.5) > widest)) continue;
+        chosen = c;
+        widest = least(off, 0.5);
+    }
+    return chosen;
+}
+
+// Columns that belong together and of which more than one box is left, though rules apply to one of them only; -1 for
+// none.
+inline int open_to_rules(const Search& f) {
+    const Curves& k = f.rules->curves;
+    for (const Identity* p = k.identity; p < k.identity + k.rules; ++p) {
+        if (p->together < 0) continue;
+        const Whole* range = range_of(f.boxes, f.node, int(p->together));
+        if (range[1] - range[0] > 1) return int(p->together);
+    }
+    return -1;
+}
+
 // Divide a node and push its halves; false where there is no memory for them.
 inline bool go_on(Search& f, const Looked& at) {
     const Survey seen = survey(f.options, f.node, f.y, f.near);
@@ -812,7 +1210,7 @@ inline bool go_on(Search& f, const Looked& at) {
     f.bound = at.bound;
     int c = -1, rule = -1;
     if (at.status == OPTIMAL) {
-        c = counting ? heaviest(f) : most_promising(f);
+        c = counting ? heaviest(f) : f.goal == PRICES ? most_undecided(f) : most_promising(f);
         if (c < 0 && !counting) rule = broken_union(f.boxes, f.options, f.node, f.near, f.y);
     } else {
         counting = false;
@@ -825,12 +1223,24 @@ inline bool go_on(Search& f, const Looked& at) {
     }
     // A solution that is a choice breaks a curved rule: what is left to narrow are the bands.
     bool bent = c < 0 && rule < 0 && !counting && f.rules->curves.rules;
+    if (bent) rule = open_to_rules(f);
+    bent = bent && rule < 0;
     if (bent) {
         bend(f);  // the node may have become smaller
         bent = keeps_rows(f, f.y);
         c = bent ? most_bent(f) : -1;
     }
-    if (bent && c < 0) {
+    if (f.options.bent && c < 0 && rule < 0 && !counting && !bent) {
+        c = most_curved(f);
+        bent = c >= 0;
+    }
+    bool apart = false;  // a choice that costs too much, or whose price is not that of the hull
+    if (f.priced && c < 0 && rule < 0 && !counting && !bent) {
+        c = first_open(f);
+        apart = c >= 0 && f.options.columns[c].freedom == GRID;
+    }
+    if (bent && c < 0 && guess(f, false) == OPTIMAL && cut_off(f, at.bound)) return true;
+    if ((bent || f.priced) && c < 0 && rule < 0 && !counting) {
         note_stuck(f, at.bound);
         return true;
     }
@@ -841,11 +1251,57 @@ inline bool go_on(Search& f, const Looked& at) {
     }
     // Trimming may have left the column one choice only: then the node is not divided, but bounded again.
     if (c >= 0 && (bent || counting || open_choices(f.options, f.node, c) > 1)) {
-        divide(f, c, counting, bent);
+        divide(f, c, counting, bent || apart);
         store(f.stack, f.other, f.mu, at.bound);
     }
     store(f.stack, f.node, f.mu, at.bound);
     f.diving = true;
+    return true;
+}
+
+// Cut the hull of any numbers to the steps that an answer at the price f.cap may take; `spare` is what it may raise
+// the Lagrangian.
+inline void cut_numbers(Search& f, const Value& bound, double spare) {
+    const Options& o = f.options;
+    for (int c = 0; c < o.many; ++c) {
+        if (o.columns[c].freedom != ANY || is_bent(o, c) || !(f.node.flags(c) & MOVES)) continue;
+        const Whole i = o.columns[c].first;
+        double low, high;
+        steps_within(o, i, spare + (f.l.taken[c] ? f.l.value[c] : bound.worst), f.l.g[i], low, high);
+        if (f.node.flags(c) & KEEPS) {
+            low = least(low, 0.0);
+            high = most(high, 0.0);
+        }
+        low = most(low, f.s.low[i]);
+        high = least(high, f.s.high[i]);
+        if (!(low <= high)) continue;
+        f.s.low[i] = low;
+        f.s.high[i] = high;
+    }
+}
+
+// Cut a node to what answers at the price f.cap may choose; false where there are none.
+inline bool cut_to_price(Search& f) {
+    const Status status = cheapest_of_hull(f.lifted, f.hard, f.options, f.node, f.s, f.cut_mu);
+    if (status == INFEASIBLE) return false;
+    if (status != OPTIMAL) fill(f.cut_mu, 0.0, f.slacks.m);
+    const Value bound = lagrangian(f.slacks, f.cut_mu, PRICES, f.options, f.node, f.l);
+    const double spare = f.cap - bound.total;
+    if (spare < 0.0) return false;
+    if (!trim(bound, f.cap, PRICES, f.options, f.node, f.l)) return false;
+    f.l.left = close_counts(f.node, f.options.many, f.changes);
+    if (f.l.left < 0 || !hull_of(f.options, f.node, f.s.low, f.s.high)) return false;
+    cut_numbers(f, bound, spare);
+    const double length = std::sqrt(dot(f.l.g, f.l.g, f.slacks.wide));
+    double room = spare, terms = std::fabs(spare);
+    for (int j = 0; j < f.slacks.m; ++j) {
+        room -= f.cut_mu[j] * f.hard.b[j];
+        terms += std::fabs(f.cut_mu[j] * f.hard.b[j]);
+    }
+    f.cut_room = length > 0.0 ? (room + ROUNDED * terms) / length : 1.0;
+    for (int i = 0; i < f.slacks.wide; ++i) f.cut[i] = length > 0.0 ? -f.l.g[i] / length : 0.0;
+    f.hard.tol[f.slacks.m - 1] = length > 0.0 ? LOOSE * terms / length : 0.0;
+    set_cut(f, true);
     return true;
 }
 
@@ -856,6 +1312,7 @@ inline bool visit_next(Search& f, Whole& count) {
     f.diving = false;
     if (cut_off(f, bound)) return true;
     ++count;
+    if (f.priced) set_cut(f, false);
     if (!cut_to_boxes(f.boxes, f.options, f.node)) return true;
     f.l.left = close_counts(f.node, f.options.many, f.changes);
     if (f.l.left < 0 || !hull_of(f.options, f.node, f.s.low, f.s.high)) return true;
@@ -864,9 +1321,10 @@ inline bool visit_next(Search& f, Whole& count) {
     // Columns may have become such that count.
     f.l.left = close_counts(f.node, f.options.many, f.changes);
     if (f.l.left < 0 || !hull_of(f.options, f.node, f.s.low, f.s.high)) return true;
+    if (f.priced && f.goal == SQUARES && !cut_to_price(f)) return true;
     const Looked at = look(f, bound, count == 1 ? CLIMB : CLIMB_BELOW);
     if (at.done) return true;
-    if (f.best < INF && !trim(at.value, f.best, f.options, f.node, f.l)) return true;
+    if (f.best < INF && !trim(at.value, f.best, f.goal, f.options, f.node, f.l)) return true;
     if (f.best < INF && try_deviations(f, at.value, count == 1 ? LISTED : LISTED_BELOW)) return true;
     return go_on(f, at);
 }
@@ -890,6 +1348,40 @@ inline Ended search(Search& f, double best, int changes, Whole limit) {
     const Status status =
         f.found ? (stopped ? STOPPED : OPTIMAL) : (stopped ? UNRESOLVED : INFEASIBLE);
     return {status, f.best, least_bound(f), count, ENOUGH};
+}
+
+// Upper bound, greater than 0, of the price of all choices of a row.
+inline double most_price(const Search& f) {
+    const Options& o = f.options;
+    double sum = 0.0;
+    for (int c = 0; c < o.many; ++c) {
+        const Column& column = o.columns[c];
+        const Whole i = column.first;
+        double highest = 0.0;
+        for (Whole l = 0; l < (column.freedom == LEVELS ? column.count : 0); ++l)
+            if (f.root.levels(column)[l]) highest = most(highest, o.fees[column.level + l]);
+        if (is_bent(o, c)) highest = INF;
+        else if (column.freedom != LEVELS) highest = most(price_of_step(o, i, f.s.low[i]), price_of_step(o, i, f.s.high[i]));
+        sum += highest;
+    }
+    return most(sum * (1.0 + 1e-6), 1e-300);
+}
+
+// Search for an answer of least squares; or for one of least price, and, among answers of that price, for that of
+// least squares.
+inline Ended search_in_turn(Search& f, int changes, Whole limit) {
+    hull_of(f.options, f.root, f.s.low, f.s.high);
+    if (!f.priced) return search(f, most_energy(f.s), changes, limit);
+    f.goal = PRICES;
+    Ended ended = search(f, most_price(f), changes, limit);
+    if (ended.status != OPTIMAL || !(half_square(f.best_y, f.s.wide) > 0.0)) return ended;
+    f.goal = SQUARES;
+    f.cap = f.best * (1.0 + SAME_PRICE);
+    ended.nodes += search(f, half_square(f.best_y, f.s.wide), changes, limit - ended.nodes).nodes;
+    f.found = true;
+    ended.energy = price_of_picks(f.options, f.best_y, f.best_pick);
+    set_cut(f, false);
+    return ended;
 }
 
 // Set the options of one column of a row, in steps; whether it may move at all.
@@ -934,6 +1426,30 @@ inline bool read_column(const Rules& r, Whole at, const Point& p, const double* 
     return some;
 }
 
+// Set the prices of a row's steps and levels.
+inline void read_prices(const Rules& r, Whole at, const double* scale, Search& f) {
+    Options& o = f.options;
+    for (int i = 0; i < o.d; ++i) {
+        o.up[i] = r.up[i] / scale[i];
+        o.down[i] = r.down[i] / scale[i];
+    }
+    for (int c = 0; c < (o.bent ? o.many : 0); ++c) {
+        if (!o.bent[c]) continue;
+        o.up[o.columns[c].first] = r.up[o.columns[c].first];
+        o.down[o.columns[c].first] = r.down[o.columns[c].first];
+        o.own[c] = own_value(f, c);
+    }
+    const double* fees = r.fees + (r.own_fees ? at * r.levels : 0);
+    for (int l = 0; l < r.levels; ++l) o.fees[l] = fees[l];
+    for (int c = 0; c < o.many; ++c)  // their prices are those of levels
+        for (Whole e = 0; e < (o.columns[c].freedom == LEVELS ? o.columns[c].width : 0); ++e)
+            o.up[o.columns[c].first + e] = o.down[o.columns[c].first + e] = 0.0;
+    for (int i = 0; i < o.d; ++i) {
+        f.simplex.up[i] = o.up[i];
+        f.simplex.down[i] = o.down[i];
+    }
+}
+
 // Set the root node: all choices of one row.
 inline void read_root(const Rules& r, Whole at, Whole q, const Point& p, const double* scale,
                       Search& f) {
@@ -945,6 +1461,7 @@ inline void read_root(const Rules& r, Whole at, Whole q, const Point& p, const d
         f.root.flags(c) = keeps | (some ? MOVES : 0) | (keeps ? 0 : COUNTS);
         if (r.locked[(r.own_locked ? q : 0) * r.many + c]) f.root.flags(c) &= KEEPS;
     }
+    if (f.priced) read_prices(r, at, scale, f);
 }
 
 // Write the best answer as a point: columns without a change keep their bits, options are met exactly.
@@ -998,16 +1515,6 @@ inline double reach_of_numbers(const Search& f) {
     return moved ? most(reach, 1.0) : 1.0;
 }
 
-// Upper bound, greater than 0, of the energy of all steps in the hull.
-inline double most_energy(const Steps& s) {
-    double sum = 0.0;
-    for (int i = 0; i < s.d; ++i) {
-        const double side = most(std::fabs(s.low[i]), std::fabs(s.high[i]));
-        sum += side * side;
-    }
-    return most(0.5 * sum * (1.0 + 1e-6), 1e-300);
-}
-
 // Lower b of every row by the slack that the model's rounding is likely to need at an answer.
 inline void keep_off(ActiveSet& a, const Steps& s, double factor) {
     const double size = std::sqrt(dot(s.placed, s.placed, s.wide)), far = dot(s.x, s.x, s.wide);
@@ -1034,9 +1541,9 @@ inline Room room_of_choice(Search& f, double factor, Sizes& z) {
 }
 
 // Whether there may be a choice if the rows are as they are, without slack for the model's rounding.
-inline bool allows_some(Search& f, double widest, int few, Whole limit) {
+inline bool allows_some(Search& f, int few, Whole limit) {
     for (int j = 0; j < f.straight; ++j) f.hard.b[j] = f.hard.base[j];
-    return search(f, widest, few, limit).status != INFEASIBLE;
+    return search_in_turn(f, few, limit).status != INFEASIBLE;
 }
 
 // Find the best choice of one row, with as few changed columns as possible if `fewest`, and with the slack
@@ -1048,10 +1555,9 @@ inline Ended best_choice(Search& f, const Rules& r, double factor, int& few) {
     Whole nodes = 0;
     bool proven = true, asked = false, again = hull_of(f.options, f.root, f.s.low, f.s.high);
     few = r.fewest ? 1 : r.changes;
-    const double widest = most_energy(f.s);
     while (again) {
         again = false;
-        ended = search(f, widest, few, r.limit - nodes);
+        ended = search_in_turn(f, few, r.limit - nodes);
         nodes += ended.nodes;
         if (f.found) {
             ended.room = room_of_choice(f, factor, z);
@@ -1064,7 +1570,7 @@ inline Ended best_choice(Search& f, const Rules& r, double factor, int& few) {
             again = nodes < r.limit;
             ++few;
             ended.status = UNRESOLVED;
-        } else if (ended.status == INFEASIBLE && allows_some(f, widest, few, r.limit - nodes)) {
+        } else if (ended.status == INFEASIBLE && allows_some(f, few, r.limit - nodes)) {
             ended.status = UNRESOLVED;  // empty only because of the slack
         }
     }
@@ -1085,14 +1591,24 @@ void read_row(const Rows<Real>& rows, const Rules& r, Whole at, Whole q, const P
     }
     f.row = at;
     f.problem = q;
+    f.options.problem = q;
     for (int j = f.straight; j < rows.count; ++j) fill(f.own_u + std::size_t(j) * rows.wide, 0.0, rows.wide);
     f.hard.u = f.slacks.u;
-    f.hard.offsets = r.curves.rules ? f.own_offsets : rows.offsets;
+    f.hard.offsets = f.straight < rows.count ? f.own_offsets : rows.offsets;
     f.hard.guards = rows.guards;
     read_slacks(f.hard, f.s);
     keep_off(f.hard, f.s, factor);
     read_root(r, at, q, p, rows.scale, f);
     read_boxes(f.boxes, at, f.root);
+}
+
+template <class Real>
+void lay_out_prices(Arena& arena, const Rows<Real>& rows, const Rules& r, Search& f) {
+    lay_out(arena, f.lifted, r.columns, r.many, r.levels, rows.count, rows.d);
+    lay_out(arena, f.simplex, rows.count, rows.d, rows.wide);
+    lay_out(arena, f.tie, rows.count, rows.d, rows.wide);
+    f.cut = arena.take<double>(rows.wide);
+    f.cut_mu = arena.take<double>(rows.count);
 }
 
 template <class Real>
@@ -1102,7 +1618,9 @@ void lay_out(Arena& arena, const Rows<Real>& rows, const Rules& r, Search& f) {
     lay_out(arena, f.choice, m, rows.d, wide, false, false);
     lay_out(arena, f.hard, m, rows.d, wide, false);
     f.options = {r.columns, many, rows.d, arena.take<double>(2 * many), arena.take<double>(r.listed_size),
-                 arena.take<double>(wide), arena.take<double>(wide), f.s.a, rows.scale, arena.take<Gap>(many)};
+                 arena.take<double>(wide), arena.take<double>(wide), f.s.a, rows.scale, arena.take<Gap>(many),
+                 arena.take<double>(wide), arena.take<double>(wide), arena.take<double>(r.levels),
+                 r.bent, arena.take<double>(many), &r.curves, 0};
     f.l = {arena.take<double>(wide), arena.take<double>(many), arena.take<Whole>(many),
            arena.take<Whole>(many), 0};
     f.boxes = {r.unions, arena.take<bool>(r.unions.sides), arena.take<Whole>(r.unions.count), {}};
@@ -1119,6 +1637,7 @@ void lay_out(Arena& arena, const Rows<Real>& rows, const Rules& r, Search& f) {
     for (Node* node : {&f.root, &f.node, &f.other, &f.boxes.hull})
         *node = {arena.take<Whole>(size), arena.take<double>(2 * many), many, size};
     f.best_ends = arena.take<double>(2 * many);
+    f.wide_ends = arena.take<double>(2 * many);
     f.y = arena.take<double>(wide);
     f.low = arena.take<double>(wide);
     f.high = arena.take<double>(wide);
@@ -1129,15 +1648,22 @@ void lay_out(Arena& arena, const Rows<Real>& rows, const Rules& r, Search& f) {
     f.near = arena.take<Whole>(many);
     f.best_pick = arena.take<Whole>(many);
     f.rules = &r;
-    f.straight = m - r.curves.rules;
+    f.priced = r.up != nullptr;
+    f.goal = SQUARES;
+    f.straight = m - r.curves.rules - int(f.priced);
     f.bands = arena.take<Band>(many);
-    f.own_u = arena.take<double>(r.curves.rules ? m * wide : 0);
-    f.own_offsets = arena.take<double>(r.curves.rules ? m : 0);
-    if (arena.base && r.curves.rules) {
+    f.extents = arena.take<Extent>(many);
+    f.given = arena.take<bool>(many);
+    f.held = arena.take<bool>(many);
+    const bool own = f.straight < m;
+    f.own_u = arena.take<double>(own ? m * wide : 0);
+    f.own_offsets = arena.take<double>(own ? m : 0);
+    if (arena.base && own) {
         std::memcpy(f.own_u, rows.u, std::size_t(m) * wide * sizeof(double));
         std::memcpy(f.own_offsets, rows.offsets, std::size_t(m) * sizeof(double));
     }
-    const double* u = r.curves.rules ? f.own_u : rows.u;
+    if (f.priced) lay_out_prices(arena, rows, r, f);
+    const double* u = own ? f.own_u : rows.u;
     f.slacks = {m, rows.d, wide, u, f.hard.b};
     f.choice.count = m;
     for (int j = 0; arena.base && j < m; ++j) f.choice.rows[j] = u + std::size_t(j) * wide;

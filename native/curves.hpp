@@ -7,9 +7,12 @@
 //
 // so that a rule, sum factor u <= limit, is looser with one side of each band and stricter with the other. As
 // nodes become smaller, both become the rule.
+//
+// A column that is computed from others satisfies an identity, two rules if it is linear. A product of two columns
+// in it lies between planes that meet it at the ends of their values, x' y + x y' - x' y', and becomes four rules.
 #pragma once
 
-#include "choices.hpp"
+#include "problem.hpp"
 
 namespace voicecf {
 
@@ -19,10 +22,19 @@ struct Term {
     double factor;
 };
 
+// What a rule of an identity has beyond its terms: the box of columns that belong together in which it applies, the
+// factors x and y of a product, to be subtracted `sign` times, and their ends whose plane it is (bit 0: the upper end
+// of x, bit 1: that of y); the column that is computed, and the one that its formula divides by. -1 for none.
+struct Identity {
+    Whole together, box, x, y, ends, made, divisor;
+    double sign, half;  // half a digit of the column that is computed; negative for rules of no identity
+};
+
 // Rules between columns of which some are mapped by curves; null where there are none.
 struct Curves {
     int rules, terms, total;
     const Term* term;
+    const Identity* identity;
     const double* limits;
     const std::uint8_t* tight;  // rules that keep away from their limits by the errors of conversions
     const double* lines;        // (many, 2): slope and constant of columns without knots
@@ -37,10 +49,17 @@ struct Band {
     double slope, below, above;
 };
 
+// The least and the largest of a column's values, in the user's units.
+struct Extent {
+    double low, high;
+};
+
 namespace VOICECF_SET {
 
 // A rule may be violated by this share of its terms, as `rule` in geometry/tolerance.py.
 constexpr double OF_TERMS = 16 * EPS;
+// An identity may be missed by this share of its terms: what it gives is written in the end.
+constexpr double OF_IDENTITY = 0x1p-38;
 // Ranges of options of a list up to this long are looked at one by one.
 constexpr Whole LOOKED_AT = 64;
 

@@ -42,9 +42,18 @@ inline double step_of_pick(const Options& o, int c, Whole pick, Whole e) {
     return pick == OWN ? 0.0 : option_step(o, c, pick, e);
 }
 
+// What a pick adds to the energy: half its square, or its price.
+inline double energy_of_pick(const Options& o, int c, Whole pick, Goal aim) {
+    if (aim == PRICES) return pick == OWN ? 0.0 : price_of_option(o, c, pick);
+    double energy = 0.0;
+    for (Whole e = 0; e < o.columns[c].width; ++e)
+        energy += 0.5 * step_of_pick(o, c, pick, e) * step_of_pick(o, c, pick, e);
+    return energy;
+}
+
 // List the deviations that raise the Lagrangian by less than `spare`; false where they are too many, where some
 // column may take any number, or where more columns than `changes` may move.
-inline bool list_deviations(const Options& o, const Node& node, const Lagrangian& l, double spare, int changes,
+inline bool list_deviations(const Options& o, const Node& node, const Lagrangian& l, Goal aim, double spare, int changes,
                             Deviations& v) {
     v.count = 0;
     v.energy[0] = 0.0;
@@ -57,22 +66,21 @@ inline bool list_deviations(const Options& o, const Node& node, const Lagrangian
         const bool levels = column.freedom == LEVELS;
         const Whole first = levels ? 0 : node.begin(c), last = levels ? column.count - 1 : node.end(c);
         if (column.freedom == ANY || last - first > MOST_DEVIATIONS) return false;
-        for (Whole e = 0; e < column.width; ++e)
-            v.energy[0] += 0.5 * step_of_pick(o, c, l.pick[c], e) * step_of_pick(o, c, l.pick[c], e);
+        v.energy[0] += energy_of_pick(o, c, l.pick[c], aim);
         const double base = l.taken[c] ? l.value[c] : 0.0;
         for (Whole k = first - 1; k <= last; ++k) {
             const Whole option = k < first ? OWN : k;
             const bool gap = !levels && o.gaps[c].last < k && k < o.gaps[c].first;
             const bool left = option == OWN ? node.flags(c) & KEEPS : !gap && (!levels || node.levels(column)[k]);
             if (!left || option == l.pick[c]) continue;
-            const double raise = (option == OWN ? 0.0 : option_value(o, c, k, l.g, 1.0)) - base;
+            const double raise = (option == OWN ? 0.0 : option_value(o, c, k, l.g, aim)) - base;
             if (!(raise < spare)) continue;
             if (v.count == MOST_DEVIATIONS) return false;
-            double energy = 0.0;
+            double energy = aim == PRICES ? energy_of_pick(o, c, option, aim) - energy_of_pick(o, c, l.pick[c], aim) : 0.0;
             bool zero = option != OWN && node.flags(c) & KEEPS, same = true;  // the own value again, or the pick
             for (Whole e = 0; e < column.width; ++e) {
                 const double to = step_of_pick(o, c, option, e), from = step_of_pick(o, c, l.pick[c], e);
-                energy += 0.5 * (to - from) * (to + from);
+                if (aim == SQUARES) energy += 0.5 * (to - from) * (to + from);
                 zero = zero && to == 0.0;
                 same = same && to == from;
             }

@@ -82,6 +82,13 @@ struct Stop {
     bool is_set() const { return flag->load(std::memory_order_relaxed); }
 };
 
+void require_price(double price) { require(price >= 0.0 && price < INF, "prices must be finite, and at least 0."); }
+
+void check_prices(const char* name, const Line& prices, std::size_t d) {
+    shaped(name, prices, {d});
+    for (std::size_t i = 0; i < d; ++i) require_price(prices(i));
+}
+
 // Arrays of a batch, and the view of them.
 struct BatchArrays {
     Matrix points, lo, hi;
@@ -116,11 +123,8 @@ struct BatchArrays {
 
     // Ask for the least price, not the least squares: what each coordinate costs per unit more and per unit less.
     void price(Line up_, Line down_) {
-        for (const auto& [name, line] : {std::pair{"up", &up_}, {"down", &down_}}) {
-            shaped(name, *line, {points.shape(1)});
-            for (std::size_t i = 0; i < line->shape(0); ++i)
-                require((*line)(i) >= 0.0 && (*line)(i) < INF, "prices must be finite, and at least 0.");
-        }
+        check_prices("up", up_, points.shape(1));
+        check_prices("down", down_, points.shape(1));
         up = up_;
         down = down_;
         view.up = up->data();
@@ -304,6 +308,7 @@ struct RuleArrays {
     std::optional<Matrix> gaps;
     std::optional<Array<const std::int64_t, 2>> holes;
     std::vector<Term> terms;
+    std::vector<Identity> identities;
     std::vector<Whole> starts;
     std::vector<Line> curved;
     std::optional<Array<const std::uint8_t, 1>> tight;
@@ -313,7 +318,9 @@ struct RuleArrays {
     std::vector<Place> places;
     std::vector<Side> sides;
     std::vector<Whole> levels;
-    std::optional<Matrix> own_places;
+    std::optional<Matrix> own_places, fees;
+    std::optional<Line> up, down;
+    std::vector<std::uint8_t> bent;
     std::size_t each = 0;  // rows of the user's table that have rules of their own; 1 where none has
     Rules view{};
 
@@ -421,15 +428,36 @@ struct RuleArrays {
             between("freedom of columns in places", columns[places(t, 1)].freedom, ANY, GRID, t);
             terms.push_back({places(t, 0), places(t, 1), factors(t)});
         }
+        identities.assign(limits_.shape(0), Identity{-1, 0, -1, -1, 0, -1, -1, 0.0, -1.0});
         curved = {limits_, worth_, errors_};
         tight = tight_;
         lines = lines_;
         own_values = own_;
         starts.assign(many + 1, 0);
         view.curves = {counted("limits", limits_.shape(0)), counted("places", count), 0, terms.data(),
-                       limits_.data(), tight->data(), lines->data(), starts.data(), worth_.data(),
+                       identities.data(), limits_.data(), tight->data(), lines->data(), starts.data(), worth_.data(),
                        errors_.data(), own_values->data(), nullptr, nullptr, nullptr, nullptr,
                        own_.shape(0) != 1, false};
+    }
+
+    // What rules of identities have, see `Identity`: the columns in each are among those of its terms.
+    void equate(Array<const std::int64_t, 2> parts, Matrix sizes) {
+        shaped("parts", parts, {identities.size(), 7});
+        shaped("sizes", sizes, {identities.size(), 2});
+        for (std::size_t e = 0; e < identities.size(); ++e) {
+            const Identity p = {parts(e, 0), parts(e, 1), parts(e, 2), parts(e, 3), parts(e, 4),
+                                parts(e, 5), parts(e, 6), sizes(e, 0), sizes(e, 1)};
+            between("boxes of parts", p.together, -1, INT_MAX, e);
+            between("ends of parts", p.ends, 0, 3, e);
+            require((p.x < 0) == (p.y < 0), "parts: a product has two factors.");
+            require(!(p.half >= 0.0) || p.made >= 0, "parts: an identity computes a column.");
+            for (const Whole c : {p.x, p.y, p.made, p.divisor}) {
+                bool known = c == -1;
+                for (const Term& t : terms) known = known || (t.rule == Whole(e) && t.column == c);
+                require(known, "parts: a column of an identity is in none of its terms.");
+            }
+            identities[e] = p;
+        }
     }
 
     // Knots of curves, of all problems or of each: coordinates, values, and how far a curve lies below and above
@@ -512,6 +540,29 @@ struct RuleArrays {
                 }
     }
 
+    // Ask for the least price: what each coordinate costs per unit more and per unit less, and what a row pays for
+    // each level, one row for all or one each. Coordinates of levels have no price of their own.
+    void price(Line up_, Line down_, Matrix fees_, Array<const std::uint8_t, 1> bent_) {
+        require(bool(allowed), "prices are for rules that allow something.");
+        const std::size_t d = lo->shape(1);
+        check_prices("up", up_, d);
+        check_prices("down", down_, d);
+        each = each == 1 ? fees_.shape(0) : each;
+        one_or_each("fees", fees_, each, allowed->shape(1));
+        for (std::size_t t = 0; t < fees_.size(); ++t) require_price(fees_.data()[t]);
+        shaped("bent", bent_, {columns.size()});
+        bent.assign(bent_.data(), bent_.data() + bent_.shape(0));
+        up = up_;
+        down = down_;
+        fees = fees_;
+        view.up = up->data();
+        view.down = down->data();
+        view.fees = fees->data();
+        view.own_fees = fees->shape(0) != 1;
+        const bool some = std::find(bent.begin(), bent.end(), 1) != bent.end();
+        view.bent = some ? bent.data() : nullptr;
+    }
+
     void limit(int changes, bool fewest, std::int64_t nodes) {
         between("changes", changes, 0, view.many);
         view.changes = changes;
@@ -538,7 +589,16 @@ struct RuleArrays {
         shaped("points", batch.points, {n, d});
         shaped("lo", *lo, {lo->shape(0), d});
         one_or_each("locked", *locked, n, columns.size());
-        between("curved rules", view.curves.rules, 0, r.count);
+        between("curved rules", view.curves.rules + (up ? 1 : 0), 0, r.count);
+        for (std::size_t e = 0; e < identities.size(); ++e)
+            between("boxes of parts", identities[e].together, -1, view.unions.count - 1, e);
+        for (int c = 0; c < (view.bent ? view.many : 0); ++c) {
+            between("bent", bent[c], 0, 1, c);
+            if (!bent[c]) continue;
+            between("freedom of bent columns", columns[c].freedom, ANY, GRID, c);
+            require(!knots.empty() && starts[c] < starts[c + 1], "prices behind a curve need knots of it.");
+            require(columns[c].freedom == ANY || !has_pitch(c), "knots of an even grid.");
+        }
         if (!knots.empty()) one_or_each("z", knots[0], n, knots[0].shape(1));
         for (int c = 0; c < view.many; ++c) {
             if (columns[c].freedom != GRID) continue;
@@ -662,8 +722,10 @@ void bind_search(nb::module_& m) {
         .def("allow", &RuleArrays::allow)
         .def("leave_out", &RuleArrays::leave_out, "gaps"_a, "holes"_a)
         .def("bend", &RuleArrays::bend)
+        .def("equate", &RuleArrays::equate)
         .def("know", &RuleArrays::know)
         .def("join", &RuleArrays::join)
+        .def("price", &RuleArrays::price)
         .def("limit", &RuleArrays::limit);
     nb::class_<FoundArrays>(m, "Found")
         .def(nb::init<Array<double, 2>, Array<double, 1>, Array<double, 1>, Array<std::int8_t, 1>,

@@ -169,7 +169,7 @@ void regions(const Kernels& kernels, int m, int d, double low, bool flat) {
 
 // The best choices of a number, a listed grid, a long grid and a category of three levels, of which the first and
 // the last belong together.
-void searches(const Kernels& kernels, int m, bool fewest) {
+void searches(const Kernels& kernels, int m, bool fewest, bool priced) {
     Numbers numbers;
     const int n = 60, d = 6;
     const Column columns[] = {
@@ -202,6 +202,12 @@ void searches(const Kernels& kernels, int m, bool fewest) {
     rules.changes = 4;
     rules.fewest = fewest;
     rules.limit = 500;
+    const Line up(d, 1.0), down(d, 0.5), fees = {0.5, 2.0, 1.0};
+    if (priced) {
+        rules.up = up.data();
+        rules.down = down.data();
+        rules.fees = fees.data();
+    }
     const Union unions[] = {{0, 2, 3}};
     const Place places[] = {{0, 0, false}, {3, 3, true}};
     const Side sides[] = {{-2.0, -0.5, -2.0, -0.5, 0, -1, 0, 0}, {-0.5, 0.25, -0.5, 0.25, 0, -1, 0, 0},
@@ -218,7 +224,7 @@ void searches(const Kernels& kernels, int m, bool fewest) {
     const Found out = {found.data(), gap.data(),     reach.data(), status.data(),
                        closes,       changes.data(), nodes.data(), nullptr};
     kernels.branch(rows.few, batch, rules, out, {0, n});
-    print("searches", m, fewest, hash_of(found, gap, reach, changes, nodes), status);
+    print(priced ? "priced" : "searches", m, fewest, hash_of(found, gap, reach, changes, nodes), status);
 }
 
 // Passes of k-means over a table, and the size of changes.
@@ -252,7 +258,8 @@ void run(const Kernels& kernels) {
             for (const auto& [m, d] : {std::pair{5, 4}, {30, 6}, {60, 11}, {90, 9}})
                 regions(kernels, m, d, low, flat);
     for (const bool fewest : {false, true})
-        for (const int m : {2, 4, 9}) searches(kernels, m, fewest);
+        for (const int m : {2, 4, 9}) searches(kernels, m, fewest, false);
+    for (const int m : {2, 4, 9}) searches(kernels, m, false, true);
     for (const auto& [k, d] : {std::pair{2, 1}, {8, 3}, {70, 17}}) passes(kernels, k, d);
 }
 

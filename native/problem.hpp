@@ -24,6 +24,8 @@
 
 namespace voicecf {
 
+using Whole = std::int64_t;
+
 // Slack that a row needs so that a model's own arithmetic agrees with an answer: `behind` is how far
 // the true boundary lies behind the row, `share` the most slack that it can give, as a share of |z - o|; the rest
 // are shares of 1, |z|, |z - o|^2 and |z - a|. Rows are moved inwards once, before a point is solved, by what its

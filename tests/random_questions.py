@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 import warnings
 from dataclasses import dataclass
@@ -39,6 +40,8 @@ NUMBERS = ("age", "visits", "money", "score", "income")
 WHOLE = ("age", "visits")
 TEXTS = ("town", "member", "size")
 SEGMENTS = ("loyal ones", "lapsed", "new", "rich", "rest")
+# What a sentence says of the price.
+MONEY = re.compile(r"; this costs [\d,]+(\.\d+)?(e[+-]?\d+)?")
 ANSWERED = (Status.OPTIMAL, Status.STOPPED)
 
 
@@ -165,6 +168,23 @@ def rules(rng: np.random.Generator, frame: pd.DataFrame, numbers: list[str]) -> 
     return words
 
 
+def with_prices(rng: np.random.Generator, words: dict[str, Any], space: Any) -> dict[str, Any]:
+    """Return rules with random prices of columns, or without any, in place of costs."""
+    words = {word: value for word, value in words.items() if word != "costs"}
+    prices: dict[str, Any] = {}
+    for column in space.columns:
+        if rng.random() < 0.2 or column.curved or column.declared:
+            continue
+        prices[column.name] = float(rng.integers(0, 5))
+        levels = [level for level in column.levels if level == level and level is not None]
+        if column.kind == "category" and not column.binned and rng.random() < 0.5:
+            pairs = [(a, b) for a in levels for b in levels if a != b and rng.random() < 0.8]
+            prices[column.name] = {pair: float(rng.integers(0, 5)) for pair in pairs} or 1.0
+        elif column.kind == "number" and rng.random() < 0.5:
+            prices[column.name] = tuple(rng.uniform(0, 5, 2).round(2).tolist())
+    return words | ({"prices": prices} if prices and rng.random() < 0.8 else {})
+
+
 def broken(words: dict[str, Any], own: pd.Series, new: pd.Series, seen: pd.DataFrame) -> list[str]:
     """Return the rules that a changed row breaks, read again in the user's units."""
     found = []
@@ -200,6 +220,8 @@ def complaints(seed: int) -> list[str]:
     rng = np.random.default_rng(seed)
     case = made(rng)
     objective = str(rng.choice(["cost", "fewest", "prefix"]))
+    priced = np.random.default_rng([seed, 1])  # further questions leave those before as they are
+    objective = "price" if priced.random() < 0.25 else objective
     features = case.frame.drop(columns="note")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -210,6 +232,8 @@ def complaints(seed: int) -> list[str]:
         columns = {column.name: column for column in voice.space_.columns}
         numbers = [n for n in NUMBERS if n in columns and columns[n].kind == "number"]
         words = rules(rng, case.frame, numbers)
+        if objective == "price":
+            words = with_prices(priced, words, voice.space_)
         rows = case.frame.sample(6, random_state=seed)
         if rng.random() < 0.2:  # a level or a number that may not be readable
             rows = rows.astype({"town": object}) if "town" in rows else rows
@@ -291,7 +315,7 @@ def _typed(cf: Any, rows: pd.DataFrame, model: Any, answered: Any, words: Any, c
     names = [c for c in rows if c != "note"]
     typed = []
     for i in moved:
-        text = cf.text(i, all=True)
+        text = MONEY.sub("", cf.text(i, all=True))
         read = phrases(text, names)
         typed.append([(n, after == "True" if n == "member" else after) for n, _, after in read])
         if not typed[-1]:

@@ -139,9 +139,9 @@ def test_an_answer_that_the_model_puts_elsewhere_is_asked_for_again_with_a_large
 ):
     model, table, rules = WAYS[way]
     voice = voice_of(model(), table)
-    true = voice.explain(table[:EACH], 1, **rules)
+    true = voice.explain(table[:EACH], 1, **rules, plausible=None)
     asked = solver(at_home, {(row, 1): 100.0 for row in range(EACH)})
-    cf = voice.explain(table[:EACH], 1, **rules)
+    cf = voice.explain(table[:EACH], 1, **rules, plausible=None)
     assert asked.factors[0] == 1.0
     assert (np.diff(asked.factors) > 0).all()
     assert asked.factors[-2] < 100.0 <= asked.factors[-1], "it ends once all answers are right"
@@ -155,9 +155,9 @@ def test_an_answer_that_the_model_puts_elsewhere_is_asked_for_again_with_a_large
 def test_what_stays_wrong_is_unresolved_without_a_point_and_without_a_claim(way, solver):
     model, table, rules = WAYS[way]
     voice, wrong = voice_of(model(), table), np.arange(EACH) % 3 == 1
-    true = voice.explain(table[:EACH], 1, **rules)
+    true = voice.explain(table[:EACH], 1, **rules, plausible=None)
     asked = solver(at_home, {(row, 1): NEVER for row in np.flatnonzero(wrong)})
-    cf = voice.explain(table[:EACH], 1, **rules)
+    cf = voice.explain(table[:EACH], 1, **rules, plausible=None)
     assert len(asked.factors) >= 3
     assert (np.diff(asked.factors) > 0).all()
     assert (cf.status[wrong] == Status.UNRESOLVED).all()
@@ -174,9 +174,9 @@ def test_what_stays_wrong_is_unresolved_without_a_point_and_without_a_claim(way,
 def test_right_answers_are_not_asked_for_again(way, solver):
     model, table, rules = WAYS[way]
     voice, right = voice_of(model(), table), np.arange(EACH) != 4
-    true = voice.explain(table[:EACH], 2, **rules)
+    true = voice.explain(table[:EACH], 2, **rules, plausible=None)
     asked = solver(at_home, {(4, 2): 50.0})
-    cf = voice.explain(table[:EACH], 2, **rules)
+    cf = voice.explain(table[:EACH], 2, **rules, plausible=None)
     assert asked.calls[0][0] == [(row, 2) for row in range(EACH)]
     assert len(asked.calls) > 1
     assert all(pairs == [(4, 2)] for pairs, _ in asked.calls[1:])
@@ -188,7 +188,7 @@ def test_right_answers_are_not_asked_for_again(way, solver):
 def test_if_all_answers_are_right_the_solver_is_asked_once(way, solver):
     model, table, rules = WAYS[way]
     asked = solver(at_home, {})
-    cf = voice_of(model(), table).explain(table[:EACH], "each", **rules)
+    cf = voice_of(model(), table).explain(table[:EACH], "each", **rules, plausible=None)
     assert asked.factors == [1.0]
     assert (cf.status == Status.OPTIMAL).all()
 
@@ -199,7 +199,7 @@ def test_each_wrong_pair_is_asked_for_again_with_its_own_row_and_target(way, sol
     voice, rows = voice_of(model(), table), table.iloc[[30, 2, 17, 5, 14]]
     until = {(1, 2): 100.0, (0, 1): 5.0, (2, 0): 1000.0, (3, 1): 20.0, (3, 2): NEVER, (4, 2): 5.0}
     asked = solver(at_home, until)
-    cf = voice.explain(rows, "each", **rules)
+    cf = voice.explain(rows, "each", **rules, plausible=None)
     for (_, before), (pairs, _) in zip(asked.calls, asked.calls[1:], strict=False):
         assert pairs == sorted(pair for pair in until if until[pair] > before)
     never = (cf.row == 3) & (cf.target == 2)
@@ -207,7 +207,7 @@ def test_each_wrong_pair_is_asked_for_again_with_its_own_row_and_target(way, sol
     assert (voice.model_.predict(cf[~never].to_frame()) == cf.target[~never]).all()
     # Row by row the true solver says the same.
     for i in np.flatnonzero(~never):
-        alone = voice.explain(rows.iloc[[cf.row[i]]], int(cf.target[i]), **rules)
+        alone = voice.explain(rows.iloc[[cf.row[i]]], int(cf.target[i]), **rules, plausible=None)
         np.testing.assert_allclose(cf.points[i], alone.points[0], rtol=1e-4, atol=1e-4)
 
 
@@ -215,7 +215,7 @@ def test_an_answer_of_a_search_that_was_cut_short_is_verified_too(solver):
     voice = voice_of(kmeans(), WHOLE)
     until = {(0, 1): 20.0, (1, 1): NEVER}
     asked = solver(at_home, until, status=Status.STOPPED)
-    cf = voice.explain(WHOLE[:2], 1)
+    cf = voice.explain(WHOLE[:2], 1, plausible=None)
     assert asked.calls[1][0] == [(0, 1), (1, 1)]
     assert cf.status.tolist() == [Status.OPTIMAL, Status.UNRESOLVED]
 
@@ -225,11 +225,11 @@ def test_where_there_is_no_answer_none_is_asked_for_again(way, solver):
     model, table, rules = WAYS[way]
     voice = voice_of(model(), table)
     rules = {**rules, "bounds": {"a": (-50, "+3")}, "immutable": ["b", "c"]}
-    true = voice.explain(table.iloc[[0, 25, 13, 2]], [1, 1, 0, 1], **rules)
+    true = voice.explain(table.iloc[[0, 25, 13, 2]], [1, 1, 0, 1], **rules, plausible=None)
     statuses = [Status.INFEASIBLE, Status.INFEASIBLE, Status.OPTIMAL, Status.INFEASIBLE]
     assert true.status.tolist() == statuses
     asked = solver(at_home, {(2, 0): 20.0})
-    cf = voice.explain(table.iloc[[0, 25, 13, 2]], [1, 1, 0, 1], **rules)
+    cf = voice.explain(table.iloc[[0, 25, 13, 2]], [1, 1, 0, 1], **rules, plausible=None)
     assert all(pairs == [(2, 0)] for pairs, _ in asked.calls[1:])
     assert cf.status.tolist() == statuses
     assert np.isnan(cf.points[[0, 1, 3]]).all()
@@ -282,10 +282,10 @@ def test_an_answer_against_a_rule_is_asked_for_again_although_its_label_is_right
 ):
     (model, table), (rules, meaning) = MODELS[way], BROKEN[broken]
     voice, rows = voice_of(model(), table), table[:EACH]
-    true = voice.explain(rows, 1, **rules)
+    true = voice.explain(rows, 1, **rules, plausible=None)
     assert (true.status == Status.OPTIMAL).all()
     asked = solver(at_center, {(row, 1): 100.0 for row in (2, 7)})
-    cf = voice.explain(rows, 1, **rules)
+    cf = voice.explain(rows, 1, **rules, plausible=None)
     assert [pairs for pairs, _ in asked.calls[1:]] == [[(2, 1), (7, 1)]] * len(asked.calls[1:])
     assert (np.diff(asked.factors) > 0).all()
     assert asked.factors[-2] < 100.0 <= asked.factors[-1]
@@ -299,7 +299,7 @@ def test_what_stays_against_a_rule_is_unresolved(way, broken, solver):
     (model, table), (rules, _) = MODELS[way], BROKEN[broken]
     voice = voice_of(model(), table)
     solver(at_center, {(row, 1): NEVER for row in (2, 7)})
-    cf = voice.explain(table[:EACH], 1, **rules)
+    cf = voice.explain(table[:EACH], 1, **rules, plausible=None)
     wrong = np.isin(np.arange(EACH), [2, 7])
     assert (cf.status == np.where(wrong, Status.UNRESOLVED, Status.OPTIMAL)).all()
     assert (np.isnan(cf.points).any(axis=1) == wrong).all()
@@ -312,7 +312,7 @@ def test_the_same_answers_are_right_without_the_rule(way, solver):
     voice = voice_of(model(), table)
     rules = {"max_changes": 3}
     asked = solver(at_center, {(row, 1): NEVER for row in (2, 7)})
-    cf = voice.explain(table[:EACH], 1, **rules)
+    cf = voice.explain(table[:EACH], 1, **rules, plausible=None)
     assert asked.factors == [1.0]
     assert (cf.status == Status.OPTIMAL).all()
 
@@ -340,7 +340,7 @@ def test_a_least_change_is_verified_against_the_pairs_own_row(solver):
     table.loc[[0, 3], "b"] = [-0.5, 4.5]
     voice = voice_of(kmeans(), table)
     asked = solver(lambda *_: [10.0, 5.0, 4.0], {(row, 1): 20.0 for row in range(4)})
-    cf = voice.explain(table.iloc[[3, 0, 3, 0]], 1, least={"b": 2})
+    cf = voice.explain(table.iloc[[3, 0, 3, 0]], 1, least={"b": 2}, plausible=None)
     assert asked.calls[1][0] == [(0, 1), (2, 1)]
     assert (cf.status == Status.OPTIMAL).all()
     assert (cf.points[[1, 3]] == [10.0, 5.0, 4.0]).all()
@@ -353,7 +353,7 @@ def test_a_change_that_is_too_small_is_written_as_the_least_behind_a_pipeline(so
     own = TABLE["b"][:EACH]
     center = voice.model_[0].inverse_transform(voice.partition_.centers)[1]
     asked = solver(at_center, {(row, 1): NEVER for row in range(EACH)})
-    cf = voice.explain(TABLE[:EACH], 1, least={"b": 4})
+    cf = voice.explain(TABLE[:EACH], 1, least={"b": 4}, plausible=None)
     assert asked.factors == [1.0]
     changed = cf.to_frame()["b"]
     assert (changed == np.where(center[1] > own, own + 4, own - 4)).all()
@@ -365,7 +365,7 @@ def test_a_wrong_answer_leaves_no_trace_in_the_types_of_the_others(immutable, so
     table = WHOLE.astype({"a": int})
     voice = voice_of(scaled(), table)
     solver(lambda *_: [0.123, -0.456, 0.789], {(3, 2): NEVER})
-    cf = voice.explain(table[:EACH], 2, immutable=immutable)
+    cf = voice.explain(table[:EACH], 2, immutable=immutable, plausible=None)
     assert cf.status[3] == Status.UNRESOLVED
     assert cf.to_frame()[immutable].dtype == "Int64"
     assert (cf.to_frame()[immutable].drop(3) == table[immutable][:EACH].drop(3)).all()
@@ -375,7 +375,7 @@ def test_a_rule_holds_for_the_number_that_single_precision_makes_of_an_answer(so
     # The number of single precision next to 7.3 is larger than 7.3.
     voice = voice_of(kmeans(), TABLE.astype(np.float32))
     asked = solver(lambda *_: [7.3, 0.0, 4.0], {(1, 1): 20.0, (2, 1): NEVER})
-    cf = voice.explain(TABLE.astype(np.float32)[:4], 1, constraints="a <= 7.3")
+    cf = voice.explain(TABLE.astype(np.float32)[:4], 1, constraints="a <= 7.3", plausible=None)
     assert asked.calls[1][0] == [(1, 1), (2, 1)]
     assert (cf.status == [Status.OPTIMAL, Status.OPTIMAL, Status.UNRESOLVED, Status.OPTIMAL]).all()
     assert (cf.points[cf.feasible, 0].astype(float) <= 7.3).all()
@@ -390,7 +390,7 @@ def test_rows_in_their_target_stay_and_are_not_solved(way, solver):
     voice = voice_of(model(), table)
     rows, targets = table.iloc[[1, 13, 2, 26, 14]], np.array([1, 1, 0, 2, 2])
     asked = solver(at_home, {})
-    cf = voice.explain(rows, targets, **rules)
+    cf = voice.explain(rows, targets, **rules, plausible=None)
     assert asked.calls == [([(0, 1), (4, 2)], 1.0)]
     stays = np.array([False, True, True, True, False])
     assert (cf.status == np.where(stays, Status.ALREADY, Status.OPTIMAL)).all()
@@ -402,7 +402,7 @@ def test_rows_in_their_target_stay_and_are_not_solved(way, solver):
     assert (cf.cardinality[stays] == 0).all()
     assert (cf.n_changed[stays] == 0).all()
     for i, target in enumerate(targets):
-        alone = voice.explain(rows.iloc[[i]], int(target), **rules)
+        alone = voice.explain(rows.iloc[[i]], int(target), **rules, plausible=None)
         np.testing.assert_array_equal(cf.points[i], alone.points[0])
 
 
@@ -419,14 +419,14 @@ def test_deepened_rows_move_into_the_contracted_cell_unless_they_are_in_it(way):
     )
     inside = distances.argmin(axis=1) == 1
     assert 0 < inside.sum() < EACH
-    cf = voice.explain(rows, 1, deepen=True, **rules)
+    cf = voice.explain(rows, 1, deepen=True, **rules, plausible=None)
     assert (cf.status == np.where(inside, Status.ALREADY, Status.OPTIMAL)).all()
     assert (cf.cost[inside] == 0).all()
     assert (cf.cost[~inside] > 0).all()
     assert np.isposinf(cf.rho[inside]).all()
     assert (cf.cardinality[inside] == 0).all()
     assert (cf.cardinality[~inside] == 3).all()
-    stays = voice.explain(rows, 1, **rules)
+    stays = voice.explain(rows, 1, **rules, plausible=None)
     assert (stays.status == Status.ALREADY).all()
 
 
@@ -434,12 +434,12 @@ def test_a_row_that_cannot_be_read_has_one_answer_unless_its_target_is_named():
     voice = voice_of(scaled(), TABLE)
     rows = TABLE.iloc[[0, 13, 1]].copy()
     rows.iloc[1, 0] = np.nan
-    cf = voice.explain(rows, "each")
+    cf = voice.explain(rows, "each", plausible=None)
     assert cf.row.tolist() == [0, 0, 1, 2, 2]
     assert cf.target.tolist() == [1, 2, -1, 1, 2]
     assert cf.status[2] == Status.UNREADABLE
     assert cf.source.tolist() == [0, 0, -1, 0, 0]
-    named = voice.explain(rows, 1)
+    named = voice.explain(rows, 1, plausible=None)
     assert named.target.tolist() == [1, 1, 1]
     assert named.status.tolist() == [Status.OPTIMAL, Status.UNREADABLE, Status.OPTIMAL]
     assert np.isnan(named.points[1]).all()

@@ -16,14 +16,13 @@ from sklearn.base import clone
 from sklearn.cluster import (
     DBSCAN,
     AffinityPropagation,
-    Birch,
-    BisectingKMeans,
     KMeans,
     MeanShift,
     MiniBatchKMeans,
 )
 from sklearn.datasets import load_iris
 from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
 from sklearn.mixture import GaussianMixture
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -196,16 +195,13 @@ TABLE = {
     "margin 1": (fit(margin=1), OptionError, r"margin=1.*\[0, 1\)"),
     "margin -1": (fit(margin=-1), OptionError, r"margin=-1.*\[0, 1\)"),
     # Models
-    "no centres": (fit(model=DBSCAN().fit(IRIS)), ModelError, "DBSCAN.*cluster_centers_.*KMeans"),
-    "mixture": (fit(model=GaussianMixture(2)), ModelError, "GaussianMixture.*KMeans"),
-    "birch": (fit(model=Birch()), ModelError, "Birch.*KMeans"),
+    "no predict": (fit(model=DBSCAN()), ModelError, "DBSCAN.*no predict.*KNeighborsClassifier"),
+    "mixture": (fit(model=GaussianMixture(2)), ModelError, 'GaussianMixture.*full.*"tied"'),
+    "labels needed": (fit(model=LogisticRegression()), DataError, r"LogisticReg.*fit\(X, y\)"),
     "an object": (fit(model=object()), ModelError, "object.*cluster_centers_"),
     "a class": (fit(model=KMeans), ModelError, r"KMeans.*(instance|\(\))"),
     "no model": (fit(model=None), ModelError, "cluster_centers_"),
     "a word as model": (fit(model="kmeans"), ModelError, "cluster_centers_"),
-    "bisecting": (
-        fit(IRIS, BisectingKMeans(5, random_state=0)), ModelError, "BisectingKMeans.*nearest",
-    ),
     "one cluster": (fit(model=KMeans(1)), ModelError, "one cluster.*2"),
     "flat centres": (fit([[0.0]], Plain([0.0, 1.0])), ModelError, r"\(k, d\)"),
     "nan centres": (fit([[0.0]], Plain([[nan], [1.0]])), ModelError, "finite"),

@@ -124,7 +124,7 @@ def test_no_combination_of_values_is_better(seed):
     for objective in ("cost", "fewest"):
         words, meanings = random_rules(rng)
         rows = table.sample(4, random_state=seed)
-        cf = voice.explain(rows, "each", objective=objective, **words)
+        cf = voice.explain(rows, "each", objective=objective, **words, plausible=None)
         new = cf.to_frame()
         for i in range(len(cf)):
             own = rows.iloc[cf.row[i]]
@@ -245,7 +245,9 @@ def test_scip_finds_no_cheaper_customer(row):
     pytest.importorskip("pyscipopt")
     voice, rows = customer_voice(contraction=1.0), customers().iloc[[row]]
     least = {"recency": 20.0, "money": 10.0}
-    cf = voice.explain(rows, "each", least=least, together=CUSTOMERS, constraints="recency <= age")
+    cf = voice.explain(
+        rows, "each", least=least, together=CUSTOMERS, constraints="recency <= age", plausible=None
+    )
     for i in range(len(cf)):
         cost = Scip(voice, rows.iloc[0], int(cf.target[i]), least).least()
         assert cf.status[i] == (Status.OPTIMAL if np.isfinite(cost) else Status.INFEASIBLE)
@@ -257,10 +259,10 @@ def test_a_curved_rule_between_numbers_is_met_exactly():
     rows = customers()[["age", "money"]].astype(float) + 0.5
     model = make_pipeline(logarithm(), KMeans(3, n_init=4, random_state=0))
     voice = VoICE(model, contraction=1.0).fit(rows)
-    free = voice.explain(rows.head(40), "each")
+    free = voice.explain(rows.head(40), "each", plausible=None)
     total = free.to_frame().sum(axis=1)
     limit = float(total.median())
-    cf = voice.explain(rows.head(40), "each", constraints=f"age + money <= {limit}")
+    cf = voice.explain(rows.head(40), "each", constraints=f"age + money <= {limit}", plausible=None)
     assert (cf.to_frame()[cf.feasible].sum(axis=1) <= limit).all()
     kept = (total <= limit).to_numpy() & free.feasible
     assert cf.cost[kept] == pytest.approx(free.cost[kept], rel=1e-9)
@@ -349,7 +351,9 @@ def test_a_strict_comparison_is_strict():
     table = pd.DataFrame({"n": [0, 1, 2, 8, 9, 10], "x": [0.0, 1.0, 2.0, 8.0, 9.0, 10.0]})
     voice = VoICE(KMeans(2, n_init=2, random_state=0), contraction=1.0).fit(table)
     target = int(voice.predict(table)[-1])
-    new = voice.explain(table.head(1), target, constraints=["n > 6", "x < 9", "x > 7"]).to_frame()
+    new = voice.explain(
+        table.head(1), target, constraints=["n > 6", "x < 9", "x > 7"], plausible=None
+    ).to_frame()
     assert new.n.tolist() == [7]
     assert ((new.x > 7) & (new.x < 9)).all()
 

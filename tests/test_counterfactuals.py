@@ -378,7 +378,7 @@ def test_a_change_that_is_at_its_limit_may_hardly_be_larger():
     assert cf.rho[0] == 1
     assert (
         cf.text(0)
-        == "Row 0 moves from cluster 1 to 0 if age falls from 9 to 1; this change may hardly be "
+        == "Row 0 moves from cluster 1 to 0 if age falls from 9 to 1; this change can hardly be "
         "larger."
     )
 
@@ -523,7 +523,7 @@ def hired():
 
 
 def test_a_category_changes_from_level_to_level(hired):
-    assert "job changes from <b>admin to clerk" in hired.text(0)
+    assert 'job changes from "<b>admin" to "clerk"' in hired.text(0)
     assert "age rises from 20 to" in hired.text(0)
     assert "job" not in hired.text(1)
     assert hired.to_frame()["job"].tolist() == [

@@ -222,7 +222,10 @@ def test_behind_a_pca_answers_are_those_of_neighbors():
     data = np.random.default_rng(8).normal(size=(2500, 4)) * [3, 2, 1, 1]
     pipeline = make_pipeline(PCA(2), KMeans(510, n_init=1, max_iter=5, random_state=0)).fit(data)
     voice = VoICE(pipeline).fit(data)
-    every, few = voice.explain(data[:60], target=11), onto_neighbors(voice, data[:60], 11)
+    every, few = (
+        voice.explain(data[:60], target=11, plausible=None),
+        onto_neighbors(voice, data[:60], 11),
+    )
     assert (pipeline.predict(every.points) == 11).all()
     away = every.status != Status.ALREADY
     cost = (voice.weights_ * (few.points - data[:60]) ** 2).sum(axis=1)

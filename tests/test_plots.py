@@ -542,3 +542,34 @@ def test_displays_are_computed_without_matplotlib():
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize(
+    ("step", "shift"),
+    [
+        (FunctionTransformer(np.log), 0.0), (FunctionTransformer(np.log1p), 1.0),
+        (FunctionTransformer(np.log10), 0.0), (FunctionTransformer(np.sqrt), np.nan),
+        (StandardScaler(), np.nan),
+    ],
+)  # fmt: skip
+def test_a_column_behind_a_logarithm_has_a_track_on_a_log_scale(step, shift):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"paid": np.exp(rng.normal(5, 2, 200)), "age": rng.normal(50, 9, 200)})
+    frame.loc[0, "paid"] = 0.0 if shift == 1 else 0.2
+    columns = make_column_transformer((step, ["paid"]), (StandardScaler(), ["age"]))
+    model = make_pipeline(columns, StandardScaler(), KMeans(3, n_init=3, random_state=0))
+    cf = VoICE(model).fit(frame).explain(frame.head(9), target="each")
+    cards = [ChangeCard.from_counterfactuals(cf, i) for i in np.flatnonzero(cf.feasible)]
+    changes = [change for card in cards for change in card.changes]
+    for change in (change for change in changes if change.column == "paid"):
+        np.testing.assert_equal(change.shift, shift)
+        places = [change.place(value) for value in (9.0, 99.0, 999.0)]
+        even = np.isclose(*np.diff(places), rtol=0.08)
+        assert even == (not np.isnan(shift))
+        assert {"100", "1,000"} <= {text for _, text in change.ticks} if even else not change.ticks
+        assert all(change.observed[0] < value < change.observed[1] for value, _ in change.ticks)
+        assert change.place(change.observed[0]) < 0.01
+        assert change.place(change.observed[1]) > 0.99
+    assert all(np.isnan(change.shift) for change in changes if change.column == "age")
+    assert {"paid", "age"} <= {change.column for change in changes}
+    assert ("log scale" in cards[0]._repr_html_()) == (not np.isnan(shift))

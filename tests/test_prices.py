@@ -286,7 +286,7 @@ PIPELINES = {
 def test_the_price_is_that_of_the_users_units(name):
     X = customers()
     voice = VoICE(PIPELINES[name], contraction=1.0, bounds=None).fit(X)
-    cf = voice.explain(X, target=1, objective="price", prices=PRICES)
+    cf = voice.explain(X, target=1, objective="price", prices=PRICES, plausible=None)
     moved = cf.feasible
     changed, delta = cf.to_frame(), cf.to_frame() - X
     assert (voice.predict(changed[moved]) == 1).all()
@@ -299,7 +299,7 @@ def test_the_price_is_that_of_the_users_units(name):
     assert (cf.gap[moved] <= 1e-9).all()
     # No other answer costs less: that of least cost does not, nor one by a single priced column.
     for column in PRICES:
-        other = voice.explain(X, target=1, mutable=column)
+        other = voice.explain(X, target=1, mutable=column, plausible=None)
         shift = (other.to_frame() - X)[column]
         more, less = {"visits": (4, 2), "basket": (0.5, 0.5), "age": (3, 3)}[column]
         price = np.where(shift > 0, more * shift, -less * shift)
@@ -386,8 +386,6 @@ def test_what_does_not_go_with_prices_is_refused():
     voice = VoICE(KMeans(2, n_init=1, random_state=0)).fit(X)
     with pytest.raises(OptionError, match='for objective="price"'):
         voice.explain(X, prices=PRICES)
-    with pytest.raises(OptionError, match='for objective="price"'):
-        voice.tradeoff(X, prices=PRICES)
     with pytest.raises(OptionError, match="give prices instead"):
         voice.explain(X, objective="price", costs={"age": 2})
     with pytest.raises(OptionError, match="give prices instead"):
@@ -396,12 +394,35 @@ def test_what_does_not_go_with_prices_is_refused():
         voice.explain(X, objective="price", prices={"visit": 1})
 
 
-def test_a_curved_column_has_no_price():
-    X = customers(100)
-    steps = FunctionTransformer(np.log, np.exp), KMeans(2, n_init=1, random_state=0)
-    voice = VoICE(make_pipeline(*steps)).fit(X[["visits", "basket"]])
-    with pytest.raises(ColumnError, match="does not scale it linearly"):
-        voice.explain(X[["visits", "basket"]], objective="price", prices={"basket": 1})
+def test_the_price_of_a_curved_column_is_that_of_the_users_units():
+    X = customers(100)[["visits", "basket"]].abs() + 1.0
+    steps = FunctionTransformer(np.log, np.exp), KMeans(3, n_init=1, random_state=0)
+    voice = VoICE(make_pipeline(*steps), contraction=1.0).fit(X)
+    cf = voice.explain(X[:8], target=1, objective="price", prices={"basket": (2, 1)})
+    moves = (cf.to_frame() - X[:8])["basket"]
+    paid = np.where(moves > 0, 2 * moves, -moves)
+    assert cf.price[cf.feasible] == pytest.approx(paid[cf.feasible], rel=1e-9, abs=1e-9)
+    # One column alone moves: to the border, as in the answer of least cost.
+    least = voice.explain(X[:8], target=1, mutable="basket")
+    assert (cf.feasible == least.feasible).all()
+    assert cf.points[cf.feasible] == pytest.approx(least.points[cf.feasible], rel=1e-6)
+    assert (cf.gap[cf.feasible] <= 1e-9).all()
+
+
+def test_no_point_of_a_grid_is_cheaper_behind_curves():
+    X = customers(100)[["visits", "basket"]].abs() + 1.0
+    steps = FunctionTransformer(np.log, np.exp), KMeans(3, n_init=1, random_state=0)
+    voice = VoICE(make_pipeline(*steps), contraction=1.0).fit(X)
+    cf = voice.explain(X[:6], target=0, objective="price", prices={"basket": (2, 1), "visits": 3})
+    ends = [np.linspace(X[name].min(), X[name].max(), 300) for name in X]
+    grid = pd.DataFrame(np.stack(np.meshgrid(*ends), axis=-1).reshape(-1, 2), columns=X.columns)
+    inside = grid[voice.predict(grid) == 0]
+    for i in np.flatnonzero(cf.feasible):
+        moves = inside - X.iloc[i]
+        price = moves["basket"].map(lambda t: 2 * t if t > 0 else -t) + 3 * moves["visits"].abs()
+        assert cf.price[i] <= price.min() * (1 + 1e-9) + 1e-9
+        assert cf.price[i] * (1 - cf.gap[i]) >= 0.8 * price.min() - 1.0
+        assert cf.gap[i] <= 1e-2  # not always closed
 
 
 def test_the_reason_names_columns_without_a_price():

@@ -85,8 +85,8 @@ def draws(rng: np.random.Generator, source: np.ndarray, k: int, d: int):
 
 
 def measured(voice: VoICE, X: np.ndarray, targets: np.ndarray, masks: list) -> dict[str, float]:
-    cheap = voice.explain(X, target=targets)
-    short = voice.explain(X, target=targets, objective="prefix")
+    cheap = voice.explain(X, target=targets, plausible=None)
+    short = voice.explain(X, target=targets, objective="prefix", plausible=None)
     assert cheap.feasible.all()
     found = {
         "changed_features_pct": 100 * np.mean(abs(cheap.points - X) > 1e-9),
@@ -101,7 +101,7 @@ def measured(voice: VoICE, X: np.ndarray, targets: np.ndarray, masks: list) -> d
     for j, share in enumerate(SHARES):
         answered = [
             voice.explain(
-                X[[i]], target=targets[i], immutable=masks[i][j], objective="prefix"
+                X[[i]], target=targets[i], immutable=masks[i][j], objective="prefix", plausible=None
             ).feasible[0]
             for i in range(len(X))
         ]
@@ -141,11 +141,11 @@ def test_pairwise_answers_are_valid_as_often_as_counted_and_miss_by_as_much_as_p
     valid, repairs = 0, []
     for i in range(50):
         model = KMeans(k, n_init=1, max_iter=300, tol=1e-4, random_state=42 + i).fit(X)
-        pairs = CFCLUST(model).fit(X).explain(X, target="each")
+        pairs = CFCLUST(model).fit(X).explain(X, target="each", plausible=None)
         valid += int(pairs.feasible.sum())
         missed = pairs[~pairs.feasible]
         voice = VoICE.from_centers(model.cluster_centers_)
-        repaired = voice.explain(X[missed.row], target=missed.target)
+        repaired = voice.explain(X[missed.row], target=missed.target, plausible=None)
         assert repaired.feasible.all()
         repairs.append(((repaired.points - missed.points) ** 2).sum(axis=1))
     count, cost = VALID[name]

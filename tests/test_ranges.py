@@ -117,7 +117,7 @@ def test_all_of_a_range_is_in_the_target_and_beyond_it_what_binds_is_broken(
 ):
     voice, frame = fitted(name, numbers, contraction), frame_of(name)
     steps = {c: None for c in frame if frame[c].dtype.kind == "i" and numbers in ("log", "power")}
-    cf = voice.explain(frame.iloc[3:60:14], "nearest", steps=steps)
+    cf = voice.explain(frame.iloc[3:60:14], "nearest", steps=steps, plausible=None)
     judged = 0
     for i in np.flatnonzero(cf.feasible):
         moved = Moved(voice, cf, i)
@@ -168,7 +168,9 @@ def test_other_levels_are_those_that_the_pipeline_puts_into_the_target(name):
     voice, frame = fitted(name, "standard", 1.0), frame_of(name)
     words = [c for c in frame if not pd.api.types.is_numeric_dtype(frame[c])]
     numbers = [c for c in frame if c not in words]
-    cf = voice.explain(frame.iloc[:40], "each", immutable=numbers[1:], max_changes=4)
+    cf = voice.explain(
+        frame.iloc[:40], "each", immutable=numbers[1:], max_changes=4, plausible=None
+    )
     judged = 0
     for i in np.flatnonzero(cf.feasible):
         moved = Moved(voice, cf, i)
@@ -195,7 +197,7 @@ def test_rules_bounds_and_steps_bind_by_name():
         "steps": {"Grocery": 50},
         "increase_only": ["Delicassen"],
     }
-    cf = voice.explain(frame.iloc[:15], "each", **words)
+    cf = voice.explain(frame.iloc[:15], "each", **words, plausible=None)
     seen = set()
     for i in np.flatnonzero(cf.feasible):
         answer = cf.to_frame().iloc[i]
@@ -218,7 +220,7 @@ def test_rules_bounds_and_steps_bind_by_name():
 def test_open_sides_are_infinite_and_arrays_have_ranges():
     X = load_wine().data
     voice = VoICE(KMeans(3, n_init=2, random_state=0), bounds=None, contraction=1.0).fit(X)
-    cf = voice.explain(X[:5])
+    cf = voice.explain(X[:5], plausible=None)
     table = cf.ranges(0)
     ends = [*zip(table["low"], table["binds_low"], strict=True)]
     ends += [*zip(table["high"], table["binds_high"], strict=True)]
@@ -236,17 +238,17 @@ def test_open_sides_are_infinite_and_arrays_have_ranges():
 def test_ranges_come_in_the_kind_of_frame_that_was_explained():
     frame = pl.DataFrame(load_wine().data, schema=load_wine().feature_names, orient="row")
     voice = VoICE(KMeans(3, n_init=2, random_state=0)).fit(frame)
-    table = voice.explain(frame[:2]).ranges(1)
+    table = voice.explain(frame[:2], plausible=None).ranges(1)
     assert isinstance(table, pl.DataFrame)
     assert table.columns == COLUMNS
-    already = voice.explain(frame[:1], int(voice.predict(frame[:1])[0])).ranges(0)
+    already = voice.explain(frame[:1], int(voice.predict(frame[:1])[0]), plausible=None).ranges(0)
     assert (len(already), already.columns) == (0, COLUMNS)
 
 
 def test_contracted_bounds_bind_where_they_were_contracted_to():
     X = load_wine().data
     voice = VoICE(KMeans(3, n_init=2, random_state=0), contract_bounds=True, retain=0.6).fit(X)
-    cf = voice.explain(X[::30], "each")
+    cf = voice.explain(X[::30], "each", plausible=None)
     for i in np.flatnonzero(cf.feasible):
         region = voice.region(int(cf.target[i]))
         for line in lines_of(cf, i):
@@ -257,10 +259,10 @@ def test_contracted_bounds_bind_where_they_were_contracted_to():
 def test_what_has_no_answer_has_no_ranges():
     X = load_wine().data
     model = KMeans(3, n_init=2, random_state=0)
-    cf = VoICE(model).fit(X).explain(X[:1], target=0, immutable=range(13))
+    cf = VoICE(model).fit(X).explain(X[:1], target=0, immutable=range(13), plausible=None)
     with pytest.raises(OptionError, match=r"answer 0 is infeasible.*see reason\(0\)"):
         cf.ranges(0)
     with pytest.raises(IndexError, match="there is no answer 3"):
         cf.ranges(3)
     with pytest.raises(OptionError, match="VoICE only, not of CFCLUST"):
-        CFCLUST(model).fit(X).explain(X[:1]).ranges(0)
+        CFCLUST(model).fit(X).explain(X[:1], plausible=None).ranges(0)

@@ -132,7 +132,7 @@ class Judge:
                 for p, level in zip(places, levels, strict=True):
                     listed = self.words["levels"].get(name)
                     out = ("levels", name, None) in has and level not in listed
-                    out |= f"{name} may not change from {own} to {level}" in forbidden
+                    out |= f'{name} may not change from "{own}" to "{level}"' in forbidden
                     if level != own and out:
                         hi[p] = 0
             else:

@@ -12,9 +12,11 @@ from sklearn.datasets import load_wine
 
 from spaces import Space, read
 from voicecf import CFCLUST, VoICE
+from voicecf.cli.command import _parser
+from voicecf.cli.options import read_options
 from voicecf.errors import BoundsError, ColumnError, OptionError, VoiceError
 from voicecf.rules.constraints import Constraint
-from voicecf.rules.rules import Rules
+from voicecf.rules.rules import RULES, Rules
 from voicecf.rules.sides import Side
 from voicecf.rules.terms import ColumnRule
 from voicecf.table.space import Space as Columns
@@ -289,15 +291,15 @@ def test_mutable_that_contradicts_itself_is_refused(words, error, said):
 def test_mutable_is_named_by_the_reason_and_extended_by_what_helps():
     names = ["age", "income", "visits"]
     voice = VoICE.from_centers([[0.0, 0.0, 0.0], [4.0, 0.0, 0.0]], feature_names=names)
-    cf = voice.explain([[1.0, 5.0, 1.0]], target=1, mutable="income")
+    cf = voice.explain([[1.0, 5.0, 1.0]], target=1, mutable="income", plausible=None)
     reason = cf.reason(0)
     assert ": only income may change" in reason.text
     (way,) = reason.relaxations
     assert way.text == "unlock age"
     assert way.words == {"mutable": ["age", "income"]}
-    assert voice.explain([[1.0, 5.0, 1.0]], target=1, **way.words).feasible.all()
+    assert voice.explain([[1.0, 5.0, 1.0]], target=1, **way.words, plausible=None).feasible.all()
     # Of many that may change and few that may not, the few are named.
-    few = voice.explain([[1.0, 5.0, 1.0]], target=1, mutable=["income", "visits"])
+    few = voice.explain([[1.0, 5.0, 1.0]], target=1, mutable=["income", "visits"], plausible=None)
     assert ": age may not change" in few.reason(0).text
 
 
@@ -314,3 +316,63 @@ def test_the_pairwise_projection_knows_mutable_too():
     cf = pairwise.explain(rows[:5], mutable=[12])
     others = pairwise.explain(rows[:5], immutable=list(range(12)))
     np.testing.assert_array_equal(cf.points, others.points)
+
+
+# A value of each rule, and the command's option that says the same.
+SAID = {
+    "immutable": (["age", "job"], ["--immutable", "age", "job"]),
+    "mutable": (["age"], ["--mutable", "age"]),
+    "increase_only": (["age"], ["--increase-only", "age"]),
+    "decrease_only": (["age"], ["--decrease-only", "age"]),
+    "bounds": ({"age": (None, "+10%")}, ["--bounds", "age=:+10%"]),
+    "steps": ({"age": None, "pay": 0.5}, ["--steps", "age=any", "pay=0.5"]),
+    "levels": ({"job": ["cook", "clerk"]}, ["--levels", "job=cook,clerk"]),
+    "order": ({"job": ["cook", "clerk"]}, ["--order", "job=cook,clerk"]),
+    "forbidden": ({"job": [("cook", "clerk")]}, ["--forbidden", "job=cook>clerk"]),
+    "costs": ({"age": 2.5}, ["--costs", "age=2.5"]),
+    "prices": ({"pay": 0.5, "age": (4, 2)}, ["--prices", "pay=0.5", "age=4,2"]),
+    "least": ({"pay": 100}, ["--least", "pay=100"]),
+    "max_changes": (2, ["--max-changes", "2"]),
+    "constraints": (["pay <= 3"], ["--constraint", "pay <= 3"]),
+    "together": (["if age == 0 then pay == 0"], ["--together", "if age == 0 then pay == 0"]),
+    "plausible": ("auto", ["--plausible", "auto"]),
+}
+
+
+@pytest.mark.parametrize("word", list(RULES))
+def test_every_rule_goes_through_json_toml_and_the_command(word, tmp_path):
+    value, option = SAID[word]
+    rules = Rules(**{word: value})
+    assert [rule.word for rule in rules.active()] == [word]
+    words = rules.to_dict()
+    assert Rules.from_dict(words) == rules
+    assert Rules.from_dict(json.loads(json.dumps(words, allow_nan=False))) == rules
+    entries = "".join(f"{name} = {_in_toml(part)}\n" for name, part in words.items())
+    file = tmp_path / "rules.toml"
+    file.write_text(entries, encoding="utf-8")
+    assert Rules.from_dict(tomllib.loads(entries)) == rules
+    for arguments in (option, ["--rules", str(file)]):
+        chosen = _parser().parse_args(["explain", "rows.csv", "-o", "out.csv", *arguments])
+        assert Rules.from_dict(read_options(chosen)[1]) == rules
+
+
+def _in_toml(value: object) -> str:
+    """Write a value of JSON as TOML, whose dicts are inline tables."""
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{json.dumps(k)} = {_in_toml(v)}' for k, v in value.items())}}}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(_in_toml, value))}]"
+    return json.dumps(value)
+
+
+def test_json_has_what_the_rules_auto_and_prices_say_of_answers():
+    X = load_wine().data[:, :4]
+    voice = VoICE(KMeans(3, n_init=3, random_state=0)).fit(X)
+    cf = voice.explain(X[:9], "each", objective="price", prices={0: 2, 1: 3, 2: 1, 3: (1, 4)})
+    for answer, price in zip(json.loads(cf.to_json())["answers"], cf.rounded().price, strict=True):
+        assert answer["price"] == (None if np.isnan(price) else price)
+    assert (cf.price[cf.feasible] > 0).all()
+    cf = voice.explain(X[:9], "each", plausible="auto")
+    shares = [answer["plausible"] for answer in json.loads(cf.to_json())["answers"]]
+    assert shares == [None if np.isnan(share) else share for share in cf.plausible]
+    assert set(shares) & {0.7, 0.9, 0.99}

@@ -57,7 +57,9 @@ def walk(voice: VoICE, a: np.ndarray, target: int, order: list[int]):
 def assert_prefixes_are_shortest(voice, X, rows, scores, immutable=()):
     """Compare every answer with the walk; return the lengths."""
     order = ranked(voice, scores, immutable)
-    cf = voice.explain(X[rows], target="each", objective="prefix", immutable=list(immutable))
+    cf = voice.explain(
+        X[rows], target="each", objective="prefix", immutable=list(immutable), plausible=None
+    )
     metric = voice.partition_.weights + voice.delta
     lengths = []
     for i in range(len(cf)):
@@ -112,8 +114,8 @@ def test_so_it_is_for_models_with_odd_weights_and_rows_outside_the_box(seed):
 def test_a_prefix_costs_at_least_the_least_cost_and_as_much_once_it_is_everything():
     X = data("iris")
     voice = VoICE(KMeans(3, n_init=2, random_state=0), contraction=0.05).fit(X)
-    short = voice.explain(X, target="each", objective="prefix")
-    cheap = voice.explain(X, target="each")
+    short = voice.explain(X, target="each", objective="prefix", plausible=None)
+    cheap = voice.explain(X, target="each", plausible=None)
     assert short.feasible.all()
     assert (short.cost >= cheap.cost * (1 - 1e-9)).all()
     whole = short.cardinality == 4
@@ -125,8 +127,8 @@ def test_a_prefix_costs_at_least_the_least_cost_and_as_much_once_it_is_everythin
 def test_nearest_takes_the_shortest_prefix_then_the_least_cost():
     X = data("wine")[::6]
     voice = VoICE(KMeans(4, n_init=2, random_state=0)).fit(data("wine"))
-    best = voice.explain(X, objective="prefix")
-    each = voice.explain(X, target="each", objective="prefix")
+    best = voice.explain(X, objective="prefix", plausible=None)
+    each = voice.explain(X, target="each", objective="prefix", plausible=None)
     for i in range(len(X)):
         mine = np.flatnonzero((each.row == i) & each.feasible)
         length = each.cardinality[mine].min()
@@ -138,7 +140,7 @@ def test_nearest_takes_the_shortest_prefix_then_the_least_cost():
 def test_where_no_prefix_fits_the_farkas_vector_of_the_whole_order_proves_it():
     X = data("iris")
     voice = VoICE(KMeans(3, n_init=2, random_state=0)).fit(X)
-    cf = voice.explain(X, target="each", objective="prefix", immutable=[2, 3])
+    cf = voice.explain(X, target="each", objective="prefix", immutable=[2, 3], plausible=None)
     stuck = np.flatnonzero(cf.status == Status.INFEASIBLE)
     assert 0 < len(stuck) < len(cf)
     for i in stuck:
@@ -152,16 +154,16 @@ def test_a_column_outside_its_bounds_belongs_to_every_prefix():
     voice = VoICE.from_centers(
         [[0.0, 0.0, 0.0], [4.0, 0.0, 0.0]], weights=[3, 1, 2], bounds=(-5.0, 5.0)
     )
-    cf = voice.explain([[0.0, 9.0, 0.0]], target=1, objective="prefix")
+    cf = voice.explain([[0.0, 9.0, 0.0]], target=1, objective="prefix", plausible=None)
     assert cf.cardinality.tolist() == [3]
     assert cf.points[0, 1] == 5.0
-    inside = voice.explain([[0.0, 4.0, 0.0]], target=1, objective="prefix")
+    inside = voice.explain([[0.0, 4.0, 0.0]], target=1, objective="prefix", plausible=None)
     assert inside.cardinality.tolist() == [1]
 
 
 def test_with_everything_immutable_there_is_no_prefix():
     voice = VoICE.from_centers([[0.0, 0.0], [4.0, 0.0]])
-    cf = voice.explain([[0.0, 0.0]], target=1, objective="prefix", immutable=[0, 1])
+    cf = voice.explain([[0.0, 0.0]], target=1, objective="prefix", immutable=[0, 1], plausible=None)
     assert cf.status.tolist() == [Status.INFEASIBLE]
 
 
@@ -169,9 +171,9 @@ def test_a_batch_whose_rows_share_one_side_of_their_bounds_is_answered_row_by_ro
     X = np.random.default_rng(0).normal(size=(60, 3))
     voice = VoICE(KMeans(3, n_init=2, random_state=0)).fit(X)
     words = {"max_changes": 2, "increase_only": [0]}
-    batch = voice.explain(X, target="each", **words)
+    batch = voice.explain(X, target="each", **words, plausible=None)
     for i in range(len(batch)):
         row = X[[batch.row[i]]]
-        alone = voice.explain(row, target=int(batch.target[i]), **words)
+        alone = voice.explain(row, target=int(batch.target[i]), **words, plausible=None)
         np.testing.assert_array_equal(batch.points[i], alone.points[0])
         assert batch.status[i] == alone.status[0]

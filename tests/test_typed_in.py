@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from decimal import Decimal
 from functools import cache
 
 import numpy as np
@@ -81,13 +82,31 @@ def answers(name: str, way: str, contraction: object, objective: str, rows: int)
 
 
 def phrases(text: str, names: list[str]) -> list[tuple[str, str | None, str]]:
-    """Read column, value before (None where missing) and value after from a sentence."""
+    """Read column, value before (None where missing) and value after from a sentence.
+
+    Text stands in quotes there, and is returned with them.
+    """
     either = "|".join(re.escape(name) for name in sorted(names, key=len, reverse=True))
     verb = "(?:rises|falls|changes) from (?P<before>.+?) to "
     last = rf"(?=(?:, | and )(?:{either})(?:, which| rises| falls| changes)|{END})"
     one = rf"(?:if |, | and )(?P<name>{either})(?: {verb}|, which is missing, becomes )"
     found = re.finditer(rf"{one}(?P<after>.+?){last}", text)
     return [(m["name"], m["before"], m["after"]) for m in found]
+
+
+def told(before: str, value: float, after: str) -> bool:
+    """Tell whether a printed value before is the row's, rounded to the digits that it shows.
+
+    Few digits, or two decimals, are shown in full. Else the change is true to a hundredth, from
+    what is printed as from the row's own value, and goes the same way.
+    """
+    shown = Decimal(before)
+    if len(repr(float(value)).lstrip("-0.").replace(".", "")) <= 6 or value == round(value, 2):
+        return float(before) == value
+    unit = Decimal(1).scaleb(shown.as_tuple().exponent)
+    rounded = abs(shown - Decimal(float(value))) <= unit / 2 * (1 + Decimal("1e-9"))
+    change = float(after) - float(value)
+    return rounded and abs((float(after) - float(before)) / change - 1) < 0.01
 
 
 def typed_in(rows: pd.DataFrame, *changes: list[tuple[str, object]]) -> pd.DataFrame:
@@ -102,7 +121,8 @@ def typed_in(rows: pd.DataFrame, *changes: list[tuple[str, object]]) -> pd.DataF
                 number = float(value)
                 made[name][i] = int(number) if kind == "i" and number.is_integer() else number
             else:
-                made[name][i] = levels[name].get(value, value)
+                level = value[1:-1] if str(value).startswith('"') else value
+                made[name][i] = levels[name].get(level, level)
     numeric = {name for name in made if rows[name].dtype.kind in "if"}
     return rows.assign(**{
         name: pd.Series(values, rows.index, dtype=None if name in numeric else object)
@@ -151,9 +171,10 @@ def test_every_sentence_and_every_json_value_lands_when_it_is_typed_in(
         answer = document["answers"][i]
         read = phrases(answer["text"], list(some))
         assert len(read) == answer["n_changed"] <= cf.n_changed[i], answer["text"]
-        for column, before, _ in read:
+        for column, before, after in read:
             value = own[column][cf.row[i]]
-            assert before == str(value) or float(before) == value, answer["text"]
+            printed = f'"{value}"' if isinstance(value, str) else str(value)
+            assert before == printed or told(before, value, after), answer["text"]
         typed["text"].append([(column, after) for column, _, after in read])
         typed["changes"].append([(c["column"], c["to"]) for c in answer["changes"]])
         typed["values"].append(list(answer["values"].items()))
@@ -204,7 +225,7 @@ def test_cards_land_and_so_do_the_ends_of_their_ranges(way, contraction):
         changes = [(change.column, change.texts[1]) for change in card.changes]
         tried = [typed_in(row, changes)]
         for change in card.changes:
-            assert float(change.texts[0]) == row[change.column].iloc[0]
+            assert told(change.texts[0], row[change.column].iloc[0], change.texts[1])
             for end in (change.low, change.high):
                 assert np.isfinite(end)
                 tried.append(typed_in(tried[0], [(change.column, end)]))
@@ -316,3 +337,57 @@ def test_bounds_and_rules_hold_for_what_is_printed():
     assert (short["score"].to_numpy() >= own["score"].to_numpy()).all()
     assert (short["score"] <= 0.01 * short["money"] + 20).all()
     np.testing.assert_array_equal(voice.model_.predict(short), cf.target[cf.feasible])
+
+
+def plans(k: int) -> tuple[VoICE, pd.DataFrame]:
+    """Return customers of a plan, told apart by it, and their explainer."""
+    rng = np.random.default_rng(0)
+    plan = rng.choice(["basic", "plus", "to go"], 120)
+    frame = pd.DataFrame({"plan": plan, "basket": rng.uniform(29, 31, 120)})
+    columns = make_column_transformer(
+        (OneHotEncoder(), ["plan"]), (RobustScaler(quantile_range=(0, 100)), ["basket"])
+    )
+    model = make_pipeline(columns, KMeans(k, n_init=5, random_state=0))
+    return VoICE(model, contraction=1.0).fit(frame), frame
+
+
+def test_levels_stand_in_quotes_in_sentences_reasons_and_cards():
+    voice, frame = plans(3)
+    row = frame[frame["plan"] == "basic"].head(1)
+    target = int(voice.predict(frame[frame["plan"] == "plus"].head(1))[0])
+    assert voice.predict(row)[0] != target
+    cf = voice.explain(row, target, immutable="basket")
+    assert 'plan changes from "basic" to "plus"' in cf.text(0)
+    assert 'plan changes from "basic" to "plus"' in repr(cf)
+    (change,) = ChangeCard.from_counterfactuals(cf, 0).changes
+    assert change.shown == ('"basic"', '"plus"')
+    of_two, _ = plans(2)
+    away = of_two.explain(frame, immutable="basket")
+    cards = [ChangeCard.from_counterfactuals(away, i) for i in moved(away)[:20]]
+    offered = {change.range_text for card in cards for change in card.changes} - {""}
+    assert offered
+    assert offered <= {'or "basic"', 'or "plus"', 'or "to go"'}
+    listed = voice.explain(row, target, immutable="basket", levels={"plan": ["to go"]}).reason(0)
+    assert 'plan may only become "to go"' in listed.text
+    assert 'allow plan to become "plus"' in listed.text
+    pairs = [("basic", "plus")]
+    barred = voice.explain(row, target, immutable="basket", forbidden={"plan": pairs}).reason(0)
+    assert 'plan may not change from "basic" to "plus"' in barred.text
+    boxes = [{"plan": "basic"}, {"plan": ["to go", "basic"]}]
+    bound = voice.explain(row, target, immutable="basket", together=[boxes]).reason(0)
+    assert '\'plan == "basic" or plan in ["basic", "to go"]\' must hold' in bound.text
+
+
+def test_up_to_so_many_times_holds_from_the_printed_and_from_the_true_value():
+    own = np.random.default_rng(0).uniform(0, 1.9, (600, 1))
+    voice = VoICE.from_centers([[0.0], [4.0]], feature_names=["x"])
+    cf = voice.explain(own, target=1, bounds={"x": (None, 9.0)})
+    shorter = 0
+    for i, text in enumerate(cf.texts()):
+        ((_, before, after),) = phrases(text, ["x"])
+        times = float(re.search(r"up to (\S+) times", text)[1])
+        for start in (float(before), own[i, 0]):
+            assert start + times * (float(after) - start) <= 9.0
+        assert told(before, own[i, 0], after)
+        shorter += len(before) <= 5 < len(repr(float(own[i, 0])))
+    assert shorter > 500

@@ -155,7 +155,7 @@ def test_answers_are_in_the_target_keep_the_rules_and_are_certified(kind, name, 
         model = model_of(kind, k, X)
         voice = VoICE(model, **options).fit(X)
         for fixed in ((), (1, 2)):
-            cf = voice.explain(X[::4], target="each", immutable=fixed)
+            cf = voice.explain(X[::4], target="each", immutable=fixed, plausible=None)
             assert_in_target(model, cf)
             assert_rules_kept(voice, X[::4], cf, fixed)
             assert_certified(voice, X[::4], cf, fixed)
@@ -168,7 +168,7 @@ def test_without_contraction_predict_still_agrees_and_little_is_given_away_for_i
     model = model_of(kind, 5, X)
     voice = VoICE(model, contraction=1.0, bounds=None).fit(X)
     for fixed in ((), (0, 3)):
-        cf = voice.explain(X[::4], target="each", immutable=fixed)
+        cf = voice.explain(X[::4], target="each", immutable=fixed, plausible=None)
         assert_in_target(model, cf)
         assert_rules_kept(voice, X[::4], cf, fixed)
         assert_certified(voice, X[::4], cf, fixed, pushed=100 * (X.shape[1] + 8))
@@ -232,7 +232,7 @@ def test_data_far_from_zero_tiny_or_huge_are_answered_as_any_other(kind, scale, 
         for options in ({"contraction": 0.7}, {"contraction": 1.0, "bounds": None}):
             voice = VoICE(model, **options).fit(X)
             for objective in ("cost", "prefix"):
-                cf = voice.explain(X[:20], target="each", objective=objective)
+                cf = voice.explain(X[:20], target="each", objective=objective, plausible=None)
                 assert_in_target(model, cf)
                 assert_rules_kept(voice, X[:20], cf)
                 if objective == "cost" and kind == "SHARK":
@@ -458,7 +458,7 @@ def test_daqp_finds_nothing_cheaper(kind):
     X = data("wine")
     voice = VoICE(model_of(kind, 4, X), retain=0.95).fit(X)
     for fixed in ((), (0, 1, 2, 3, 4, 5, 6, 7)):
-        cf = voice.explain(X[::20], target="each", immutable=fixed)
+        cf = voice.explain(X[::20], target="each", immutable=fixed, plausible=None)
         names = np.array([Status(s).name.lower() for s in cf.status])
         for t, mine in by_target(cf):
             which = np.flatnonzero(mine)
@@ -490,8 +490,8 @@ def test_each_answers_every_other_cluster_ascending(kind):
 def test_nearest_is_the_cheapest_of_each(kind, fixed):
     X = data("iris")
     voice = VoICE(model_of(kind, 6, X), retain=0.9).fit(X)
-    best = voice.explain(X, immutable=fixed)
-    each = voice.explain(X, target="each", immutable=fixed)
+    best = voice.explain(X, immutable=fixed, plausible=None)
+    each = voice.explain(X, target="each", immutable=fixed, plausible=None)
     assert best.feasible.any()
     for i in range(len(X)):
         costs = each.cost[(each.row == i) & each.feasible]
@@ -633,7 +633,10 @@ def test_equal_weights_are_k_means():
         model.cluster_centers_, weights=np.full(13, 7.0), contraction=0.8,
         bounds=(X.min(axis=0), X.max(axis=0)),
     )  # fmt: skip
-    one, other = plain.explain(X, target="each"), weighted.explain(X, target="each")
+    one, other = (
+        plain.explain(X, target="each", plausible=None),
+        weighted.explain(X, target="each", plausible=None),
+    )
     np.testing.assert_allclose(one.points, other.points, rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(one.cost, other.cost, rtol=1e-9)
 
@@ -839,7 +842,7 @@ def test_immutable_wins_over_bounds_for_the_same_column():
 def test_rho_times_the_move_is_inside_and_a_little_more_is_not(kind, options):
     X = data("wine")[::4]
     voice = VoICE(model_of(kind, 4, data("wine")), **options).fit(data("wine"))
-    cf = voice.explain(X, target="each")
+    cf = voice.explain(X, target="each", plausible=None)
     assert (cf.rho >= 1).all()
     np.testing.assert_array_equal(cf.tau, cf.rho - 1)
     for i in range(len(cf)):

@@ -10,7 +10,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from scipy import special
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.cluster import KMeans
 from sklearn.compose import ColumnTransformer, make_column_transformer
 from sklearn.decomposition import PCA, TruncatedSVD
@@ -23,6 +23,7 @@ from sklearn.preprocessing import (
     FunctionTransformer,
     KBinsDiscretizer,
     MinMaxScaler,
+    Normalizer,
     OneHotEncoder,
     OrdinalEncoder,
     StandardScaler,
@@ -30,7 +31,7 @@ from sklearn.preprocessing import (
 )
 
 from voicecf import Status, VoICE, streaming
-from voicecf.errors import ColumnError, DataError, ModelError, OptionError
+from voicecf.errors import ColumnError, DataError, ModelError, OptionError, SavingError
 
 
 def kmeans(k=3):
@@ -182,7 +183,7 @@ def test_a_merged_answer_is_the_cheapest_of_all_levels_and_numbers():
     )
     pipeline = make_pipeline(table, kmeans()).fit(frame)
     voice = VoICE(pipeline, contraction=1.0).fit(frame)
-    cf = voice.explain(frame[:6], target="each")
+    cf = voice.explain(frame[:6], target="each", plausible=None)
     visits = range(frame["visits"].min(), frame["visits"].max() + 1)
     every = pd.DataFrame(list(product(frame["town"].unique(), visits)), columns=list(frame))
     coordinates, labels = dense(table.transform(every)), pipeline.predict(every)
@@ -625,3 +626,101 @@ def test_a_column_that_the_model_does_not_use_may_be_locked_and_nothing_else():
     assert locked.to_frame().equals(voice.explain(rows).to_frame())
     with pytest.raises(ColumnError, match="'note' in increase_only is not used by the model"):
         voice.explain(rows, increase_only="note")
+
+
+class Own(BaseEstimator, TransformerMixin):
+    """A transformer of a user's own; a subclass has the function and its inverse."""
+
+    def fit(self, X, y=None):
+        self.n_features_in_ = np.asarray(X).shape[1]
+        return self
+
+    def transform(self, X):
+        return self.there(np.asarray(X, dtype=float))
+
+    def inverse_transform(self, X):
+        return self.back(np.asarray(X, dtype=float))
+
+
+class Cubes(Own):
+    there, back = (
+        staticmethod(lambda x: x + x**3),
+        staticmethod(
+            lambda y: (
+                np.cbrt(y / 2 + np.sqrt(y**2 / 4 + 1 / 27))
+                + np.cbrt(y / 2 - np.sqrt(y**2 / 4 + 1 / 27))
+            )
+        ),
+    )
+
+
+class Falls(Own):
+    there, back = staticmethod(lambda x: -np.arcsinh(x)), staticmethod(lambda y: np.sinh(-y))
+
+
+class Squares(Own):
+    there, back = staticmethod(np.square), staticmethod(np.sqrt)
+
+
+class WrongWayBack(Own):
+    there, back = staticmethod(np.exp), staticmethod(lambda y: np.log(y) + 1)
+
+
+class Fails(Own):
+    there, back = staticmethod(np.exp), staticmethod(lambda y: y.to_numpy())
+
+
+class Narrow(Own):
+    there, back = staticmethod(np.exp), staticmethod(lambda y: np.log(y)[:, 0])
+
+
+class RowSums(Own):
+    there = staticmethod(lambda x: x / (1 + np.abs(x).sum(axis=1, keepdims=True)))
+    back = staticmethod(lambda y: y)
+
+
+class OneWay(TransformerMixin, BaseEstimator):
+    def fit(self, X, y=None):
+        return self
+
+    def transform(self, X):
+        return X
+
+
+def two_columns() -> pd.DataFrame:
+    return pd.DataFrame(np.random.default_rng(0).normal(0, 2, (120, 2)), columns=["a", "b"])
+
+
+@pytest.mark.parametrize("own", [Cubes(), Falls()])
+def test_a_monotone_transformer_of_ones_own_is_followed(own, tmp_path):
+    frame = two_columns()
+    model = make_pipeline(own, StandardScaler(), KMeans(3, n_init=3, random_state=0))
+    voice = VoICE(model).fit(frame)
+    assert not any(column.listed or column.affine for column in voice.space_.columns)
+    cf = voice.explain(frame, target="each", immutable="a")
+    found = cf.to_frame()[cf.feasible]
+    assert cf.feasible.sum() > 20
+    np.testing.assert_array_equal(voice.model_.predict(found), cf.target[cf.feasible])
+    assert (found["a"].to_numpy() == frame["a"].to_numpy()[cf.row[cf.feasible]]).all()
+    typed = cf.rounded().to_frame()[cf.feasible]
+    np.testing.assert_array_equal(voice.model_.predict(typed), cf.target[cf.feasible])
+    with pytest.raises(SavingError, match=rf"{type(own).__name__}.*not safe to load"):
+        voice.save(tmp_path / "own.voicecf")
+
+
+@pytest.mark.parametrize(
+    ("own", "says"),
+    [
+        (Squares(), r"step 'squares' \(Squares\) neither rises nor falls .* column 'a'"),
+        (WrongWayBack(), r"\(WrongWayBack\): inverse_transform does not lead back .* column 'a'"),
+        (Fails(), r"\(Fails\): inverse_transform raised AttributeError.* of the same shape"),
+        (Narrow(), r"\(Narrow\): inverse_transform returned an array of shape"),
+        (RowSums(), "column 'a' depends on other columns too; .* of your own, must treat each"),
+        (OneWay(), r"\(OneWay\) has no inverse_transform, .*; give it one"),
+        (Normalizer(), r"\(Normalizer\) is not supported; what works: StandardScaler"),
+    ],
+)
+def test_a_transformer_that_cannot_be_followed_is_refused_with_the_reason(own, says):
+    model = make_pipeline(own, StandardScaler(), KMeans(3, n_init=3, random_state=0))
+    with pytest.raises(ModelError, match=says):
+        VoICE(model).fit(two_columns())

@@ -119,6 +119,7 @@ def branch(a: Arguments) -> None:
         a["places"], a["factors"], a["limits"], a["tight"], a["lines"], a["worth"], a["own"],
         a["errors"],
     )  # fmt: skip
+    rules.equate(a["parts"], a["sizes"])
     rules.know(a["knot_starts"], a["knot_z"], a["knot_u"], a["under"], a["over"])
     rules.join(
         a["joined"],
@@ -128,6 +129,8 @@ def branch(a: Arguments) -> None:
         a["levels"],
         a["own_joined"],
     )
+    if "fees" in a:
+        rules.price(a["up"], a["down"], a["fees"], a["bent"])
     rules.limit(a["changes"], a["fewest"], a["nodes"])
     batch = _core.Batch(a["points"], a["lo"], a["hi"], rows=a["rows"])
     found = _core.Found(
@@ -180,6 +183,8 @@ def search_arguments(rng: np.random.Generator) -> Arguments:
         "places": np.array([[0, 0], [0, 1], [1, 2], [1, 0]]), "factors": np.array([1.0, 1, 1, -1]),
         "limits": np.array([3.0, 2.5]), "tight": np.array([0, 1], np.uint8),
         "lines": np.tile([1.0, 0.0], (c, 1)), "worth": np.arange(7.0), "own": np.zeros((N, c)),
+        "parts": np.array([[-1, 0, -1, -1, 0, -1, -1], [1, 0, 2, 0, 1, 2, 0]]),
+        "sizes": np.array([[0.0, -1.0], [0.5, 0.25]]),
         "errors": np.zeros(c), "knot_starts": np.array([0, 5, 8, 8, 8]),
         "knot_z": np.tile([-2.0, -1, 0, 1, 2, -1, 0.5, 2], (N, 1)),
         "knot_u": np.tile([0.0, 1, 4, 9, 16, 0, 1, 2], (N, 1)), "under": np.full((N, 8), 0.25),
@@ -220,6 +225,9 @@ def calls(rng: np.random.Generator) -> Iterator[tuple[Callable[[Arguments], None
         labels = {"labels_out": whole.copy(), "doubtful": np.zeros(N, np.bool_)}
         yield nearest, {**centroids(rng, k), "points": eighths(rng, N, D), **labels, **part}
     yield branch, search_arguments(rng)
+    prices = {"up": np.ones(5), "down": np.arange(5) / 2.0, "fees": np.tile([1.0, 3.0], (N, 1))}
+    prices["bent"] = np.array([1, 1, 0, 0], np.uint8)
+    yield branch, {**search_arguments(rng), **prices, "fewest": False}
     yield measure, {
         "rows": rng.permutation(N), "points": eighths(rng, N, D), "answers": eighths(rng, N, D),
         "weights": np.ones(D), "metric": np.ones(D), "cost": line.copy(), "energy": line.copy(),

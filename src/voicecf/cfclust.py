@@ -14,7 +14,7 @@ from voicecf.geometry.partition import Piece
 from voicecf.geometry.tolerance import TOLERANCE
 from voicecf.learned.explainer import Explainer
 from voicecf.learned.fitting import Options, learn
-from voicecf.rules.allowed import Allowed
+from voicecf.rules.allowed import NO_RULES, Allowed
 from voicecf.rules.rules import Rules
 from voicecf.search.answering import measured, solve_pairs
 from voicecf.search.question import Pairs, Question
@@ -126,7 +126,7 @@ class CFCLUST(Explainer):
         learned = self.learned_
         fixed = _fixed_coordinates(learned.space, Rules(immutable, mutable))
         rows, source = learned.read(X)
-        no_rules = Allowed.within(learned.space, learned.bounds)
+        no_rules = Allowed.within(learned.space, learned.bounds, NO_RULES)
         question = Question(learned, rows, source, no_rules, PAIRWISE)
         pairs = Pairs.of(target, source, learned)
 

@@ -10,7 +10,9 @@ from typing import Any, Literal
 import numpy as np
 
 from voicecf.edges import edge
+from voicecf.errors import OptionError
 from voicecf.geometry.arrays import Array, Ints, Mask
+from voicecf.geometry.region import Region
 from voicecf.output import schema, tables
 from voicecf.output.sentences import Sentences, cost_in_words
 from voicecf.output.short import Short
@@ -18,7 +20,7 @@ from voicecf.reasons.case import CONTRACTION, cost_without
 from voicecf.reasons.ranges import ranges_of
 from voicecf.reasons.reasons import Reason, reason_of
 from voicecf.search.outcome import Outcome
-from voicecf.search.solving import multipliers
+from voicecf.search.solving import PAIRWISE, certificate, multipliers
 from voicecf.status import Status
 from voicecf.table.frames import Kind
 from voicecf.table.wording import counted, figure
@@ -39,7 +41,8 @@ class Counterfactuals:
     row : array of shape (n,)
         Which row of the input each answer belongs to.
     source, target : array of shape (n,)
-        Cluster before and after; -1 if it is not known, because the row cannot be read.
+        Cluster before and after; -1 if it is not known, because the row cannot be read. Of a
+        classifier, the position in `classes_`.
     status : array of shape (n,)
         `Status` codes; ``Status(code).diagnosis`` explains one.
     cost : array of shape (n,)
@@ -156,7 +159,8 @@ change still lands in cluster 1.
         """Lagrange multipliers of the rival clusters, shape (n, k): certificates of the answers.
 
         They belong to the constraints of ``voice.region(target)``, for half the
-        squared move in the metric w + delta. For an infeasible row of numbers they are the Farkas
+        squared move in the metric w + delta; `certificate` has those of rules, too. For an
+        infeasible row of numbers they are the Farkas
         vector: the sum of the constraints with these weights, which an answer would make at most 0,
         is positive everywhere in the allowed box. Where whole numbers, categories or other choices
         were searched, the search itself is the proof. They are computed on first access. NaN for
@@ -172,6 +176,40 @@ change still lands in cluster 1.
             found[readable[which]] = table
         stays = (self.status == Status.ALREADY) | (self.status == Status.MISSED)
         return np.where(stays[:, None], 0.0, found)
+
+    def certificate(self, i: int) -> tuple[Region, Array]:
+        """Return all constraints that answer i had to meet, and their multipliers.
+
+        The constraints are those of the cell, contracted, of the share of the members that the
+        answer stays within, and of linear rules; the box is that of bounds and rules. They are in
+        coordinates. With these anyone can check that no point of the region is cheaper, or that
+        there is none. Where whole numbers, categories or few columns were searched, the search
+        itself is the proof, and there is nothing to return.
+
+        Examples
+        --------
+        >>> from sklearn.cluster import KMeans
+        >>> from sklearn.datasets import load_iris
+        >>> from voicecf import VoICE
+        >>> X = load_iris().data
+        >>> voice = VoICE(KMeans(3, n_init=10, random_state=0)).fit(X)
+        >>> cf = voice.explain(X[:1], target=2)
+        >>> region, multipliers = cf.certificate(0)
+        >>> bool(region.contains(cf.points, slack=1e-9)[0]), len(region.normals) == len(multipliers)
+        (True, True)
+        """
+        found = self.outcome
+        question = found.question_of(i)
+        if question.objective == PAIRWISE or question.allowed.choices is not None:
+            raise OptionError(
+                "only answers of VoICE whose columns may take any number have multipliers; where "
+                "whole numbers, categories or few columns are searched, the search is the proof: "
+                "see gap."
+            )
+        if found.status[i] == Status.UNREADABLE:
+            raise OptionError(f"answer {i} is for a row that cannot be read: see text({i}).")
+        row, piece = int(found.row[i]), int(found.piece[i])
+        return certificate(question, row, piece, int(found.cardinality[i]), float(found.factor[i]))
 
     @cached_property
     def usual(self) -> Array:
@@ -352,7 +390,8 @@ change still lands in cluster 1.
     def changes(self) -> Any:
         """Return a table with one line for each changed column of each answer.
 
-        Its columns are row (after id, if rows have ids), target, feature, from, to and delta. The
+        Its columns are row (after id, if rows have ids), target, feature, from, to and delta, and
+        unit if columns have units. The
         costliest change of an answer comes first. Values have the types of the user's table:
         columns of whole numbers have whole numbers, categories their levels.
 
@@ -398,6 +437,9 @@ change still lands in cluster 1.
     def text(self, i: int, *, all: bool = False) -> str:
         """Describe answer i in a sentence, with the values of `rounded`.
 
+        A value before the change that has more than six digits is rounded, too: the change is then
+        true to a hundredth, and what is said of its multiples holds from either value. `changes`
+        has it in full.
         Of more than six changes it names the four that cost most, and counts the others. With
         ``all=True`` it names every change: typed in, all of them together land in the target.
 
@@ -406,7 +448,7 @@ change still lands in cluster 1.
         >>> from voicecf import VoICE
         >>> voice = VoICE.from_centers([[0.0, 0.0], [4.0, 0.0]], feature_names=["age", "income"])
         >>> print(voice.explain([[1.0, 5.0]], target=1, bounds={"age": (0, 2.01)}).text(0))
-        Row 0 moves from cluster 0 to 1 if age rises from 1 to 2.01; this change may hardly be \
+        Row 0 moves from cluster 0 to 1 if age rises from 1 to 2.01; this change can hardly be \
 larger.
         """
         short, positions = self._in_batch
@@ -422,7 +464,7 @@ larger.
         >>> cf = voice.explain([[1.0, 5.0], [3.0, 5.0]], target=1, bounds={"age": (0, 2.01)})
         >>> for text in cf.texts():
         ...     print(text)
-        Row 0 moves from cluster 0 to 1 if age rises from 1 to 2.01; this change may hardly be \
+        Row 0 moves from cluster 0 to 1 if age rises from 1 to 2.01; this change can hardly be \
 larger.
         Row 1 is in cluster 1 already; nothing has to change.
         """

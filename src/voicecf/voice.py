@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from numbers import Integral
 from typing import Any, Literal, Self, Unpack
 from warnings import warn
@@ -11,17 +12,18 @@ import numpy as np
 
 from voicecf.counterfactuals import Counterfactuals
 from voicecf.edges import edge
-from voicecf.errors import OptionError, RankingWarning, known_option, likely
+from voicecf.errors import DataError, OptionError, RankingWarning, known_option, likely
 from voicecf.geometry.arrays import Array, Ints
 from voicecf.geometry.centroids import Centroids
-from voicecf.geometry.partition import Piece
+from voicecf.geometry.partition import Partition, Piece
 from voicecf.geometry.region import Region
+from voicecf.geometry.scores import Scores
 from voicecf.learned import Learned
 from voicecf.learned.explainer import Explainer
 from voicecf.learned.fitting import NO_NAMES, Options, learn, learn_from_partition
 from voicecf.parallel import Running
 from voicecf.rules.allowed import NO_RULES, Allowed, as_rules
-from voicecf.rules.prices import PRICE
+from voicecf.rules.prices import PRICE, Prices
 from voicecf.rules.rules import RULES, Rules, RuleWords, takes_rules
 from voicecf.search.alternatives import tradeoff, with_alternatives
 from voicecf.search.answering import answer
@@ -35,7 +37,7 @@ from voicecf.table.stream import Stream
 
 
 class VoICE(Explainer):
-    """Counterfactual explanations of a nearest-centroid clustering.
+    """Counterfactual explanations of a model with straight edges: a clustering or a classifier.
 
     For a row of a table and a target cluster, `explain` finds the cheapest allowed change into the
     contracted cell of the target, with a certificate that no change into it is cheaper. The model's
@@ -46,11 +48,12 @@ class VoICE(Explainer):
     Parameters
     ----------
     model : estimator
-        An estimator with `cluster_centers_` and, if it is weighted, `feature_weights_`, or a
-        Pipeline that ends in one. If it is not fitted, `fit` fits a copy of it. A pipeline is
-        explained in the columns that go into it. The cost is measured in the output of its scalers
-        and encoders, with the model's weights; if a later step mixes columns (PCA, a selector), all
-        coordinates before that step have equal weights.
+        An estimator with `cluster_centers_` and, if it is weighted, `feature_weights_`, a linear
+        classifier, a decision tree or another model with straight edges, or a Pipeline that ends in
+        one. Classifiers are told by what their `predict` returns. If it is not fitted, `fit` fits a
+        copy of it. A pipeline is explained in the columns that go into it. The cost is measured in
+        the output of its scalers and encoders, with the model's weights; if a later step mixes
+        columns (PCA, a selector), all coordinates before that step have equal weights.
         If a column goes into several transformers, they must be affine, and its weight is that of
         the column in the model's distance.
         A missing value is read as the value that the imputer fills in, and stays missing unless its
@@ -84,8 +87,14 @@ class VoICE(Explainer):
         Columns of zeros and ones that together encode a category, by the name of the category:
         ``{"job": ["job_admin", "job_clerk"]}``. Encoders in the pipeline need no entry.
     names : list of str or dict of int to str, optional
-        Names of the clusters, of all or of some: ``{0: "loyal", 1: "lapsed"}``. Sentences, cards
-        and plots print them, and wherever a cluster is given, its name will do.
+        Names of the clusters, of all or of some: ``{0: "loyal", 1: "lapsed"}``; of a classifier by
+        label. Sentences, cards and plots print them, and wherever a cluster is given, its name will
+        do.
+    units : dict of column to str, optional
+        What the numbers of columns are of: ``{"basket": "€", "weight": "kg"}``. Sentences, cards,
+        plots and JSON have them. Signs of money stand before a number ("€55.80"), all others after
+        it ("55.80 EUR", "3 kg", "12.5 %"). Money, by a sign or a code such as EUR, is told to the
+        cent where an answer of whole cents lands, unless the column has whole numbers.
     **unknown
         Words that are none of these are refused, with where they belong.
 
@@ -130,6 +139,7 @@ class VoICE(Explainer):
         margin: float = 0.0,
         categories: Any = None,
         names: Any = None,
+        units: Any = None,
         **unknown: Any,
     ) -> None:
         for word in unknown:
@@ -144,6 +154,7 @@ class VoICE(Explainer):
         self.margin = margin
         self.categories = categories
         self.names = names
+        self.units = units
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn the bounds and the contraction of each cell; fit the model if it is not fitted.
@@ -154,8 +165,10 @@ class VoICE(Explainer):
         Parameters
         ----------
         X : array or frame of shape (n, d)
-            The data that was clustered. A Dask DataFrame is read partition by partition.
-        y : ignored
+            The data that was clustered, or that the classifier is for. A Dask DataFrame is read
+            partition by partition.
+        y : array of shape (n,), optional
+            The labels that a classifier learns from; not needed if it is fitted already.
 
         Returns
         -------
@@ -172,9 +185,14 @@ class VoICE(Explainer):
         """
         options = self._options()
         if in_partitions(X):
+            if y is not None:
+                raise DataError(
+                    "y is for rows in memory: fit the classifier first, and then "
+                    "VoICE(classifier).fit(X) on the Dask DataFrame."
+                )
             fitted: Self = edge("fit_partitions")(self, X)
             return fitted
-        self.learned_ = learn(X, self._own_model(X), options)
+        self.learned_ = learn(X, self._own_model(X, y), options)
         return self
 
     def _fit_stream(self, stream: Stream) -> Self:
@@ -223,16 +241,77 @@ class VoICE(Explainer):
         >>> voice.explain([[1.0, 5.0]]).points.round(6)
         array([[2., 5.]])
         """
+        partition = Centroids.from_centers(centers, weights)
+        return cls._from_numbers(partition, bounds, feature_names, options, "from_centers")
+
+    @classmethod
+    def from_scores(
+        cls,
+        A: Any,
+        b: Any,
+        *,
+        classes: Any = None,
+        bounds: Any = None,
+        feature_names: Any = None,
+        **options: Any,
+    ) -> VoICE:
+        """Return an explainer for affine scores: the label of a row z is the highest of A z + b.
+
+        It is for linear models of other libraries. The first of equal scores wins. Cells are
+        contracted towards a point as far inside as possible.
+
+        Parameters
+        ----------
+        A : array of shape (k, d)
+            The slopes of each score, in the units of the rows to explain.
+        b : array of shape (k,)
+            The constants.
+        classes : list, optional
+            What the labels are called, k of them; 0 to k - 1 if left out.
+        bounds : None or (lo, hi)
+            The least and the largest values of all answers; no bounds if left out.
+        feature_names : list, optional
+            Names of the columns, for rules and sentences.
+        **options
+            Other options of the constructor. The contraction is 1 if left out.
+
+        Returns
+        -------
+        VoICE
+            Ready to explain.
+
+        Examples
+        --------
+        >>> from voicecf import VoICE
+        >>> voice = VoICE.from_scores([[0.0, 0.0], [1.0, 0.0]], [0.0, -2.0], classes=["no", "yes"])
+        >>> voice.explain([[1.0, 5.0]], target="yes").points.round(6)
+        array([[2., 5.]])
+        """
+        partition = Scores.of_scores(A, b)
+        if classes is not None:
+            labels = tuple(np.asarray(classes).tolist())
+            if len(set(labels)) != partition.n_clusters or len(labels) != partition.n_clusters:
+                raise OptionError(
+                    f"classes={classes!r} must be {partition.n_clusters} different labels, one for "
+                    "each score."
+                )
+            partition = replace(partition, classes=labels)
+        return cls._from_numbers(partition, bounds, feature_names, options, "from_scores")
+
+    @classmethod
+    def _from_numbers(
+        cls, partition: Partition, bounds: Any, feature_names: Any, options: Any, how: str
+    ) -> VoICE:
+        """Return an explainer of a partition without data; `how` is what the user has called."""
         voice = cls(None, bounds=bounds, **{"contraction": 1.0, **options})
         chosen = voice._options()
         if isinstance(bounds, str) or voice.contraction == "retain":
             raise OptionError(
-                "from_centers has no data to learn from: give bounds as (lo, hi) or None, and "
+                f"{how} has no data to learn from: give bounds as (lo, hi) or None, and "
                 "contraction as a number."
             )
         if voice.categories is not None:
-            raise OptionError("from_centers has no data to read categories from; use fit.")
-        partition = Centroids.from_centers(centers, weights)
+            raise OptionError(f"{how} has no data to read categories from; use fit.")
         names = None if feature_names is None else list(feature_names)
         voice.learned_ = learn_from_partition(partition, names, chosen)
         return voice
@@ -283,16 +362,17 @@ class VoICE(Explainer):
             Rows to explain. For a Dask DataFrame the result is one, too: see
             `voicecf.dask.explain`.
         target : int or str, list or array of them, "nearest" or "each"
-            One cluster for all rows, by number or by name; a cluster for each row; for each row the
-            other cluster that is cheapest to move to; or all other clusters, which gives an answer
-            for each pair of row and target, targets ascending.
+            One cluster for all rows, by number or by name, or what the model's predict returns; a
+            cluster for each row; for each row the other cluster that is cheapest to move to; or all
+            other clusters, which gives an answer for each pair of row and target, targets
+            ascending.
         objective : str
             "cost" minimises the cost. "prefix" lets only the first columns of the ranking change,
             as few of them as suffice. "fewest" minimises the number of changed columns, then the
             cost. "price" minimises the money that the changes cost: see `prices`; without them,
-            each unit of a coordinate costs 1. Among answers of one price it takes that of least
-            cost. With ``target="nearest"`` the target is chosen by the same criterion, then by
-            cost.
+            each unit of a coordinate costs 1, also of a level's. Among answers of one price it
+            takes that of least cost. With ``target="nearest"`` the target is chosen by the same
+            criterion, then by cost.
         deepen : bool
             Whether a row that is in its target already moves into the contracted cell.
         alternatives : int
@@ -344,7 +424,8 @@ class VoICE(Explainer):
                 alternatives=alternatives, rules=rules, limit=limit, id=id, n_jobs=n_jobs,
             )  # fmt: skip
         learned = self.learned_
-        plain = objective == "cost" and rules is NO_RULES and not (deepen or alternatives)
+        rules = rules.resolved(learned, objective)
+        plain = objective == "cost" and rules == NO_RULES and not (deepen or alternatives)
         nearest_or_each = isinstance(target, str) and target in NO_NAMES
         if objective == "prefix":
             self._warn_of_equal_weights()
@@ -388,12 +469,6 @@ class VoICE(Explainer):
             )
         for rule in rules.active():
             rule.check_question(learned, allowed, objective)
-        if objective == PRICE and allowed.choices is not None:
-            raise OptionError(
-                'objective="price" is for columns that may take any number: it searches no whole '
-                "numbers, categories, least or limited numbers of changes, nor alternatives. Allow "
-                'any number, such as steps={"visits": None}, or lock the column.'
-            )
         return Question(learned, rows, source, allowed, objective, limit)
 
     @takes_rules
@@ -409,12 +484,13 @@ class VoICE(Explainer):
         progress: bool | None = None,
         **words: Unpack[RuleWords],
     ) -> Counterfactuals:
-        """Find the least cost with at most 1, 2, 3, ... changed columns.
+        """Find the least cost, or price, with at most 1, 2, 3, ... changed columns.
 
         The parameters are those of `explain`; ``target="nearest"`` is the target of least cost. For
         each row there are several answers, one for each number of columns that may change
         (`cardinality`): from the fewest that suffice to the number beyond which the cost no longer
-        falls. Rows that are in their target already have no answer.
+        falls. Rows that are in their target already have no answer. With `prices` it is the least
+        price, as with ``objective="price"``.
 
         Returns
         -------
@@ -428,11 +504,12 @@ class VoICE(Explainer):
         [2.258, 2.125]
         """
         _check_no_option(words)
-        rules = as_rules(rules, **words)
+        rules = as_rules(rules, **words).resolved(self.learned_, "cost")
         _check_count(limit, "limit", 1)
         with Running(n_jobs, progress):
             rows = self.learned_.read(X, id)
-            question = self._question(*rows, rules, "cost", int(limit), searched=True)
+            objective = "cost" if rules.prices == Prices.nothing else PRICE
+            question = self._question(*rows, rules, objective, int(limit), searched=True)
             pairs = Pairs.of(target, question.source, self.learned_)
             return Counterfactuals(tradeoff(answer(question, pairs)))
 

@@ -15,7 +15,7 @@ from voicecf.errors import ModelError
 from voicecf.geometry.arithmetic import Arithmetic
 from voicecf.geometry.arrays import Array, Ints, Mask
 from voicecf.geometry.cell import Cell
-from voicecf.geometry.partition import FLOAT64, Partition
+from voicecf.geometry.partition import FLOAT64, Partition, on_host
 from voicecf.geometry.pullback import Mixing
 from voicecf.geometry.tolerance import LARGEST_SPREAD, LEAST_SPREAD, TOLERANCE, squarable
 from voicecf.parallel import in_parallel
@@ -49,7 +49,12 @@ class Centroids(Partition):
     @classmethod
     def of(cls, model: Any) -> Self:
         """Return the centroids and weights of a fitted model."""
-        centers = model.cluster_centers_
+        return cls.at(model.cluster_centers_, model)
+
+    @classmethod
+    def at(cls, centers: Any, model: Any) -> Self:
+        """Return these centroids of a fitted model, with its weights."""
+        centers = on_host(centers)
         dtype = np.dtype(np.float32 if np.asarray(centers).dtype == np.float32 else np.float64)
         formula: Any = getattr(type(model), DISTANCE_FORMULA, "expanded")
         return cls.from_centers(

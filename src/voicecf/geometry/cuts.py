@@ -2,74 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from voicecf.errors import ModelError
-from voicecf.geometry.arithmetic import Arithmetic
 from voicecf.geometry.arrays import Array, Ints, Mask, product
-from voicecf.geometry.guard import Guard
-from voicecf.geometry.partition import Partition, Piece
-from voicecf.geometry.tolerance import TOLERANCE
+from voicecf.geometry.partition import Partition
+from voicecf.geometry.polyhedron import Polyhedron, point_inside
 
 # Most cuts of a tree: points are compared with all of them, and a file could ask for any number.
 MOST_CUTS = 2048
 # The arrays of a tree.
 TREE = ("normals", "offsets", "sides", "label_of", "centers")
-
-
-@dataclass(frozen=True)
-class Leaf(Piece):
-    """A leaf of a tree of cuts: the points that take its side of every cut on the way to it.
-
-    Attributes
-    ----------
-    target, center, normals, offsets, loses_ties
-        See `Piece`. A point on a cut goes left, so the right side loses ties.
-    weights : array of shape (s,)
-        Weights of the inputs in the cost.
-    sizes : array of shape (m,)
-        Size of the terms that are constant in each constraint.
-    """
-
-    target: int
-    center: Array
-    normals: Array
-    offsets: Array
-    loses_ties: Mask
-    weights: Array
-    sizes: Array
-
-    @property
-    def rivals(self) -> Ints:
-        """-1 for each constraint: behind a cut there may be several labels."""
-        return np.full(len(self.offsets), -1)
-
-    def without(self, rivals: Collection[int]) -> Leaf:
-        """Return the leaf itself, or one without constraints if the rival is -1, all of them."""
-        if -1 not in rivals:
-            return self
-        none = self.offsets[:0]
-        return replace(
-            self, normals=self.normals[:0], offsets=none, loses_ties=self.loses_ties[:0], sizes=none
-        )
-
-    def guard(self, alpha: float, delta: float, arithmetic: Arithmetic) -> Guard:
-        """Return the slack that rounding requires: a cut is a sum of products and a constant."""
-        lengths = np.sqrt((self.normals**2 / (self.weights + delta)).sum(axis=1))
-        growth, none = arithmetic.growth(len(self.weights)), np.zeros(len(lengths))
-        return Guard(
-            behind=(1.0 - alpha) * self.offsets,
-            share=TOLERANCE.coarse * lengths,
-            constant=growth * self.sizes,
-            of_size=(growth + 2.0 * arithmetic.eps) * lengths,
-            of_square=none,
-            of_move=TOLERANCE.move * lengths,
-        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,7 +33,12 @@ class Cuts(Partition):
     label_of : array of shape (p,)
         The label of each leaf.
     centers : array of shape (p, s)
-        A point inside each leaf.
+        A point inside each leaf; NaN until it is known.
+    reach, sizes : array of shape (c, s), (c,)
+        Size of what the model multiplies each input by in the sum of a cut, and of its constants;
+        empty if they are those of the normals and offsets.
+    exact : bool
+        Whether the model compares its inputs as they are, so that no sum is rounded.
 
     Examples
     --------
@@ -107,6 +59,11 @@ class Cuts(Partition):
     sides: Ints
     label_of: Ints
     centers: Array
+    reach: Array = field(default_factory=lambda: np.empty((0, 0)))
+    sizes: Array = field(default_factory=lambda: np.empty(0))
+    exact: bool = False
+
+    rule: ClassVar[str] = "its cuts say; it cannot be explained."
 
     def arrays(self) -> dict[str, Any]:
         """Return the tree."""
@@ -159,22 +116,52 @@ class Cuts(Partition):
     @property
     def repeatable(self) -> bool:
         """Whether the model's `predict` assigns a point alike in any batch: our own sums do."""
-        return self.model is None
+        return self.model is None or self.exact
 
-    def whole_piece(self, p: int) -> Leaf:
-        """Return a leaf."""
+    def whole_piece(self, p: int) -> Polyhedron:
+        """Return a leaf. A point on a cut goes left, so the right side loses ties."""
         cuts, signs = self.paths[p]
         normals, center = signs[:, None] * self.normals[cuts], self.centers[p]
         offsets, used = signs * self.offsets[cuts], product(normals, center)
-        sizes = np.abs(offsets) + product(np.abs(normals), np.abs(center))
-        target = int(self.label_of[p])
-        return Leaf(target, center, normals, offsets - used, signs < 0, self.weights, sizes)
+        reach, sizes = self._terms
+        sizes = sizes[cuts] + product(np.abs(normals), np.abs(center))
+        return Polyhedron(
+            target=int(self.label_of[p]),
+            center=center,
+            normals=normals,
+            offsets=offsets - used,
+            rivals=np.full(len(cuts), -1),  # behind a cut there may be several labels
+            loses_ties=signs < 0,
+            weights=self.weights,
+            sizes=sizes,
+            reach=reach[cuts],
+            squares=np.empty((0, len(center))),
+        )
+
+    @cached_property
+    def _terms(self) -> tuple[Array, Array]:
+        """Size of the factors, and of the constants, in the sum of each cut."""
+        if len(self.sizes):
+            return self.reach, self.sizes
+        return np.abs(self.normals), np.abs(self.offsets)
+
+    def located(self, means: Array) -> Self:
+        """Return a copy with these points inside the leaves; NaN where there is none."""
+        centers = np.where(np.isnan(self.centers), means, self.centers)
+        known = ~np.isnan(centers).any(axis=1)
+        near = centers[known].mean(axis=0) if known.any() else np.zeros(self.n_inputs)
+        for p in np.flatnonzero(~known).tolist():
+            cuts, signs = self.paths[p]
+            normals, offsets = signs[:, None] * self.normals[cuts], signs * self.offsets[cuts]
+            centers[p] = point_inside(normals, offsets, near, 1.0)
+        return replace(self, centers=centers)
 
     def assign(self, points: Array) -> tuple[Ints, Mask]:
         """Return the leaf of each point, and a mask of those within rounding of a cut."""
         points = np.asarray(points, dtype=np.float64)
         left_by = self.offsets - product(points, self.normals.T)
-        terms = np.abs(self.offsets) + product(np.abs(points), np.abs(self.normals).T)
+        reach, sizes = self._terms
+        terms = sizes + product(np.abs(points), reach.T)
         close = np.abs(left_by) <= self.arithmetic.growth(len(self.weights)) * terms
         leaves = np.empty(len(points), dtype=np.int64)
         doubtful = np.empty(len(points), dtype=np.bool_)

@@ -64,8 +64,12 @@ class Piece(ABC):
 
     @property
     def columns(self) -> Ints:
-        """The column of each constraint in a table of multipliers: its rival, or its position."""
-        return np.where(self.rivals < 0, np.arange(len(self.rivals)), self.rivals)
+        """The column of each constraint in a table of multipliers.
+
+        It is its rival, or its position if several constraints are against one rival.
+        """
+        single = len(np.unique(self.rivals)) == len(self.rivals) and (self.rivals >= 0).all()
+        return self.rivals if single else np.arange(len(self.rivals))
 
     @abstractmethod
     def guard(self, alpha: float, delta: float, arithmetic: Arithmetic) -> Guard:
@@ -127,7 +131,8 @@ class Piece(ABC):
         arithmetic : Arithmetic, optional
             How the model computes.
         """
-        offsets = alpha * self.offsets
+        # A point that is not inside, of a piece that is empty, brings no border nearer.
+        offsets = np.where(self.offsets > 0.0, alpha, 1.0) * self.offsets
         if arithmetic is None:
             return Region(self.normals, offsets, origin=self.center)
         apart = self.normals.any(axis=1)
@@ -168,6 +173,8 @@ class Partition(ABC):
         checked with the model's own `predict`.
     ignored : (int, frozenset of int)
         A label, and the rivals whose constraints its pieces do not have; see `without`.
+    classes : tuple or None
+        What the model's `predict` returns for each label; None if it returns its number.
     """
 
     weights: Array
@@ -176,6 +183,7 @@ class Partition(ABC):
     model: Any = None
     trusted: bool = True
     ignored: tuple[int, frozenset[int]] = (-1, frozenset())
+    classes: tuple[Any, ...] | None = None
 
     # Which label a row is given, in the words of an error, a reason and a near miss.
     rule: ClassVar[str] = "its borders say; it cannot be explained."
@@ -252,6 +260,24 @@ class Partition(ABC):
         """
         return np.where(self.label_of == source[:, None], np.inf, 0.0)
 
+    def located(self, means: Array) -> Self:
+        """Return a copy whose pieces have a point inside where none was known, `centers` is NaN.
+
+        Parameters
+        ----------
+        means : array of shape (p, s)
+            The mean of some points in each piece; NaN for pieces that have none.
+        """
+        return self
+
+    def log_odds(self, label: int) -> tuple[Array, float] | None:
+        """Return slopes and constant of the log-odds of a label; None if they are not affine."""
+        return None
+
+    def probabilities(self, points: Array) -> Array:
+        """Return what the model's own `predict_proba` says of points, shape (n, k)."""
+        return np.asarray(self.model.predict_proba(self._rows(points)))
+
     def indistinct(self) -> Ints:
         """Return the labels with a piece whose own center rounding in `predict` could misplace."""
         _, doubtful = self.assign(self.centers)
@@ -321,7 +347,7 @@ class Partition(ABC):
         labels = pieces if self.one_each else self.label_of[pieces]
         if not hasattr(self.model, "predict"):
             return labels
-        if not self.trusted:
+        if not self.trusted and len(points):
             labels[:] = self._predict(points)
         if doubtful.any() and alone and not self.repeatable:
             distinct, which = np.unique(points[doubtful], axis=0, return_inverse=True)
@@ -338,12 +364,45 @@ class Partition(ABC):
 
     def _predict(self, points: Array) -> NDArray[Any]:
         """Call the model's own `predict`, with a frame if it was fitted on one."""
+        return self._numbered(on_host(self.model.predict(self._rows(points))))
+
+    def _rows(self, points: Array) -> Any:
+        """Return points as the model reads them: as a frame if it was fitted on one."""
         points = points.astype(self.dtype)
         names = getattr(self.model, "feature_names_in_", None)
-        if names is None:
-            return np.asarray(self.model.predict(points))
-        return np.asarray(self.model.predict(named_rows(points, names)))
+        return points if names is None else named_rows(points, names)
+
+    def _numbered(self, labels: NDArray[Any]) -> NDArray[Any]:
+        """Return the numbers of labels that the model has returned."""
+        if self.classes is None:
+            return labels
+        classes = as_labels(self.classes)
+        order = np.argsort(classes)
+        return np.asarray(order[np.searchsorted(classes[order], labels)])
+
+    def called(self, labels: Ints) -> NDArray[Any]:
+        """Return what the model's `predict` returns for labels; None for -1, which is none."""
+        if self.classes is None:
+            return labels
+        classes = as_labels(self.classes)
+        if (labels >= 0).all():
+            return classes[labels]
+        return np.array([*self.classes, None], dtype=object)[labels]
 
     def __getstate__(self) -> dict[str, Any]:
         # Cached properties are left out; they are computed again when needed.
         return {name: getattr(self, name) for name in self.__dataclass_fields__}
+
+
+def as_labels(classes: tuple[Any, ...]) -> NDArray[Any]:
+    """Return labels as an array: of objects, unless all are numbers or all are text."""
+    return np.array(classes, dtype=None if len(set(map(type, classes))) == 1 else object)
+
+
+def on_host(values: Any) -> NDArray[Any]:
+    """Return an array, one of a graphics processor, too, as numpy's."""
+    if hasattr(values, "to_numpy"):
+        values = values.to_numpy()
+    elif hasattr(values, "__cuda_array_interface__"):
+        values = values.get()
+    return np.asarray(values)

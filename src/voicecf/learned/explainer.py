@@ -6,18 +6,18 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, is_classifier
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import Pipeline
 
 from voicecf.errors import DataError
-from voicecf.geometry.arrays import Array, Ints
+from voicecf.geometry.arrays import Array
 from voicecf.geometry.partition import Partition
 from voicecf.learned.learned import Learned
 from voicecf.learned.parts import learned_of, parts_of
 from voicecf.saving import Saved
 from voicecf.table.learning import learn_space
-from voicecf.table.model import fitted_copy
+from voicecf.table.model import fitted_copy, split_pipeline
 from voicecf.table.space import Space
 from voicecf.table.stream import Stream
 
@@ -74,10 +74,10 @@ class Explainer(Saved, BaseEstimator):  # type: ignore[misc]
         """Names of the columns."""
         return np.asarray(self.learned_.space.names, dtype=object)
 
-    def predict(self, X: Any) -> Ints:
+    def predict(self, X: Any) -> NDArray[Any]:
         """Assign rows to clusters, as the model's own `predict` does."""
         learned = self.learned_
-        return learned.labels(learned.space.read(X))
+        return learned.partition.called(learned.labels(learned.space.read(X)))
 
     def _parts(self) -> dict[str, Any]:
         """Return what is saved of this explainer."""
@@ -93,10 +93,20 @@ class Explainer(Saved, BaseEstimator):  # type: ignore[misc]
             explainer.learned_ = learned_of(learned)
         return explainer
 
-    def _own_model(self, X: Any) -> Any:
-        """Return the explainer's own copy of the model, fitted on X unless it came fitted."""
+    def _own_model(self, X: Any, y: Any = None) -> Any:
+        """Return the explainer's own copy of the model, fitted on X and y unless it came fitted."""
         if not isinstance(self.model, Pipeline):
             learn_space(None, X)  # checks X, so that errors are ours and not the model's
         if Stream.table(X).n_rows == 0:
             raise DataError("X has no rows; bounds and contraction are learned from data.")
-        return fitted_copy(self.model, lambda model: model.fit(X))
+        return fitted_copy(self.model, lambda model: fitted_on(model, X, y))
+
+
+def fitted_on(model: Any, X: Any, y: Any) -> Any:
+    """Fit a model on rows and, if it is a classifier, on their labels."""
+    if y is None and is_classifier(model):
+        raise DataError(
+            f"{type(split_pipeline(model)[1]).__name__} learns from labels: VoICE(model).fit(X, y) "
+            "with a label for each row, or pass the model fitted."
+        )
+    return model.fit(X) if y is None else model.fit(X, y)

@@ -27,7 +27,9 @@ from voicecf.geometry.tolerance import TOLERANCE
 from voicecf.learned.learned import Learned
 from voicecf.learned.members import Members
 from voicecf.rules.allowed import DefaultBounds
+from voicecf.rules.columns import column_of
 from voicecf.rules.sides import as_number, read_sides
+from voicecf.table.column import Column
 from voicecf.table.learning import learn_rows
 from voicecf.table.model import split_pipeline
 from voicecf.table.rows import Rows
@@ -56,6 +58,7 @@ class Options:
     margin: float = 0.0
     categories: Any = None
     names: Any = None
+    units: Any = None
 
     def check(self) -> None:
         """Raise OptionError if the value of an option is not allowed."""
@@ -73,8 +76,32 @@ class Options:
         if as_number(self.margin) is None or not 0 <= self.margin < 1:
             raise OptionError(f"margin={self.margin!r} must be a number in [0, 1).")
 
-    def cluster_names(self, k: int) -> tuple[str, ...]:
+    def with_units(self, space: Space) -> list[Column]:
+        """Return the columns of a space with their units."""
+        columns, units = list(space.columns), {} if self.units is None else self.units
+        if not isinstance(units, Mapping):
+            raise OptionError(f'units must be a dict such as {{"basket": "€"}}; got {units!r}.')
+        for name, unit in units.items():
+            c = column_of(space, name, "units")
+            if not columns[c].numeric:
+                raise OptionError(
+                    f"units: column {columns[c].name!r} is a category, whose levels have no unit; "
+                    "leave it out."
+                )
+            if not isinstance(unit, str) or not unit.strip() or not unit.isprintable():
+                raise OptionError(
+                    f"units[{name!r}]={unit!r} is not allowed; use a text such as € or kg."
+                )
+            columns[c] = replace(columns[c], unit=unit.strip())
+        return columns
+
+    def cluster_names(self, partition: Partition) -> tuple[str, ...]:
         """Return what each cluster is called, from a list of names or a dict of some of them."""
+        k, classes = partition.n_clusters, partition.classes
+        own = [f"cluster {t}" for t in range(k)]
+        if classes is not None:
+            own = [c if isinstance(c, str) and c.strip() else f"class {c}" for c in classes]
+            own = [f"class {name}" if name in NO_NAMES else name for name in own]
         names = {} if self.names is None else self.names
         if isinstance(names, str) or not isinstance(names, (Mapping, Sequence, np.ndarray)):
             raise OptionError(
@@ -88,6 +115,12 @@ class Options:
                     "name some of them."
                 )
             names = dict(enumerate(names))
+        if classes is not None and self.names is not None and isinstance(self.names, Mapping):
+            if unknown := [c for c in names if c not in classes]:
+                raise OptionError(
+                    f"names[{unknown[0]!r}] names no class: this model has {listed(classes)}."
+                )
+            names = {classes.index(c): name for c, name in names.items()}
         if unknown := [t for t in names if isinstance(t, bool) or t not in range(k)]:
             raise OptionError(
                 f"names[{unknown[0]!r}] names no cluster: this model has 0 to {k - 1}. See "
@@ -99,7 +132,7 @@ class Options:
                     f"names[{t}]={name!r} is not allowed; use a text, neither blank nor "
                     f"{listed(NO_NAMES)}."
                 )
-        called = [str(names.get(t, f"cluster {t}")) for t in range(k)]
+        called = [str(names.get(t, own[t])) for t in range(k)]
         if len(set(called)) < k:
             twice = [name for name in dict.fromkeys(called) if called.count(name) > 1]
             raise OptionError(f"names must differ; used twice: {listed(twice)}.")
@@ -116,6 +149,8 @@ def learn(X: Any, model: Any, options: Options) -> Learned:
     learned = _without_data(model, partition, space, options)
     labelled = Blocks(data, partial(_labelled, learned), cached=stream.in_memory)
     low, high, middle = _checked_range(learned, labelled)
+    learned = _located(learned, labelled)
+    partition = learned.partition
     _warn_of_rounding(partition)
     learned = replace(learned, spread=high - low)
     if space.mixing is not None:
@@ -126,7 +161,9 @@ def learn(X: Any, model: Any, options: Options) -> Learned:
     near = learned.origins[[partition.pieces_of(t)[0] for t in range(partition.n_clusters)]]
     return replace(
         learned,
-        members=Members.of(near, lambda: ((rows.points, labels) for rows, labels in labelled)),
+        members=Members.of(
+            near, lambda: ((rows.points, labels) for rows, labels in labelled), learned.space.coded
+        ),
     )
 
 
@@ -143,6 +180,7 @@ def learn_from_partition(
 ) -> Learned:
     """Learn from a partition alone, without data."""
     d = partition.n_inputs
+    partition = partition.located(np.full_like(partition.centers, np.nan))
     columns = [f"x{i}" for i in range(d)] if names is None else names
     if len(set(map(str, columns))) != d:
         raise DataError(f"feature_names must be {d} different names, one per column of centers.")
@@ -153,12 +191,13 @@ def learn_from_partition(
 def _without_data(model: Any, partition: Partition, space: Space, options: Options) -> Learned:
     """Return what follows from the model and the options alone."""
     d, k = space.n_coordinates, partition.n_clusters
+    space.use(options.with_units(space))
     weights = partition.weights if space.mixing is None else _weights(space.mixing, partition)
     fixed = 1.0 if isinstance(options.contraction, str) else float(options.contraction)
     learned = Learned(
         model, partition, space, weights, partition.centers, np.zeros(d),
         _default_bounds(space, options.bounds), np.full(k, fixed), np.arange(len(space.columns)),
-        options.delta, options.margin, options.contract_bounds, options.cluster_names(k),
+        options.delta, options.margin, options.contract_bounds, options.cluster_names(partition),
     )  # fmt: skip
     scores = _scores(learned, options.ranking)
     by_weight = isinstance(options.ranking, str) and options.ranking == "weights"
@@ -193,6 +232,24 @@ def _checked_range(learned: Learned, labelled: Labelled) -> tuple[Array, Array, 
             f"another cluster than {partition.rule}"
         )
     return np.asarray(low), np.asarray(high), np.asarray(total / n_rows)
+
+
+def _located(learned: Learned, labelled: Labelled) -> Learned:
+    """Return a copy with a point inside each piece: where the model tells none, the members' mean.
+
+    What the data has no members of gets a point as far inside as possible.
+    """
+    partition = learned.partition
+    if not np.isnan(partition.centers).any():
+        return learned
+    sums, counts = np.zeros((partition.n_pieces, partition.n_inputs)), np.zeros(partition.n_pieces)
+    for rows, labels in labelled:
+        pieces = partition.pieces_at(rows.seen, labels)
+        np.add.at(sums, pieces, rows.seen)
+        counts += np.bincount(pieces, minlength=len(counts))
+    means = np.where(counts[:, None] > 0, sums / np.maximum(counts, 1.0)[:, None], np.nan)
+    partition = partition.located(means)
+    return replace(learned, partition=partition, origins=partition.centers)
 
 
 def _warn_of_rounding(partition: Partition) -> None:

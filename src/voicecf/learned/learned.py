@@ -98,7 +98,7 @@ class Learned:
         return any(map(self.has_name, range(len(self.names))))
 
     def has_name(self, cluster: int) -> bool:
-        """Tell whether the user has named a cluster."""
+        """Tell whether the user, or the model by its classes, has named a cluster."""
         return self.names[cluster] != f"cluster {cluster}"
 
     @property

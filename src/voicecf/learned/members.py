@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
+from scipy.special import ndtri
 
 from voicecf.geometry.arrays import Array, Ints, Mask, product
-from voicecf.geometry.tolerance import LARGEST_SPREAD, LEAST_SPREAD, TOLERANCE
+from voicecf.geometry.tolerance import EPS, LARGEST_SPREAD, LEAST_SPREAD, TOLERANCE
 from voicecf.rules.plausible import MOST_COORDINATES
 
 # Most numbers in the axes of all clusters, k * d * d (16 MiB). Beyond them, or MOST_COORDINATES,
@@ -18,6 +19,8 @@ LARGEST_TABLE = 1 << 21
 # Of a cluster's extremeness values, those at these many equal shares are stored, and as many again,
 # ever denser, towards the most extreme member. Shares such as 0.95 and 0.99 are among them.
 SHARES, TAIL = 400, 112
+# Points that are compared with a limit at a time: so few stay in the cache of a processor.
+BLOCK = 1 << 11
 # Number of values that `Sorted` stores in one array.
 RUN = 1 << 13
 # Values that differ by no more than this, relative to the size of a column's values (or to 1 if
@@ -26,6 +29,8 @@ LEAST_DEVIATION = 1e-10
 # Least variance along an axis, relative to the overall variance of its columns. Rounding errors
 # hide what is smaller, such as that of the sum of the codes of a category, which never varies.
 LEAST_VARIANCE = 1e-12
+# By how much a variance may be below the largest that is possible, relative to it, for two values.
+TWO_VALUES = 1e-6
 # Points within this share of a deviation of the mean count as equally far from it, so that members
 # may all be equal.
 ALIKE = 1e-3
@@ -43,9 +48,13 @@ class Members:
     mean along an axis, in standard deviations: max_j |v_j . (z - mean)| / s_j. Where all members
     have the same coordinate, a point with another one is infinitely extreme.
 
+    A coordinate that codes a level is an axis by itself. A level that a share p of the members have
+    is as extreme as what a share p of normally distributed numbers exceed, on both sides together.
+
     Attributes
     ----------
     means : array of shape (k, d)
+        Of a coordinate that codes a level: from where the extremeness of its two values is counted.
     axes : array of shape (k, d, d)
         ``axes[t, j]`` is v_j / s_j of cluster t. No axis has a part in coordinates that all members
         agree on: there ``axes[t, :, i]`` is 0, and ``means[t, i]`` is what they have.
@@ -75,7 +84,9 @@ class Members:
     left_out: Mask | bool = False
 
     @classmethod
-    def of(cls, centers: Array, blocks: Callable[[], Iterable[Block]]) -> Members | None:
+    def of(
+        cls, centers: Array, blocks: Callable[[], Iterable[Block]], coded: Mask | bool = False
+    ) -> Members | None:
         """Learn from data in two passes; None if there are too many clusters and coordinates.
 
         It is also None if numbers are so large that their products would overflow.
@@ -87,14 +98,20 @@ class Members:
             no digits cancel for data far from zero.
         blocks : callable
             Begins a pass: returns an iterable of pairs (points, labels).
+        coded : array of shape (d,), optional
+            Coordinates that code levels.
         """
         k, d = centers.shape
         if k * d * d > LARGEST_TABLE or d > MOST_COORDINATES:
             return None
-        counts, means, scatter, agreed = _moments(centers, blocks())
+        counts, means, scatter, ends = _moments(centers, blocks())
         if not max(np.abs(means).max(), np.sqrt(np.abs(scatter).max())) < LARGEST_SPREAD:
             return None
-        learned = cls(means, _axes(counts, means, scatter, agreed), counts, np.empty(0))
+        apart = np.broadcast_to(coded, d)
+        scatter[:, (apart | apart[:, None]) & ~np.eye(d, dtype=np.bool_)] = 0.0
+        axes = _axes(counts, means, scatter, ends)
+        _rate_levels(means, axes, scatter / np.maximum(counts, 1)[:, None, None], ends, apart)
+        learned = cls(means, axes, counts, np.empty(0))
         extremes = [Sorted() for _ in range(k)]
         for t, points in _by_cluster(blocks()):
             extremes[t].add(learned.extremeness(t, points))
@@ -176,23 +193,59 @@ class Members:
         return float(self._values(target)[np.searchsorted(ranks(n), inside - 1)])
 
     def constraints(self, target: int, share: float) -> tuple[Array, Array]:
-        """Return what holds for points that are as usual as a share of a cluster's members.
+        """Return what mixes coordinates of points as usual as a share of a cluster's members.
 
         Returns
         -------
         normals : array of shape (m, d)
         offsets : array of shape (m,)
-            ``normals @ z <= offsets``: the extremeness of z is at most `limit`, for z that agrees
-            with the members wherever they do. A cluster without members has no constraints.
+            ``normals @ z <= offsets``: the extremeness of z is at most `limit`, for z within
+            `ranges`. A cluster without members has no constraints.
         """
-        axes = self.axes[target][self.axes[target].any(axis=1) & bool(self.counts[target])]
+        axes = self.axes[target][((self.axes[target] != 0.0).sum(axis=1) > 1) & self._known(target)]
         normals = np.vstack([axes, -axes])
         return normals, product(normals, self.means[target]) + self.limit(target, share)
 
+    def ranges(self, target: int, share: float) -> tuple[Array, Array]:
+        """Return the ends of each coordinate of points as usual as a share of the members.
+
+        They are infinite for coordinates that axes mix, or that are left out; see `constraints`.
+        """
+        width = np.full(len(self.means[target]), np.inf)
+        single = self.axes[target][(self.axes[target] != 0.0).sum(axis=1) == 1]
+        at = single.any(axis=0)
+        width[at] = self.limit(target, share) / np.abs(single).sum(axis=0)[at]
+        width[self.agreed(target)] = 0.0
+        if not self._known(target):
+            width[:] = np.inf
+        return self.means[target] - width, self.means[target] + width
+
+    def _known(self, target: int) -> bool:
+        """Whether a cluster has members."""
+        return bool(self.counts[target])
+
     def within(self, target: int, share: float, points: Array) -> Mask:
-        """Return a mask of the points that are as usual as a share of a cluster's members."""
+        """Return a mask of the points that are as usual as a share of a cluster's members.
+
+        numpy's fast product decides wherever its rounding cannot.
+        """
         limit = self.limit(target, share) * (1.0 + TOLERANCE.usual)
-        return np.asarray(self.extremeness(target, points) <= limit)
+        inside = np.empty(len(points), dtype=np.bool_)
+        for start in range(0, len(points), BLOCK):
+            some = slice(start, start + BLOCK)
+            inside[some] = self._within(target, limit, np.asarray(points[some]))
+        return inside
+
+    def _within(self, target: int, limit: float, points: Array) -> Mask:
+        axes = self.axes[target][self.axes[target].any(axis=1)]
+        away = points - self.means[target]
+        about = np.abs(away @ axes.T).max(axis=1, initial=ALIKE)
+        terms = np.abs(axes).sum(axis=1).max(initial=0.0) * np.abs(away).max(axis=1, initial=0.0)
+        error = 2.0 * EPS * (len(self.means[target]) + 1) * terms
+        sure = (np.abs(about - limit) > error) & ~self.agreed(target).any()
+        inside = about <= limit
+        inside[~sure] = self.extremeness(target, points[~sure]) <= limit
+        return np.asarray(inside)
 
     def _values(self, target: int) -> Array:
         return self.extremes[self.starts[target] : self.starts[target + 1]]
@@ -268,10 +321,13 @@ def ranks(n: int) -> Ints:
 
 
 @np.errstate(over="ignore", invalid="ignore")
-def _moments(centers: Array, blocks: Iterable[Block]) -> tuple[Ints, Array, Array, Mask]:
+def _moments(
+    centers: Array, blocks: Iterable[Block]
+) -> tuple[Ints, Array, Array, tuple[Array, Array]]:
     """Return number, mean and scatter matrix (sum of outer products) of members.
 
-    Also a mask, shape (k, d), of the coordinates that they agree on; there the mean is exact.
+    Also the least and the largest value of each coordinate, shape (k, d). Where they are the same,
+    so is the mean.
     """
     k, d = centers.shape
     counts, sums, scatter = np.zeros(k, dtype=np.int64), np.zeros((k, d)), np.zeros((k, d, d))
@@ -286,8 +342,7 @@ def _moments(centers: Array, blocks: Iterable[Block]) -> tuple[Ints, Array, Arra
     scatter -= sums[:, :, None] * shift[:, None, :]
     present = (counts > 0)[:, None]
     means = np.where(present, np.clip(centers + shift, low, high), centers)
-    agreed = present & (high - low <= LEAST_DEVIATION * _sizes(means))
-    return counts, means, scatter, agreed
+    return counts, means, scatter, (low, high)
 
 
 def _sizes(means: Array) -> Array:
@@ -296,9 +351,10 @@ def _sizes(means: Array) -> Array:
     return np.where(sizes > LEAST_SPREAD, sizes, 1.0)
 
 
-def _axes(counts: Ints, means: Array, scatter: Array, agreed: Mask) -> Array:
+def _axes(counts: Ints, means: Array, scatter: Array, ends: tuple[Array, Array]) -> Array:
     """Return the principal directions of each cluster, divided by their standard deviations."""
     present = counts > 0
+    agreed = present[:, None] & (ends[1] - ends[0] <= LEAST_DEVIATION * _sizes(means))
     middle = counts @ means / counts.sum()
     within = scatter[present].diagonal(axis1=1, axis2=2).sum(axis=0)
     overall = (within + counts @ (means - middle) ** 2) / counts.sum()
@@ -311,6 +367,26 @@ def _axes(counts: Ints, means: Array, scatter: Array, agreed: Mask) -> Array:
         part = np.ix_(varies, varies)
         axes[t][part] = _axes_of(n, scatter[t][part] / n, overall[varies], least[varies])
     return axes
+
+
+def _rate_levels(
+    means: Array, axes: Array, covariance: Array, ends: tuple[Array, Array], coded: Mask
+) -> None:
+    """Rate levels by the share of members that have them, in means and axes.
+
+    A variance that is as large as the ends and the mean admit is that of two values: of a share p
+    of the members at one end, and the others at the other. With e and f the extremeness of the
+    ends, it is counted from (f low + e high) / (e + f), in deviations of (high - low) / (e + f).
+    """
+    variances = covariance.diagonal(axis1=1, axis2=2)
+    for t, c in np.argwhere(coded & axes.any(axis=1)):
+        low, high, mean = ends[0][t, c], ends[1][t, c], means[t, c]
+        if variances[t, c] < (1.0 - TWO_VALUES) * (high - mean) * (mean - low):
+            continue
+        share = (mean - low) / (high - low)
+        e, f = ndtri(1.0 - 0.5 * np.array([1.0 - share, share]))
+        means[t, c] = (f * low + e * high) / (e + f)
+        axes[t][axes[t][:, c] != 0.0, c] = (e + f) / (high - low)
 
 
 def _axes_of(n: int, covariance: Array, overall: Array, least: Array) -> Array:

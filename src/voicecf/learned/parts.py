@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,7 @@ from voicecf.table.space import Space
 # columns of the user's table, s inputs of the model, e values, and 1. Those of whole numbers are
 # marked #, and those that may be infinite ~.
 SHAPES = {
-    "weights": "d", "origins": "pd", "spread": "d", "alpha": "k", "ranking": "c#",
+    "weights": "d", "origins": "pd", "centers": "ps", "spread": "d", "alpha": "k", "ranking": "c#",
     "round_trip_error": "d", "lo": "c~", "hi": "c~", "low": "d~", "high": "d~",
     "points": "1d", "seen": "1s", "means": "kd", "axes": "kdd", "counts": "k#", "extremes": "e",
 }  # fmt: skip
@@ -43,18 +44,21 @@ def parts_of(learned: Learned) -> dict[str, Any]:
     arrays |= dict(zip(OF_BOUNDS, (bounds.lo, bounds.hi, *bounds.box), strict=True))
     if members is not None:
         arrays |= {name: getattr(members, name) for name in OF_MEMBERS}
+    if learned.model is not None and not _tells_centers(partition_of(_last(learned.model))):
+        arrays["centers"] = learned.partition.centers
     sample = None
     if space.sample is not None:
         sample = _sample_parts(space, space.sample)
         arrays |= {"points": space.sample.points, "seen": space.sample.seen}
     columns = _table_of(space.columns)
-    del columns["places"]
+    del columns["places"], columns["unit"]
     return {
         "model": learned.model,
         "partition": _partition_parts(learned.partition) if learned.model is None else None,
         "sources": space.sources,
         "named": space.named,
         "columns": columns,
+        "units": {str(c): column.unit for c, column in enumerate(space.columns) if column.unit},
         "sample": sample,
         "arrays": arrays,
         "options": {name: getattr(learned, name) for name in OPTIONS},
@@ -70,6 +74,9 @@ def learned_of(parts: dict[str, Any]) -> Learned:
         partition = _bare_partition(parts["partition"], arrays["weights"])
     else:
         partition = partition_of(last)
+        if "centers" in arrays:
+            need(not _tells_centers(partition), "centers")
+            partition = replace(partition, centers=arrays["centers"])  # type: ignore[call-arg]
     space = _space(steps, partition, parts)
     k, p = partition.n_clusters, partition.n_pieces
     c, d = len(space.columns), space.n_coordinates
@@ -88,6 +95,15 @@ def learned_of(parts: dict[str, Any]) -> Learned:
     learned = Learned(model, partition, space, bounds=bounds, members=members, **fields, **options)
     _try_one_row(learned)
     return learned
+
+
+def _last(model: Any) -> Any:
+    return split_pipeline(model)[1]
+
+
+def _tells_centers(partition: Partition) -> bool:
+    """Tell whether the model itself has a point inside each piece."""
+    return not np.isnan(partition.centers).any()
 
 
 def _table_of(records: list[Any]) -> dict[str, Any]:
@@ -141,8 +157,10 @@ def _sample(parts: dict[str, Any], arrays: dict[str, Any], n: int) -> Rows:
 
 
 def _partition_parts(partition: Partition) -> dict[str, Any]:
-    """Return a partition that has no model: its kind and its arrays."""
-    return {"kind": type(partition).__name__, "arrays": partition.arrays()}
+    """Return a partition that has no model: its kind, its arrays and its labels."""
+    kind, classes = type(partition).__name__, partition.classes
+    plain = {"kind": kind, "arrays": partition.arrays()}
+    return plain if classes is None else plain | {"classes": list(classes)}
 
 
 def _bare_partition(parts: dict[str, Any], weights: Any) -> Partition:
@@ -152,7 +170,11 @@ def _bare_partition(parts: dict[str, Any], weights: Any) -> Partition:
     for array in (weights, *arrays.values()):
         need(type(array) is np.ndarray and array.dtype in (np.float64, np.int64), "partition")
         need(np.isfinite(array).all(), "partition")
-    return KINDS[kind].of_arrays(weights, arrays)
+    partition, classes = KINDS[kind].of_arrays(weights, arrays), parts.get("classes")
+    if classes is not None:
+        plain = all(isinstance(c, (str, bool, int, float)) for c in classes)
+        need(plain and len(set(classes)) == len(classes) == partition.n_clusters, "classes")
+    return replace(partition, classes=None if classes is None else tuple(classes))
 
 
 def _space(steps: Any, partition: Partition, parts: dict[str, Any]) -> Space:
@@ -160,11 +182,11 @@ def _space(steps: Any, partition: Partition, parts: dict[str, Any]) -> Space:
     space = space_of_steps(steps, parts["sources"], parts["named"], partition.dtype)
     # Only declared blocks have several sources: what is read here are the columns before these.
     places_of = {(column.sources[0], column.indicator): column.places for column in space.columns}
-    columns = []
-    for fields in _records(parts["columns"]):
+    columns, units = [], parts["units"]
+    for c, fields in enumerate(_records(parts["columns"])):
         own = {(source, fields["indicator"]) for source in fields["sources"]}
         places = np.sort([place for key in own for place in places_of.get(key, ())])
-        columns.append(Column(places=places, **fields))
+        columns.append(Column(places=places, unit=units.get(str(c), ""), **fields))
         _check_column(columns[-1])
     places = np.concatenate([column.places for column in columns])
     need(np.array_equal(np.sort(places), np.arange(space.n_coordinates)), "columns")
@@ -174,6 +196,7 @@ def _space(steps: Any, partition: Partition, parts: dict[str, Any]) -> Space:
 
 def _check_column(column: Column) -> None:
     width = len(column.places)
+    need(isinstance(column.unit, str) and column.unit.isprintable(), "units")
     if column.kind == "number":
         (low, high), (least, most) = column.observed, column.limits
         need(width == 1 and low <= high and least <= most, f"column {column.name!r:.80}")

@@ -3,22 +3,31 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from voicecf.geometry.arrays import Array, Ints, Mask
+from voicecf.rules.allowed import is_continuous as is_free
 from voicecf.search.outcome import Outcome
 from voicecf.status import Status
 from voicecf.table.frames import Cells
 from voicecf.table.rows import Rows, side_of
+from voicecf.table.units import CENTS, has_cents
 
 # Rounding starts BELOW decimal places after the first digit of a change, so that it alters the
 # change by at most a hundredth; PLACES decimal places are tried.
 BELOW, PLACES = 2, 13
+# A value before a change is shown in full if it has so few digits, or no more places than cents.
+FEW = 6
+# Whether money has whole cents, how many more digits there are, and whether it is outward.
+Way = tuple[bool, int, bool]
 # Changes up to this share of a column's observed range are left out if the others suffice.
 NEGLIGIBLE = 1e-3
+# Digits of a value that is computed from others.
+MOST_SEEN = 11
 
 
 class Digits(NamedTuple):
@@ -60,10 +69,11 @@ def fewest_digits(answers: Outcome) -> Digits:
     """Find the fewest digits with which answers still land; see `Counterfactuals.rounded`."""
     digits = Digits.exact(answers)
     rows = np.flatnonzero(_moved(answers))
-    for finer, outward, columns in _attempts(answers):
+    for way, columns in _attempts(answers):
         if not len(rows):
             break
-        candidate, changed = _candidate(answers, rows, finer, outward), columns[rows]
+        changed = columns[rows]
+        candidate = _computed(answers, rows, _candidate(answers, rows, *way), changed)
         read = _quickly_read(answers, rows, candidate, changed)
         lands = _lands(answers, rows, read)
         done, points = rows[lands], read.points[lands]
@@ -93,16 +103,18 @@ def _moved(answers: Outcome) -> Mask:
     return np.asarray(moved & answers.changes.any(axis=1))
 
 
-def _attempts(answers: Outcome) -> list[tuple[int, bool, Mask]]:
+def _attempts(answers: Outcome) -> list[tuple[Way, Mask]]:
     """Return what is tried, the fewest digits first: see `_candidate`, and which columns change.
 
-    First, with the fewest digits, small changes are left out.
+    First, with the fewest digits, small changes are left out. Money is told to the cent if that can
+    be done with any digits of the others.
     """
-    ways = [(finer, outward) for finer in range(PLACES) for outward in (False, True)]
+    money = [True, False] if any(map(has_cents, answers.space.columns)) else [False]
+    ways = list(product(money, range(PLACES), (False, True)))
     large = answers.changes & ~_negligible(answers)
     some_small = (large != answers.changes).any()
-    first = [(*way, large) for way in ways[:2]] if some_small else []
-    return first + [(*way, answers.changes) for way in ways]
+    first = [(way, large) for way in ways[:2]] if some_small else []
+    return first + [(way, answers.changes) for way in ways]
 
 
 def _negligible(answers: Outcome) -> Mask:
@@ -118,19 +130,47 @@ def _negligible(answers: Outcome) -> Mask:
     return small
 
 
-def _candidate(answers: Outcome, rows: Ints, finer: int, outward: bool) -> Array:
+def _candidate(answers: Outcome, rows: Ints, cents: bool, finer: int, outward: bool) -> Array:
     """Return rounded values of some answers, shape (rows, columns), with `finer` more digits.
 
     They are rounded to the nearest, or away from the row: a slightly larger change lies deeper in
-    the target's cell.
+    the target's cell. With `cents`, money has none but whole ones.
     """
     before, after = (_numbers([values[rows] for values in side]) for side in answers.values)
     size = np.where(np.isnan(before), np.abs(after), np.abs(after - before))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        first = np.nan_to_num(np.floor(np.log10(size)), neginf=0.0).astype(np.int64) - BELOW
-    values = decimal(after, first - finer, np.sign(after - before) if outward else None)
+    money = np.array([cents and has_cents(column) for column in answers.space.columns])
+    place = _first_place(size) - BELOW - finer
+    place = np.where(money, np.maximum(place, -CENTS), place)
+    values = decimal(after, place, np.sign(after - before) if outward else None)
     continuous = np.array([is_continuous(answers, c) for c in range(after.shape[1])])
-    return np.where(continuous, _inside(answers, rows, values), after)
+    inside = _inside(answers, rows, values)
+    # A bound between two cents is rounded to the one within.
+    between = money & (inside != values)
+    inside = np.where(between, decimal(inside, -CENTS, np.sign(inside - values)), inside)
+    return np.where(continuous, inside, after)
+
+
+def _computed(answers: Outcome, rows: Ints, values: Array, touched: Mask) -> Array:
+    """Return values of which columns computed from others are what the others give, rounded.
+
+    They are rounded to the digits of the data, or where it has many, to all that can be seen.
+    """
+    formulas = answers.allowed.formulas
+    if not formulas:
+        return values
+    before = _numbers([values[rows] for values in answers.values[0]])
+    values, typed = values.copy(), np.where(touched, values, before)
+    for formula in formulas:
+        c, digits = formula.made, answers.space.columns[formula.made].digits
+        if not is_continuous(answers, c):
+            continue
+        new = formula.value({k: typed[:, k] for k in formula.sources})
+        with np.errstate(divide="ignore", invalid="ignore"):
+            last = np.nan_to_num(np.floor(np.log10(np.abs(new))), neginf=0.0) - MOST_SEEN
+        places = last if digits is None else np.full(len(new), -digits)
+        values[:, c] = decimal(new, places.astype(np.int64))
+        typed[:, c] = np.where(touched[:, c], values[:, c], before[:, c])
+    return values
 
 
 def decimal(values: Any, places: Any, direction: Any = None) -> Any:
@@ -156,10 +196,41 @@ def decimal(values: Any, places: Any, direction: Any = None) -> Any:
     return np.where(np.isfinite(scaled), whole * down / up, values)[()]
 
 
+def short_before(before: Any, after: Any, cents: bool = False) -> Array:
+    """Round values before a change to the digits that the change is told in.
+
+    Values of few digits stay as they are. Others get as many decimal places as the values after,
+    and as many as it takes for the change to be told to a hundredth; with `cents` at least two, and
+    more only for a change of less than ten cents.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from voicecf.output.digits import short_before
+    >>> short_before(np.array([32.2148231, 32.2148231, 247.91]), np.array([55.8, 33.0, 470.0]))
+    array([ 32.2  ,  32.215, 247.91 ])
+    """
+    own, after = np.asarray(before), np.asarray(after, dtype=np.float64)
+    exact = own.astype(np.float64)
+    place = _first_place(after - exact) - BELOW
+    place = np.minimum(place + 1, -CENTS) if cents else place
+    for _ in range(PLACES):
+        place = np.where(decimal(after, place) == after, place, place - 1)
+    shorts = [decimal(exact, at) for at in (-CENTS, _first_place(exact) + 1 - FEW)]
+    same = [np.asarray(short).astype(own.dtype) == own for short in shorts]
+    return np.select(same, shorts, decimal(exact, place))
+
+
+def _first_place(values: Any) -> NDArray[np.int64]:
+    """Return the place of the first digit of values: 0 for ones, -1 for tenths; 0 for 0 and NaN."""
+    with np.errstate(divide="ignore"):
+        places = np.floor(np.log10(np.abs(values)))
+    return np.asarray(np.nan_to_num(places, neginf=0.0, posinf=0.0), dtype=np.int64)
+
+
 def is_continuous(answers: Outcome, c: int) -> bool:
     """Tell whether a column may take any number in its bounds, so that it can be rounded."""
-    grids = answers.allowed.grids
-    return answers.space.columns[c].free and (grids is None or grids[c] is None)
+    return is_free(answers.space, answers.allowed, c)
 
 
 def _inside(answers: Outcome, rows: Ints, values: Array) -> Array:

@@ -68,6 +68,7 @@ def json_of(short: Outcome, indent: int | None = None) -> str:
         "format": FORMAT,
         "version": VERSION,
         "columns": list(texts.values()),
+        "units": _units(short, texts),
         "answers": [
             _answer(sentences, i, row, change, own_id)
             for i, (row, change, own_id) in enumerate(zip(rows, changes, ids, strict=True))
@@ -132,6 +133,12 @@ def _changes(outcome: Outcome, texts: dict[Any, str]) -> list[list[Any]]:
         delta = _number(float(f"{outcome.deltas[i, c]:.12g}"))
         found[i].append({"column": names[c], "from": before, "to": after, "delta": delta})
     return found
+
+
+def _units(outcome: Outcome, texts: dict[Any, str]) -> dict[str, str]:
+    """Return the unit of each column that has one."""
+    units = ((texts.get(c.name, str(c.name)), c.unit) for c in outcome.space.columns)
+    return {name: unit for name, unit in units if unit}
 
 
 def _cluster_name(learned: Learned, cluster: int) -> str | None:

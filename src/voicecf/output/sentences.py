@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from voicecf.geometry.arrays import Array, Mask
+from voicecf.geometry.arrays import Array, Ints, Mask
 from voicecf.output.calling import cluster_name, move, row_name
-from voicecf.output.digits import decimal
+from voicecf.output.digits import decimal, short_before
 from voicecf.output.values import changed_cells
 from voicecf.search.outcome import Outcome
 from voicecf.search.solving import aim_at, solve
 from voicecf.status import Status
-from voicecf.table.wording import exact, figure, joined, legible, level, opening
+from voicecf.table.units import amount, has_cents
+from voicecf.table.wording import figure, joined, legible, level, opening
 
 # A sentence names at most this many changes, and of more only the costliest ones.
 NAMED = 6
@@ -97,7 +100,7 @@ class Sentences:
         if np.isinf(times):
             return f"however much larger, the same change still lands {where}"
         if times < 1.05:
-            return "this change may hardly be larger"
+            return "this change can hardly be larger"
         return f"up to {figure(min(times, FAR))} times this change still lands {where}"
 
     def money(self, i: int) -> str:
@@ -140,6 +143,8 @@ class Sentences:
     def multiples(self) -> Array:
         """Largest multiple of each change that stays in its region, rounded down to two digits.
 
+        It is one of the change of the row itself, and of the change that the sentence prints.
+
         NaN if a change has no multiples in the user's units: it is one of a category, of a missing
         value, or of a number that the pipeline transforms nonlinearly; or if a rule that is not
         linear limits it.
@@ -155,8 +160,10 @@ class Sentences:
             aim = aim_at(outcome.question_of(at[0]), int(row[0]), int(pieces[which[0]]))
             region = aim.region
             box = [s if s.ndim == 1 else s[row % len(s)] for s in (region.lo, region.hi)]
-            ends = outcome.points[at].astype(np.float64)
-            times[at] = region.within(*box).rho(question.points[row], ends) * (1.0 - CAREFUL)
+            ends, within = outcome.points[at].astype(np.float64), region.within(*box)
+            starts = question.points[row], self._printed_points(at)
+            times[at] = np.min([within.rho(start, ends) for start in starts], axis=0)
+        times *= 1.0 - CAREFUL
         countable = (times >= 1.0) & (times <= FAR)
         places = np.floor(np.log10(times, where=countable, out=np.zeros(len(times)))) - 1
         return np.asarray(np.where(countable, decimal(times, places, -1.0), np.maximum(times, 1.0)))
@@ -170,6 +177,33 @@ class Sentences:
             if column.kind == "number" and column.affine and c not in limited:
                 none[:, c] &= np.isnan(outcome.values[0][c])
         return self._feasible & ~none.any(axis=1)
+
+    def _printed_points(self, at: Ints) -> Array:
+        """Return the rows of some answers, in coordinates, as sentences print them.
+
+        They have the values that sentences print, from which a reader computes multiples.
+        """
+        outcome, space = self.outcome, self.outcome.space
+        points = outcome.question.points[outcome.row[at]]
+        for c, column in enumerate(space.columns):
+            if column.kind != "number":
+                continue
+            own, printed = (values[c][at] for values in (outcome.values[0], self._values[0]))
+            which = np.flatnonzero(outcome.changes[at, c] & (own != printed))
+            if len(which):
+                points[np.ix_(which, column.places)] = space.coordinates(c, printed[which])
+        return points
+
+    @cached_property
+    def _values(self) -> tuple[list[NDArray[Any]], list[NDArray[Any]]]:
+        """Values of all columns before and after, as they are printed."""
+        columns, (before, after) = self.outcome.space.columns, self.outcome.values
+        sides = zip(columns, before, after, strict=True)
+        short = [
+            short_before(own, new, has_cents(column)) if column.free else own
+            for column, own, new in sides
+        ]
+        return short, after
 
     @cached_property
     def _changed(self) -> list[list[int]]:
@@ -193,16 +227,17 @@ class Sentences:
 
     def _phrase(self, i: int, c: int) -> str:
         """Describe the change of one column."""
-        name, truth = self._columns[c]
-        before, after = (values[c][i] for values in self.outcome.values)
-        if not self.outcome.space.columns[c].numeric:
+        (name, truth), column = self._columns[c], self.outcome.space.columns[c]
+        before, after = (values[c][i] for values in self._values)
+        if not column.numeric:
             return f"{name} changes from {level(before)} to {level(after)}"
         if np.isnan(before):
-            return f"{name}, which is missing, becomes {bool(after) if truth else exact(after)}"
+            new = bool(after) if truth else amount(after, column)
+            return f"{name}, which is missing, becomes {new}"
         if truth:
             return f"{name} changes from {bool(before)} to {bool(after)}"
         verb = "rises" if after > before else "falls"
-        return f"{name} {verb} from {exact(before)} to {exact(after)}"
+        return f"{name} {verb} from {amount(before, column)} to {amount(after, column)}"
 
     def _too_strict(self, i: int) -> str:
         """Say that a row has answers, but none that a rule about the target allows; or nothing."""
@@ -233,6 +268,18 @@ def cost_in_words(outcome: Outcome) -> str:
     if not (alpha == 1.0).all():
         ends = dict.fromkeys([figure(alpha.min()), figure(alpha.max())])
         where += f", contracted to {' to '.join(ends)} of its size"
+    moved = outcome.feasible & (outcome.status != Status.ALREADY)
+    where += _usual_in_words(outcome.share[moved])
     stopped = (outcome.status == Status.STOPPED).any()
     found = "; where the search was stopped, the best that it found" * bool(stopped)
     return f"{cost}; {best} that lands in {where}{found}"
+
+
+def _usual_in_words(shares: Array) -> str:
+    """Say how usual answers are that stay within shares of the members; NaN for no share."""
+    asked = shares[~np.isnan(shares)]
+    if not len(asked):
+        return ""
+    ends = dict.fromkeys(figure(100 * share) for share in (asked.min(), asked.max()))
+    where_found = " where one was found" * (len(asked) < len(shares))
+    return f", as usual there as {' to '.join(ends)} % of its members{where_found}"

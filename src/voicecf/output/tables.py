@@ -56,7 +56,7 @@ def changed_rows(outcome: Outcome) -> Any:
 def summary(outcome: Outcome, measures: dict[str, NDArray[Any]]) -> Any:
     """Return a table of measures, one line for each answer; see `Counterfactuals.summary`."""
     columns = {"row": outcome.row, **{name: of for name, (of, _) in _clusters(outcome).items()}}
-    if outcome.question.prices is not None:
+    if outcome.question.tariff is not None:
         measures = {**measures, "price": outcome.price}
     found = table(
         {**columns, **measures, "status": STATUSES[outcome.status].astype(str)}, outcome.rows.kind
@@ -75,6 +75,8 @@ def changes(outcome: Outcome) -> Any:
         **typed_cells(outcome, answer, feature),
         "delta": (outcome.deltas[answer, feature], {float}),
     }
+    if any(units := [column.unit for column in outcome.space.columns]):
+        columns["unit"] = (objects(units)[feature], {str})
     return _with_ids(typed_table(columns, outcome.rows.kind), outcome, outcome.row[answer])
 
 
@@ -86,7 +88,7 @@ def one_line_each(outcome: Outcome) -> Any:
         columns["rank"] = (outcome.rank, {int})
     columns["status"] = (STATUSES[outcome.status], {str})
     columns["cost"] = (outcome.cost, {float})
-    if outcome.question.prices is not None:
+    if outcome.question.tariff is not None:
         columns["price"] = (outcome.price, {float})
     if (outcome.status == Status.STOPPED).any():
         columns["gap"] = (outcome.gap, {float})

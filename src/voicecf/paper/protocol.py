@@ -190,7 +190,9 @@ class Trial:
     def explained(self) -> float:
         """Share of the rows for which `VoICE`, which asks for that too, has an answer."""
         voice = VoICE(self.model).fit(self.X)
-        return float(voice.explain(self.factual, target=self.draw.targets).feasible.mean())
+        return float(
+            voice.explain(self.factual, target=self.draw.targets, plausible=None).feasible.mean()
+        )
 
 
 class Study:

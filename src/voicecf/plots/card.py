@@ -28,6 +28,8 @@ WIDTH, HEADER, FOOTER, ROW = 9.6, 1.25, 0.15, 0.5
 SPANS = (0.0, 0.235), (0.25, 0.46), (0.47, 0.57), (0.58, 1.0)
 # Where tracks start and end, how wide the numbers at their ends may be, and how far from them.
 TRACK, END, GAP = (0.65, 0.93), 0.058, 0.012
+# Size of the text at powers of ten.
+TINY = 6.5
 ARROW = "\N{RIGHTWARDS ARROW}"
 
 
@@ -171,7 +173,7 @@ class ChangeCard(Display):
         _write(canvas, where, y + below, change.range_text, faint=True, smallest=6.0)
 
     def _draw_track(self, canvas: Canvas, change: Change, y: float) -> None:
-        """Draw range, tolerance and both values on a line of their own scale."""
+        """Draw range, tolerance and both values on a line of their own scale, log if need be."""
         style, color = canvas.style, canvas.style.color(self.target)
 
         def across(value: float) -> float:
@@ -194,6 +196,10 @@ class ChangeCard(Display):
             bar((change.before, change.after), color=style.ink, lw=1.3, zorder=4)
             mark(change.before, self.source, style.paper)
         mark(change.after, self.target, color)
+        for value, text in change.ticks:
+            at = across(value)
+            canvas.ax.plot([at, at], [y - 0.04, y + 0.04], color=style.faint, lw=0.7, zorder=3)
+            canvas.write_small(at, y - 0.115, text, ha="center", fontsize=TINY)
         left, right = TRACK[0] - GAP, TRACK[1] + GAP
         spans = ((left - END, left), "right"), ((right, right + END), "left")
         for (span, side), text in zip(spans, change.observed_texts, strict=True):
@@ -228,9 +234,10 @@ def _write(
     write = canvas.write_small if faint else canvas.write
     made, room = write(x, y, text, **how), (span[1] - span[0]) * canvas.width
     # A number in part would be another number: it is written smaller instead.
-    if smallest and width_of(made) > ROUNDING * room:
-        size = float(made.get_fontsize())
-        made.set_fontsize(max(smallest, ROUNDING**2 * size * room / width_of(made)))
+    size = float(made.get_fontsize())
+    while width_of(made) > ROUNDING * room and size > smallest > 0:
+        size = max(smallest, ROUNDING * size)
+        made.set_fontsize(size)
     fit(made, room)
 
 

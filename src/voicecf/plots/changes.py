@@ -9,22 +9,28 @@ import numpy as np
 
 from voicecf.counterfactuals import Counterfactuals
 from voicecf.geometry.arrays import Array
+from voicecf.output.digits import short_before
 from voicecf.reasons.ranges import short_ranges
 from voicecf.search.solving import PAIRWISE
 from voicecf.table.column import Column
-from voicecf.table.wording import PARTED, exact, figure, legible, level, shortened
+from voicecf.table.space import Space
+from voicecf.table.units import has_cents, told, with_unit
+from voicecf.table.wording import PARTED, compact, exact, figure, level, shortened
 
 # Bars of a shape.
 BARS = 24
-# Letters of a number before the change that are read, and digits of one that is rounded.
-LONG, DIGITS = 12, 6
 # Above the columns of a card.
 HEADS = ("Column", "From and to", "Change", "Within what was seen")
 # What ends a range, where it is no cluster.
 LIMITS = {
-    "data range": "none seen beyond", "bound": "as limited", "open": "without end",
-    "rule": "by a rule", "step": "by a step",
+    "data range": "end of the data", "bound": "your bound", "open": "no limit",
+    "rule": "your rule", "step": "next step",
 }  # fmt: skip
+# Most powers of ten that a track names.
+TICKS = 5
+# A map is a logarithm if it differs from one by this share of its range at most, over a column
+# whose largest value is so many times its smallest.
+LIKE_LOG, WIDE = 0.05, 10.0
 MINUS = "\N{MINUS SIGN}"
 
 
@@ -47,9 +53,16 @@ class Change:
     binds_low, binds_high : str
         What is in the way there: a cluster, "bound", "rule", "step", "data range" or "open".
     other_levels : str
-        Of a category: levels that would do as well.
+        Of a category: levels that would do as well, in quotes.
     share : float
         Its share of the cost.
+    unit : str
+        What its numbers are of; empty if that is not known.
+    whole : bool
+        Whether it has whole numbers.
+    shift : float
+        If the model sees the column through a logarithm, what that adds to it: 0, or 1 for log1p;
+        else NaN. Its track is logarithmic then.
     shape : tuple of float
         How many rows there are along the observed range, as heights of bars, 0 to 1; empty if
         there are no rows to count.
@@ -72,6 +85,9 @@ class Change:
     binds_high: str = ""
     other_levels: str = ""
     share: float = np.nan
+    unit: str = ""
+    whole: bool = False
+    shift: float = np.nan
     shape: tuple[float, ...] = ()
 
     @property
@@ -81,22 +97,21 @@ class Change:
 
     @property
     def texts(self) -> tuple[str, str]:
-        """Values before and after, as text from which the same values are read again."""
+        """Values before and after as text without units; the latter has all of its digits."""
         if not self.is_number:
             return level(self.before), level(self.after)
-        return exact(self.before), exact(self.after)
+        return exact(self._short), exact(self.after)
 
     @property
     def shown(self) -> tuple[str, str]:
-        """The same for reading; a long number before, which nobody types in, is rounded.
-
-        Thousands are apart only where the column has large numbers: years have no commas.
-        """
+        """The same with units, thousands apart if the column has large numbers, unlike years."""
         if not self.is_number:
             return self.texts
-        before, after = self.text_of(self.before), self.text_of(self.after)
-        short = self.text_of(self.before, DIGITS)
-        return short if len(before) > LONG and short != after else before, after
+        return self.text_of(self._short), self.text_of(self.after)
+
+    @property
+    def _short(self) -> float:
+        return float(short_before(self.before, self.after, has_cents(self)))
 
     @property
     def verb(self) -> str:
@@ -111,7 +126,7 @@ class Change:
         if not self.is_number or np.isnan(self.before):
             return ""
         sign = MINUS if self.after < self.before else "+"
-        return f"{sign}{self.text_of(abs(self.after - self.before), 3)}"
+        return f"{sign}{self.text_of(abs(self.after - self._short), 3)}"
 
     @property
     def short(self) -> str:
@@ -120,15 +135,17 @@ class Change:
 
     @property
     def observed_texts(self) -> tuple[str, str]:
-        """Ends of the observed range, as text."""
-        low, high = (self.text_of(end, 4) if np.isfinite(end) else "open" for end in self.observed)
+        """Ends of the observed range, as text without units."""
+        low, high = (
+            self._parted(figure(end, 4)) if np.isfinite(end) else "open" for end in self.observed
+        )
         return low, high
 
     @property
     def range_text(self) -> str:
         """Between which values it may lie, or which levels would do as well; empty if unknown."""
         if not self.is_number:
-            return f"or {legible(self.other_levels)}" if self.other_levels else ""
+            return f"or {self.other_levels}" if self.other_levels else ""
         if np.isnan(self.low):
             return ""
         ends = ((self.low, self.binds_low), (self.high, self.binds_high))
@@ -142,24 +159,62 @@ class Change:
         """
         numbers = [self.before, self.after, *self.observed, self.low, self.high]
         values = np.array(numbers, dtype=np.float64)
-        values = values[np.isfinite(values)]
+        values = self._scaled(values[np.isfinite(values)])
         low, high = float(values.min()), float(values.max())
         if not high > low:
             low, high = low - 1.0, high + 1.0
         # An open side has room beyond, to see that it goes on.
         below, above = 0.2 * (high - low) * np.isinf(self.observed)
         low, high = low - below, high + above
-        return float((np.clip(value, low, high) - low) / (high - low))
+        return float((np.clip(self._scaled(value), low, high) - low) / (high - low))
+
+    def _scaled(self, values: Any) -> Any:
+        """Return values on the scale of the track."""
+        if np.isnan(self.shift):
+            return values
+        least = self.observed[0] + self.shift
+        return np.log10(np.maximum(values + self.shift, least / 10))
+
+    @property
+    def ticks(self) -> list[tuple[float, str]]:
+        """Powers of ten within the observed range, and what they are called, on a log scale."""
+        if np.isnan(self.shift):
+            return []
+        low, high = self.observed
+        first, last = np.log10([max(low, 1.0 if self.shift else low), high])
+        powers = np.arange(np.floor(first) + (low > 0), np.ceil(last))
+        powers = powers[:: max(1, -(-len(powers) // TICKS))]
+        return [(float(10**power), compact(float(10**power))) for power in powers]
 
     def text_of(self, value: float, digits: int | None = None) -> str:
-        """Write a number of the column, exactly or with so many telling digits."""
-        text = exact(value, thousands=True) if digits is None else figure(value, digits)
+        """Write a number of the column with its unit, exactly or in so many telling digits."""
+        text = exact(value, thousands=True) if digits is None else told(value, self, digits)
+        return with_unit(self._parted(text), self)
+
+    def _parted(self, text: str) -> str:
+        """Part thousands only in columns that have large numbers."""
         ends = [abs(end) for end in (self.before, self.after, *self.observed) if np.isfinite(end)]
         return text if max(ends) >= PARTED else text.replace(",", "")
 
 
 def _limit(binds: str) -> str:
     return LIMITS.get(binds, f"then “{shortened(binds, 24)}”")
+
+
+def _shift_of(space: Space, c: int) -> float:
+    """Return what a column's map adds before it takes the logarithm; NaN if it takes none."""
+    column = space.columns[c]
+    low, high = column.observed
+    if column.kind != "number" or column.affine or not 0 <= low < high < np.inf:
+        return np.nan
+    for shift in (0.0, 1.0):
+        if low + shift > 0 and high + shift >= WIDE * (low + shift):
+            values = np.geomspace(low + shift, high + shift, 9) - shift
+            seen = space.coordinates(c, np.clip(values, low, high))[:, 0]
+            even = np.linspace(seen[0], seen[-1], len(seen))
+            if np.abs(seen - even).max() <= LIKE_LOG * abs(seen[-1] - seen[0]):
+                return shift
+    return np.nan
 
 
 def column_costs(cf: Counterfactuals) -> Array:
@@ -208,6 +263,9 @@ def changes_of(
                 after=after,
                 observed=observed,
                 share=float(share),
+                unit=column.unit,
+                whole=column.whole,
+                shift=_shift_of(cf.outcome.space, c),
                 shape=shape,
                 **facts,
             )

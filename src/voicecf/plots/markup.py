@@ -49,7 +49,7 @@ def _line(change: Change) -> str:
         where += f'<div class="v-reach">{escape(change.range_text)}</div>'
     name = escape(legible(change.column, 60))
     values = f'{before} <span class="v-soft">to</span> <b>{after}</b>'
-    cells = zip(KINDS, (name, values, change.delta, where), strict=True)
+    cells = zip(KINDS, (name, values, escape(change.delta), where), strict=True)
     return "".join(f'<div class="{kind}">{cell}</div>' for kind, cell in cells)
 
 
@@ -62,7 +62,9 @@ def _track(change: Change) -> str:
     if not np.isnan(change.before):
         way = sorted((change.before, change.after))
         marks += f"<u{_span(change, *way)}></u><s{_span(change, change.before)}></s>"
-    ends = "".join(f"<span>{text}</span>" for text in change.observed_texts)
+    low_text, high_text = change.observed_texts
+    texts = (low_text, *(["log scale"] if change.ticks else []), high_text)
+    ends = "".join(f"<span>{escape(text)}</span>" for text in texts)
     # Whatever is not empty is seen.
     bars = "".join(f'<b style="height:{max(100 * h, 4 * (h > 0)):.0f}%"></b>' for h in change.shape)
     return (

@@ -20,6 +20,7 @@ from voicecf.status import Status
 from voicecf.table.frames import as_frame
 from voicecf.table.rows import Rows
 from voicecf.table.space import Space
+from voicecf.table.units import labelled
 from voicecf.table.wording import joined, legible
 
 # Keeps directions apart where the model gives a coordinate no weight.
@@ -113,9 +114,9 @@ class Plane:
                 f"Exact where the other columns are as in {name}; dots are coloured by their whole "
                 "rows."
             )
-        labels = legible(space.names[columns[0]]), legible(space.names[columns[1]])
+        x, y = (labelled(space.names[c], space.columns[c]) for c in columns)
         first, second = directions
-        return cls(space, given, origin, first, second, directions, labels, columns, name, note)
+        return cls(space, given, origin, first, second, directions, (x, y), columns, name, note)
 
     @classmethod
     def of_move(cls, cf: Counterfactuals, i: int = 0, *, also: Any = None) -> Plane:

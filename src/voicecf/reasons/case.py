@@ -91,7 +91,7 @@ class Case(Situation):
 
     def explain_keywords(self, variant: Variant) -> dict[str, Any]:
         """Return the rules of a variant as keywords of `VoICE.explain`."""
-        words = {rule.word: rule.value for rule in variant.rules.active()}
+        words = {rule.word: rule.value for rule in variant.rules.given()}
         rules = {w: list(v) if isinstance(v, tuple) else v for w, v in words.items()}
         if self.mutable and "immutable" in rules:
             locked = rules.pop("immutable")

@@ -24,6 +24,8 @@ from voicecf.status import Status
 from voicecf.table.frames import Cells, is_missing
 from voicecf.table.rows import Rows
 from voicecf.table.space import Space
+from voicecf.table.units import CENTS, has_cents
+from voicecf.table.wording import joined, level
 
 __all__ = ["TEXTS", "ranges_of", "short_ranges"]
 
@@ -46,6 +48,8 @@ class End:
 def ranges_of(outcome: Outcome, i: int) -> Any:
     """Return the table of `Counterfactuals.ranges`."""
     lines, changed = _lines(outcome, i), outcome.changed(i)
+    for line in lines:
+        line["other_levels"] = ", ".join(map(str, line["other_levels"]))
     types = {"column": str, "low": float, "high": float} | dict.fromkeys(TEXTS, str)
     columns = {
         name: (np.array([line[name] for line in lines], dtype=object), {kind})
@@ -56,13 +60,15 @@ def ranges_of(outcome: Outcome, i: int) -> Any:
 
 
 def short_ranges(outcome: Outcome, i: int) -> list[dict[str, Any]]:
-    """Return the lines of `Counterfactuals.ranges`, the ends of ranges rounded inwards."""
+    """Return the lines of `Counterfactuals.ranges` for reading, ends of ranges rounded inwards."""
     lines = _lines(outcome, i)
     for line, c in zip(lines, outcome.changed(i).tolist(), strict=True):
+        line["other_levels"] = joined([*map(level, line["other_levels"])], "or")
         if is_continuous(outcome, c):
             value = float(outcome.values[1][c][i])
+            cents = has_cents(outcome.space.columns[c])
             for name, direction in (("low", 1.0), ("high", -1.0)):
-                line[name] = _inwards(line[name], value, direction)
+                line[name] = _inwards(line[name], value, direction, cents)
     return lines
 
 
@@ -77,11 +83,14 @@ def _lines(outcome: Outcome, i: int) -> list[dict[str, Any]]:
     return [answer.line(c) for c in outcome.changed(i).tolist()]
 
 
-def _inwards(end: float, value: float, direction: float) -> float:
-    """Round the end of a range towards a value in it."""
+def _inwards(end: float, value: float, direction: float, cents: bool) -> float:
+    """Round the end of a range towards a value in it, to the cent if that is not beyond it."""
     if not np.isfinite(end) or end == value:
         return end
     place = int(np.floor(np.log10(abs(end - value)))) - BELOW
+    rounded = float(decimal(end, max(place, -CENTS), direction))
+    if cents and (value - rounded) * direction >= 0:
+        return rounded
     return float(decimal(end, place, direction))
 
 
@@ -107,17 +116,17 @@ class _Answer:
 
     def line(self, c: int) -> dict[str, Any]:
         """Return how far a column may go, and what limits it."""
-        column, levels = self.space.columns[c], ""
+        column, levels = self.space.columns[c], list[Any]()
         if column.kind == "category":
             low = high = End(np.nan, "")
-            levels = ", ".join(str(level) for level in self._levels(c))
+            levels = self._levels(c)
         elif column.listed:
             low, high = self._listed(c)
         else:
             low, high = self._end(c, -1), self._end(c, 1)
         ends = {"low": float(low.value), "high": float(high.value)}
-        texts = zip(TEXTS, (low.binds, high.binds, levels), strict=True)
-        return {"column": str(self.space.names[c]), **ends, **dict(texts)}
+        others = zip(TEXTS, (low.binds, high.binds, levels), strict=True)
+        return {"column": str(self.space.names[c]), **ends, **dict(others)}
 
     # What the model says of the answer with one column replaced.
 
@@ -172,9 +181,9 @@ class _Answer:
         assert choices is not None
         allowed = choices._allowed(c)
         known = [
-            level
-            for level, may in zip(column.levels, allowed[self.case.row % len(allowed)], strict=True)
-            if not is_missing(level) and level != now and (may or level == own)
+            other
+            for other, may in zip(column.levels, allowed[self.case.row % len(allowed)], strict=True)
+            if not is_missing(other) and other != now and (may or other == own)
         ]
         return list(compress(known, self._valid(c, known))) if known else []
 

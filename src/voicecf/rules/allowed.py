@@ -9,29 +9,41 @@ from typing import Any
 import numpy as np
 
 from voicecf.errors import OptionError
-from voicecf.geometry.arrays import Array, Ints, Mask, product
-from voicecf.rules.choices import Choices, pinned
+from voicecf.geometry.arrays import Array, Ints, Mask
+from voicecf.rules.choices import Choices
 from voicecf.rules.constraints import Constraint, pull_back
+from voicecf.rules.formulas import Formula
 from voicecf.rules.parts import values_of
-from voicecf.rules.rules import Rules
+from voicecf.rules.rules import RULES, Rules
 from voicecf.rules.splits import Splits
 from voicecf.table.rows import Rows
 from voicecf.table.space import Space
 
-NO_RULES = Rules()
+NO_RULES = Rules(**dict.fromkeys(RULES))
 
 
 def as_rules(rules: Rules | Mapping[str, Any] | None, **keywords: Any) -> Rules:
-    """Return rules that were passed as one value or as keywords; keywords of None are left out."""
-    words = {word: value for word, value in keywords.items() if value is not None}
+    """Return rules that were passed as one value or as keywords.
+
+    Keywords of None are left out, but for those that switch off what holds by default.
+    """
+    words = {
+        word: value
+        for word, value in keywords.items()
+        if value is not None or (word in RULES and RULES[word].default is not None)
+    }
     if rules is None:
-        return Rules.from_dict(words) if words else NO_RULES
+        return Rules.from_dict(words)
     if words:
         raise OptionError(
             f"give rules=... or single rules such as {next(iter(words))}=..., not both."
         )
-    rules = rules if isinstance(rules, Rules) else Rules.from_dict(rules)
-    return NO_RULES if rules == NO_RULES else rules
+    return rules if isinstance(rules, Rules) else Rules.from_dict(rules)
+
+
+def is_continuous(space: Space, allowed: Allowed, c: int) -> bool:
+    """Tell whether a column may take any number in its bounds."""
+    return space.columns[c].free and (allowed.grids is None or allowed.grids[c] is None)
 
 
 @dataclass(frozen=True)
@@ -78,8 +90,6 @@ class Allowed:
         is limited to a grid.
     splits : Splits or None
         Rules that no single box and no row describes; None if there are none.
-    prices : pair of arrays of shape (d,) or None
-        What each coordinate costs per unit more, and per unit less; None if no price is given.
     """
 
     rules: Rules
@@ -93,7 +103,6 @@ class Allowed:
     sides: tuple[Array, Array]
     grids: tuple[Any, ...] | None
     splits: Splits | None = None
-    prices: tuple[Array, Array] | None = None
 
     @classmethod
     def of(
@@ -117,34 +126,35 @@ class Allowed:
             Whether a search over the columns follows, which needs the choices of every column even
             where a box would describe them.
         """
-        if rules is NO_RULES and space.continuous and not searched:
-            return cls.within(space, bounds)
+        if space.continuous and not searched and all(rule.by_target for rule in rules.active()):
+            return cls.within(space, bounds, rules)
         terms = rules.terms(space)
         choices = Choices.of(space, rules, rows, bounds.lo, bounds.hi, bounds.box)
         affine = [one for one in terms.constraints if one.is_affine(space)]
         curved = [one for one in terms.constraints if one not in affine]
+        columns = zip(space.columns, terms.columns, strict=True)
+        bent = any(column.curved and rule.price is not None for column, rule in columns)
         splits = Splits.of(terms, rows, choices, curved)
         return cls(
             rules,
             choices.box(),
             choices.fixed,
-            choices if searched or choices.discrete or splits is not None else None,
+            choices if searched or bent or choices.discrete or splits is not None else None,
             tuple(terms.constraints),
             *pull_back(affine, space),
             terms.factors,
             choices.sides,
             choices.grids,
             splits,
-            terms.prices,
         )
 
     @classmethod
-    def within(cls, space: Space, bounds: DefaultBounds) -> Allowed:
-        """Allow every number within the explainer's bounds: no rules and no choices."""
+    def within(cls, space: Space, bounds: DefaultBounds, rules: Rules) -> Allowed:
+        """Allow every number within the explainer's bounds: no rules of columns, no choices."""
         d = space.n_coordinates
         none = np.zeros(len(space.columns), dtype=np.bool_)
         return cls(
-            NO_RULES, bounds.box, none, None, (), np.empty((0, d)), np.empty(0), np.ones(d),
+            rules, bounds.box, none, None, (), np.empty((0, d)), np.empty(0), np.ones(d),
             (bounds.lo, bounds.hi), None,
         )  # fmt: skip
 
@@ -173,6 +183,11 @@ class Allowed:
         for least in self.splits.least:
             before = values_of(space, least.column, rows)[which]
             holds &= least.holds(before, values_of(space, least.column, changed))
+        for formula in self.formulas:
+            before, after = (
+                {c: values_of(space, c, some) for c in formula.columns} for some in (rows, changed)
+            )
+            holds &= formula.holds({c: values[which] for c, values in before.items()}, after)
         return holds
 
     @property
@@ -194,6 +209,11 @@ class Allowed:
         """The least change, in the user's units, of the columns that have one."""
         splits = self.splits
         return {} if splits is None else {one.column: one.amount for one in splits.least}
+
+    @property
+    def formulas(self) -> tuple[Formula, ...]:
+        """Columns that are computed from others, in the order of their computation."""
+        return () if self.splits is None else self.splits.formulas
 
     @property
     def any_number(self) -> set[int]:
@@ -224,14 +244,10 @@ class Allowed:
             offsets=np.concatenate([self.offsets, offsets]),
         )
 
-    def pinned(self, where: Mask, values: Array) -> Allowed:
-        """Return what is allowed with given values in some coordinates."""
-        less = replace(self, box=pinned(self.box, where, values))
-        if self.choices is None or not where.any():
-            return less
-        choices, listed = self.choices.pinned(where, values)
-        less = replace(less, choices=choices)
-        return less.with_constraints(
-            np.vstack([listed, -listed]),
-            np.concatenate([product(listed, values), product(-listed, values)]),
-        )
+    def inside(self, lo: Array, hi: Array) -> Allowed:
+        """Return what of it lies in a box of coordinates."""
+        if self.choices is None:
+            box = np.maximum(self.box[0], lo), np.minimum(self.box[1], hi)
+            return replace(self, box=box)
+        choices = self.choices.inside(lo, hi)
+        return replace(self, choices=choices, box=choices.box())

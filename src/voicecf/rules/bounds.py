@@ -72,7 +72,7 @@ class Bounds(ByColumn):
                 continue  # the explainer's own bound is tighter
             relative = case.original.sides(name)[at]
             shift = f" ({relative})" if isinstance(relative, str) else ""
-            text = f"{name} must be {phrase} {number(value)}{shift}"
+            text = f"{name} must be {phrase} {number(value, case.space.columns[c])}{shift}"
             yield self.member(text, name, kind=("low", "high")[at])
         text = _range_text(case, c)
         if text:
@@ -116,7 +116,8 @@ class Bounds(ByColumn):
         if not moved:
             side = {"low": "lower bound", "high": "upper bound"}.get(member.kind, "bounds")
             return f"remove the {side} of {name}"
-        ways = " and ".join(f"{('down', 'up')[at]} to {number(bounds[at])}" for at in moved)
+        column = case.space.columns[c]
+        ways = " and ".join(f"{('down', 'up')[at]} to {number(bounds[at], column)}" for at in moved)
         beyond = (_outside_text(case, c, bounds[at]) for at in moved)
         return f"allow {name} {ways}{next(filter(None, beyond), '')}"
 
@@ -140,18 +141,18 @@ class Bounds(ByColumn):
 
         for side in _sides(case, c, high if upper else low, value, enough):
             direction = "up" if upper else "down"
-            text = f"allow {name} {direction} to {number(side)}{_outside_text(case, c, side)}"
-            yield Edit(text, partial(with_side, side))
+            end = f"{number(side, case.space.columns[c])}{_outside_text(case, c, side)}"
+            yield Edit(f"allow {name} {direction} to {end}", partial(with_side, side))
 
 
 def _range_text(case: Situation, c: int) -> str:
     """Describe the explainer's own bounds where they hold; an empty text where none does."""
-    values = _own(case, c)
+    values, column = _own(case, c), case.space.columns[c]
     low, high = (
-        number(value) if (side is None or side.relative) and np.isfinite(value) else ""
+        number(value, column) if (side is None or side.relative) and np.isfinite(value) else ""
         for side, value in zip(case.terms.columns[c].sides, values, strict=True)
     )
-    observed = values == case.space.columns[c].observed
+    observed = values == column.observed
     if low and high:
         origin = "the range of the data" if observed else "the explainer's bounds"
         return f"between {low} and {high} ({origin})"
@@ -186,10 +187,11 @@ def _plausible_side(case: Situation, c: int, at: int, bound: float) -> float | N
 
 def _outside_text(case: Situation, c: int, side: float) -> str:
     """Say that a bound lies outside the observed range, where it does."""
-    low, high = case.space.columns[c].observed
+    column = case.space.columns[c]
+    low, high = column.observed
     if low <= side <= high:
         return ""
-    return f", outside the observed range of {number(low)} to {number(high)}"
+    return f", outside the observed range of {number(low, column)} to {number(high, column)}"
 
 
 def _sides(

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from voicecf.geometry.arrays import Array, Ints, Mask
+from voicecf.geometry.arrays import Array, Ints
+from voicecf.geometry.tolerance import TOLERANCE
 from voicecf.rules.columns import cached
 from voicecf.rules.multiples import Grid
 from voicecf.rules.parts import ColumnRows, Flags, Freedom, Part, part_of
@@ -20,7 +21,10 @@ from voicecf.rules.terms import Terms
 from voicecf.table.rows import Rows
 from voicecf.table.space import Space
 
-__all__ = ["Choices", "Freedom", "pinned"]
+__all__ = ["Choices", "Freedom"]
+
+# A number of options that no grid has.
+FURTHEST = float(1 << 60)
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,20 +206,41 @@ class Choices:
             hi = np.where(stay, np.maximum(hi, self.points), hi)
         return lo, hi
 
-    def pinned(self, where: Mask, values: Array) -> tuple[Choices, Array]:
-        """Return the choices that have given values in some coordinates.
+    def inside(self, lo: Array, hi: Array) -> Choices:
+        """Return the choices in a box of coordinates; listed options may leave it by rounding."""
+        low, high = lo - TOLERANCE.rule * np.abs(lo), hi + TOLERANCE.rule * np.abs(hi)
+        number = self.member[self.first[:-1]][self.freedom == Freedom.ANY]
+        low[number], high[number] = lo[number], hi[number]
+        outside = ((self.points < low) | (self.points > high))[:, self.member]
+        faults = np.cumsum(np.pad(outside, ((0, 0), (1, 0))), axis=1)[:, self.first]
+        stay = self.stay & (faults[:, 1:] == faults[:, :-1])
+        least, most, allowed = self.least.copy(), self.most.copy(), self.allowed.copy()
+        levels = _starts(
+            [range(n) for n in np.where(self.freedom == Freedom.LEVELS, self.count, 0)]
+        )
+        for c in np.flatnonzero(self.freedom != Freedom.ANY).tolist():
+            at = self._places(c)
+            if self.freedom[c] == Freedom.LEVELS:
+                table = self._table(c)
+                fits = ((table >= low[at]) & (table <= high[at])).all(axis=1)
+                allowed[:, levels[c] : levels[c + 1]] &= fits
+            elif np.isfinite([low[at[0]], high[at[0]]]).any():
+                first, last = self._options_between(c, low[at[0]], high[at[0]])
+                least[:, c], most[:, c] = (
+                    np.maximum(least[:, c], first),
+                    np.minimum(most[:, c], last),
+                )
+        lo, hi = np.maximum(self.lo, lo), np.minimum(self.hi, hi)
+        return replace(self, lo=lo, hi=hi, stay=stay, least=least, most=most, allowed=allowed)
 
-        Options of a list are not compared with values that may be rounded: for them there are unit
-        vectors, shape (m, d), along which the answer has to be that of the values.
-        """
-        number = self.member[self.first[:-1]]
-        free = np.flatnonzero((self.freedom == Freedom.ANY) & where[number])
-        at = np.zeros_like(where)
-        at[number[free]] = True
-        lo, hi = pinned((self.lo, self.hi), at, values)
-        stay = np.repeat(self.stay, len(self.points) // len(self.stay), axis=0)
-        stay[:, free] &= self.points[:, number[free]] == values[number[free]]
-        return replace(self, lo=lo, hi=hi, stay=stay), np.eye(len(where))[where & ~at]
+    def _options_between(self, c: int, low: float, high: float) -> tuple[int, int]:
+        """Return the first and the last option of a GRID between two coordinates."""
+        if self.pitch[c] > 0:
+            ends = (np.array([low, high]) - self.base[c]) / self.pitch[c]
+            first, last = np.clip([np.ceil(ends[0]), np.floor(ends[1])], -FURTHEST, FURTHEST)
+            return int(first), int(last)
+        options = self._table(c)[:, 0]
+        return int(np.searchsorted(options, low)), int(np.searchsorted(options, high, "right")) - 1
 
     def _places(self, c: int) -> Ints:
         """Return the positions of a column's coordinates."""
@@ -262,15 +287,6 @@ class Choices:
         lo, hi = np.full(len(filled), np.inf), np.full(len(filled), -np.inf)
         lo[filled], hi[filled] = self._grid(c, least[filled]), self._grid(c, most[filled])
         return lo[:, None], hi[:, None]
-
-
-def pinned(box: tuple[Array, Array], where: Mask, values: Array) -> tuple[Array, Array]:
-    """Return the part of a box that has given values in some coordinates; ``lo > hi`` if none."""
-    lo, hi = box
-    return (
-        np.where(where, np.maximum(lo, values), lo),
-        np.where(where, np.minimum(hi, values), hi),
-    )
 
 
 def _hull_of_levels(table: Array, allowed: NDArray[np.bool_]) -> tuple[Array, Array]:

@@ -191,37 +191,27 @@ def read_constraints(rules: Any, space: Space) -> tuple[Constraint, ...]:
     if not isinstance(rules, Iterable):
         raise OptionError(f"constraints={rules!r} is not text. {GRAMMAR}")
     texts = [rules] if isinstance(rules, str) else list(rules)
-    return tuple(found for text in texts for found in _Parser(text, space).constraints())
+    return tuple(found for text in texts for found in _Comparisons(text, space).constraints())
 
 
-class _Parser:
-    """Parser of one rule.
+class Parser:
+    """Parser of a text with sums of columns times numbers.
 
     `names` are the column names in the text, and `places` their positions, in order of appearance.
+
+    Attributes
+    ----------
+    kind, grammar : str
+        What the text is, and what it may be, for error messages.
     """
+
+    kind: ClassVar[str] = "constraint"
+    grammar: ClassVar[str] = GRAMMAR
 
     def __init__(self, text: Any, space: Space) -> None:
         self.text, self.space = text, space
         self.names: list[str] = []
         self.places: list[int] = []
-
-    @np.errstate(all="ignore")
-    def constraints(self) -> list[Constraint]:
-        """Return a constraint for each comparison, two for an equality."""
-        body = self._parse()
-        if not isinstance(body, ast.Compare):
-            raise self._error("is not a comparison")
-        sides = [self._linear(side) for side in (body.left, *body.comparators)]
-        constraints = []
-        for (left, right), comparison in zip(pairwise(sides), body.ops, strict=True):
-            if type(comparison) not in SIGNS:
-                raise self._error("may compare with <=, >=, <, > and == only")
-            strict, equal = isinstance(comparison, STRICT), isinstance(comparison, ast.Eq)
-            for sign in SIGNS[type(comparison)]:
-                found = self._constraint(left, right, sign)
-                found = replace(found, limit=self._below(found)) if strict else found
-                constraints.append(replace(found, equal=equal))
-        return constraints
 
     def _parse(self) -> ast.expr:
         """Parse the text as a Python expression whose names are replaced by ``_0``, ``_1``, ..."""
@@ -239,30 +229,6 @@ class _Parser:
             return "=="
         self.names.append(word["name"] if word["quoted"] is None else word["quoted"])
         return f" _{len(self.names) - 1} "
-
-    def _constraint(self, left: Array, right: Array, sign: int) -> Constraint:
-        """Bring left <= right (sign 1) or left >= right (sign -1) to columns <= limit."""
-        difference, names = (sign * (left - right)).tolist(), self.space.names
-        factors = {names[c]: difference[c] for c in self.places if difference[c] != 0}
-        limit = -difference[-1] + 0.0  # + 0.0 turns -0.0 into 0.0
-        if not factors:
-            raise self._error("compares no column: none is named, or each cancels out")
-        if not (isfinite(limit) and all(map(isfinite, factors.values()))):
-            raise self._error("has numbers that are too large")
-        return Constraint(self.text, factors, limit)
-
-    def _below(self, rule: Constraint) -> float:
-        """Return the largest limit below that of a rule: by 1 for whole numbers, else by a little.
-
-        A little is more than rounding errors of the rule's terms.
-        """
-        if rule.is_whole(self.space):
-            return float(ceil(rule.limit) - 1)
-        columns = [self.space.columns[self.space.names.index(name)] for name in rule.coefficients]
-        factors = rule.coefficients.values()
-        sizes = [max(map(abs, column.observed)) for column in columns]
-        terms = [abs(f) * size for f, size in zip(factors, sizes, strict=True) if isfinite(size)]
-        return rule.limit - SLIGHTLY * (abs(rule.limit) + sum(terms) or 1.0)
 
     def _linear(self, node: ast.expr) -> Any:
         """Read an expression as the factors of all columns and, at the end, a constant."""
@@ -306,7 +272,7 @@ class _Parser:
             raise self._error("has numbers that are too large") from None
 
     def _column(self, name: str) -> int:
-        where = f"constraint {self.text!r}"
+        where = f"{self.kind} {self.text!r}"
         c = column_of(self.space, name, where)
         column = self.space.columns[c]
         if column.kind != "number":
@@ -318,7 +284,53 @@ class _Parser:
         return c
 
     def _error(self, fault: str) -> VoiceError:
-        return OptionError(f"constraint {self.text!r} {fault}. {GRAMMAR}")
+        return OptionError(f"{self.kind} {self.text!r} {fault}. {self.grammar}")
+
+
+class _Comparisons(Parser):
+    """Parser of a linear rule."""
+
+    @np.errstate(all="ignore")
+    def constraints(self) -> list[Constraint]:
+        """Return a constraint for each comparison, two for an equality."""
+        body = self._parse()
+        if not isinstance(body, ast.Compare):
+            raise self._error("is not a comparison")
+        sides = [self._linear(side) for side in (body.left, *body.comparators)]
+        constraints = []
+        for (left, right), comparison in zip(pairwise(sides), body.ops, strict=True):
+            if type(comparison) not in SIGNS:
+                raise self._error("may compare with <=, >=, <, > and == only")
+            strict, equal = isinstance(comparison, STRICT), isinstance(comparison, ast.Eq)
+            for sign in SIGNS[type(comparison)]:
+                found = self._constraint(left, right, sign)
+                found = replace(found, limit=self._below(found)) if strict else found
+                constraints.append(replace(found, equal=equal))
+        return constraints
+
+    def _constraint(self, left: Array, right: Array, sign: int) -> Constraint:
+        """Bring left <= right (sign 1) or left >= right (sign -1) to columns <= limit."""
+        difference, names = (sign * (left - right)).tolist(), self.space.names
+        factors = {names[c]: difference[c] for c in self.places if difference[c] != 0}
+        limit = -difference[-1] + 0.0  # + 0.0 turns -0.0 into 0.0
+        if not factors:
+            raise self._error("compares no column: none is named, or each cancels out")
+        if not (isfinite(limit) and all(map(isfinite, factors.values()))):
+            raise self._error("has numbers that are too large")
+        return Constraint(self.text, factors, limit)
+
+    def _below(self, rule: Constraint) -> float:
+        """Return the largest limit below that of a rule: by 1 for whole numbers, else by a little.
+
+        A little is more than rounding errors of the rule's terms.
+        """
+        if rule.is_whole(self.space):
+            return float(ceil(rule.limit) - 1)
+        columns = [self.space.columns[self.space.names.index(name)] for name in rule.coefficients]
+        factors = rule.coefficients.values()
+        sizes = [max(map(abs, column.observed)) for column in columns]
+        terms = [abs(f) * size for f, size in zip(factors, sizes, strict=True) if isfinite(size)]
+        return rule.limit - SLIGHTLY * (abs(rule.limit) + sum(terms) or 1.0)
 
 
 def pull_back(constraints: Iterable[Constraint], space: Space) -> tuple[Array, Array]:

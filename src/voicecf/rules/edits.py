@@ -7,6 +7,8 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 
 import numpy as np
 
+from voicecf.table.column import Column
+from voicecf.table.units import CENTS, has_cents, with_unit
 from voicecf.table.wording import figure
 
 # Relative to the distance from a bound to the value that is needed: the precision with which that
@@ -46,13 +48,17 @@ def readable(value: float, bound: float) -> float:
     return rounded if abs(rounded - bound) >= abs(value - bound) else value
 
 
-def number(value: float) -> str:
-    """Format a bound: with six digits, enough to type it in again.
+def number(value: float, column: Column) -> str:
+    """Format a bound of a column with its unit: with six digits, enough to type it in again.
 
     Examples
     --------
+    >>> from dataclasses import replace
     >>> from voicecf.rules.edits import number
-    >>> number(61200.0), number(0.1234567)
-    ('61,200', '0.123457')
+    >>> from voicecf.table.column import Column
+    >>> paid, rate = (Column(name, (name,), [0]) for name in ("paid", "rate"))
+    >>> number(61200.0, replace(paid, unit="€")), number(0.1234567, rate)
+    ('€61,200.00', '0.123457')
     """
-    return figure(value, 6)
+    cents = CENTS + len(f"{abs(value):.0f}") if has_cents(column) else 0
+    return with_unit(figure(value, max(6, cents)), column)

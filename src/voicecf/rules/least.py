@@ -30,7 +30,8 @@ class Least(ByColumn):
     def column_members(self, case: Situation, c: int) -> Members:
         least, name = case.terms.columns[c].least, case.space.names[c]
         if least > 0:
-            text = f"{name} must change by at least {number(least)} or not at all"
+            amount = number(least, case.space.columns[c])
+            text = f"{name} must change by at least {amount} or not at all"
             yield self.member(text, name, removal=f"allow {name} to change by less")
 
     def ends(self, answer: Moved, c: int, direction: int) -> Iterator[float]:

@@ -68,7 +68,7 @@ class Levels(ByColumn):
         def allow(variant: Variant) -> Variant:
             return variant.with_column_rule("levels", name, (*variant.rules.levels[name], new))
 
-        yield Edit(f"allow {name} to become {new}", allow)
+        yield Edit(f"allow {name} to become {level(new)}", allow)
 
 
 class Order(Levels):
@@ -148,7 +148,7 @@ class Forbidden(ByColumn):
         for pair, (start, end) in zip(pairs, positions, strict=True):
             before, after = column.levels[start], column.levels[end]
             if before == own or (is_missing(before) and is_missing(own)):
-                change = f"from {'missing' if is_missing(before) else before} to {after}"
+                change = f"from {level(before)} to {level(after)}"
                 facts = {"detail": pair, "removal": f"allow {column.name} to change {change}"}
                 yield self.member(f"{column.name} may not change {change}", column.name, **facts)
 

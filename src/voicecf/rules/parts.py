@@ -420,6 +420,11 @@ def _transitions(column: Column, rule: ColumnRule) -> Flags:
         allowed[-1] = 0
     for start, end in rule.forbidden:
         allowed[start, end] = 0
+    if rule.transitions:
+        priced = np.zeros_like(allowed)
+        for start, end, _ in rule.transitions:
+            priced[start, end] = 1
+        allowed &= priced
     if rule.direction:
         allowed &= _along(rule.order or tuple(known), count, rule.direction)
     return allowed

@@ -11,9 +11,10 @@ import numpy as np
 from voicecf.errors import OptionError
 from voicecf.geometry.arrays import Array, Ints, Mask, product
 from voicecf.rules.condition import Edit, Edits, LeftOut, Member, Members, Situation, Variant
+from voicecf.rules.edits import number
 from voicecf.rules.rule import Moved, Rule, number_of
 from voicecf.rules.sides import as_number
-from voicecf.table.wording import figure, joined, legible, level
+from voicecf.table.wording import joined, legible, level
 
 if TYPE_CHECKING:
     from voicecf.rules.allowed import Allowed
@@ -23,52 +24,61 @@ MOST_COORDINATES = 256
 # In place of a share: the first of these that an answer can be had for; None is no rule at all.
 AUTO = "auto"
 LADDER = (0.7, 0.9, 0.99, None)
+# Objectives that are after few columns. Where columns go together, a row becomes usual only if many
+# of them change, so that they ask for no share by themselves.
+FEW_COLUMNS = ("prefix", "fewest")
 # Shares of the members that are proposed in place of a smaller one.
 LARGER_SHARES = (0.975, 0.99, 0.999)
 
 
 class Plausible(Rule):
-    """Answers stay within what this share of the target's members show, such as 0.95.
+    """How like the target's members answers have to be: a share of them, such as 0.95.
 
-    No answer is more extreme along a principal direction of the members, and where all of them have
-    the same value of a column, so does the answer; see `Counterfactuals.usual`. Columns that may
-    not change do not count. With "auto" each answer takes the first of 0.7, 0.9, 0.99 and no rule
-    at all that has one; `Counterfactuals.plausible` tells which.
+    No answer is more extreme along a principal direction of the members' numbers than that share of
+    them, none has a level that so few of them have, and where all have the same value, so does the
+    answer; see `Counterfactuals.usual`. Columns that may not change do not count. With "auto", the
+    default, each answer takes the first of 0.7, 0.9, 0.99 and no rule at all that has one;
+    `Counterfactuals.plausible` tells which; for "prefix" and "fewest", which are after few columns,
+    it asks for nothing. None asks for nothing.
     """
 
     word = kind = "plausible"
+    default: ClassVar[Any] = AUTO
+    none = "none"
     left_out = LeftOut.USUAL
-    takes = 'float in (0, 1) or "auto"'
+    takes = 'float in (0, 1), "auto" or None'
     help = (
         "answers stay within what this share of the target's members show, such as 0.95; "
-        '"auto": the first of 0.7, 0.9, 0.99 and any that has an answer'
+        "auto, the default: the first of 0.7, 0.9, 0.99 and any that has an answer; none: any"
     )
     arguments: ClassVar[dict[str, Any]] = {"metavar": "SHARE"}
     by_target = True
 
     @classmethod
     def checked(cls, value: Any) -> Any:
-        if isinstance(value, str) and value == AUTO:
-            return AUTO
+        if isinstance(value, str) and value in (AUTO, cls.none):
+            return AUTO if value == AUTO else None
         number = as_number(value)
         if number is None or not 0 < number < 1:
             raise OptionError(
-                f'plausible={value!r} must be a share above 0 and below 1, such as 0.95, or "auto".'
+                f"plausible={value!r} must be a share above 0 and below 1, such as 0.95, "
+                '"auto", or None for any answer.'
             )
         return number
 
     @classmethod
     def parsed(cls, arguments: Any) -> Any:
-        return AUTO if arguments == AUTO else number_of(arguments, "--plausible")
+        return arguments if arguments in (AUTO, cls.none) else number_of(arguments, "--plausible")
 
     @property
     def contractible(self) -> bool:
         return bool(self.value == AUTO)  # which asks for nothing then, see `ladder`
 
-    def ladder(self, learned: Any) -> tuple[Any, ...]:
+    def ladder(self, learned: Any, objective: str) -> tuple[Any, ...]:
         if self.value != AUTO:
             return (self.value,)
-        return (None,) if learned.members is None or learned.contract_bounds else LADDER
+        known = learned.members is not None and not learned.contract_bounds
+        return LADDER if known and objective not in FEW_COLUMNS else (None,)
 
     def check_question(self, learned: Any, allowed: Allowed, objective: str) -> None:
         if learned.members is None and self.value != AUTO:
@@ -79,16 +89,18 @@ class Plausible(Rule):
             )
 
     def in_target(self, allowed: Allowed, learned: Any, target: int) -> Allowed:
-        """Add constraints along the members' directions, and the values that they all have."""
+        """Add constraints along the members' directions, and the ranges of single coordinates."""
         members = learned.members_of(allowed.fixed)
         narrowed = allowed.with_constraints(*members.constraints(target, self.value))
-        return narrowed.pinned(members.agreed(target), members.means[target])
+        return narrowed.inside(*members.ranges(target, self.value))
 
     def exact_values(self, learned: Any) -> dict[int, Array]:
         return dict(learned.agreed_values)
 
     def holds(self, allowed: Allowed, learned: Any, targets: Ints, points: Array) -> Mask:
         holds = np.ones(len(points), dtype=np.bool_)
+        if self.value == AUTO:  # asks for nothing that an answer could miss
+            return holds
         members = learned.members_of(allowed.fixed)
         for target in np.unique(targets).tolist():
             which = np.flatnonzero(targets == target)
@@ -128,14 +140,16 @@ class Plausible(Rule):
         column, target = answer.space.columns[c], answer.case.target
         members = answer.case.learned.members_of(answer.case.question.allowed.fixed)
         at, along = column.places[0], direction if column.rising else -direction
-        if members.agreed(target)[at]:
-            yield answer.number(c)
-            return
         normals, offsets = members.constraints(target, self.value)
+        low, high = (side[at] for side in members.ranges(target, self.value))
         slope = normals[:, at] * along
         met = slope > 0
         steps = np.maximum(offsets - product(normals, answer.point), 0.0)[met] / slope[met]
-        if steps.size:
+        end = (high if along > 0 else low) - answer.point[at]
+        steps = np.append(steps, np.maximum(end * along, 0.0))
+        if members.agreed(target)[at]:
+            yield answer.number(c)
+        elif np.isfinite(steps.min()):
             value = answer.space.values(c, [[answer.point[at] + along * steps.min()]])[0]
             yield direction * np.inf if np.isnan(value) else float(value)
 
@@ -152,4 +166,4 @@ def _agreed_value(learned: Any, target: int, c: int) -> str:
     if column.kind != "number":
         return level(value)
     known = learned.agreed_values.get(c, np.array([value]))
-    return figure(float(known[np.abs(known - value).argmin()]), 6)
+    return number(float(known[np.abs(known - value).argmin()]), column)

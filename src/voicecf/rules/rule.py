@@ -61,6 +61,8 @@ class Rule(Condition):
         The type of the value, for the documentation.
     nothing : object
         The value of a rule that is not set.
+    default : object
+        What holds where the user says nothing, as the user would say it.
     none : str or None
         What a TOML file has in place of None.
     help, arguments : str, dict
@@ -75,6 +77,7 @@ class Rule(Condition):
     word: ClassVar[str]
     takes: ClassVar[str]
     nothing: ClassVar[Any] = None
+    default: ClassVar[Any] = None
     none: ClassVar[str | None] = None
     help: ClassVar[str]
     arguments: ClassVar[dict[str, Any]] = {}
@@ -124,7 +127,7 @@ class Rule(Condition):
         """Return the value that the arguments of the command's option say."""
         return arguments
 
-    def ladder(self, learned: Any) -> tuple[Any, ...]:
+    def ladder(self, learned: Any, objective: str) -> tuple[Any, ...]:
         """Return the values that are tried one after the other, until there is an answer."""
         return (self.value,)
 

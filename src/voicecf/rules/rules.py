@@ -13,6 +13,7 @@ from voicecf.errors import OptionError, likely
 from voicecf.rules.bounds import Bounds
 from voicecf.rules.constraints import Constraints
 from voicecf.rules.costs import Costs
+from voicecf.rules.derived import Derived
 from voicecf.rules.directions import DecreaseOnly, IncreaseOnly
 from voicecf.rules.least import Least
 from voicecf.rules.levels import Forbidden, Levels, Order
@@ -20,6 +21,7 @@ from voicecf.rules.locks import Immutable, Mutable
 from voicecf.rules.max_changes import MaxChanges
 from voicecf.rules.plausible import Plausible
 from voicecf.rules.prices import Prices
+from voicecf.rules.probability import Probability
 from voicecf.rules.rule import Rule
 from voicecf.rules.steps import Increments
 from voicecf.rules.terms import ColumnRule, Terms
@@ -31,7 +33,8 @@ RULES: dict[str, type[Rule]] = {
     rule.word: rule
     for rule in (
         Immutable, Mutable, IncreaseOnly, DecreaseOnly, Bounds, Increments, Levels, Order,
-        Forbidden, Costs, Prices, Least, MaxChanges, Constraints, BelongTogether, Plausible,
+        Forbidden, Costs, Prices, Least, MaxChanges, Constraints, Derived, BelongTogether,
+        Plausible, Probability,
     )
 }  # fmt: skip
 
@@ -53,8 +56,10 @@ class RuleWords(TypedDict, total=False):
     least: Any
     max_changes: int | None
     constraints: Any
+    derived: Any
     together: Any
     plausible: float | Literal["auto"] | None
+    probability: float | None
 
 
 Documented = TypeVar("Documented", bound=Callable[..., Any])
@@ -79,9 +84,12 @@ def takes_rules(function: Documented) -> Documented:
     signature = inspect.signature(function)
     *parameters, _ = signature.parameters.values()
     at = list(signature.parameters).index("rules")
+    kinds = get_type_hints(RuleWords)
     parameters[at:at] = [
-        inspect.Parameter(word, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=kind)
-        for word, kind in get_type_hints(RuleWords).items()
+        inspect.Parameter(
+            word, inspect.Parameter.KEYWORD_ONLY, default=rule.default, annotation=kinds[word]
+        )
+        for word, rule in RULES.items()
     ]
     setattr(function, "__signature__", signature.replace(parameters=parameters))  # noqa: B010
     return documented(function)
@@ -138,8 +146,10 @@ class Rules:
     least: Any = None
     max_changes: int | None = None
     constraints: Any = None
+    derived: Any = None
     together: Any = None
-    plausible: float | Literal["auto"] | None = None
+    plausible: float | Literal["auto"] | None = Plausible.default
+    probability: float | None = None
 
     def __post_init__(self) -> None:
         """Bring values to one form, so that rules compare equal; check all but the columns."""
@@ -159,8 +169,8 @@ class Rules:
         return cls(**words)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the rules that are set, in types that TOML and JSON have."""
-        return {rule.word: rule.plain() for rule in self.active()}
+        """Return what differs from no rules given, in types that TOML and JSON have."""
+        return {rule.word: rule.plain() for rule in self.given()}
 
     def each(self) -> list[Rule]:
         """Return all rules, those that are not set included."""
@@ -171,14 +181,23 @@ class Rules:
         words = {w: rule for w, rule in RULES.items() if getattr(self, w) != rule.nothing}
         return [rule(getattr(self, word)) for word, rule in words.items()]
 
-    def ladder(self, learned: Any) -> tuple[Self, ...]:
+    def given(self) -> list[Rule]:
+        """Return the rules that differ from what holds where the user says nothing."""
+        return [rule for rule in self.each() if rule.value != rule.read(rule.default)]
+
+    def ladder(self, learned: Any, objective: str) -> tuple[Self, ...]:
         """Return the rules that are tried one after the other, until there is an answer."""
         ladder: tuple[Self, ...] = (self,)
         for rule in self.active():
-            values = rule.ladder(learned)
+            values = rule.ladder(learned, objective)
             if values != (rule.value,):
                 ladder = tuple(replace(one, **{rule.word: v}) for one in ladder for v in values)
         return ladder
+
+    def resolved(self, learned: Any, objective: str) -> Self:
+        """Return these rules; if a single step is tried, those of that step."""
+        steps = self.ladder(learned, objective)
+        return steps[0] if len(steps) == 1 else self
 
     def check(self, space: Space) -> None:
         """Raise if a rule does not fit the columns of a space."""
@@ -206,7 +225,7 @@ class Rules:
 
     def named(self, space: Space) -> Self:
         """Return the rules with each column by its own name, `mutable` said by `immutable`."""
-        words = {rule.word: rule.named(space) for rule in self.active()}
+        words = {rule.word: rule.named(space) for rule in self.given()}
         if words.pop("mutable", None) is not None:
             words["immutable"] = [space.names[c] for c in self.locked(space)]
         return type(self)(**words)

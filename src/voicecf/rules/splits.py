@@ -1,11 +1,12 @@
 """Rules that no single box describes, in the terms of `Choices`, so that a search can divide boxes.
 
-They are: a least change, columns that belong together, and linear rules between columns whose maps
-are curves.
+They are: a least change, columns that belong together, linear rules between columns whose maps are
+curves, and columns that are computed from others.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +16,7 @@ from voicecf.geometry.arrays import Array, Ints, Mask
 from voicecf.rules.choices import Choices
 from voicecf.rules.columns import column_of
 from voicecf.rules.constraints import Constraint
+from voicecf.rules.formulas import Formula
 from voicecf.rules.multiples import Listed
 from voicecf.rules.parts import ColumnRows, Freedom, values_of
 from voicecf.rules.terms import Terms
@@ -26,6 +28,8 @@ from voicecf.table.space import Space
 SAME = 1e-6
 # Options are counted in 64 bits; no grid has this many.
 MOST = 2**53
+# The largest number.
+LARGEST = float(np.finfo(np.float64).max)
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +54,12 @@ class Intervals:
         """Return m empty intervals."""
         zeros = np.zeros(m, dtype=np.int64)
         return cls(np.full(m, np.inf), np.full(m, -np.inf), zeros, zeros - 1)
+
+    @classmethod
+    def every(cls, m: int) -> Intervals:
+        """Return m intervals without ends."""
+        most = np.full(m, MOST)
+        return cls(np.full(m, -np.inf), np.full(m, np.inf), -most, most)
 
     @classmethod
     def of(cls, data: ColumnRows, choices: Choices, low: Array, high: Array) -> Intervals:
@@ -172,6 +182,13 @@ class Boxes:
                 options.append(np.column_stack([sides.first, sides.last]))
                 masks.append(mask)
                 own.append(values_of(terms.space, c, rows))
+        for at, formula in enumerate(terms.formulas, start=len(terms.unions)):
+            for c, table, values in _cases(formula, terms, rows, choices):
+                places.append([at, c, len(table), 0])
+                ends.append(table[:, :4])
+                options.append(table[:, 4:].astype(np.int64))
+                masks.append(np.zeros((len(table), 0), dtype=np.bool_))
+                own.append(values)
         if not places:
             return None
         listed = np.concatenate([mask.sum(axis=1) for mask in masks])
@@ -183,6 +200,40 @@ class Boxes:
             np.concatenate([np.nonzero(mask)[1] for mask in masks]),
             np.column_stack(own).astype(np.float64),
         )
+
+
+def _cases(
+    formula: Formula, terms: Terms, rows: Rows, choices: Choices
+) -> Iterator[tuple[int, Array, Array]]:
+    """Yield each place of a formula: its column, its sides in all boxes, and the own values.
+
+    In the first box all columns keep their values, which is for rows that contradict the formula;
+    there is another one for each of its parts.
+    """
+    space, m = terms.space, len(formula.parts)
+    own = {c: values_of(space, c, rows) for c in formula.columns}
+    stays = np.array([[-np.inf, np.inf, np.inf, -np.inf, 0, -1]])
+    for c, values in own.items():
+        data = ColumnRows(space, rows, c)
+        pairs = [part.box.get(c, (-LARGEST, np.inf)) for part in formula.parts]
+        low, high = np.array(pairs).reshape(m, 2).T
+        limited = np.array([c in part.box for part in formula.parts], dtype=np.bool_)
+        inside = Intervals.of(data, choices, np.where(limited, low, -np.inf), high)
+        every = Intervals.every(m)
+        sides = [
+            np.where(limited, getattr(inside, name), getattr(every, name))
+            for name in ("lo", "hi", "first", "last")
+        ]
+        parts = np.column_stack([low, high, *sides])
+        # A missing value lies in no part.
+        yield c, np.vstack([stays, parts]), np.where(np.isnan(values), -np.inf, values)
+    agrees = formula.agrees(own)
+    every = Intervals.every(m)
+    parts = np.column_stack([
+        np.full(m, -np.inf), np.full(m, np.inf), every.lo, every.hi, every.first, every.last
+    ])  # fmt: skip
+    marker = np.array([[1.0, 1.0, np.inf, -np.inf, 0, -1]])
+    yield formula.made, np.vstack([marker, parts]), np.where(agrees, 0.0, 1.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -198,12 +249,15 @@ class Splits:
         Their boxes.
     curved : tuple of Constraint
         Linear rules between columns of which at least one is mapped by a curve.
+    formulas : tuple of Formula
+        Columns that are computed from others.
     """
 
     least: tuple[LeastChange, ...]
     unions: tuple[Together, ...]
     boxes: Boxes | None
     curved: tuple[Constraint, ...]
+    formulas: tuple[Formula, ...] = ()
 
     def gaps(self, n: int, columns: int) -> tuple[Array, Ints]:
         """Return what n rows may not move to, of shape (n, 2 * columns): numbers and options."""
@@ -218,13 +272,15 @@ class Splits:
         curved = {
             column_of(space, name, one.text) for one in self.curved for name in one.coefficients
         }
-        return curved.union(*(rule.columns for rule in self.unions))
+        joined = [rule.columns for rule in self.unions] + [one.columns for one in self.formulas]
+        return curved.union(*joined)
 
     @classmethod
     def of(cls, terms: Terms, rows: Rows, choices: Choices, curved: Any) -> Splits | None:
         """Translate the rules of a question; None if there are none of this kind."""
         space = terms.space
-        if not (terms.unions or curved or any(rule.least > 0 for rule in terms.columns)):
+        some = terms.unions or terms.formulas or curved
+        if not (some or any(rule.least > 0 for rule in terms.columns)):
             return None
         least = tuple(
             LeastChange.of(ColumnRows(space, rows, c), choices, rule.least)
@@ -232,4 +288,4 @@ class Splits:
             if rule.least > 0 and not rule.fixed
         )
         boxes = Boxes.of(terms, rows, choices)
-        return cls(least, tuple(terms.unions), boxes, tuple(curved))
+        return cls(least, tuple(terms.unions), boxes, tuple(curved), tuple(terms.formulas))

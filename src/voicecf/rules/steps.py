@@ -51,8 +51,9 @@ class Increments(ByColumn):
         multiples = case.multiples(c)
         if multiples is not None:
             whole = multiples.increment == 1
-            text = "a whole number" if whole else f"a multiple of {number(multiples.increment)}"
-            name = case.space.names[c]
+            column, name = case.space.columns[c], case.space.names[c]
+            multiple = f"a multiple of {number(multiples.increment, column)}"
+            text = "a whole number" if whole else multiple
             removal = f"allow any number for {name}"
             yield self.member(f"{name} must be {text}", name, removal=removal)
 

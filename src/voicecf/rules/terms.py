@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from voicecf.geometry.arrays import Array
-from voicecf.rules.columns import affine_map
 from voicecf.rules.multiples import Multiples
 from voicecf.rules.sides import Side
 from voicecf.table.column import Column
@@ -16,6 +15,7 @@ from voicecf.table.space import Space
 
 if TYPE_CHECKING:
     from voicecf.rules.constraints import Constraint
+    from voicecf.rules.formulas import Formula
     from voicecf.rules.together import Together
 
 
@@ -43,7 +43,10 @@ class ColumnRule:
     cost : float
         Factor of the column's squared change.
     price : pair of float or None
-        Money for each unit more and for each unit less, in the user's units; None if it has none.
+        Money for each unit more and for each unit less, in the user's units; of a category, twice
+        that for any change of level. None if it has none.
+    transitions : tuple of (int, int, float)
+        Money for single changes of level, from one to another; others may not be taken.
     least : float
         A number changes by at least this amount, in the user's units, or not at all.
     """
@@ -58,6 +61,7 @@ class ColumnRule:
     forbidden: tuple[tuple[int, int], ...] = ()
     cost: float = 1.0
     price: tuple[float, float] | None = None
+    transitions: tuple[tuple[int, int, float], ...] = ()
     least: float = 0.0
 
     def multiples(self, column: Column) -> Multiples | None:
@@ -65,6 +69,11 @@ class ColumnRule:
         if self.increment is None:
             return Multiples(1.0) if column.whole and not column.listed else None
         return None if self.increment == "any" else Multiples(self.increment)
+
+    @property
+    def priced(self) -> bool:
+        """Whether changes of the column have a price."""
+        return self.price is not None or bool(self.transitions)
 
     @property
     def relative(self) -> bool:
@@ -75,7 +84,8 @@ class ColumnRule:
     def by_row(self, column: Column) -> bool:
         """Tell whether the options in a column may differ from row to row."""
         own_value = self.fixed and column.kind == "number"
-        return bool(self.relative or self.forbidden or column.stays_missing or own_value)
+        listed = self.forbidden or self.transitions
+        return bool(self.relative or listed or column.stays_missing or own_value)
 
     @property
     def sides(self) -> tuple[Side | None, Side | None]:
@@ -98,6 +108,8 @@ class Terms:
         Linear rules between columns.
     unions : list of Together
         Columns that belong together.
+    formulas : list of Formula
+        Columns that are computed from others, those that others need first.
     """
 
     space: Space
@@ -105,6 +117,7 @@ class Terms:
     changes: int
     constraints: list[Constraint] = field(default_factory=list)
     unions: list[Together] = field(default_factory=list)
+    formulas: list[Formula] = field(default_factory=list)
 
     @classmethod
     def of(cls, space: Space) -> Terms:
@@ -122,18 +135,3 @@ class Terms:
         for column, rule in zip(self.space.columns, self.columns, strict=True):
             factors[column.places] = rule.cost
         return factors
-
-    @property
-    def prices(self) -> tuple[Array, Array] | None:
-        """Prices of a coordinate's unit more and less; None if no column has a price."""
-        if all(rule.price is None for rule in self.columns):
-            return None
-        up, down = np.zeros((2, sum(len(c.places) for c in self.space.columns)))
-        for c, rule in enumerate(self.columns):
-            if rule.price is not None:
-                # The coordinate is z = scale * u + shift. A falling map swaps more and less.
-                scale, _ = affine_map(self.space, c)
-                at = self.space.columns[c].places[0]
-                more, less = rule.price if scale > 0 else rule.price[::-1]
-                up[at], down[at] = more / abs(scale), less / abs(scale)
-        return up, down

@@ -24,6 +24,7 @@ from voicecf.rules.terms import Terms
 from voicecf.table.column import Column
 from voicecf.table.frames import as_frame, is_missing, plain_item
 from voicecf.table.space import Space
+from voicecf.table.wording import level
 
 # A column, a comparison and a value; names with spaces are in backticks.
 COMPARISON = re.compile(
@@ -274,8 +275,9 @@ def _text_of(boxes: list[Box], space: Space) -> str:
 
 def _values_text(column: Column, values: Values) -> str:
     if not isinstance(values, tuple):
-        levels = [str(column.levels[i]) for i in np.flatnonzero(values)]
-        return f"{column.name} == {levels[0]}" if len(levels) == 1 else f"{column.name} in {levels}"
+        levels = [level(column.levels[i]) for i in np.flatnonzero(values)]
+        few = f"== {levels[0]}" if len(levels) == 1 else f"in [{', '.join(levels)}]"
+        return f"{column.name} {few}"
     low, high = values
     if low == high:
         return f"{column.name} == {low:g}"
@@ -406,8 +408,8 @@ def _compared(match: re.Match[str], space: Space, text: str, opposite: bool) -> 
         known = np.array([not is_missing(level) for level in column.levels])
         return [{c: levels if sign == "==" else known & ~levels}]
     numbers = [_number_of(text, column, where) for text in texts]
-    intervals = (_intervals(sign, number, column) for number in numbers)
-    unions: Iterable[list[Box]] = ([{c: interval} for interval in some] for some in intervals)
+    allowed = (intervals(sign, number, column) for number in numbers)
+    unions: Iterable[list[Box]] = ([{c: interval} for interval in some] for some in allowed)
     return (_any if sign == "==" else _all)(unions)
 
 
@@ -426,7 +428,7 @@ def _number_of(unquoted: str, column: Column, where: str) -> float:
         ) from None
 
 
-def _intervals(sign: str, number: float, column: Column) -> list[tuple[float, float]]:
+def intervals(sign: str, number: float, column: Column) -> list[tuple[float, float]]:
     """Return the values that compare with a number; < and > leave out its neighbourhood."""
     if column.whole:
         below, above = float(ceil(number) - 1), float(floor(number) + 1)
@@ -434,7 +436,7 @@ def _intervals(sign: str, number: float, column: Column) -> list[tuple[float, fl
         low, high = column.observed
         step = STRICT * (high - low) if isfinite(high - low) else STRICT * max(abs(number), 1.0)
         below, above = number - step, number + step
-    intervals = {
+    found = {
         "==": [(number, number)],
         "!=": [(-inf, below), (above, inf)],
         "<=": [(-inf, number)],
@@ -442,7 +444,7 @@ def _intervals(sign: str, number: float, column: Column) -> list[tuple[float, fl
         "<": [(-inf, below)],
         ">": [(above, inf)],
     }
-    return intervals[sign]
+    return found[sign]
 
 
 def _connected_end(low: Array, high: Array, value: float, direction: int, step: float) -> float:

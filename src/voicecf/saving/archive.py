@@ -65,6 +65,8 @@ def _plain(value: Any) -> Any:
     kind: Any = type(value)
     if isinstance(value, (np.random.RandomState, np.random.Generator)):
         return None  # fitting has used it up; a seed is a number, which is saved
+    if kind.__module__ == "sklearn.linear_model._sgd_fast":
+        return None  # a loss, which fitting alone needs
     if nw.dependencies.is_pandas_index(value) or nw.dependencies.is_into_series(value):
         return np.asarray(value)  # as whoever reads them does
     if kind in (list, tuple):
@@ -170,7 +172,8 @@ def _trusted_name(node: dict[str, Any], place: Place) -> str:
         "Use a function of numpy: FunctionTransformer(np.log1p, inverse_func=np.expm1)."
         if kind == "FunctionNode"
         else "Use the steps that VoICE explains, and numbers, text, arrays and lists. Of a model "
-        "of your own, the centroids are enough: VoICE.from_centers(model.cluster_centers_)."
+        "of your own the numbers are enough: VoICE.from_centers(model.cluster_centers_), or "
+        "VoICE.from_scores(A, b). Trees and nearest neighbors are for pickle only."
     )
     raise SavingError(f"{''.join(place):.200} is {name!r:.80}, which is not safe to load. {remedy}")
 

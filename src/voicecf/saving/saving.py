@@ -22,7 +22,7 @@ from voicecf.saving.whole import write_whole
 from voicecf.saving.zipped import MOST_BYTES, opened, unzipped, zipped
 
 T = TypeVar("T")
-FORMAT, VERSION = "voicecf/explainer", 4
+FORMAT, VERSION = "voicecf/explainer", 5
 HEAD, LONGEST_HEAD = "voicecf.json", 1 << 12
 
 

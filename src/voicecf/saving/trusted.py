@@ -30,14 +30,24 @@ TRUSTED = {
         "sklearn.preprocessing": (
             "StandardScaler MinMaxScaler RobustScaler MaxAbsScaler Normalizer PowerTransformer "
             "QuantileTransformer FunctionTransformer OrdinalEncoder OneHotEncoder TargetEncoder "
-            "KBinsDiscretizer PolynomialFeatures Binarizer"
+            "KBinsDiscretizer PolynomialFeatures Binarizer LabelBinarizer"
         ),
         "sklearn.impute": "SimpleImputer MissingIndicator KNNImputer",
         "sklearn.decomposition": "PCA IncrementalPCA TruncatedSVD FactorAnalysis FastICA NMF",
         "sklearn.feature_selection": (
             "SelectKBest SelectPercentile SelectFpr SelectFdr SelectFwe VarianceThreshold"
         ),
-        "sklearn.cluster": "KMeans MiniBatchKMeans",
+        "sklearn.cluster": "KMeans MiniBatchKMeans MeanShift AffinityPropagation",
+        "sklearn.mixture": "GaussianMixture BayesianGaussianMixture",
+        "sklearn.linear_model": (
+            "LogisticRegression LogisticRegressionCV RidgeClassifier RidgeClassifierCV "
+            "SGDClassifier Perceptron"
+        ),
+        "sklearn.svm": "LinearSVC",
+        "sklearn.discriminant_analysis": "LinearDiscriminantAnalysis",
+        "sklearn.naive_bayes": "MultinomialNB ComplementNB BernoulliNB",
+        "sklearn.neighbors": "NearestCentroid",
+        "sklearn.multiclass": "OneVsRestClassifier",
     },
     "FunctionNode": {
         "numpy": (

@@ -25,7 +25,7 @@ from voicecf.status import Status
 def with_alternatives(first: Outcome, most: int) -> Outcome:
     """Add up to `most` alternatives to each answer of an outcome."""
     if first.question.objective == "prefix":
-        raise OptionError('alternatives need objective="cost" or "fewest", not "prefix".')
+        raise OptionError('alternatives need objective="cost", "fewest" or "price", not "prefix".')
     return first.by_step(partial(_with_alternatives, most=most))
 
 
@@ -43,8 +43,12 @@ def _with_alternatives(first: Outcome, most: int) -> tuple[Ints, Outcome]:
         answers, rows = solve_locked(row, target, locked), np.full(len(locked), row)
         _, energy = measure(question, rows, answers.points)
         moves = answers.points - question.points[rows]
-        few = answers.cardinality if question.objective == "fewest" else np.zeros(len(rows))
-        keys = list(zip(few.tolist(), energy.tolist(), strict=True))
+        first = np.zeros(len(rows))
+        if question.objective == "fewest":
+            first = answers.cardinality.astype(np.float64)
+        elif question.tariff is not None:
+            first = question.price(rows, answers.points)
+        keys = list(zip(first.tolist(), energy.tolist(), strict=True))
         return answers, keys, learned.space.changed(moves, learned.smallest_change)
 
     search = Alternatives(ask, len(learned.space.columns))
@@ -154,7 +158,7 @@ class Alternatives:
 
 
 def tradeoff(first: Outcome) -> Outcome:
-    """Find the least cost with at most 1, 2, ... changes, until more changes save no cost.
+    """Find the least cost, or price, with at most 1, 2, ... changes, until more save none.
 
     Parameters
     ----------
@@ -181,6 +185,8 @@ def _tradeoff(first: Outcome) -> tuple[Ints, Outcome]:
         return solve(few, rows[pairs], targets[pairs], factor=factor)
 
     def energy(pairs: Ints, answers: Projection) -> Any:
+        if question.tariff is not None:
+            return question.price(rows[pairs], answers.points)
         return measure(question, rows[pairs], answers.points)[1]
 
     width = len(question.learned.space.columns)

@@ -10,14 +10,17 @@ import numpy as np
 
 from voicecf.geometry.arrays import Array, Ints, Mask
 from voicecf.parallel import expect
+from voicecf.rules.allowed import is_continuous
+from voicecf.rules.parts import values_of
 from voicecf.search.confirming import MORE, confirm
 from voicecf.search.outcome import Outcome
 from voicecf.search.question import Pairs, Question
 from voicecf.search.solving import Solver, curves_of, measure, solve, solve_nearest
 from voicecf.solver.projection import Projection
 from voicecf.status import Status
-from voicecf.table.frames import taken
-from voicecf.table.rows import Rows, without_values
+from voicecf.table.frames import Cells, taken
+from voicecf.table.rows import Rows, side_of, without_values
+from voicecf.table.space import at_least
 
 
 def answer(question: Question, pairs: Pairs, *, deepen: bool = False) -> Outcome:
@@ -164,9 +167,30 @@ def _in_user_columns(question: Question, rows: Ints, points: Array) -> Rows | No
     space, allowed = question.learned.space, question.allowed
     if space.steps is None:
         return None
-    return space.write(
+    written = space.write(
         points, question.rows, rows, *allowed.sides, allowed.grids, allowed.least, question.ends
     )
+    return _computed(question, rows, points, written)
+
+
+def _computed(question: Question, rows: Ints, points: Array, written: Rows) -> Rows:
+    """Return answers whose columns that are computed from others are what their formulas give."""
+    space, allowed = question.learned.space, question.allowed
+    for formula in allowed.formulas:
+        c = formula.made
+        column = space.columns[c]
+        if not is_continuous(space, allowed, c):
+            continue
+        at = np.flatnonzero(points[:, column.places[0]] != question.points[rows, column.places[0]])
+        at = at[~without_values(points[at])]
+        values = {k: values_of(space, k, written)[at] for k in formula.sources}
+        low, high = (side_of(side, rows[at], c) for side in allowed.sides)
+        new = np.clip(formula.value(values), low, high)
+        if c in allowed.least:
+            new = at_least(new, values_of(space, c, question.rows)[rows[at]], allowed.least[c])
+        every = np.arange(len(written))
+        written = space.with_cells(written, every, {column.sources[0]: Cells(at, new)})
+    return written
 
 
 def _round_trip(question: Question, rows: Ints, targets: Ints, answers: Projection) -> Checked:
@@ -194,6 +218,18 @@ def _on_grids(question: Question, rows: Ints, points: Array) -> Array:
             at = space.columns[c].places[0]
             moved = points[:, at] != question.points[rows, at]
             points[moved, at] = grid.values_at(points[moved, at], points[moved, at])
+    for formula in question.allowed.formulas:
+        c = formula.made
+        if is_continuous(space, question.allowed, c):
+            at = space.columns[c].places[0]
+            moved = points[:, at] != question.points[rows, at]
+            places = {k: space.columns[k].places[0] for k in formula.sources}
+            new = formula.value({k: points[moved, place] for k, place in places.items()})
+            low, high = (side_of(side, rows[moved], c) for side in question.allowed.sides)
+            new = np.clip(new, low, high)
+            if c in question.allowed.least:
+                new = at_least(new, question.points[rows[moved], at], question.allowed.least[c])
+            points[moved, at] = new.astype(space.dtype)
     return points
 
 
@@ -207,8 +243,8 @@ def measured(
     doubles = points.astype(np.float64, copy=False)
     cost, energy = measure(question, rows, doubles)
     least = energy
-    if question.prices is not None:
-        least = 2.0 * question.price(doubles - taken(question.points, rows))
+    if question.tariff is not None:
+        least = 2.0 * question.price(rows, doubles)
     answers = replace(answers, points=points, gap=relative(answers.gap, least))
     return outcome_of(question, rows, targets, answers, cost, output)
 

@@ -11,6 +11,7 @@ from voicecf.geometry.arrays import Array, Ints, Mask
 from voicecf.parallel import in_parallel
 from voicecf.rules.choices import Choices, Freedom
 from voicecf.rules.splits import Splits
+from voicecf.rules.tariff import Tariff
 from voicecf.search.curves import ROUNDS, Curves
 from voicecf.solver.projection import Projection, UnitConstraints
 from voicecf.status import Status
@@ -37,6 +38,8 @@ class Search:
         Rules that the choices do not contain.
     curves : Curves, optional
         Those of these rules that are curved.
+    tariff : Tariff, optional
+        Prices, if the least price is asked for.
     factor : float
         Factor on the slack of the guard of `unit`.
     """
@@ -47,7 +50,16 @@ class Search:
     fewest: bool = False
     splits: Splits | None = None
     curves: Curves | None = None
+    tariff: Tariff | None = None
     factor: float = 1.0
+
+    @property
+    def constraints(self) -> _core.Rows:
+        """The constraints in that layout, with room for what the search adds."""
+        more = self.curves.count if self.curves is not None else 0
+        more += self.tariff is not None
+        unit = self.unit.with_room(more) if more else self.unit
+        return unit.in_order(self.choices.member)
 
     def rules(self, locked: Mask) -> _core.Rules:
         """Return the rules in the layout of the compiled core: coordinates of a column adjacent."""
@@ -73,6 +85,11 @@ class Search:
             rules.join(b.places, b.ends, b.options, b.starts, b.levels, b.own)
         if self.curves is not None:
             self.curves.add_to(rules)
+        if self.tariff is not None:
+            up, down = (np.ascontiguousarray(side[member]) for side in self.tariff.pair)
+            bent = np.zeros(len(columns), dtype=np.uint8)
+            bent[[one.column for one in self.tariff.curved]] = 1
+            rules.price(up, down, self.tariff.fees, bent)
         rules.limit(int(choices.changes), bool(self.fewest), int(self.limit))
         return rules
 
@@ -100,19 +117,19 @@ def branch(
     Returns
     -------
     Projection
-        The gap is that between half the squared length of the move in the metric and a lower bound
-        for it, and `cardinality` the number of columns that were allowed to change. `rho` is the
-        largest multiple of the move of the numbers, with categories as in the answer, that is still
-        an answer.
+        The gap is that between half the squared length of the move in the metric, or its price, and
+        a lower bound for it, and `cardinality` the number of columns that were allowed to change.
+        `rho` is the largest multiple of the move of the numbers, with categories as in the answer,
+        that is still an answer.
     """
     nodes = np.empty(len(rows), dtype=np.int64) if nodes is None else nodes
     no_locks = np.zeros((1, len(search.choices.freedom)), dtype=np.bool_)
     locked = no_locks if locked is None else locked
-    curves, order = search.curves, search.choices.member
+    curves = search.curves
     if curves is None:
-        rules, constraints = search.rules(locked), search.unit.in_order(order)
+        rules, constraints = search.rules(locked), search.constraints
         return _searched(search, points, rows, (constraints, rules), nodes)[0]
-    constraints = search.unit.with_room(len(curves.constraints)).in_order(order)
+    constraints = search.constraints
     knots, which = curves.knots(search.choices, rows), np.arange(len(rows))
     result = Projection.unresolved(len(rows), points.shape[1])
     for _ in range(ROUNDS):

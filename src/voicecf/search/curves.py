@@ -1,4 +1,7 @@
-"""Linear rules between columns that the pipeline maps by curves, as the compiled search knows them.
+"""Rules between columns that are no rows of coordinates, as the compiled search knows them.
+
+They are linear rules between columns that the pipeline maps by curves, and columns that are
+computed from others.
 
 In the user's units such a rule is a sum of terms, factor times value, that has an upper limit. In
 coordinates a term of an affine column is a line. A curve is known at knots, and lies between two
@@ -8,6 +11,7 @@ goes on with more knots around its solution.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,7 +22,8 @@ from voicecf.geometry.tolerance import TOLERANCE
 from voicecf.rules.choices import Choices
 from voicecf.rules.columns import affine_map, column_of, coordinates_of
 from voicecf.rules.constraints import Constraint
-from voicecf.rules.multiples import Listed
+from voicecf.rules.formulas import Formula, Identity
+from voicecf.rules.multiples import Listed, Multiples
 from voicecf.rules.parts import Freedom
 from voicecf.table.space import Space
 
@@ -71,6 +76,17 @@ class Knots:
         return self.z[:, part], self.u[:, part], self.under[:, part], self.over[:, part]
 
 
+@dataclass(frozen=True)
+class _Line:
+    """A rule of the search: terms that add up to at most a limit, and see `Identity` there."""
+
+    terms: list[tuple[int, float]]
+    limit: float
+    parts: tuple[int, ...] = (-1, 0, -1, -1, 0, -1, -1)
+    times: float = 0.0
+    half: float = -1.0
+
+
 @dataclass(frozen=True, eq=False)
 class Curves:
     """Curved rules, and what is known of the columns in them.
@@ -85,6 +101,11 @@ class Curves:
     strict : bool
         Whether answers keep away from the limits by the errors of conversions, after an answer
         broke a rule by rounding. Rules about listed values only are exact.
+    priced : frozenset of int
+        Columns behind curves that have a price, which has a kink at a row's own value.
+    identities : tuple of (Formula, int, int, Identity)
+        The equations of columns that are computed from others, and for each the union of boxes and
+        the box in which it applies.
     """
 
     space: Space
@@ -92,6 +113,14 @@ class Curves:
     constraints: tuple[Constraint, ...]
     own: dict[int, Array]
     strict: bool = False
+    priced: frozenset[int] = frozenset()
+    identities: tuple[tuple[Formula, int, int, Identity], ...] = ()
+
+    @property
+    def count(self) -> int:
+        """Number of rules: four for the planes around a product, two for another identity."""
+        products = sum(identity.product is not None for *_, identity in self.identities)
+        return len(self.constraints) + 2 * len(self.identities) + 2 * products
 
     def terms(self, constraint: Constraint) -> list[tuple[int, float]]:
         """Return the columns and factors of a rule."""
@@ -109,7 +138,8 @@ class Curves:
     def add_to(self, rules: _core.Rules) -> None:
         """Add the rules to those of a search."""
         count, size = len(self.space.columns), len(self.choices.table)
-        places = [(j, c, f) for j, one in enumerate(self.constraints) for c, f in self.terms(one)]
+        lines_of = [*self._comparisons(), *self._equations()]
+        places = [(j, c, f) for j, one in enumerate(lines_of) for c, f in one.terms]
         own, lines = np.zeros((len(self.choices.points), count)), np.zeros((count, 2))
         worth = np.zeros(size)
         for c, values in self.own.items():
@@ -122,21 +152,50 @@ class Curves:
                 worth[self.choices.start[c] : self.choices.start[c + 1]] = grid.values
         listed = self.choices.freedom != Freedom.ANY
         tight = [
-            self.strict and not all(listed[c] for c, _ in self.terms(one))
-            for one in self.constraints
+            self.strict and one.half < 0 and not all(listed[c] for c, _ in one.terms)
+            for one in lines_of
         ]
         errors = self.space.round_trip_error[[c.places[0] for c in self.space.columns]]
         rules.bend(
-            np.array([place[:2] for place in places]), np.array([place[2] for place in places]),
-            np.array([one.limit for one in self.constraints]), np.array(tight, dtype=np.uint8),
+            np.array([place[:2] for place in places], dtype=np.int64).reshape(-1, 2),
+            np.array([place[2] for place in places], dtype=np.float64),
+            np.array([one.limit for one in lines_of], dtype=np.float64),
+            np.array(tight, dtype=np.uint8),
             lines, worth, own, errors,
         )  # fmt: skip
+        rules.equate(
+            np.array([one.parts for one in lines_of], dtype=np.int64).reshape(-1, 7),
+            np.array([(one.times, one.half) for one in lines_of], dtype=np.float64).reshape(-1, 2),
+        )
+
+    def _comparisons(self) -> Iterator[_Line]:
+        for one in self.constraints:
+            yield _Line(self.terms(one), one.limit)
+
+    def _equations(self) -> Iterator[_Line]:
+        """Yield the two sides of each identity, with the planes below or above its product."""
+        for formula, union, box, identity in self.identities:
+            divisor = -1 if identity.divisor is None else identity.divisor
+            x, y, times = identity.product or (-1, -1, 0.0)
+            half = min(formula.half, self._half_step(formula.made))
+            for sign in (1.0, -1.0):
+                terms = [(c, sign * factor) for c, factor in identity.factors.items()]
+                corners = (0,) if x < 0 else (1, 2) if sign * times > 0 else (0, 3)
+                for corner in corners:
+                    parts = (union, box, x, y, corner, formula.made, divisor)
+                    limit = -sign * identity.constant
+                    yield _Line(terms, limit, parts, sign * times, half)
+
+    def _half_step(self, c: int) -> float:
+        grid = self.choices.grids[c]
+        return 0.5 * grid.increment if isinstance(grid, Multiples) else np.inf
 
     def can_stay(self) -> Mask:
         """Tell, of shape (n, C), which columns have a value of their own that rules can use."""
         known = np.ones((len(self.choices.points), len(self.space.columns)), dtype=np.bool_)
-        for c, values in self.own.items():
-            known[:, c] = ~np.isnan(values)
+        for one in self.constraints:
+            for c, _ in self.terms(one):
+                known[:, c] = ~np.isnan(self.own[c])
         return known
 
     def knots(self, choices: Choices, rows: Ints) -> Knots:
@@ -153,7 +212,13 @@ class Curves:
             own, sides = choices.points[rows, at], (choices.lo[:, at], choices.hi[:, at])
             low, high = (side[rows] if len(side) > 1 else side for side in sides)
             z = _within(self._spread(c), own, low, high)
+            if c in self.priced:
+                z = _with_own(z, own)
             parts[c] = (z, *self._along_knots(c, z))
+        if not parts:
+            nothing = np.empty((1, 0))
+            starts = np.zeros(len(self.space.columns) + 1, dtype=np.int64)
+            return Knots(starts, nothing, nothing, nothing, nothing)
         n = len(rows) if any(len(part[0]) > 1 for part in parts.values()) else 1
         parts = {
             c: tuple(np.broadcast_to(side, (n, side.shape[1])) for side in part)
@@ -187,6 +252,8 @@ class Curves:
             more = at[:, None] + 0.9 * width[:, None] * around
             even = low[:, None] + width[:, None] * (np.arange(len(around)) + 0.4) / len(around)
             more = np.where((more > low[:, None]) & (more < high[:, None]), more, even)
+            # The least price may lie anywhere in the interval, not only near the solution.
+            more = np.concatenate([more, even], axis=1) if c in self.priced else more
             z = np.sort(np.concatenate([z, more], axis=1), axis=1)
             parts[c] = (z, *self._along_knots(c, z))
         return Knots.joined(parts, len(self.space.columns))
@@ -229,6 +296,11 @@ class Curves:
             terms = [f * values[c] for c, f in self.terms(one)]
             size = np.sum(np.abs(terms), axis=0) + abs(one.limit)
             broken |= ~(np.sum(terms, axis=0) <= one.limit + TOLERANCE.rule * size)
+        own = {c: self.own[c][rows][:, None] for c in self.own}
+        for formula in dict.fromkeys(formula for formula, *_ in self.identities):
+            still = np.all([values[c] == own[c] for c in formula.columns], axis=0)
+            flat = {c: values[c].ravel() for c in formula.columns}
+            broken |= ~still & ~formula.agrees(flat).reshape(multiples.shape)
         return broken
 
     def _along(self, c: int, points: Array, multiples: Array, rows: Ints) -> Array:
@@ -248,6 +320,14 @@ def _within(spread: Array, own: Array, low: Array, high: Array) -> Array:
     first = np.where(np.isfinite(low), low, spread[0])
     last = np.where(np.isfinite(high), high, spread[-1])
     return np.hstack([first, np.clip(spread, low, high), last])
+
+
+def _with_own(z: Array, own: Array) -> Array:
+    """Add a row's own coordinate to its knots, and others ever closer to it."""
+    width = (z[:, -1:] - z[:, :1]) / KNOTS
+    around = own[:, None] + width * np.concatenate([-NEARER, [0.0], NEARER])
+    around = np.clip(around, z[:, :1], z[:, -1:])
+    return np.sort(np.concatenate([z, around], axis=1), axis=1)
 
 
 def _thinned(z: Array, u: Array) -> tuple[Array, ...]:

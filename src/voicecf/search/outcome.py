@@ -111,13 +111,11 @@ class Outcome:
         return replace(first, output=output, **arrays)[order]
 
     def holds(self, which: Ints, changed: Rows) -> Mask:
-        """Tell which of some answers, changed and read again, satisfy the rules; see `Question`."""
-        holds = np.empty(len(which), dtype=np.bool_)
-        for step in np.unique(self.step[which]).tolist():
-            at = np.flatnonzero(self.step[which] == step)
-            some, rows = which[at], changed if len(at) == len(which) else changed.take(at)
-            holds[at] = self.question.at(step).holds(self.row[some], self.target[some], rows)
-        return holds
+        """Tell which of some answers, changed and read again, satisfy the user's rules.
+
+        Those of single steps are not the user's.
+        """
+        return self.question.holds(self.row[which], self.target[which], changed)
 
     def question_of(self, i: int) -> Question:
         """Return the question that answer i was solved for."""
@@ -202,7 +200,7 @@ class Outcome:
     @cached_property
     def price(self) -> Array:
         """Price of each answer, in the user's money; NaN if the objective is not the price."""
-        return self.question.price(self.moves)
+        return self.question.price(self.row, self.points.astype(np.float64, copy=False))
 
     @cached_property
     def _which(self) -> Ints | None:

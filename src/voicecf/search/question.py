@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from voicecf.errors import TargetError, likely
-from voicecf.geometry.arrays import Array, Ints, Mask, product
+from voicecf.errors import TargetError, likely, listed
+from voicecf.geometry.arrays import Array, Ints, Mask
 from voicecf.learned.learned import Learned
 from voicecf.rules.allowed import Allowed
 from voicecf.rules.choices import Freedom
 from voicecf.rules.prices import PRICE
 from voicecf.rules.rules import Rules
-from voicecf.table.frames import taken
+from voicecf.rules.tariff import Tariff
+from voicecf.table.frames import is_every, taken
 from voicecf.table.rows import Rows
 
 # Default for the largest number of nodes of branch and bound for a row and target.
@@ -63,23 +64,19 @@ class Question:
         """Diagonal metric in which the solver minimises the move: weights + delta."""
         return self.weights + self.learned.delta
 
-    @property
-    def prices(self) -> tuple[Array, Array] | None:
-        """Prices of a coordinate's unit more and less, 1 if none are given.
-
-        None if the objective is not the price.
-        """
+    @cached_property
+    def tariff(self) -> Tariff | None:
+        """Prices of changes; None if the objective is not the price."""
         if self.objective != PRICE:
             return None
-        ones = np.ones(self.points.shape[1])
-        return (ones, ones) if self.allowed.prices is None else self.allowed.prices
+        return Tariff.of(self.allowed.rules.terms(self.learned.space), self.rows)
 
-    def price(self, moves: Array) -> Array:
-        """Return the price of each move; NaN if the objective is not the price."""
-        if self.prices is None:
-            return np.full(len(moves), np.nan)
-        up, down = self.prices
-        return product(np.maximum(moves, 0.0), up) + product(np.maximum(-moves, 0.0), down)
+    def price(self, rows: Ints, answers: Array) -> Array:
+        """Return the price of each answer; NaN if the objective is not the price."""
+        if self.tariff is None:
+            return np.full(len(answers), np.nan)
+        before = self.points if is_every(rows, len(self.points)) else self.points[rows]
+        return self.tariff.price(before, answers, rows)
 
     @property
     def first_factor(self) -> float:
@@ -96,7 +93,7 @@ class Question:
     @cached_property
     def ladder(self) -> tuple[Rules, ...]:
         """The rules that are tried one after the other, until a pair has an answer."""
-        return self.allowed.rules.ladder(self.learned)
+        return self.allowed.rules.ladder(self.learned, self.objective)
 
     def at(self, step: int) -> Question:
         """Return the question with the rules of one step of the ladder."""
@@ -212,7 +209,10 @@ class Pairs:
 
 def read_target(target: Any, n: int, learned: Learned) -> Ints:
     """Return the target of each row, or raise an error that names the clusters."""
-    given, k, target = target, learned.n_clusters, _numbered(target, learned.names)
+    given, k = target, learned.n_clusters
+    if learned.partition.classes is not None:
+        target = _of_classes(target, n, learned)
+    target = _numbered(target, learned.names)
     try:
         targets = np.asarray(target)
     except ValueError:
@@ -236,6 +236,22 @@ def read_target(target: Any, n: int, learned: Learned) -> Ints:
             "See voice.predict(X)."
         )
     return np.array(np.broadcast_to(targets, (n,)), dtype=np.int64, order="C")
+
+
+def _of_classes(target: Any, n: int, learned: Learned) -> Any:
+    """Return a target with the numbers of labels in place of what the model's predict returns."""
+    known = dict(zip(learned.partition.classes or (), range(learned.n_clusters), strict=True))
+    known |= {name: t for t, name in enumerate(learned.names) if name not in known}
+    several = np.ndim(target) == 1 and not isinstance(target, str)
+    targets = np.asarray(target, dtype=object).tolist() if several else [target]
+    for one in targets:
+        if not isinstance(one, Hashable) or one not in known:
+            choices = listed(learned.partition.classes or ())
+            raise TargetError(
+                f"target={_shortened(one)} is no class of this model: it has {choices}. Use one, a "
+                f'list of {n} of them, "nearest" or "each".'
+            )
+    return [known[one] for one in targets] if several else known[target]
 
 
 def _numbered(target: Any, names: tuple[str, ...]) -> Any:

@@ -70,12 +70,20 @@ def solve(
     if partition.one_each:
         return _solve_pieces(question, rows, targets, factor, locked)
 
-    def solve_pieces(which: Ints, pieces: Ints) -> Projection:
-        locks = None if locked is None else locked[which]
-        return _solve_pieces(question, rows[which], pieces, factor, locks)
+    found = [Projection.unresolved(0, question.points.shape[1])]
+    block = max(1, TABLE // partition.n_pieces)
+    for start in range(0, len(rows), block):
+        part = np.arange(start, min(start + block, len(rows)))
 
-    bound = np.where(partition.label_of == targets[:, None], 0.0, np.inf)
-    return _best_pieces(question, rows, bound, solve_pieces)[0]
+        def solve_pieces(which: Ints, pieces: Ints, part: Ints = part) -> Projection:
+            locks = None if locked is None else locked[part[which]]
+            return _solve_pieces(question, rows[part[which]], pieces, factor, locks)
+
+        bound = _lower_bounds(question, rows[part])
+        bound[question.source[rows[part]] == targets[part]] = 0.0  # of rows that move deeper
+        bound[partition.label_of != targets[part][:, None]] = np.inf
+        found.append(_best_pieces(question, rows[part], bound, solve_pieces)[0])
+    return found[-1] if len(found) == 2 else Projection.joined(found)
 
 
 def _solve_pieces(
@@ -178,12 +186,23 @@ def aim_at(question: Question, row: int, piece: int, factor: float = 1.0) -> Aim
 def curves_of(question: Question, *, strict: bool = False) -> Curves | None:
     """Return the curved rules of a question; None if there are none."""
     allowed, space = question.allowed, question.learned.space
-    if allowed.choices is None or allowed.splits is None or not allowed.splits.curved:
+    bent = question.tariff.curved if question.tariff is not None else ()
+    splits = allowed.splits
+    curved = () if splits is None else tuple(splits.curved)
+    formulas, unions = ((), ()) if splits is None else (splits.formulas, splits.unions)
+    if allowed.choices is None or not (curved or bent or formulas):
         return None
-    curved = allowed.splits.curved
     columns = {column_of(space, name, one.text) for one in curved for name in one.coefficients}
+    columns |= {c for formula in formulas for c in formula.columns}
     own = {c: values_of(space, c, question.rows) for c in columns}
-    return Curves(space, allowed.choices, curved, own, strict)
+    priced = frozenset(one.column for one in bent)
+    own = {one.column: one.own for one in bent} | own
+    identities = tuple(
+        (formula, len(unions) + at, box, part.identity)
+        for at, formula in enumerate(formulas)
+        for box, part in enumerate(formula.parts, start=1)
+    )
+    return Curves(space, allowed.choices, curved, own, strict, priced, identities)
 
 
 def _aim(
@@ -199,13 +218,16 @@ def _aim(
     agrees = partial(learned.agrees, int(partition.label_of[piece]))
     judge = agrees, partition.trusted, learned.repeatable
     ranked = learned.ranking[~allowed.fixed[learned.ranking]]
+    prices = None if question.tariff is None else question.tariff.pair
     if allowed.choices is not None:
         curves = curves_of(question, strict=factor > 1.0)
-        search = Search(unit, allowed.choices, question.limit, splits=allowed.splits, curves=curves)
-        return ChoiceAim(region, unit, ranked, *judge, factor=factor, search=search)
+        search = Search(
+            unit, allowed.choices, question.limit, splits=allowed.splits, curves=curves,
+            tariff=question.tariff,
+        )  # fmt: skip
+        return ChoiceAim(region, unit, ranked, *judge, factor, None, piece, prices, search)
     places = [learned.space.columns[c].places for c in ranked]
     order = np.concatenate([np.empty(0, dtype=np.int64), *places])
-    prices = question.prices
     cells = learned.cells if question.allowed.is_box and prices is None else None
     return Aim(region, unit, order, *judge, factor, cells, piece, prices)
 
@@ -290,19 +312,38 @@ def multipliers(
     table = np.zeros((len(rows), 1 + max(int(of.max()) for of in columns)))
     if question.objective == PAIRWISE:
         return np.full_like(table, np.nan)
-    prefix = question.objective == "prefix" and question.allowed.choices is None
     for factor in np.unique(factors).tolist():
         same = np.flatnonzero(factors == factor)
         for at, piece in _by_aim(question, rows[same], pieces[same]):
             which = same[at]
             aim = aim_at(question, int(rows[which[0]]), piece, factor)
-            if prefix and len(aim.order):
-                counts = np.where(cardinality[which] > 0, cardinality[which], len(aim.order))
-                result = aim.project_prefix(question.points, rows[which], counts, certify=True)
-            else:
-                result = aim.project(question.points, rows[which], certify=True)
-            table[np.ix_(which, columns[piece])] = result.multipliers[:, : len(columns[piece])]
+            found = _certified(question, aim, rows[which], cardinality[which])
+            table[np.ix_(which, columns[piece])] = found[:, : len(columns[piece])]
     return table
+
+
+def certificate(
+    question: Question, row: int, piece: int, cardinality: int, factor: float
+) -> tuple[Region, Array]:
+    """Return the region that a row was sent to, and the multipliers of its constraints."""
+    aim, rows = aim_at(question, row, piece, factor), np.array([row])
+    multipliers = _certified(question, aim, rows, np.array([cardinality]))[0]
+    lo, hi = (np.atleast_2d(side) for side in (aim.region.lo, aim.region.hi))
+    lo, hi = lo[row % len(lo)].copy(), hi[row % len(hi)].copy()
+    if question.objective == "prefix" and cardinality > 0:
+        last = np.setdiff1d(np.arange(len(lo)), aim.order[:cardinality])
+        lo[last] = hi[last] = question.points[row, last]
+    return aim.region.within(lo, hi), multipliers
+
+
+def _certified(question: Question, aim: Aim, rows: Ints, cardinality: Ints) -> Array:
+    """Return the multipliers of all constraints of an aim, for the answers of rows."""
+    if question.objective == "prefix" and question.allowed.choices is None and len(aim.order):
+        counts = np.where(cardinality > 0, cardinality, len(aim.order))
+        result = aim.project_prefix(question.points, rows, counts, certify=True)
+    else:
+        result = aim.project(question.points, rows, certify=True)
+    return np.asarray(result.multipliers)
 
 
 def measure(question: Question, rows: Ints, answers: Array) -> tuple[Array, Array]:
@@ -404,7 +445,8 @@ class _Best:
         What the objective minimises before the energy: the number of columns that may change, or
         the price; infinite without an answer.
     unsure : array of shape (n,)
-        Lower bound for half the energy of an answer in pieces that were not searched to the end.
+        Lower bound for half the energy, or the price, of an answer in pieces that were not searched
+        to the end.
     """
 
     answers: Projection
@@ -420,13 +462,13 @@ class _Best:
         value = np.zeros(len(rows))
         if question.objective in ("prefix", "fewest"):
             value = answers.cardinality.astype(np.float64)
-        elif question.prices is not None:
-            moves = answers.points - taken(question.points, rows)
-            value = np.nan_to_num(question.price(moves), nan=np.inf)
+        elif question.tariff is not None:
+            value = np.nan_to_num(question.price(rows, answers.points), nan=np.inf)
         stopped, unsure = answers.status == Status.STOPPED, np.full(len(rows), np.inf)
         if question.allowed.choices is not None:  # else rounding leaves no answer there
             unsure[answers.status == Status.UNRESOLVED] = 0.0
-        unsure[stopped] = (0.5 * energy - answers.gap)[stopped]
+        best = 0.5 * energy if question.tariff is None else value
+        unsure[stopped] = (best - answers.gap)[stopped]
         return cls(answers, pieces, np.nan_to_num(energy, nan=np.inf), value, unsure)
 
     def improve(self, at: Ints, others: _Best) -> None:
@@ -449,6 +491,8 @@ class _Best:
     def proven(self, question: Question) -> Projection:
         """Return the answers; no optimum where a piece that is not searched may have a better."""
         answers, half = self.answers, 0.5 * self.energy
+        if question.tariff is not None:
+            half = self.value
         few = question.objective in ("prefix", "fewest")
         better = np.isfinite(self.unsure) if few else self.unsure < half
         open_ = np.flatnonzero(answers.answered & better)

@@ -54,6 +54,10 @@ class Column:
         Whether a category tells if another column has a value. It never changes.
     stays_missing : bool
         Whether there is such an indicator of this column, so that a missing value stays missing.
+    unit : str
+        What the user's numbers are of, such as "€" or "kg"; empty if the user has not said.
+    digits : int or None
+        Digits after the point that the values in the data of `fit` have; None for more than a few.
     own_map : bool
         Whether `maps.own_map` gives the coordinates bit for bit, as `fit` has found.
     """
@@ -74,7 +78,9 @@ class Column:
     binned: bool = False
     indicator: bool = False
     stays_missing: bool = False
+    digits: int | None = None
     own_map: bool = False
+    unit: str = ""
 
     @property
     def free(self) -> bool:

@@ -36,6 +36,10 @@ NONE_ON = "(none)"
 # How far beyond the observed range a curve is tried, in multiples of that range. No round numbers,
 # so that none hits the end of the domain exactly, such as 0 for a logarithm.
 BEYOND = 1.0123 * 2.0 ** np.arange(-6.0, 20.0)
+# Columns with more digits after the point count as numbers of all digits.
+MOST_DIGITS = 6
+# Number of rows that are looked at first for digits.
+FEW_ROWS = 64
 # Number of rows of the data from which the round-trip error is learned.
 SAMPLED = 20_000
 
@@ -109,6 +113,27 @@ def _wider(ends: tuple[float, float] | None, values: Array) -> tuple[float, floa
     """Return a range widened to hold some values as well; None is an empty range."""
     low, high = float(values.min()), float(values.max())
     return (low, high) if ends is None else (min(ends[0], low), max(ends[1], high))
+
+
+def digits_of(values: Array, least: int | None = 0) -> int | None:
+    """Return the digits after the point that numbers have, at least some; None for many.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from voicecf.table.learning import digits_of
+    >>> digits_of(np.array([1.5, 2.25, np.nan])), digits_of(np.array([1 / 3]))
+    (2, None)
+    """
+    for some in (values[:FEW_ROWS], values):
+        while least is not None and not _has_digits(some, least):
+            least = least + 1 if least < MOST_DIGITS else None
+    return least
+
+
+def _has_digits(values: Array, digits: int) -> bool:
+    with np.errstate(all="ignore"):
+        return bool(((np.round(values, digits) == values) | np.isnan(values)).all())
 
 
 def _shows_whole_numbers(space: Space, rows: Rows, column: Column) -> bool | None:
@@ -191,6 +216,7 @@ def _survey(space: Space, data: Blocks[Rows]) -> tuple[dict[int, Array], dict[in
     """
     ends: dict[int, tuple[float, float]] = {}
     wholes: dict[int, set[bool | None]] = {}
+    digits: dict[int, int | None] = {}
     values: dict[int, Array] = {}
     codings = {} if space.steps is None else space.steps.codings
     # The columns for which frequencies decide which level an answer names.
@@ -209,6 +235,7 @@ def _survey(space: Space, data: Blocks[Rows]) -> tuple[dict[int, Array], dict[in
         for c, column in enumerate(space.columns):
             if column.kind == "number":
                 ends[c] = _wider(ends.get(c), _imputed(space, rows, column))
+                digits[c] = digits_of(space.numbers_of(rows, column), digits.get(c, 0))
             if column.numeric:
                 wholes.setdefault(c, set()).add(_shows_whole_numbers(space, rows, column))
             if column.curved:
@@ -220,7 +247,8 @@ def _survey(space: Space, data: Blocks[Rows]) -> tuple[dict[int, Array], dict[in
     for c, shown in wholes.items():
         whole = True in shown and False not in shown
         observed = ends.get(c, space.columns[c].observed)
-        space.columns[c] = replace(space.columns[c], observed=observed, whole=whole)
+        column = replace(space.columns[c], observed=observed, whole=whole, digits=digits.get(c))
+        space.columns[c] = column
     return values, counts
 
 
@@ -358,12 +386,34 @@ def _learn_curves(space: Space, data: Blocks[Rows], values: dict[int, Array]) ->
     for c in values:
         error = np.where(np.isfinite(inverse[c]), np.abs(again[c] - tried[c]), np.inf)
         inexact = (error > _largest_error(observed[c])).any()
-        if inexact or not _monotone(observed[c]) or _elsewhere(values[c], inverse[c]):
+        rises_or_falls = _monotone(observed[c])
+        if inexact or not rises_or_falls or _elsewhere(values[c], inverse[c]):
+            _check_own(space, c, rises_or_falls)
             space.columns[c] = replace(space.columns[c], listed=tuple(values[c].tolist()))
         else:
             space.round_trip_error[space.columns[c].places] = 2.0 * error.max()
     for c, limits in _limits(space, [c for c in values if space.columns[c].free]).items():
         space.columns[c] = replace(space.columns[c], limits=limits)
+
+
+def _check_own(space: Space, c: int, monotone: bool) -> None:
+    """Raise if a curve that cannot be inverted is that of the user's own transformer."""
+    assert space.steps is not None
+    own = space.steps.wires[space.columns[c].places[0]].own
+    if not own:
+        return
+    name = space.columns[c].name
+    if not monotone:
+        raise ModelError(
+            f"{own} neither rises nor falls all along the values of column {name!r}, so that what "
+            "it returns does not tell the value; use one that does, or prepare the column before "
+            "the pipeline."
+        )
+    raise ModelError(
+        f"{own}: inverse_transform does not lead back from what transform returns for column "
+        f"{name!r}; correct it, so that inverse_transform(transform(X)) is X, also between the "
+        "values in the data."
+    )
 
 
 def _coordinates_of(space: Space, values: dict[int, Array]) -> dict[int, Array]:
@@ -405,7 +455,7 @@ def _check_alone(space: Space, rows: Rows, c: int, values: Array, coordinates: A
     if (np.abs(actual - expected) > _largest_error(coordinates)).any():
         raise ModelError(
             f"the coordinate of column {space.columns[c].name!r} depends on other columns too; a "
-            "FunctionTransformer must treat each column by itself."
+            "FunctionTransformer, or a transformer of your own, must treat each column by itself."
         )
 
 

@@ -8,13 +8,14 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 from sklearn.compose import ColumnTransformer
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from voicecf.errors import ModelError
-from voicecf.geometry.models import is_explained
+from voicecf.geometry.models import check_straight, is_explained
 
 
 def is_fitted(model: Any) -> bool:
@@ -44,11 +45,17 @@ def fitted_copy(model: Any, fit: Callable[[Any], Any]) -> Any:
     fit : callable
         Fits an unfitted copy and returns it.
     """
+    check_straight(split_pipeline(model)[1])
     if not is_fitted(model):
         # A copy has no gaps in its arrays, as PCA's components do: a matrix product of a model
         # that was saved, or sent to another process, then has the same bits.
         return deepcopy(fit(deepcopy(model)))
-    model = deepcopy(model)
+    try:
+        model = deepcopy(model)
+    except Exception:
+        # Models of other libraries may be handles to what cannot be copied; they are only read.
+        if isinstance(model, BaseEstimator):
+            raise
     _check_unchanged(model)
     return model
 

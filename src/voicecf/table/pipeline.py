@@ -112,6 +112,8 @@ class Wire:
         How the levels of the user's column are coded; None if it has none, or is not coded.
     filled : bool
         Whether missing values are filled in from other columns.
+    own : str
+        The user's own transformer that it went through; empty if there was none.
     """
 
     source: int
@@ -120,6 +122,7 @@ class Wire:
     indicator: bool = False
     coding: Coding | None = None
     filled: bool = False
+    own: str = ""
 
 
 @dataclass(frozen=True)
@@ -211,6 +214,7 @@ class Trace:
 
     def _through_map(self, path: str, transformer: Any, inputs: list[Wire]) -> list[Wire]:
         affine = isinstance(transformer, SCALERS) and not getattr(transformer, "clip", False)
+        own = ""
         if isinstance(transformer, FunctionTransformer):
             if inverse_of(transformer) is None:
                 raise ModelError(
@@ -220,9 +224,17 @@ class Trace:
                     "as np.log1p and np.sqrt need none."
                 )
         elif not isinstance(transformer, (*SCALERS, *CURVES)):
-            name = type(transformer).__name__
-            raise ModelError(f"step {path!r} ({name}) is not supported; what works: {KNOWN}.")
-        outputs = [replace(w, raw=False, affine=w.affine and affine) for w in inputs]
+            own = f"step {path!r} ({type(transformer).__name__})"
+            if type(transformer).__module__.startswith("sklearn."):
+                raise ModelError(f"{own} is not supported; what works: {KNOWN}.")
+            if not hasattr(transformer, "inverse_transform"):
+                raise ModelError(
+                    f"{own} has no inverse_transform, so answers cannot be translated back into "
+                    "your columns; give it one, or use a FunctionTransformer with an inverse."
+                )
+        outputs = [
+            replace(w, raw=False, affine=w.affine and affine, own=w.own or own) for w in inputs
+        ]
         return self._linked(transformer, inputs, outputs)
 
     def _linked(self, transformer: Any, inputs: list[Wire], outputs: list[Wire]) -> list[Wire]:
@@ -376,8 +388,28 @@ def _reversed(link: Link, columns: dict[Wire, Array]) -> dict[Wire, Array]:
     # Outside the range of a map the inverse is NaN, so a warning of numpy adds nothing.
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
-        inputs = np.asarray(inverse(outputs), dtype=np.float64)
+        inputs = _undone(inverse, outputs, next((wire.own for wire in link.outputs), ""))
     return {before: inputs[:, i] for i, before in enumerate(link.inputs)}
+
+
+def _undone(inverse: Any, outputs: Array, own: str) -> Array:
+    """Return what a transformer's inverse makes of its outputs; raise if the user's own fails."""
+    try:
+        inputs = np.asarray(inverse(outputs), dtype=np.float64)
+    except Exception as error:
+        if not own:
+            raise
+        raise ModelError(
+            f"{own}: inverse_transform raised {type(error).__name__}: {error!s:.200}. It gets an "
+            "array of numbers, a column for each that transform returned, NaN where nothing is "
+            "known, and must return one of the same shape."
+        ) from error
+    if own and inputs.shape != outputs.shape:
+        raise ModelError(
+            f"{own}: inverse_transform returned an array of shape {inputs.shape} for one of shape "
+            f"{outputs.shape}; a step of your own is followed if it turns each column into one."
+        )
+    return inputs
 
 
 def input_names(steps: Any) -> NDArray[Any] | None:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from voicecf.errors import ColumnError, DataError, listed
-from voicecf.geometry.arrays import Array, Ints
+from voicecf.geometry.arrays import Array, Ints, Mask
 from voicecf.geometry.pullback import Mixing
 from voicecf.geometry.tolerance import TOLERANCE
 from voicecf.parallel import in_parallel
@@ -127,6 +127,15 @@ class Space:
     def n_coordinates(self) -> int:
         """Number of coordinates, d."""
         return len(self.round_trip_error)
+
+    @property
+    def coded(self) -> Mask:
+        """A mask of the coordinates that code levels, or whole numbers of two neighbours."""
+        coded = np.zeros(self.n_coordinates, dtype=np.bool_)
+        for column in self.columns:
+            low, high = column.observed
+            coded[column.places] = column.kind == "category" or (column.whole and high - low <= 1)
+        return coded
 
     @property
     def is_plain(self) -> bool:
@@ -483,7 +492,7 @@ class Space:
                 if ends and c in ends:
                     v = _at_ends(v, ends[c], column.observed)
                 if least and c in least:
-                    v = _at_least(v, self.table_values(c, rows, which[at]), least[c])
+                    v = at_least(v, self.table_values(c, rows, which[at]), least[c])
                 changes[column.sources[0]] = Cells(at, _snapped(v) if column.whole else v)
             else:
                 changes.update(self.level_cells(c, at, points))
@@ -612,7 +621,7 @@ def _is_next_to(
         return np.asarray(np.isfinite(ends) & (np.abs(values - ends) <= share * size))
 
 
-def _at_least(values: Array, own: Array, least: float) -> Array:
+def at_least(values: Array, own: Array, least: float) -> Array:
     """Return values that differ from the rows' own by at least an amount, despite rounding."""
     ends = np.where(values > own, own + least, own - least)
     near = (np.abs(values - own) < least * (1 + TOLERANCE.invertible)) & (values != own)

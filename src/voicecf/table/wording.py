@@ -141,8 +141,20 @@ def legible(name: Any, longest: int | None = None) -> str:
 
 
 def level(value: Any) -> str:
-    """Return a level of a category as text."""
-    return "missing" if is_missing(value) else legible(value)
+    """Return a level of a category as text: text in quotes, numbers and truth values without.
+
+    Examples
+    --------
+    >>> from voicecf.table.wording import level
+    >>> print(level("basic"), level(" "), level(3), level(None), level('5"'))
+    "basic" " " 3 missing '5"'
+    """
+    if is_missing(value):
+        return "missing"
+    text = str(value)
+    if not isinstance(value, str) or not text.isprintable() or '"' in text:
+        return repr(text) if isinstance(value, str) else legible(value)
+    return f'"{text}"'
 
 
 def shortened(text: str, longest: int) -> str:

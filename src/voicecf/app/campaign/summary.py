@@ -39,7 +39,7 @@ class FrequentChange:
 
     @property
     def phrase(self) -> str:
-        """Say it: “visits +3”, “channel becomes app”."""
+        """Say it: “visits +3”, “channel becomes "app"”."""
         return f"{self.column} {self.change}"
 
 
@@ -179,7 +179,7 @@ def _ways(table: pd.DataFrame, name: str, by: pd.Series) -> Iterator[FrequentCha
     after = table.loc[by.index, f"after {name}"]
     if not types.is_numeric_dtype(after.dtype):
         for level, share in (after[by > 0].value_counts() / len(by)).items():
-            yield FrequentChange(name, f"becomes {level}", float(share))
+            yield FrequentChange(name, f'becomes "{level}"', float(share))
         return
     for some, sign in ((by[by > 0], "+"), (by[by < 0], "\N{MINUS SIGN}")):
         if len(some):
