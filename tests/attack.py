@@ -123,7 +123,7 @@ def _faults(task: Attack, voice: VoICE, rng: np.random.Generator, counts: Counte
     rows = task.X[rng.integers(len(task.X), size=60)]
     rules: dict[str, Any] = {"immutable": task.immutable} if task.immutable else {}
     targets = (voice.predict(rows) + rng.integers(1, k, size=len(rows))) % k
-    cf = voice.explain(rows, target=targets, **rules)
+    cf = voice.explain(rows, target=targets, **rules, plausible=None)
     counts.update(Status(code).name for code in cf.status)
     optimal = np.flatnonzero(cf.status == Status.OPTIMAL)
     found = []
@@ -135,7 +135,7 @@ def _faults(task: Attack, voice: VoICE, rng: np.random.Generator, counts: Counte
                 found.append(("missed alone", i))
         found += [("dearer than a member", i) for i in _dearer(task, voice, cf, rows, optimal)]
     for i in rng.choice(len(rows), size=ALONE, replace=False):
-        alone = voice.explain(rows[i : i + 1], target=int(targets[i]), **rules)
+        alone = voice.explain(rows[i : i + 1], target=int(targets[i]), **rules, plausible=None)
         if alone.points.tobytes() != cf.points[i : i + 1].tobytes():
             found.append(("other bits alone", i))
     counts.update(what for what, _ in found)

@@ -489,7 +489,7 @@ def test_scip_finds_nothing_cheaper_and_nothing_with_fewer_changes(name, objecti
     table, voice = table_of(name, "KMeans"), voice_of(name, "KMeans", contraction=1.0)
     rows = table.frame.sample(3, random_state=7)
     target = targets(table, rows, 7)
-    cf = voice.explain(rows, target, objective=objective)
+    cf = voice.explain(rows, target, objective=objective, plausible=None)
     for i in range(len(cf)):
         cost, most = scip_answer(table, rows.iloc[i], int(target[i]), objective == "fewest")
         assert cf.status[i] == (Status.OPTIMAL if np.isfinite(cost) else Status.INFEASIBLE)
@@ -557,7 +557,7 @@ def test_costs_of_very_different_size_make_no_answer_dearer(costs):
     steps = StandardScaler(), PCA(3, whiten=True)
     model = make_pipeline(*steps, KMeans(4, n_init=2, random_state=0))
     voice = VoICE(model, contraction=1.0).fit(table)
-    cf = voice.explain(table.head(30), "each", costs=costs)
+    cf = voice.explain(table.head(30), "each", costs=costs, plausible=None)
     question = cf.outcome.question
     for target in range(4):
         which = np.flatnonzero(cf.feasible & (cf.target == target))

@@ -264,7 +264,7 @@ def judge_numbers(name, which, count):
     """Numbers, one of which may only rise: one projection for each piece."""
     pipeline, voice, rows, target = asked(name, which, count, NUMBERS)
     targets = voice.partition_.called(target).tolist()
-    cf = voice.explain(rows, targets, increase_only="age", steps={"visits": None})
+    cf = voice.explain(rows, targets, increase_only="age", steps={"visits": None}, plausible=None)
     assert misses(pipeline, voice, cf) == 0
     x, q = np.ascontiguousarray(pipeline[:-1].transform(rows)), voice.weights_ + 1e-9
     for i in range(count):
@@ -283,7 +283,7 @@ def judge_categories(name, which, count):
     """Everything is free, visits are whole: every level and number of visits is tried."""
     pipeline, voice, rows, target = asked(name, which, count, NAMES, seed=2)
     targets = voice.partition_.called(target).tolist()
-    cf = voice.explain(rows, targets, constraints="visits + 0.1*basket <= 22")
+    cf = voice.explain(rows, targets, constraints="visits + 0.1*basket <= 22", plausible=None)
     found = cf.to_frame()[cf.feasible]
     assert misses(pipeline, voice, cf) == 0
     assert (found["visits"] + 0.1 * found["basket"] <= 22 + 1e-9).all()
@@ -330,7 +330,7 @@ def test_two_thousand_answers_land_at_the_least_cost(name, which):
     judge_numbers(name, which, count)
     pipeline, voice, rows, target = asked(name, which, count, NAMES, seed=3)
     targets = voice.partition_.called(target).tolist()
-    assert misses(pipeline, voice, voice.explain(rows, targets)) == 0
+    assert misses(pipeline, voice, voice.explain(rows, targets, plausible=None)) == 0
 
 
 def test_explain_and_predict_speak_in_the_labels_of_the_model():
@@ -341,9 +341,9 @@ def test_explain_and_predict_speak_in_the_labels_of_the_model():
         np.testing.assert_array_equal(voice.predict(frame), pipeline.predict(frame))
         assert voice.predict(frame).dtype == pipeline.predict(frame).dtype
         label = pipeline.classes_[-1].item()
-        cf = voice.explain(frame[:8], target=label)
+        cf = voice.explain(frame[:8], target=label, plausible=None)
         assert (pipeline.predict(cf.to_frame()) == label).all()
-        each = voice.explain(frame[:3], target=[label, pipeline.classes_[0], label])
+        each = voice.explain(frame[:3], target=[label, pipeline.classes_[0], label], plausible=None)
         assert (pipeline.classes_[each.target] == [label, pipeline.classes_[0], label]).all()
         name = label if which == 0 else f"class {label}"
         assert voice.learned_.names[-1] == name
@@ -351,12 +351,12 @@ def test_explain_and_predict_speak_in_the_labels_of_the_model():
     with pytest.raises(
         TargetError, match=r"target=2 is no class of this model: it has False, True"
     ):
-        voice.explain(frame, target=2)
+        voice.explain(frame, target=2, plausible=None)
     named = VoICE(LogisticRegression(), names={7: "loyal"}).fit(
         frame[NUMBERS[:2]], LEVELS[1][group]
     )
     assert named.learned_.names == ("class 3", "class 5", "loyal")
-    assert (named.explain(frame[NUMBERS[:2]][:4], "loyal").target == 2).all()
+    assert (named.explain(frame[NUMBERS[:2]][:4], "loyal", plausible=None).target == 2).all()
     with pytest.raises(OptionError, match=r"names\[0\] names no class: this model has 3, 5, 7"):
         VoICE(LogisticRegression(), names={0: "a"}).fit(frame[NUMBERS[:2]], LEVELS[1][group])
 
@@ -374,7 +374,7 @@ def test_a_tree_that_compares_in_single_precision_is_met_exactly():
     X = (rng.integers(0, 40, (300, 2)) / 10).astype(float)
     model = DecisionTreeClassifier(random_state=0).fit(X, (X.sum(axis=1) > 4).astype(int))
     voice = VoICE(model, contraction=1.0).fit(X)
-    cf = voice.explain(X, steps={0: 0.05, 1: 0.05})
+    cf = voice.explain(X, steps={0: 0.05, 1: 0.05}, plausible=None)
     values = np.arange(0, 79) / 20
     grid = np.array(list(product(values, values)))
     label = model.predict(grid)
@@ -390,18 +390,20 @@ def test_scores_without_a_model_are_explained_saved_and_loaded(tmp_path):
     voice = VoICE.from_scores(A, b, classes=["a", "b", "c", "d"], contraction=0.9)
     won = np.array(["a", "b", "c", "d"])[(X @ A.T + b).argmax(axis=1)]
     np.testing.assert_array_equal(voice.predict(X), won)
-    cf = voice.explain(X, "c")
+    cf = voice.explain(X, "c", plausible=None)
     assert ((cf.points[cf.feasible] @ A.T + b).argmax(axis=1) == 2).all()
     voice.save(tmp_path / "scores.voicecf")
     again = VoICE.load(tmp_path / "scores.voicecf")
-    np.testing.assert_array_equal(again.explain(X, "c").points, cf.points)
+    np.testing.assert_array_equal(again.explain(X, "c", plausible=None).points, cf.points)
     np.testing.assert_array_equal(again.predict(X), won)
 
 
 def test_a_label_that_never_wins_cannot_be_had():
     A, b = np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 0.0]]), np.array([0.0, 0.0, -1.0])
     for contraction in (1.0, 0.5):
-        cf = VoICE.from_scores(A, b, contraction=contraction).explain([[3.0, 1.0]], [2])
+        cf = VoICE.from_scores(A, b, contraction=contraction).explain(
+            [[3.0, 1.0]], [2], plausible=None
+        )
         assert cf.status[0] == Status.INFEASIBLE
         assert "cluster 0" in cf.reason(0).text
 
@@ -458,7 +460,7 @@ FOR_PICKLE_ONLY = ("Bisecting", "Birch", "Decision", "ExtraTree", "KNeighbors")
 @pytest.mark.parametrize(("name", "which"), [case for case in CASES if case[1] in (None, 1)])
 def test_an_explainer_answers_the_same_after_it_is_saved_and_loaded(name, which, tmp_path):
     _, voice, rows, _ = asked(name, which, 6, NAMES)
-    before = voice.explain(rows)
+    before = voice.explain(rows, plausible=None)
     copies = [pickle.loads(pickle.dumps(voice))]
     if name.startswith(FOR_PICKLE_ONLY):
         with pytest.raises(SavingError, match=r"not safe to load|cannot be saved"):
@@ -467,7 +469,7 @@ def test_an_explainer_answers_the_same_after_it_is_saved_and_loaded(name, which,
         voice.save(tmp_path / "it.voicecf")
         copies.append(VoICE.load(tmp_path / "it.voicecf"))
     for copy in copies:
-        after = copy.explain(rows)
+        after = copy.explain(rows, plausible=None)
         assert before.to_json() == after.to_json()
         np.testing.assert_array_equal(before.points, after.points)
         np.testing.assert_array_equal(voice.predict(rows), copy.predict(rows))
@@ -482,7 +484,7 @@ def test_answers_have_the_probability_that_is_asked_for_at_the_least_cost(share)
     voice = VoICE(pipeline, contraction=1.0).fit(frame[NUMBERS])
     rows, model = frame[NUMBERS], pipeline[-1]
     rows = rows[pipeline.predict(rows) == "stay"]
-    cf = voice.explain(rows, "churn", probability=share, steps={"visits": None})
+    cf = voice.explain(rows, "churn", probability=share, steps={"visits": None}, plausible=None)
     assert cf.feasible.all()
     found = cf.to_frame()
     assert (pipeline.predict_proba(found)[:, 0] >= share).all()
@@ -495,11 +497,11 @@ def test_answers_have_the_probability_that_is_asked_for_at_the_least_cost(share)
             x[i : i + 1], model.coef_, -odds - model.intercept_, np.zeros(3), np.ones(3), q
         )
         assert is_close((q * (cf.points[i] - x[i]) ** 2).sum(), judged)
-    whole = voice.explain(rows, "churn", probability=share)
+    whole = voice.explain(rows, "churn", probability=share, plausible=None)
     found = whole.to_frame()[whole.feasible]
     assert whole.feasible.sum() > 5
     assert (pipeline.predict_proba(found)[:, 0] >= share).all()
-    none = voice.explain(rows, "churn", probability=0.9999999)
+    none = voice.explain(rows, "churn", probability=0.9999999, plausible=None)
     i = int(np.flatnonzero(none.status == Status.INFEASIBLE)[0])
     assert "a probability of at least" in none.reason(i).text
 
@@ -509,9 +511,9 @@ def test_a_probability_is_refused_where_it_has_no_plane():
     for model in (LogisticRegression(max_iter=2000), RidgeClassifier(), DecisionTreeClassifier()):
         voice = VoICE(model).fit(frame[NUMBERS], group)
         with pytest.raises(OptionError, match="needs a logistic regression of two classes"):
-            voice.explain(frame[NUMBERS], 0, probability=0.8)
+            voice.explain(frame[NUMBERS], 0, probability=0.8, plausible=None)
     with pytest.raises(OptionError, match="probability=2 must be a number above 0"):
-        voice.explain(frame[NUMBERS], 0, probability=2)
+        voice.explain(frame[NUMBERS], 0, probability=2, plausible=None)
 
 
 def test_the_page_names_every_model_that_is_explained_or_refused():
@@ -535,9 +537,9 @@ def test_models_of_other_libraries_are_known_by_their_attributes():
     spark = SimpleNamespace(clusterCenters=lambda: [Vector(c) for c in centers], predict=print)
     # As with FAISS, a handle to compiled code cannot be copied.
     faiss = SimpleNamespace(centroids=centers.astype(np.float32), index=(_ for _ in ()))
-    want = VoICE.from_centers(centers).explain(X, 1).points
+    want = VoICE.from_centers(centers).explain(X, 1, plausible=None).points
     for model in (spark, faiss):
-        cf = VoICE(model, contraction=1.0, bounds=None).fit(X).explain(X, 1)
+        cf = VoICE(model, contraction=1.0, bounds=None).fit(X).explain(X, 1, plausible=None)
         np.testing.assert_allclose(cf.points, want, atol=1e-12)
 
     def leaf(cluster):
@@ -558,7 +560,7 @@ def test_models_of_other_libraries_are_known_by_their_attributes():
             return np.where((X[:, 0] > 0.25) & (X[:, 1] <= -0.5), 1, 0)
 
     voice = VoICE(ExKMC().fit(X), contraction=1.0).fit(X)
-    cf = voice.explain(X)
+    cf = voice.explain(X, plausible=None)
     assert (ExKMC().predict(cf.points) == cf.target).all()
     corner = np.maximum([0.25, -np.inf] - X, 0), np.minimum([np.inf, -0.5] - X, 0)
     away = voice.predict(X) == 0
@@ -571,7 +573,9 @@ def test_models_of_other_libraries_are_known_by_their_attributes():
 def test_multipliers_prove_that_no_point_of_the_piece_is_cheaper(name, which):
     pipeline, _, rows, target = asked(name, which, 10, NUMBERS)
     voice = VoICE(pipeline, contraction=1.0, bounds=None).fit(table()[0][NUMBERS])
-    cf = voice.explain(rows, voice.partition_.called(target).tolist(), steps={"visits": None})
+    cf = voice.explain(
+        rows, voice.partition_.called(target).tolist(), steps={"visits": None}, plausible=None
+    )
     q, x = voice.weights_ + 1e-9, pipeline[:-1].transform(rows)
     assert (cf.status == Status.OPTIMAL).all()
     for i in range(len(rows)):
@@ -587,8 +591,8 @@ def test_multipliers_prove_that_no_point_of_the_piece_is_cheaper(name, which):
 def test_partitions_of_a_dask_frame_are_answered_as_the_whole_table():
     dd = pytest.importorskip("dask.dataframe")
     _, voice, rows, _ = asked("LogisticRegression", 0, 12, NAMES)
-    whole = voice.explain(rows, "new")
-    parts = voice.explain(dd.from_pandas(rows, npartitions=3), "new").compute()
+    whole = voice.explain(rows, "new", plausible=None)
+    parts = voice.explain(dd.from_pandas(rows, npartitions=3), "new", plausible=None).compute()
     np.testing.assert_array_equal(parts["basket"], whole.to_frame()["basket"])
     assert set(parts["voicecf_target"]) == {"new"}
     tree = VoICE(asked("DecisionTreeClassifier", 0, 3, NAMES)[0])
@@ -603,4 +607,4 @@ def test_nearest_rows_that_contradict_each_other_are_refused():
     with pytest.raises(ModelError, match=r"equal rows.*different labels.*without such duplicates"):
         VoICE(KNeighborsClassifier(1)).fit(X, y)
     voice = VoICE(KNeighborsClassifier(1), contraction=1.0).fit(X, [0, 0, 0, 1])
-    assert voice.explain([[0.0]], 1).points[0, 0] == pytest.approx(1.5)
+    assert voice.explain([[0.0]], 1, plausible=None).points[0, 0] == pytest.approx(1.5)

@@ -174,7 +174,7 @@ def test_mixed_columns_are_explained_in_the_columns_that_were_mixed(steps, model
 def test_the_best_columns_are_the_only_ones_to_change():
     pipeline = make_pipeline(StandardScaler(), SelectKBest(k=6), kmeans())
     pipeline.fit(CANCER, load_breast_cancer().target)
-    cf = VoICE(pipeline).fit(CANCER).explain(CANCER, target="each")
+    cf = VoICE(pipeline).fit(CANCER).explain(CANCER, target="each", plausible=None)
     assert_in_target(pipeline, cf)
     chosen = set(CANCER.columns[pipeline[1].get_support()])
     assert set(cf.changes()["feature"]) == chosen
@@ -198,7 +198,7 @@ def test_no_cheaper_answer_is_found_by_a_general_solver_behind_pca():
 
     pipeline = make_pipeline(StandardScaler(), PCA(3), kmeans()).fit(WINE)
     voice = VoICE(pipeline, contraction=1.0, bounds=None).fit(WINE)
-    cf = voice.explain(WINE.iloc[:6], target="each")
+    cf = voice.explain(WINE.iloc[:6], target="each", plausible=None)
     z = pipeline[0].transform(WINE.iloc[:6])
     m = pipeline[-1].cluster_centers_
     for i in range(len(cf)):
@@ -705,7 +705,7 @@ def test_what_the_pipeline_puts_elsewhere_is_never_called_an_answer():
             return np.where(gaps[:, 1] - gaps[:, 0] < 1e-3, (labels + 1) % 3, labels)
 
     pipeline = make_pipeline(StandardScaler(), Contrary(3, n_init=1, random_state=0))
-    cf = VoICE(pipeline, contraction=1.0).fit(IRIS).explain(IRIS, target="each")
+    cf = VoICE(pipeline, contraction=1.0).fit(IRIS).explain(IRIS, target="each", plausible=None)
     assert (cf.status == Status.UNRESOLVED).any()
     assert np.isnan(cf.points[~cf.feasible]).all()
     if cf.feasible.any():

@@ -33,7 +33,9 @@ def judge(seeds: range) -> tuple[int, int]:
         question = Priced.random(rng)
         rows = question.X.iloc[rng.choice(len(question.X), 4, replace=False)]
         target = int(rng.integers(question.voice.learned_.n_clusters))
-        cf = question.voice.explain(rows, target=target, objective="price", **question.words)
+        cf = question.voice.explain(
+            rows, target=target, objective="price", **question.words, plausible=None
+        )
         changed = cf.to_frame()
         for i in np.flatnonzero(cf.status != Status.ALREADY):
             where, row, new = f"question {seed}, row {i}", rows.iloc[i], changed.iloc[i]
@@ -151,13 +153,18 @@ def brute_force(seed: int) -> int:
     words, keeps = random_rules(rng, X)
     rows = X.iloc[rng.choice(len(X), 3, replace=False)]
     target = int(rng.integers(voice.learned_.n_clusters))
-    cf = voice.explain(rows, target=target, objective="price", prices=prices, **words)
+    cf = voice.explain(
+        rows, target=target, objective="price", prices=prices, **words, plausible=None
+    )
     every, region = every_answer(X), voice.region(target)
     points, own = (np.asarray(voice.model_[:-1].transform(part)) for part in (every, rows))
     inside = (region.normals @ (points - region.origin).T <= region.offsets[:, None] + 1e-12).all(0)
     for i in np.flatnonzero(cf.status != Status.ALREADY):
         if cf.status[i] == Status.UNRESOLVED:  # a flat cell, in which no cost has a proof, either
-            assert voice.explain(rows, target=target, **words).status[i] == Status.UNRESOLVED, seed
+            assert (
+                voice.explain(rows, target=target, **words, plausible=None).status[i]
+                == Status.UNRESOLVED
+            ), seed
             continue
         row = rows.iloc[i]
         good = inside & np.all([inside, *(keep(row, every) for keep in keeps)], axis=0)
@@ -193,7 +200,9 @@ def test_columns_in_another_order_give_the_same_answer():
         other = X[list(rng.permutation(X.columns))]
         model = question.voice.model
         answers = [
-            VoICE(model).fit(part).explain(part[:6], target=0, objective="price", **words)
+            VoICE(model)
+            .fit(part)
+            .explain(part[:6], target=0, objective="price", **words, plausible=None)
             for part in (X, other)
         ]
         first, second = (cf.to_frame() for cf in answers)
@@ -232,17 +241,21 @@ PRICES = {"visits": (4, 2), "basket": 0.5, "plan": {("basic", "plus"): 2, ("basi
 def test_one_row_alone_has_the_bits_that_it_has_in_a_batch():
     X = shop(60)
     voice = explainer(X)
-    batch = voice.explain(X, target=2, objective="price", prices=PRICES)
+    batch = voice.explain(X, target=2, objective="price", prices=PRICES, plausible=None)
     for i in range(0, 60, 7):
-        alone = voice.explain(X.iloc[[i]], target=2, objective="price", prices=PRICES)
+        alone = voice.explain(
+            X.iloc[[i]], target=2, objective="price", prices=PRICES, plausible=None
+        )
         assert alone.points.tobytes() == batch.points[[i]].tobytes()
-    other = voice.explain(X[::-1], target=2, objective="price", prices=PRICES, n_jobs=1)
+    other = voice.explain(
+        X[::-1], target=2, objective="price", prices=PRICES, n_jobs=1, plausible=None
+    )
     assert other.points[::-1].tobytes() == batch.points.tobytes()
 
 
 def test_changes_of_level_that_prices_do_not_name_are_not_taken():
     X = shop()
-    cf = explainer(X).explain(X, target="each", objective="price", prices=PRICES)
+    cf = explainer(X).explain(X, target="each", objective="price", prices=PRICES, plausible=None)
     before, after = X["plan"].to_numpy()[cf.row], cf.to_frame()["plan"].to_numpy()
     moved = cf.feasible & (before != after)
     assert moved.any()
@@ -252,7 +265,7 @@ def test_changes_of_level_that_prices_do_not_name_are_not_taken():
 
 def test_the_price_of_a_level_is_in_the_price():
     X = shop()
-    cf = explainer(X).explain(X, target="each", objective="price", prices=PRICES)
+    cf = explainer(X).explain(X, target="each", objective="price", prices=PRICES, plausible=None)
     own, new = X.iloc[cf.row].reset_index(drop=True), cf.to_frame().reset_index(drop=True)
     visits, basket = new["visits"] - own["visits"], new["basket"] - own["basket"]
     plan = np.where(new["plan"] == own["plan"], 0, np.where(new["plan"] == "plus", 2, 3))
@@ -269,10 +282,10 @@ def test_the_price_of_a_level_is_in_the_price():
 def test_without_prices_a_level_costs_what_its_coordinates_do():
     X = shop()
     voice = explainer(X)
-    cf = voice.explain(X, target=1, objective="price")
+    cf = voice.explain(X, target=1, objective="price", plausible=None)
     before = np.asarray(voice.model_[:-1].transform(X))
     assert cf.price == pytest.approx(np.abs(cf.points - before).sum(axis=1), abs=1e-12)
-    least = voice.explain(X, target=1)
+    least = voice.explain(X, target=1, plausible=None)
     assert (cf.price <= np.abs(least.points - before).sum(axis=1) * (1 + 1e-9)).all()
     assert (cf.gap <= 1e-9).all()
 
@@ -281,12 +294,12 @@ def test_alternatives_are_dearer_one_after_the_other():
     X = shop(60)
     words = {"objective": "price", "prices": {"visits": 1, "basket": 0.5, "plan": 4, "town": 3}}
     voice = explainer(X)
-    cf = voice.explain(X, target=3, alternatives=3, **words)
+    cf = voice.explain(X, target=3, alternatives=3, **words, plausible=None)
     assert (cf.rank > 0).any()
     for row in range(60):
         which = np.flatnonzero((cf.row == row) & cf.feasible)
         assert (np.diff(cf.price[which]) >= -1e-9).all()
-    first = voice.explain(X, target=3, **words)
+    first = voice.explain(X, target=3, **words, plausible=None)
     assert cf.price[cf.rank == 0] == pytest.approx(first.price, nan_ok=True)
 
 
@@ -294,8 +307,8 @@ def test_a_tradeoff_with_prices_is_one_of_money():
     X = shop(40)
     prices = {"visits": 1, "basket": 0.5, "plan": 4, "town": 3}
     voice = explainer(X)
-    cf = voice.tradeoff(X, target=3, prices=prices)
-    best = voice.explain(X, target=3, objective="price", prices=prices)
+    cf = voice.tradeoff(X, target=3, prices=prices, plausible=None)
+    best = voice.explain(X, target=3, objective="price", prices=prices, plausible=None)
     for row in range(40):
         which = np.flatnonzero((cf.row == row) & cf.feasible)
         if not len(which):
@@ -305,7 +318,7 @@ def test_a_tradeoff_with_prices_is_one_of_money():
         for i in which:
             few = voice.explain(
                 X.iloc[[row]], target=3, objective="price", prices=prices,
-                max_changes=int(cf.cardinality[i]),
+                max_changes=int(cf.cardinality[i]), plausible=None,
             )  # fmt: skip
             assert cf.price[i] == pytest.approx(few.price[0], rel=1e-9)
 
@@ -313,8 +326,8 @@ def test_a_tradeoff_with_prices_is_one_of_money():
 def test_the_nearest_target_is_the_cheapest_by_price():
     X = shop(60)
     voice = explainer(X)
-    best = voice.explain(X, objective="price", prices=PRICES)
-    each = voice.explain(X, target="each", objective="price", prices=PRICES)
+    best = voice.explain(X, objective="price", prices=PRICES, plausible=None)
+    each = voice.explain(X, target="each", objective="price", prices=PRICES, plausible=None)
     least = pd.Series(np.where(each.feasible, each.price, np.inf)).groupby(each.row).min()
     found = np.where(best.feasible, best.price, np.inf)
     assert found == pytest.approx(least.to_numpy(), rel=1e-12)
@@ -327,7 +340,9 @@ def test_a_search_that_stops_tells_its_gap():
     voice = VoICE(model, contraction=0.9).fit(X)
     prices = {name: tuple(rng.uniform(1, 2, 2)) for name in X}
     words = {"target": 3, "objective": "price", "prices": prices, "max_changes": 4}
-    few, all_ = (voice.explain(X[:30], limit=limit, **words) for limit in (3, 20_000))
+    few, all_ = (
+        voice.explain(X[:30], limit=limit, **words, plausible=None) for limit in (3, 20_000)
+    )
     stopped = np.flatnonzero(few.status == Status.STOPPED)
     assert len(stopped) > 0
     for i in stopped:
@@ -346,13 +361,15 @@ def test_the_reason_names_changes_of_level_without_a_price():
     voice = VoICE(model).fit(X)
     target = int(voice.predict(X[20:21])[0])
     words = {"objective": "price", "prices": {"plan": {("basic", "plus"): 10}}}
-    cf = voice.explain(X[:1], target=target, **words)
+    cf = voice.explain(X[:1], target=target, **words, plausible=None)
     assert cf.status[0] == Status.INFEASIBLE
     reason = cf.reason(0)
     assert "other changes of plan than prices names have no price" in [
         member.text for member in reason.conflict
     ]
-    again = voice.explain(X[:1], target=target, objective="price", **reason.relaxations[0].words)
+    again = voice.explain(
+        X[:1], target=target, objective="price", **reason.relaxations[0].words, plausible=None
+    )
     assert again.feasible.all()
 
 
@@ -393,8 +410,8 @@ def test_prices_that_do_not_fit_a_column_are_refused():
     X = shop(60)
     voice = explainer(X)
     with pytest.raises(OptionError, match="no units more or less"):
-        voice.explain(X, objective="price", prices={"plan": (4, 2)})
+        voice.explain(X, objective="price", prices={"plan": (4, 2)}, plausible=None)
     with pytest.raises(OptionError, match="are for categories"):
-        voice.explain(X, objective="price", prices={"visits": {(1, 2): 3}})
+        voice.explain(X, objective="price", prices={"visits": {(1, 2): 3}}, plausible=None)
     with pytest.raises(OptionError, match="unknown level 'gold'"):
-        voice.explain(X, objective="price", prices={"plan": {("basic", "gold"): 3}})
+        voice.explain(X, objective="price", prices={"plan": {("basic", "gold"): 3}}, plausible=None)

@@ -215,11 +215,11 @@ def test_one_row_alone_has_the_bits_that_it_has_in_a_batch():
     rng = np.random.default_rng(SEED)
     voice = VoICE.from_centers(rng.normal(size=(8, 5)), bounds=(-2.0, 2.0), contraction=0.9)
     X = rng.uniform(-2, 2, (200, 5))
-    batch = voice.explain(X, target=3, objective="price")
+    batch = voice.explain(X, target=3, objective="price", plausible=None)
     for i in range(0, 200, 20):
-        alone = voice.explain(X[[i]], target=3, objective="price")
+        alone = voice.explain(X[[i]], target=3, objective="price", plausible=None)
         assert alone.points.tobytes() == batch.points[i].tobytes()
-    threads = voice.explain(X[::-1], target=3, objective="price", n_jobs=1)
+    threads = voice.explain(X[::-1], target=3, objective="price", n_jobs=1, plausible=None)
     assert threads.points[::-1].tobytes() == batch.points.tobytes()
 
 
@@ -311,10 +311,10 @@ def test_the_price_is_that_of_the_users_units(name):
 def test_without_prices_each_unit_of_a_coordinate_costs_one():
     X = customers()
     voice = VoICE(make_pipeline(StandardScaler(), KMeans(4, n_init=2, random_state=0))).fit(X)
-    cf = voice.explain(X, target=2, objective="price")
+    cf = voice.explain(X, target=2, objective="price", plausible=None)
     before = StandardScaler().fit(X).transform(X)
     assert cf.price == pytest.approx(np.abs(cf.points - before).sum(axis=1), abs=1e-12)
-    least = voice.explain(X, target=2)
+    least = voice.explain(X, target=2, plausible=None)
     assert (cf.price <= np.abs(least.points - before).sum(axis=1) * (1 + 1e-9)).all()
     assert (cf.cost >= least.cost * (1 - 1e-9)).all()
 
@@ -323,8 +323,8 @@ def test_the_nearest_target_is_the_cheapest_by_price():
     X = customers()
     voice = VoICE(make_pipeline(StandardScaler(), KMeans(4, n_init=2, random_state=0))).fit(X)
     words = {"objective": "price", "prices": PRICES}
-    best = voice.explain(X[:60], **words)
-    each = voice.explain(X[:60], target="each", **words)
+    best = voice.explain(X[:60], **words, plausible=None)
+    each = voice.explain(X[:60], target="each", **words, plausible=None)
     least = pd.Series(np.where(each.feasible, each.price, np.inf)).groupby(each.row).min()
     assert best.price == pytest.approx(least.to_numpy(), rel=1e-12)
 
@@ -334,7 +334,7 @@ def test_multipliers_prove_the_price():
     rng = np.random.default_rng(SEED)
     voice = VoICE.from_centers(rng.normal(size=(7, 4)), bounds=(-3.0, 3.0), contraction=0.8)
     X = rng.uniform(-3, 3, (80, 4))
-    cf = voice.explain(X, target=2, objective="price")
+    cf = voice.explain(X, target=2, objective="price", plausible=None)
     region = voice.region(2)
     for i in np.flatnonzero(cf.status == Status.OPTIMAL):
         mu = np.delete(cf.multipliers[i], 2)
@@ -354,7 +354,7 @@ def test_answers_land_whatever_the_weights(contraction):
         voice = VoICE.from_centers(centers, weights=weights, contraction=contraction)
         X = rng.integers(-5, 6, size=(40, 4)).astype(float)
         prices = {c: tuple(rng.uniform(0, 2, 2) * 10.0 ** rng.integers(-9, 9)) for c in range(4)}
-        cf = voice.explain(X, target=turn % 6, objective="price", prices=prices)
+        cf = voice.explain(X, target=turn % 6, objective="price", prices=prices, plausible=None)
         landed = voice.predict(cf.points[cf.feasible])
         assert (landed == turn % 6).all()
         assert (cf.gap[cf.feasible] <= 1e-9).all()
@@ -363,7 +363,7 @@ def test_answers_land_whatever_the_weights(contraction):
 
 def test_clusters_with_one_centroid_leave_the_first_its_cell():
     voice = VoICE.from_centers([[0.0, 0.0], [4.0, 4.0], [4.0, 4.0]])
-    cf = voice.explain([[1.0, 1.0]], target="each", objective="price")
+    cf = voice.explain([[1.0, 1.0]], target="each", objective="price", plausible=None)
     assert cf.status.tolist() == [Status.OPTIMAL, Status.INFEASIBLE]
     assert cf.price[0] == pytest.approx(2.0)
 
@@ -385,25 +385,27 @@ def test_what_does_not_go_with_prices_is_refused():
     X = customers(60)
     voice = VoICE(KMeans(2, n_init=1, random_state=0)).fit(X)
     with pytest.raises(OptionError, match='for objective="price"'):
-        voice.explain(X, prices=PRICES)
+        voice.explain(X, prices=PRICES, plausible=None)
     with pytest.raises(OptionError, match="give prices instead"):
-        voice.explain(X, objective="price", costs={"age": 2})
+        voice.explain(X, objective="price", costs={"age": 2}, plausible=None)
     with pytest.raises(OptionError, match="give prices instead"):
-        voice.explain(X, objective="price", prices=PRICES, costs={"age": 2})
+        voice.explain(X, objective="price", prices=PRICES, costs={"age": 2}, plausible=None)
     with pytest.raises(ColumnError, match="did you mean 'visits'"):
-        voice.explain(X, objective="price", prices={"visit": 1})
+        voice.explain(X, objective="price", prices={"visit": 1}, plausible=None)
 
 
 def test_the_price_of_a_curved_column_is_that_of_the_users_units():
     X = customers(100)[["visits", "basket"]].abs() + 1.0
     steps = FunctionTransformer(np.log, np.exp), KMeans(3, n_init=1, random_state=0)
     voice = VoICE(make_pipeline(*steps), contraction=1.0).fit(X)
-    cf = voice.explain(X[:8], target=1, objective="price", prices={"basket": (2, 1)})
+    cf = voice.explain(
+        X[:8], target=1, objective="price", prices={"basket": (2, 1)}, plausible=None
+    )
     moves = (cf.to_frame() - X[:8])["basket"]
     paid = np.where(moves > 0, 2 * moves, -moves)
     assert cf.price[cf.feasible] == pytest.approx(paid[cf.feasible], rel=1e-9, abs=1e-9)
     # One column alone moves: to the border, as in the answer of least cost.
-    least = voice.explain(X[:8], target=1, mutable="basket")
+    least = voice.explain(X[:8], target=1, mutable="basket", plausible=None)
     assert (cf.feasible == least.feasible).all()
     assert cf.points[cf.feasible] == pytest.approx(least.points[cf.feasible], rel=1e-6)
     assert (cf.gap[cf.feasible] <= 1e-9).all()
@@ -413,7 +415,9 @@ def test_no_point_of_a_grid_is_cheaper_behind_curves():
     X = customers(100)[["visits", "basket"]].abs() + 1.0
     steps = FunctionTransformer(np.log, np.exp), KMeans(3, n_init=1, random_state=0)
     voice = VoICE(make_pipeline(*steps), contraction=1.0).fit(X)
-    cf = voice.explain(X[:6], target=0, objective="price", prices={"basket": (2, 1), "visits": 3})
+    cf = voice.explain(
+        X[:6], target=0, objective="price", prices={"basket": (2, 1), "visits": 3}, plausible=None
+    )
     ends = [np.linspace(X[name].min(), X[name].max(), 300) for name in X]
     grid = pd.DataFrame(np.stack(np.meshgrid(*ends), axis=-1).reshape(-1, 2), columns=X.columns)
     inside = grid[voice.predict(grid) == 0]
@@ -427,7 +431,9 @@ def test_no_point_of_a_grid_is_cheaper_behind_curves():
 
 def test_the_reason_names_columns_without_a_price():
     voice = VoICE.from_centers([[0.0, 0.0], [4.0, 0.0]], feature_names=["age", "income"])
-    cf = voice.explain([[1.0, 5.0]], target=1, objective="price", prices={"income": 1})
+    cf = voice.explain(
+        [[1.0, 5.0]], target=1, objective="price", prices={"income": 1}, plausible=None
+    )
     assert cf.status[0] == Status.INFEASIBLE
     assert np.isnan(cf.price[0])
     reason = cf.reason(0)
@@ -440,7 +446,7 @@ def test_the_reason_names_columns_without_a_price():
 
 def test_the_price_is_in_sentences_tables_and_json():
     voice = VoICE.from_centers([[0.0, 0.0], [4.0, 0.0]], feature_names=["age", "income"])
-    cf = voice.explain([[1.0, 5.0]], target=1, objective="price", prices={"age": 3})
+    cf = voice.explain([[1.0, 5.0]], target=1, objective="price", prices={"age": 3}, plausible=None)
     assert "; this costs 3.03; " in cf.text(0)  # age rises to 2.01
     assert cf.table()["price"].tolist() == [pytest.approx(3.03)]
     assert cf.summary()["price"].tolist() == [pytest.approx(3.0)]
@@ -452,7 +458,7 @@ def test_files_have_a_column_of_prices():
     voice = VoICE(KMeans(3, n_init=1, random_state=0)).fit(X)
     asked = {"target": 1, "objective": "price", "prices": PRICES}
     (batch,) = explain_batches(voice, pa.Table.from_pandas(X).to_batches(), **asked)
-    price = voice.explain(X, **asked).price
+    price = voice.explain(X, **asked, plausible=None).price
     assert batch["voicecf_price"].to_numpy(zero_copy_only=False) == pytest.approx(
         price, nan_ok=True
     )
@@ -467,4 +473,4 @@ def test_the_command_reads_prices():
 
 def test_other_objectives_have_no_price():
     voice = VoICE.from_centers([[0.0], [4.0]])
-    assert np.isnan(voice.explain([[1.0]], target=1).price).all()
+    assert np.isnan(voice.explain([[1.0]], target=1, plausible=None).price).all()

@@ -102,8 +102,11 @@ def test_the_trade_off_falls_to_the_least_cost_and_keeps_to_its_changes(shop):
     df, pipeline, voice = shop
     rows = df.head(20)
     target = others(pipeline, rows)
-    curve, free = voice.tradeoff(rows, target=target), voice.explain(rows, target=target)
-    few = voice.explain(rows, target=target, objective="fewest")
+    curve, free = (
+        voice.tradeoff(rows, target=target, plausible=None),
+        voice.explain(rows, target=target, plausible=None),
+    )
+    few = voice.explain(rows, target=target, objective="fewest", plausible=None)
     assert (pipeline.predict(curve.to_frame()) == curve.target).all()
     assert (curve.n_changed <= curve.cardinality).all()
     for row in range(len(rows)):
@@ -114,7 +117,7 @@ def test_the_trade_off_falls_to_the_least_cost_and_keeps_to_its_changes(shop):
         assert curve.cost[at][-1] == pytest.approx(free.cost[row], rel=1e-9)
         for changes, cost in zip(curve.cardinality[at], curve.cost[at], strict=True):
             limited = voice.explain(
-                rows.iloc[[row]], target=int(target[row]), max_changes=int(changes)
+                rows.iloc[[row]], target=int(target[row]), max_changes=int(changes), plausible=None
             )
             assert cost == pytest.approx(limited.cost[0], rel=1e-9)
 
