@@ -590,8 +590,11 @@ struct RuleArrays {
         shaped("lo", *lo, {lo->shape(0), d});
         one_or_each("locked", *locked, n, columns.size());
         between("curved rules", view.curves.rules + (up ? 1 : 0), 0, r.count);
-        for (std::size_t e = 0; e < identities.size(); ++e)
-            between("boxes of parts", identities[e].together, -1, view.unions.count - 1, e);
+        for (std::size_t e = 0; e < identities.size(); ++e) {
+            const Identity& p = identities[e];
+            between("unions of parts", p.together, -1, view.unions.count - 1, e);
+            if (p.together >= 0) between("boxes of parts", p.box, 0, unions[p.together].boxes - 1, e);
+        }
         for (int c = 0; c < (view.bent ? view.many : 0); ++c) {
             between("bent", bent[c], 0, 1, c);
             if (!bent[c]) continue;

@@ -38,6 +38,7 @@ from voicecf.errors import (
     TargetError,
     VoiceError,
 )
+from voicecf.rules.rules import RULES
 
 nan, inf = np.nan, np.inf
 IRIS = load_iris().data
@@ -612,6 +613,6 @@ def test_every_rule_is_a_keyword_of_explain_and_tradeoff():
     for method in (VoICE.explain, VoICE.tradeoff):
         keywords = inspect.signature(method).parameters
         assert words <= set(keywords)
-        assert all(keywords[word].default is None for word in words)
+        assert all(keywords[word].default == RULES[word].default for word in words)
     for word in words:
         assert re.search(rf"^ +(\w+, )?{word}(, \w+)? : ", VoICE.explain.__doc__, re.MULTILINE)

@@ -91,7 +91,7 @@ def test_a_miss_keeps_its_point_and_says_where_it_went_wrong():
 def test_voice_never_costs_less_than_the_pairwise_answer():
     # The pairwise answer drops the constraints of all other clusters.
     model = kmeans(WINE, 5)
-    pair = CFCLUST(model).fit(WINE).explain(WINE, target="each", plausible=None)
+    pair = CFCLUST(model).fit(WINE).explain(WINE, target="each")
     full = (
         VoICE(model, contraction=1.0, bounds=None)
         .fit(WINE)

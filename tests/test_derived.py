@@ -229,7 +229,7 @@ def test_answers_satisfy_formulas_to_the_digits_of_the_table(words: dict[str, An
     frame = shop(0)
     voice, rows = explainer(frame), frame.iloc[:5].copy()
     rows.loc[rows.index[2], "basket"] = 99.0  # contradicts its formula
-    cf = voice.explain(rows, "each", derived=DERIVED, **words, plausible=None)
+    cf = voice.explain(rows, "each", derived=DERIVED, **words)
     moved = np.isin(cf.status, (Status.OPTIMAL, Status.STOPPED))
     assert moved.any()
     # Where the contradicting value is locked, a search may end without a proof.

@@ -96,7 +96,7 @@ def test_pairs_are_counted_and_priced_as_one_by_one(seed):
 def test_pairs_agree_with_the_baseline_that_explains_them():
     model, X = clusters(7)
     found = compare_pairwise(model, X)
-    cf = CFCLUST(model).fit(X).explain(X, target="each", plausible=None)
+    cf = CFCLUST(model).fit(X).explain(X, target="each")
     full = (
         VoICE(model, contraction=1.0, bounds=None).fit(X).explain(X, target="each", plausible=None)
     )

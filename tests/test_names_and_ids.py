@@ -321,12 +321,15 @@ def test_the_printout_says_what_the_answers_are_the_cheapest_of():
     X = TABLE[["age", "visits"]].to_numpy(dtype=float)
     model = KMeans(3, n_init=1, random_state=0).fit(X)
     firm, loose = VoICE(model).fit(X), VoICE(model, contraction=1.0).fit(X)
-    said = {voice: repr(voice.explain(X, 1)).split("\n")[2] for voice in (firm, loose)}
+    said = {v: repr(v.explain(X, 1, plausible=None)).split("\n")[2] for v in (firm, loose)}
     best = "; the cheapest change that lands in the target"
     assert said[firm].endswith(f"{best}, contracted to {firm.alpha_[1]:.3g} of its size")
     assert said[loose].endswith(best)
     moving = firm.predict(X) != 1
-    dear, cheap = firm.explain(X, 1), loose.explain(X, 1)
+    dear, cheap = firm.explain(X, 1, plausible=None), loose.explain(X, 1, plausible=None)
+    usual = firm.explain(X, 1)
+    assert repr(usual).split("\n")[2].endswith("of its size, as usual there as 70 % of its members")
+    assert np.nanmin(usual.usual[moving]) >= 0.3
     assert (dear.cost[moving] > cheap.cost[moving]).all()
     # The cheapest that lands: nothing nearer on the way to it is in the target.
     near = X + 0.9999 * (cheap.points - X)
@@ -357,7 +360,7 @@ def test_tiny_changes_are_not_printed_where_the_row_lands_without_them():
     wine = load_wine(as_frame=True).data
     voice = VoICE(make_pipeline(StandardScaler(), KMeans(3, n_init=1, random_state=0))).fit(wine)
     costs = dict(zip(wine, 10.0 ** np.linspace(-6, 9, wine.shape[1]), strict=True))
-    cf = voice.explain(wine, "each", costs=costs)
+    cf = voice.explain(wine, "each", costs=costs, plausible=None)
     short = cf.rounded()
     assert np.median(short.n_changed) <= 8 < np.median(cf.n_changed)
     frame = short.to_frame()[short.feasible]
@@ -370,7 +373,9 @@ def test_a_tiny_change_that_a_bound_asks_for_is_printed():
     )
     row = pd.DataFrame({"age": [29.99], "visits": [2.0]})
     target = 1 - int(voice.predict(row)[0])
-    cf = voice.explain(row, target, bounds={"visits": (2.001, 9)}, costs={"visits": 1e9})
+    cf = voice.explain(
+        row, target, bounds={"visits": (2.001, 9)}, costs={"visits": 1e9}, plausible=None
+    )
     assert "visits rises from 2 to 2.001" in cf.text(0)
 
 

@@ -228,7 +228,7 @@ def test_answers_say_how_usual_they_are():
 
 
 def test_a_sentence_flags_the_rim():
-    cf = iris().explain(IRIS, target=2)
+    cf = iris().explain(IRIS, target=2, plausible=None)
     assert "none of the members of cluster 2 are as extreme" in cf.text(int(np.argmin(cf.usual)))
     rare = np.flatnonzero((cf.usual > 0) & (cf.usual < 0.05) & (cf.status == Status.OPTIMAL))
     for i in rare[:3]:
@@ -289,7 +289,7 @@ def test_every_answer_is_in_its_target_and_as_usual_as_asked(objective, share):
     read = voice.space_.read(found.to_frame()).points
     for t in range(3):
         assert voice.learned_.members.within(t, share, read[found.target == t]).all()
-    loose = voice.explain(frame[:40], "each", objective=objective)[cf.feasible]
+    loose = voice.explain(frame[:40], "each", objective=objective, plausible=None)[cf.feasible]
     assert (loose.usual < 1 - share).any()
     if objective == "cost":
         assert (found.cost >= loose.cost * (1 - 1e-9)).all()
@@ -479,10 +479,10 @@ def test_a_conflict_with_plausible_names_the_smallest_share_that_suffices(quanti
 def test_the_cost_without_a_rule_is_that_of_the_question_without_it():
     voice, frame = people()
     words = {"immutable": "job", "bounds": {"age": ("-10", "+10")}, "plausible": 0.8}
-    cf = voice.explain(frame[:30], 1, **words)
+    cf = voice.explain(frame[:30], 1, **{"plausible": None, **words})
     for word in words:
         others = {name: value for name, value in words.items() if name != word}
-        expected = voice.explain(frame[:30], 1, **others)
+        expected = voice.explain(frame[:30], 1, **{"plausible": None, **others})
         np.testing.assert_array_equal(cf.cost_without(word), expected.cost)
     unchanged = np.where(cf.feasible, cf.cost, np.nan)
     np.testing.assert_array_equal(cf.cost_without("max_changes"), unchanged)
@@ -494,8 +494,10 @@ def test_robustness_costs_what_an_explainer_without_contraction_saves(objective,
     X = make_blobs(90, 3, centers=3, random_state=0)[0]
     model = KMeans(3, n_init=1, random_state=0).fit(X)
     voice, plain = (VoICE(model, contraction=c).fit(X) for c in (0.6, 1.0))
-    cf = voice.explain(X, 1, objective=objective, deepen=deepen)
-    expected = cf.cost - plain.explain(X, 1, objective=objective, deepen=deepen).cost
+    cf = voice.explain(X, 1, objective=objective, deepen=deepen, plausible=None)
+    expected = (
+        cf.cost - plain.explain(X, 1, objective=objective, deepen=deepen, plausible=None).cost
+    )
     np.testing.assert_allclose(cf.robustness_cost, expected, rtol=1e-12, atol=1e-12)
     assert (cf.robustness_cost[cf.status == Status.ALREADY] == 0).all()
     assert (cf.robustness_cost[cf.source != 1] > 0).all()
@@ -810,7 +812,7 @@ def test_rows_without_any_answer_and_no_rows_under_auto():
 
 @pytest.mark.parametrize("value", ["automatic", "", 0, 1, True, [0.9]])
 def test_other_words_than_auto_are_refused(value):
-    with pytest.raises(OptionError, match=r"such as 0\.95, or .auto."):
+    with pytest.raises(OptionError, match=r"such as 0\.95, .auto., or None"):
         people()[0].explain(people()[1][:1], 1, plausible=value)
 
 

@@ -367,9 +367,7 @@ def test_the_reason_names_changes_of_level_without_a_price():
     assert "other changes of plan than prices names have no price" in [
         member.text for member in reason.conflict
     ]
-    again = voice.explain(
-        X[:1], target=target, objective="price", **reason.relaxations[0].words, plausible=None
-    )
+    again = voice.explain(X[:1], target=target, objective="price", **reason.relaxations[0].words)
     assert again.feasible.all()
 
 

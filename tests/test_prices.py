@@ -458,7 +458,7 @@ def test_files_have_a_column_of_prices():
     voice = VoICE(KMeans(3, n_init=1, random_state=0)).fit(X)
     asked = {"target": 1, "objective": "price", "prices": PRICES}
     (batch,) = explain_batches(voice, pa.Table.from_pandas(X).to_batches(), **asked)
-    price = voice.explain(X, **asked, plausible=None).price
+    price = voice.explain(X, **asked).price
     assert batch["voicecf_price"].to_numpy(zero_copy_only=False) == pytest.approx(
         price, nan_ok=True
     )

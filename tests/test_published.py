@@ -141,7 +141,7 @@ def test_pairwise_answers_are_valid_as_often_as_counted_and_miss_by_as_much_as_p
     valid, repairs = 0, []
     for i in range(50):
         model = KMeans(k, n_init=1, max_iter=300, tol=1e-4, random_state=42 + i).fit(X)
-        pairs = CFCLUST(model).fit(X).explain(X, target="each", plausible=None)
+        pairs = CFCLUST(model).fit(X).explain(X, target="each")
         valid += int(pairs.feasible.sum())
         missed = pairs[~pairs.feasible]
         voice = VoICE.from_centers(model.cluster_centers_)

@@ -265,4 +265,4 @@ def test_what_has_no_answer_has_no_ranges():
     with pytest.raises(IndexError, match="there is no answer 3"):
         cf.ranges(3)
     with pytest.raises(OptionError, match="VoICE only, not of CFCLUST"):
-        CFCLUST(model).fit(X).explain(X[:1], plausible=None).ranges(0)
+        CFCLUST(model).fit(X).explain(X[:1]).ranges(0)

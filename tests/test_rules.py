@@ -335,7 +335,9 @@ SAID = {
     "max_changes": (2, ["--max-changes", "2"]),
     "constraints": (["pay <= 3"], ["--constraint", "pay <= 3"]),
     "together": (["if age == 0 then pay == 0"], ["--together", "if age == 0 then pay == 0"]),
-    "plausible": ("auto", ["--plausible", "auto"]),
+    "derived": ({"pay": "2 * age"}, ["--derived", "pay=2 * age"]),
+    "plausible": (None, ["--plausible", "none"]),
+    "probability": (0.8, ["--probability", "0.8"]),
 }
 
 
@@ -343,7 +345,7 @@ SAID = {
 def test_every_rule_goes_through_json_toml_and_the_command(word, tmp_path):
     value, option = SAID[word]
     rules = Rules(**{word: value})
-    assert [rule.word for rule in rules.active()] == [word]
+    assert [rule.word for rule in rules.given()] == [word]
     words = rules.to_dict()
     assert Rules.from_dict(words) == rules
     assert Rules.from_dict(json.loads(json.dumps(words, allow_nan=False))) == rules

@@ -29,7 +29,7 @@ from voicecf.plots import ChangeCard
 pytestmark = pytest.mark.filterwarnings("ignore::voicecf.shark.WeightCollapseWarning")
 EACH = 40  # sentences that each case types in at least
 # What follows the changes in a sentence.
-END = r"; up to |; however much|; this change|; unusual|\.$"
+END = r"; up to |; however much|; this change|; unusual|; no change that|\.$"
 MAPS = {
     "scaled": StandardScaler,
     "logs": lambda: make_pipeline(

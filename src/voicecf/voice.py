@@ -424,14 +424,14 @@ class VoICE(Explainer):
                 alternatives=alternatives, rules=rules, limit=limit, id=id, n_jobs=n_jobs,
             )  # fmt: skip
         learned = self.learned_
-        rules = rules.resolved(learned, objective)
-        plain = objective == "cost" and rules == NO_RULES and not (deepen or alternatives)
+        plain = rules.ladder(learned, objective) == (NO_RULES,) and objective == "cost"
+        plain = plain and not (deepen or alternatives)
         nearest_or_each = isinstance(target, str) and target in NO_NAMES
         if objective == "prefix":
             self._warn_of_equal_weights()
         with running:
             if plain and not nearest_or_each and learned.cells is not None:
-                return Counterfactuals(answer_in_one_pass(learned, X, target, id, errors))
+                return Counterfactuals(answer_in_one_pass(learned, rules, X, target, id, errors))
             searched = objective == "fewest" or alternatives > 0
             rows = learned.read(X, id, errors)
             question = self._question(*rows, rules, objective, int(limit), searched)
@@ -504,7 +504,7 @@ class VoICE(Explainer):
         [2.258, 2.125]
         """
         _check_no_option(words)
-        rules = as_rules(rules, **words).resolved(self.learned_, "cost")
+        rules = as_rules(rules, **words)
         _check_count(limit, "limit", 1)
         with Running(n_jobs, progress):
             rows = self.learned_.read(X, id)

@@ -53,12 +53,18 @@ def _without(question: Question, word: str) -> Question:
 
 
 class Case(Situation):
-    """One row and target of a question."""
+    """One row and target of a question.
 
-    def __init__(self, question: Question, row: int, target: int) -> None:
+    `asked` are the user's rules, where those of the question are one step of them.
+    """
+
+    def __init__(
+        self, question: Question, row: int, target: int, asked: Rules | None = None
+    ) -> None:
         rows = question.rows.take(np.array([row]))
         super().__init__(question.learned, question.allowed.rules, rows, target)
         self.question, self.row = question, row
+        self.asked = self.original.rules if asked is None else asked.named(self.space)
         self._alone = replace(question, rows=rows, source=question.source[[row]])
         self._learned_of: dict[Any, Learned] = {}
 
@@ -84,14 +90,15 @@ class Case(Situation):
 
     def answer(self, variant: Variant, objective: str | None = None) -> Outcome | None:
         """Solve a variant as `explain` would; None if it has no answer."""
-        question = self._question(variant, objective or self.question.objective)
+        asked = replace(variant, rules=self._as_asked(variant.rules))
+        question = self._question(asked, objective or self.question.objective)
         pairs = Pairs(np.zeros(1, dtype=np.int64), np.array([self.target]))
         found = answer(question, pairs, deepen=bool(question.source[0] == self.target))
         return found if found.feasible[0] else None
 
     def explain_keywords(self, variant: Variant) -> dict[str, Any]:
         """Return the rules of a variant as keywords of `VoICE.explain`."""
-        words = {rule.word: rule.value for rule in variant.rules.given()}
+        words = {rule.word: rule.value for rule in self._as_asked(variant.rules).given()}
         rules = {w: list(v) if isinstance(v, tuple) else v for w, v in words.items()}
         if self.mutable and "immutable" in rules:
             locked = rules.pop("immutable")
@@ -101,6 +108,12 @@ class Case(Situation):
             columns = [self.place(name) for name in rules["bounds"]]
             rules["bounds"] = {self.space.names[c]: self.bounds(c, variant) for c in columns}
         return rules
+
+    def _as_asked(self, rules: Rules) -> Rules:
+        """Return rules, those of the step that they did not change again as the user gave them."""
+        step = self.original.rules
+        same = {w: getattr(self.asked, w) for w in RULES if getattr(rules, w) == getattr(step, w)}
+        return replace(rules, **same)
 
     def _question(self, variant: Variant, objective: str) -> Question:
         question = replace(self._alone, learned=self._learned(variant), objective=objective)

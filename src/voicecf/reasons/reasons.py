@@ -138,7 +138,7 @@ def reason_of(outcome: Outcome, i: int) -> Reason:
         return without_conflict(Sentences(rounded(outcome[[i]])).text(0))
     if outcome.question.objective == PAIRWISE:
         return without_conflict("Reasons are available for answers of VoICE only, not of CFCLUST.")
-    case = Case(outcome.question_of(i), row, target)
+    case = Case(outcome.question_of(i), row, target, outcome.question.allowed.rules)
     if not case.impossible(case.original):
         return without_conflict(
             f"{name} misses {cluster_name(learned, target)} only by rounding errors: try to loosen "

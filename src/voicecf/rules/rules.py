@@ -194,11 +194,6 @@ class Rules:
                 ladder = tuple(replace(one, **{rule.word: v}) for one in ladder for v in values)
         return ladder
 
-    def resolved(self, learned: Any, objective: str) -> Self:
-        """Return these rules; if a single step is tried, those of that step."""
-        steps = self.ladder(learned, objective)
-        return steps[0] if len(steps) == 1 else self
-
     def check(self, space: Space) -> None:
         """Raise if a rule does not fit the columns of a space."""
         self.terms(space)

@@ -13,7 +13,8 @@ import numpy as np
 
 from voicecf.geometry.arrays import Array
 from voicecf.learned.learned import Learned
-from voicecf.rules.allowed import NO_RULES, Allowed
+from voicecf.rules.allowed import Allowed
+from voicecf.rules.rules import Rules
 from voicecf.search.answering import outcome_of, verified
 from voicecf.search.outcome import Outcome
 from voicecf.search.question import Question, read_target
@@ -26,24 +27,27 @@ from voicecf.table.rows import Rows
 
 def answer_in_one_pass(
     learned: Learned,
+    rules: Rules,
     X: Any,
     target: Any,
     id: Any = None,
     errors: Literal["status", "raise"] = "raise",
 ) -> Outcome:
-    """Find the cheapest answer for each row within the learned bounds."""
+    """Find the cheapest answer for each row within the learned bounds; `rules` ask for no more."""
     if type(X) is np.ndarray and X.dtype == np.float64 and X.ndim == 2 and id is None:
         learned.space._check_width(X.shape[1])
-        found = _answer(learned, np.ascontiguousarray(X), None, target)
+        found = _answer(learned, rules, np.ascontiguousarray(X), None, target)
         if found is not None:
             return found
     rows = read_with_extra(learned.space, X, id, errors)
-    found = _answer(learned, np.ascontiguousarray(rows.points), rows, target)
+    found = _answer(learned, rules, np.ascontiguousarray(rows.points), rows, target)
     assert found is not None
     return found
 
 
-def _answer(learned: Learned, values: Array, rows: Rows | None, target: Any) -> Outcome | None:
+def _answer(
+    learned: Learned, rules: Rules, values: Array, rows: Rows | None, target: Any
+) -> Outcome | None:
     """Answer rows of numbers; None if some are not finite. Without `rows` they are copied first."""
     space, cells = learned.space, learned.cells
     assert cells is not None
@@ -60,12 +64,13 @@ def _answer(learned: Learned, values: Array, rows: Rows | None, target: Any) -> 
         answers.points[stays], answers.status[stays] = points[stays], Status.ALREADY
         answers.gap[stays], answers.rho[stays], cost[stays] = 0.0, np.inf, 0.0
     rows = Rows(None, points, points, array=points) if rows is None else rows
-    allowed = Allowed.of(space, NO_RULES, rows, learned.bounds)
+    allowed = Allowed.of(space, rules, rows, learned.bounds)
     question = Question(learned, rows, source, allowed)
     answers.cardinality[answers.status == Status.ALREADY] = 0
     found = outcome_of(question, np.arange(len(values)), targets, answers, cost)
     left = np.flatnonzero((answers.status == Status.UNRESOLVED) | answers.close)
     if left.size:
-        solved = solve(question, left, targets[left])
-        found.put(left, verified(question, left, targets[left], solved))
+        asked = question.at(0)
+        solved = solve(asked, left, targets[left])
+        found.put(left, verified(asked, left, targets[left], solved))
     return found
