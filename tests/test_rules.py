@@ -291,13 +291,13 @@ def test_mutable_that_contradicts_itself_is_refused(words, error, said):
 def test_mutable_is_named_by_the_reason_and_extended_by_what_helps():
     names = ["age", "income", "visits"]
     voice = VoICE.from_centers([[0.0, 0.0, 0.0], [4.0, 0.0, 0.0]], feature_names=names)
-    cf = voice.explain([[1.0, 5.0, 1.0]], target=1, mutable="income", plausible=None)
+    cf = voice.explain([[1.0, 5.0, 1.0]], target=1, mutable="income")
     reason = cf.reason(0)
     assert ": only income may change" in reason.text
     (way,) = reason.relaxations
     assert way.text == "unlock age"
     assert way.words == {"mutable": ["age", "income"]}
-    assert voice.explain([[1.0, 5.0, 1.0]], target=1, **way.words, plausible=None).feasible.all()
+    assert voice.explain([[1.0, 5.0, 1.0]], target=1, **way.words).feasible.all()
     # Of many that may change and few that may not, the few are named.
     few = voice.explain([[1.0, 5.0, 1.0]], target=1, mutable=["income", "visits"], plausible=None)
     assert ": age may not change" in few.reason(0).text

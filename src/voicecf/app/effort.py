@@ -14,7 +14,6 @@ import pandas as pd
 from voicecf import Counterfactuals
 from voicecf.app.row.question import Objective, Words, limit
 from voicecf.app.segments.segments import Segments, blocks_of
-from voicecf.errors import VoiceError
 from voicecf.output import figure
 
 # What efforts are counted in until there are prices.
@@ -44,18 +43,7 @@ def question(
     asked = {"target": target, "rules": allowed, "limit": limit(allowed)}
     if objective is not Objective.LEAST:
         return asked | {"objective": str(objective)}
-    return least_effort(segments, asked, prices)
-
-
-def least_effort(segments: Segments, asked: Words, prices: Prices) -> dict[str, Any]:
-    """Ask for the least effort; for the least sum of squares where columns cannot be priced."""
-    priced = asked | {"objective": "price", "rules": {**asked["rules"], "prices": prices}}
-    try:
-        segments.voice.explain(segments.prepared.frame.head(0), **priced)
-    except VoiceError:
-        costs = {"costs": squared(segments, prices)}
-        return asked | {"objective": "cost", "rules": {**asked["rules"], **costs}}
-    return priced
+    return asked | {"objective": "price", "rules": {**allowed, "prices": prices}}
 
 
 def squared(segments: Segments, prices: Prices) -> dict[str, float]:
