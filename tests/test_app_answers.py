@@ -91,7 +91,7 @@ def test_values_go_together_as_in_the_segment_if_that_is_asked_for() -> None:
         words = {"plausible": 0.95} if together else {}
         asked = RowQuestion(0, other(segments, 0), Objective.LEAST, 0, words)
         usual.append(float(answer(segments, asked, NAMES).found.usual[0]))
-    assert usual[0] < 0.05 <= usual[1] + 1e-9
+    assert min(usual) >= 0.05, "by default, too, where there is such an answer"
     assert limit({"plausible": 0.95}) < limit({}), "many columns take long otherwise"
 
 
@@ -283,9 +283,13 @@ def test_the_number_that_is_shown_is_the_number_that_is_least() -> None:
     for row in range(0, 30, 5):
         target = other(segments, row)
         found = answer(segments, RowQuestion(row, target, Objective.LEAST), NAMES)
-        assert "no allowed change takes less" in found.certainty
+        assert "no allowed change that is as usual there takes less" in found.certainty
         places = rng.uniform(frame.min(), frame.max(), size=(20_000, 3))
-        there = places[segments.model.predict(pd.DataFrame(places, columns=list("abc"))) == target]
+        table = pd.DataFrame(places, columns=list("abc"))
+        points = segments.voice.space_.read(table).points
+        usual = segments.voice.learned_.members.within(target, found.found.plausible[0], points)
+        there = places[(segments.model.predict(table) == target) & usual]
+        assert len(there) > 100
         efforts = np.abs(there - frame.iloc[row].to_numpy()) @ prices
         assert found.found.price[0] == pytest.approx(found.effort, rel=0.02), "in few digits"
         assert found.found.price[0] <= efforts.min() + 1e-9

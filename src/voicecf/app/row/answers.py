@@ -70,8 +70,10 @@ class RowAnswer:
         """What it takes, and whether anything takes less."""
         text = f"An effort of {effort_text(self.effort, SPREADS)}"
         if self.found.outcome.question.objective == "price":
-            proven = self.found.status[0] == Status.OPTIMAL
-            return f"{text}: {'no allowed change takes less' if proven else 'less may do'}."
+            if self.found.status[0] != Status.OPTIMAL:
+                return f"{text}: less may do."
+            usual = "" if np.isnan(self.found.plausible[0]) else " that is as usual there"
+            return f"{text}: no allowed change{usual} takes less."
         return f"{text}."
 
     @property
