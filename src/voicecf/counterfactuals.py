@@ -227,7 +227,7 @@ change still lands in cluster 1.
         >>> from voicecf import VoICE
         >>> X = load_iris().data
         >>> voice = VoICE(KMeans(3, n_init=10, random_state=0)).fit(X)
-        >>> voice.explain(X[:1], target=2).usual.round(2)
+        >>> voice.explain(X[:1], target=2, plausible=None).usual.round(2)
         array([0.])
         """
         return self.outcome.usual
