@@ -18,6 +18,8 @@ TESTS = (
     "test_core.py",
     "test_projection.py",
     "test_prices.py",
+    "test_priced_choices.py",
+    "test_derived.py",
     "test_cells.py",
     "test_onepass.py",
     "test_search.py",
