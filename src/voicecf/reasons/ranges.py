@@ -18,6 +18,8 @@ from voicecf.output.digits import BELOW, FEW, decimal, is_continuous
 from voicecf.output.values import typed_cells, typed_table
 from voicecf.reasons.case import Case
 from voicecf.rules.multiples import Multiples
+from voicecf.rules.plausible import Plausible
+from voicecf.rules.rule import Rule
 from voicecf.search.outcome import Outcome
 from voicecf.search.solving import PAIRWISE
 from voicecf.status import Status
@@ -87,6 +89,11 @@ def _lines(outcome: Outcome, i: int) -> list[dict[str, Any]]:
         raise OptionError(f"answer {i} is {status}, so it has no ranges; see reason({i}).")
     answer = _Answer(outcome, i)
     return [answer.line(c) for c in outcome.changed(i).tolist()]
+
+
+def _word(rule: Rule) -> str:
+    """Return what a rule is called where it limits a range; users know `plausible` by its name."""
+    return "plausible" if isinstance(rule, Plausible) else "rule"
 
 
 def _inwards(end: float, value: float, direction: float, *, cents: bool, known: bool) -> float:
@@ -238,7 +245,7 @@ class _Answer:
         ends = [
             self._side(c, direction),
             *self._cell_ends(c, direction),
-            *(End(end, "rule") for rule in rules for end in rule.ends(self, c, direction)),
+            *(End(end, _word(rule)) for rule in rules for end in rule.ends(self, c, direction)),
         ]
         end = min(ends, key=lambda end: end.value * direction)
         end = End(max(end.value * direction, value * direction) * direction, end.binds)
