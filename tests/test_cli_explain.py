@@ -604,6 +604,63 @@ def test_a_level_that_the_model_does_not_know_is_a_bad_row(table, tmp_path, caps
     assert pacsv.read_csv(tmp_path / "b.csv").num_rows == 19
 
 
+def misspelled(job: str, i: int) -> str:
+    """Write a job in one of several ways, mostly as it is."""
+    return [job, job, job, f" {job}", job.upper(), f"{job.title()}  "][i % 6]
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_spellings_of_a_level_are_read_as_the_commonest_and_cells_keep_theirs(
+    tmp_path, capsys, ending
+):  # fmt: skip
+    plain = people(180)
+    rows = [{**row, "job": misspelled(str(row["job"]), i)} for i, row in enumerate(plain)]
+    path, clean = tmp_path / f"in.{ending}", tmp_path / f"clean.{ending}"
+    for file, table in ((path, rows), (clean, plain)):
+        if ending == "csv":
+            written(file, table)
+        else:
+            made = pa.Table.from_pylist(table)
+            pq.write_table(
+                made.set_column(3, "job", made["job"].dictionary_encode()), file, row_group_size=50
+            )
+    words, outputs = (
+        ["--ignore", "id", "--target", 0, "-o"],
+        [tmp_path / f"{n}.parquet" for n in "abcd"],
+    )
+    assert explain(path, *words, outputs[0]) == 0
+    found = pq.read_table(outputs[0])
+    spelled, jobs = {row["job"] for row in rows}, {row["job"] for row in plain}
+    said = f"note: {len(spelled)} spellings of job are read as {len(jobs)}\n"
+    assert said in capsys.readouterr().err
+    assert explain(clean, *words, outputs[1]) == 0
+    assert "spellings" not in capsys.readouterr().err
+    same = pq.read_table(outputs[1])
+    assert found.drop("job").equals(same.drop("job"))  # answers, and numbers
+    moved = 0
+    for own, before, got, after in zip(
+        rows, plain, found["job"].to_pylist(), same["job"].to_pylist(), strict=True
+    ):
+        assert got == (own["job"] if after == before["job"] else after)
+        moved += got != own["job"]
+    assert 0 < moved < len(rows)
+    assert explain(path, *words, outputs[2], "--spellings", "keep") == 0
+    assert "spellings" not in capsys.readouterr().err
+    assert not pq.read_table(outputs[2]).drop("job").equals(same.drop("job"))
+    assert explain(path, *words, outputs[3], "--missing", "fill", "--quiet") == 0
+    assert pq.read_table(outputs[3])["job"].equals(found["job"])
+
+
+def test_a_model_that_is_given_reads_texts_as_they_are(table, tmp_path, capsys):
+    model, other = tmp_path / "m.voicecf", written(tmp_path / "new.csv", people(20))
+    explain(table, "-o", tmp_path / "a.csv", "--ignore", "id", "--save-model", model, "--quiet")
+    lines_with(other, {4: "c002,40,2000, clerk"})
+    said = refused(capsys, other, "-o", tmp_path / "b.csv", "--model", model)
+    assert "job has the level ' clerk', which is not known" in said
+    words = ["-o", tmp_path / "b.csv", "--model", model, "--spellings", "merge"]
+    assert "--spellings is for fitting" in refused(capsys, other, *words)
+
+
 def test_codes_are_text_and_numbers_may_be_declared_so(tmp_path):
     rows = [{**row, "post": f"{i % 3:05d}", "area": i % 3} for i, row in enumerate(people())]
     path, output = written(tmp_path / "in.csv", rows), tmp_path / "o.parquet"

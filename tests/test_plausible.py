@@ -22,6 +22,7 @@ from voicecf import SHARK, Rules, Status, VoICE
 from voicecf.cli import main
 from voicecf.errors import OptionError, SavingError
 from voicecf.learned.members import Members, Sorted, ranks
+from voicecf.plots import ChangeCard
 from voicecf.table.stream import Stream
 
 IRIS = load_iris().data
@@ -374,7 +375,10 @@ def test_ranges_end_where_the_answer_is_no_longer_plausible():
                 moved = cf.points[[i]].copy()
                 moved[0, int(name[1:])] = end
                 assert members.within(2, 0.9, moved).all()
-    assert "rule" in {*table["binds_low"], *table["binds_high"]}
+    assert "plausible" in {*table["binds_low"], *table["binds_high"]}
+    assert "rule" not in {*table["binds_low"], *table["binds_high"]}
+    texts = [change.range_text for change in ChangeCard.from_counterfactuals(cf, i).changes]
+    assert any("(then unusual)" in text for text in texts)
 
 
 def test_explainers_without_members_say_what_plausible_needs():

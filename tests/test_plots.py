@@ -372,6 +372,30 @@ def test_a_card_has_what_the_answer_and_its_ranges_have():
         assert sum(change.share for change in card.changes) == pytest.approx(1, abs=1e-9)
 
 
+@pytest.mark.parametrize(
+    ("least", "bound", "unit", "said"),
+    [
+        (1.51, None, "€", "may be €1.51 (end of the data) to €"),
+        (1.51, None, "kg", "may be 1.51 kg (end of the data) to "),
+        (-1234.56, None, "€", "may be -€1234.56 (end of the data) to €"),
+        (1.514567, None, "€", "may be €1.52 (end of the data) to €"),
+        (0.12345678, None, "kg", "may be 0.123457 kg (end of the data) to "),
+        (1.51, 1.789, "€", "may be €1.789 (your bound) to €"),
+    ],
+)
+def test_a_card_tells_the_end_of_the_data_and_a_bound_in_their_own_digits(
+    least, bound, unit, said
+):  # fmt: skip
+    x = np.array([least, *np.linspace(200, 320, 30), *np.linspace(600, 700, 30)])
+    model = KMeans(2, n_init=3, random_state=0)
+    voice = VoICE(model, units={"x": unit}).fit(pd.DataFrame({"x": x}))
+    bounds = {} if bound is None else {"x": (bound, None)}
+    cf = voice.explain(pd.DataFrame({"x": [650.0]}), plausible=None, bounds=bounds)
+    (change,) = ChangeCard.from_counterfactuals(cf).changes
+    assert change.range_text.startswith(said)
+    assert change.low >= max(least, bound or least)
+
+
 def test_a_missing_value_is_said_to_be_missing():
     table = customers().astype({"age": float})
     voice = VoICE(customers_pipeline()).fit(table)

@@ -495,9 +495,9 @@ larger.
         There is one line for each changed column, the costliest first. The answer stays in its
         target's cell (contracted, if the explainer contracts) and within the rules as long as the
         column lies between low and high, in the user's units. What limits it there is in binds_low
-        and binds_high: a cluster, by its name or as "cluster 3", "bound", "rule", "step" or "data
-        range", or "open" if nothing does. For a category, other_levels lists the other levels that
-        are valid as well.
+        and binds_high: a cluster, by its name or as "cluster 3", "bound", "rule", "plausible",
+        "step" or "data range", or "open" if nothing does. For a category, other_levels
+        lists the other levels that are valid as well.
 
         Examples
         --------

@@ -215,6 +215,7 @@ class Request:
             self.source, options.output, known, question, self.explainer, bad_rows=options.bad_rows,
             drop_gaps=options.missing == "drop", overwrite=options.overwrite,
             restart=options.restart, progress=not options.quiet, model=save,
+            spellings=self.model is None and options.spellings == "merge",
             also_read=tuple(filter(None, (options.model, options.rules))),
         )  # fmt: skip
 
@@ -230,12 +231,13 @@ class Request:
 
     def explainer(self, table: Table) -> Explainer:
         """Return the saved explainer, or fit one to the rows."""
-        from voicecf.cli.fitting import Columns, doubts, fitted
+        from voicecf.cli.fitting import Columns, doubts, fitted, with_levels
 
         if self.model is not None:
             return self.model  # type: ignore[no-any-return]
         columns = Columns.of(table, self.options)
         counting = doubts(table, columns, self.options.category)
+        columns = with_levels(columns, table, self.options)
         if not self.options.quiet:
             for note in (*table.notes, *table.readings, *columns.notes, *counting):
                 _note(note)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -20,13 +21,14 @@ from tqdm.auto import tqdm
 
 from voicecf.errors import DataError, OptionError, VoiceError, known_column, listed
 from voicecf.files.badrows import unusable
+from voicecf.files.spelling import is_text, respelled, spellings
 from voicecf.files.table import Table
 from voicecf.rules.rule import number_of
 from voicecf.shark import SHARK
 from voicecf.streaming import fit
 from voicecf.voice import VoICE
 
-__all__ = ["Columns", "doubts", "fitted", "unfitted", "usable"]
+__all__ = ["Columns", "doubts", "fitted", "unfitted", "usable", "with_levels"]
 
 SCALERS = {"standard": StandardScaler, "minmax": MinMaxScaler}
 # A text column with more distinct values than this in the first rows is no category, but names.
@@ -37,11 +39,15 @@ AT_ONCE = 1 << 16
 
 @dataclass(frozen=True)
 class Columns:
-    """The columns that are clustered, as numbers or as categories; notes say why others are not."""
+    """The columns that are clustered, as numbers or as categories; notes say why others are not.
+
+    `levels` are those of categories some of whose texts are spellings of others.
+    """
 
     numbers: list[str]
     categories: list[str]
     notes: list[str]
+    levels: dict[str, list[str]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, table: Table, options: Namespace) -> Columns:
@@ -58,15 +64,15 @@ class Columns:
                 f"{listed(both)} cannot be in both --ignore and --category; drop it from one."
             )
         numbers, categories, others = [], [], []
-        for field in schema:
-            if field.name in ignore:
+        for one in schema:
+            if one.name in ignore:
                 continue
-            if field.name in category or _is_category(field.type):
-                categories.append(field.name)
-            elif pa.types.is_integer(field.type) or pa.types.is_floating(field.type):
-                numbers.append(field.name)
+            if one.name in category or _is_category(one.type):
+                categories.append(one.name)
+            elif pa.types.is_integer(one.type) or pa.types.is_floating(one.type):
+                numbers.append(one.name)
             else:
-                others.append(f"{field.name!r} ({field.type})")
+                others.append(f"{one.name!r} ({one.type})")
         if not numbers and not categories:
             raise DataError(
                 "no column is left to cluster: segments need at least one column of numbers or "
@@ -135,7 +141,26 @@ def usable(table: Table, columns: Columns, options: Namespace) -> Iterator[pa.Ta
             table.refuse(chunk.wrong if options.missing == "drop" else {**gaps, **chunk.wrong})
         left, numbers = chunk.without({**gaps, **chunk.wrong})
         if len(numbers):
-            yield left.select(columns.every)
+            yield respelled(left.select(columns.every), columns.levels)
+
+
+def with_levels(columns: Columns, table: Table, options: Namespace) -> Columns:
+    """Read spellings of a level that differ in case or blanks alone as one, and note which."""
+    texts = [name for name in columns.categories if is_text(table.schema.field(name).type)]
+    if options.spellings == "keep" or not texts:
+        return columns
+    counts: dict[str, Counter[str]] = {name: Counter() for name in texts}
+    for rows in usable(table, columns, options):
+        for name, count in counts.items():
+            for one in pc.value_counts(rows[name].drop_null()).to_pylist():
+                count[one["values"]] += one["counts"]
+    notes, levels = list(columns.notes), {}
+    for name, count in counts.items():
+        if read := spellings(count):
+            some = {*read.values()}
+            levels[name] = [text for text in count if text not in read]
+            notes.append(f"{len(read) + len(some)} spellings of {name} are read as {len(some)}")
+    return replace(columns, notes=notes, levels=levels)
 
 
 def fitted(table: Table, columns: Columns, options: Namespace) -> VoICE:

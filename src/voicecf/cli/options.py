@@ -54,6 +54,8 @@ GROUPS = {
                          arguments=COLUMNS),
         "category": Option("treat as categories, even if they look like numbers or names", [],
                            arguments=COLUMNS),
+        "spellings": Option("categories that differ in case or surrounding blanks alone: merge "
+                            "(default), or keep them apart", "merge", ("merge", "keep")),
     },
     "segments": {
         "k": Option("number of segments (default 3)", 3, arguments=WHOLE),
@@ -88,7 +90,7 @@ GROUPS = {
 }  # fmt: skip
 OPTIONS = {name: option for group in GROUPS.values() for name, option in group.items()}
 # Options of fitting, which a saved explainer does not take.
-FITTING = (*GROUPS["segments"], "category")
+FITTING = (*GROUPS["segments"], "category", "spellings")
 
 
 def read_options(chosen: argparse.Namespace) -> tuple[argparse.Namespace, dict[str, Any]]:

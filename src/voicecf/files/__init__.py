@@ -17,6 +17,7 @@ from voicecf.files.entry import Answering, explain_batches
 from voicecf.files.kinds import names_codes
 from voicecf.files.run import Job, answers_so_far, explain_files
 from voicecf.files.source import Source, open_source
+from voicecf.files.spelling import spellings
 from voicecf.files.staging import Reading
 from voicecf.files.understood import Understood, understood
 from voicecf.files.workbook import sheet_names
@@ -33,5 +34,6 @@ __all__ = [
     "names_codes",
     "open_source",
     "sheet_names",
+    "spellings",
     "understood",
 ]

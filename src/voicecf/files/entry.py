@@ -9,10 +9,12 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from voicecf.counterfactuals import Counterfactuals
 from voicecf.errors import ColumnError, OptionError, listed
+from voicecf.files.spelling import is_text, respelled
 from voicecf.learned.explainer import Explainer
 from voicecf.parallel import Running
 from voicecf.rules.allowed import as_rules
@@ -112,6 +114,9 @@ class Answering:
         Of those that go out.
     rounded : bool
         Whether values go out in few digits: see `Counterfactuals.rounded`.
+    spellings : bool
+        Whether texts are read as the level that differs from them in case or blanks alone. Cells
+        that do not change go out as they came.
 
     Examples
     --------
@@ -129,6 +134,7 @@ class Answering:
     incoming: pa.Schema
     schema: pa.Schema
     rounded: bool = False
+    spellings: bool = False
 
     @classmethod
     def of(
@@ -138,6 +144,7 @@ class Answering:
         question: dict[str, Any],
         *,
         rounded: bool = False,
+        spellings: bool = False,
     ) -> Answering:
         """Check a question against the columns of a stream, and work out what goes out."""
         _check_target(question.get("target", "nearest"), voice.learned_.names)
@@ -153,7 +160,7 @@ class Answering:
                 kind = _number_type(voice, column, whole, kind)
             fields.append(pa.field(field.name, kind))
         fields += [pa.field(PREFIX + name, kind) for name, kind in _own(voice, question).items()]
-        return cls(voice, question, incoming, pa.schema(fields), rounded)
+        return cls(voice, question, incoming, pa.schema(fields), rounded, spellings)
 
     def table(self, batch: pa.RecordBatch | pa.Table) -> pa.Table:
         """Return a batch as a table with the columns and types of the first one."""
@@ -168,20 +175,45 @@ class Answering:
     def explained(self, table: pa.Table) -> Counterfactuals:
         """Answer the rows of a table."""
         with Running(progress=False):  # rows are counted over all batches
-            found = self.voice.explain(table, **self.question)
+            found = self.voice.explain(self._read(table), **self.question)
             return found.rounded() if self.rounded else found  # type: ignore[no-any-return]
 
     def batch(
         self, answers: Counterfactuals, table: pa.Table, rows: NDArray[np.int64]
     ) -> pa.RecordBatch:
         """Write answers as one batch; `rows` number those of the table."""
-        changed = answers.to_frame()
+        changed = self._own_spelling(answers, table)
         columns = [
             _array(changed.column(name), self.schema.field(name).type, name)
             for name in table.column_names
         ]
         columns += [_own_column(answers, name, rows) for name in _own(self.voice, self.question)]
         return pa.RecordBatch.from_arrays(columns, schema=self.schema)
+
+    def _read(self, table: pa.Table) -> pa.Table:
+        """Return rows with texts as the explainer knows them."""
+        return respelled(table, self._levels())
+
+    def _own_spelling(self, answers: Counterfactuals, table: pa.Table) -> pa.Table:
+        """Return changed rows, whose texts are as they came if these do not change."""
+        changed, read = answers.to_frame(), self._read(table)
+        for name in self._levels():
+            was, own = (rows[name].take(pa.array(answers.row)) for rows in (read, table))
+            own, new = own.cast(was.type), changed[name].cast(was.type)
+            made = pc.if_else(pc.equal(new, was), own, new)
+            changed = changed.set_column(changed.column_names.index(name), name, made)
+        return changed
+
+    def _levels(self) -> dict[str, list[str]]:
+        """Return the levels of the columns whose spelling is passed over."""
+        if not self.spellings:
+            return {}
+        pairs = zip(self.incoming, _columns(self.voice, self.incoming), strict=True)
+        return {
+            field.name: [level for level in column.levels if isinstance(level, str)]
+            for field, (_, column) in pairs
+            if column is not None and column.kind == "category" and is_text(field.type)
+        }
 
     def columns(self) -> list[str]:
         """Return the names of the columns that the explainer reads."""

@@ -182,6 +182,8 @@ class Job:
         Whether the output was complete already.
     rounded : bool
         As of `explain_files`.
+    spellings : bool
+        Whether texts are read as the level that differs from them in case or blanks alone.
     voice : Explainer or None
         What answered.
 
@@ -218,6 +220,7 @@ class Job:
     went_on: int = 0
     nothing_to_do: bool = False
     rounded: bool = False
+    spellings: bool = False
     voice: Explainer | None = None
 
     @classmethod
@@ -239,8 +242,7 @@ class Job:
         known_option(how.get("bad_rows", "stop"), ("stop", "skip"), "bad_rows")
         source = given if isinstance(given, Source) else open_source(given)
         options: dict[str, Any] = {"question": _plain_question(question), "model": digest(voice)}
-        if how.get("rounded"):
-            options["rounded"] = True
+        options |= {word: True for word in ("rounded", "spellings") if how.get(word)}
         return cls(source, Path(output), options, question, lambda table: voice, **how)
 
     def __post_init__(self) -> None:
@@ -396,7 +398,9 @@ class Job:
 
     def _answered(self, voice: Explainer, table: Table) -> Generator[tuple[int, int], None, Tally]:
         """Write all parts: those that an earlier run kept, and those that are still to be made."""
-        answering = Answering.of(voice, table.schema, self.question, rounded=self.rounded)
+        answering = Answering.of(
+            voice, table.schema, self.question, rounded=self.rounded, spellings=self.spellings
+        )
         size = self.size = self.part_rows or _part_rows(voice, self.question)
         folder = self.folder.parts
         folder.mkdir(exist_ok=True)

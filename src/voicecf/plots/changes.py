@@ -24,7 +24,7 @@ HEADS = ("Column", "From and to", "Change", "Within what was seen")
 # What ends a range, where it is no cluster.
 LIMITS = {
     "data range": "end of the data", "bound": "your bound", "open": "no limit",
-    "rule": "your rule", "step": "next step",
+    "rule": "your rule", "plausible": "then unusual", "step": "next step",
 }  # fmt: skip
 # Most powers of ten that a track names.
 TICKS = 5
@@ -51,7 +51,8 @@ class Change:
         Between which it may lie while the answer stays in its target, the other columns held;
         infinite where nothing binds, NaN for a category or where it is not known.
     binds_low, binds_high : str
-        What is in the way there: a cluster, "bound", "rule", "step", "data range" or "open".
+        What is in the way there: a cluster, "bound", "rule", "plausible", "step", "data range" or
+        "open".
     other_levels : str
         Of a category: levels that would do as well, in quotes.
     share : float

@@ -14,10 +14,12 @@ from voicecf.errors import OptionError
 from voicecf.geometry.arrays import Array, Mask, product
 from voicecf.geometry.tolerance import TOLERANCE
 from voicecf.output.calling import cluster_name
-from voicecf.output.digits import BELOW, decimal, is_continuous
+from voicecf.output.digits import BELOW, FEW, decimal, is_continuous
 from voicecf.output.values import typed_cells, typed_table
 from voicecf.reasons.case import Case
 from voicecf.rules.multiples import Multiples
+from voicecf.rules.plausible import Plausible
+from voicecf.rules.rule import Rule
 from voicecf.search.outcome import Outcome
 from voicecf.search.solving import PAIRWISE
 from voicecf.status import Status
@@ -31,6 +33,8 @@ __all__ = ["TEXTS", "ranges_of", "short_ranges"]
 
 # Columns of the table that are text.
 TEXTS = ("binds_low", "binds_high", "other_levels")
+# What limits a range at a number that the user knows, and would not find again if it were rounded.
+KNOWN = ("data range", "bound")
 # Shares of the way from the end of a range back to the answer, tried until the model agrees.
 INWARD = np.concatenate([[0.0], 2.0 ** np.arange(-52.0, 1.0, 2.0)])
 # Number of multiples, from the end of a range inwards, that the model is asked about at once.
@@ -60,7 +64,10 @@ def ranges_of(outcome: Outcome, i: int) -> Any:
 
 
 def short_ranges(outcome: Outcome, i: int) -> list[dict[str, Any]]:
-    """Return the lines of `Counterfactuals.ranges` for reading, ends of ranges rounded inwards."""
+    """Return the lines of `Counterfactuals.ranges` for reading, ends of ranges rounded inwards.
+
+    A bound and the end of the data keep their own digits: up to six of them, money to the cent.
+    """
     lines = _lines(outcome, i)
     for line, c in zip(lines, outcome.changed(i).tolist(), strict=True):
         line["other_levels"] = joined([*map(level, line["other_levels"])], "or")
@@ -68,7 +75,8 @@ def short_ranges(outcome: Outcome, i: int) -> list[dict[str, Any]]:
             value = float(outcome.values[1][c][i])
             cents = has_cents(outcome.space.columns[c])
             for name, direction in (("low", 1.0), ("high", -1.0)):
-                line[name] = _inwards(line[name], value, direction, cents)
+                known = line[f"binds_{name}"] in KNOWN
+                line[name] = _inwards(line[name], value, direction, cents=cents, known=known)
     return lines
 
 
@@ -83,11 +91,24 @@ def _lines(outcome: Outcome, i: int) -> list[dict[str, Any]]:
     return [answer.line(c) for c in outcome.changed(i).tolist()]
 
 
-def _inwards(end: float, value: float, direction: float, cents: bool) -> float:
-    """Round the end of a range towards a value in it, to the cent if that is not beyond it."""
+def _word(rule: Rule) -> str:
+    """Return what a rule is called where it limits a range; users know `plausible` by its name."""
+    return "plausible" if isinstance(rule, Plausible) else "rule"
+
+
+def _inwards(end: float, value: float, direction: float, *, cents: bool, known: bool) -> float:
+    """Round the end of a range towards a value in it, to the cent if that is not beyond it.
+
+    It gets as many digits as its distance from the value asks for; one that is known, its own.
+    """
     if not np.isfinite(end) or end == value:
         return end
     place = int(np.floor(np.log10(abs(end - value)))) - BELOW
+    if known:
+        size = int(np.floor(np.log10(abs(end)))) if end else 0
+        place = min(place, size + 1 - FEW, -CENTS)
+        if decimal(end, place) == end:
+            return end
     rounded = float(decimal(end, max(place, -CENTS), direction))
     if cents and (value - rounded) * direction >= 0:
         return rounded
@@ -224,7 +245,7 @@ class _Answer:
         ends = [
             self._side(c, direction),
             *self._cell_ends(c, direction),
-            *(End(end, "rule") for rule in rules for end in rule.ends(self, c, direction)),
+            *(End(end, _word(rule)) for rule in rules for end in rule.ends(self, c, direction)),
         ]
         end = min(ends, key=lambda end: end.value * direction)
         end = End(max(end.value * direction, value * direction) * direction, end.binds)

@@ -22,6 +22,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from voicecf import SHARK
 from voicecf.app.data.columns import DURATIONS, Role, TableColumn
 from voicecf.errors import VoiceError
+from voicecf.files import spellings as spellings_of
 
 # Share of the rows that may be left out without being asked.
 BEARABLE = 0.2
@@ -192,7 +193,8 @@ def prepare(
         )
     made = pd.DataFrame({name: _as_role(frame[name], role) for name, role in used.items()})
     texts = [name for name, role in used.items() if role is Role.CATEGORY and merge]
-    spellings = {name: read for name in texts if (read := _spellings(made[name]))}
+    found = {name: spellings_of(dict(made[name].value_counts())) for name in texts}
+    spellings = {name: read for name, read in found.items() if read}
     made = made.assign(**{name: made[name].replace(read) for name, read in spellings.items()})
     whole_rows = made.notna().all(axis=1).to_numpy()
     filled = missing is Missing.FILL_IN and not whole_rows.all()
@@ -209,16 +211,6 @@ def prepare(
         frame[[n for n in frame if n not in used]][kept].reset_index(drop=True),
         _identity(columns), filled, int((~kept).sum()), durations, taken, spellings,
     )  # fmt: skip
-
-
-def _spellings(values: pd.Series) -> dict[str, str]:
-    """Return what each text is read as where case or blanks alone differ: the commonest of them."""
-    counts = values.dropna().value_counts().sort_index().sort_values(ascending=False, kind="stable")
-    level: dict[str, str] = {}
-    for text in counts.index:
-        level.setdefault(" ".join(text.split()).casefold(), text)
-    read = {text: level[" ".join(text.split()).casefold()] for text in counts.index}
-    return {text: one for text, one in read.items() if text != one}
 
 
 def with_durations(
