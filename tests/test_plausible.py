@@ -693,9 +693,10 @@ def awkward() -> dict:
 
 
 @pytest.mark.parametrize("target", [1, "nearest", "each"])
-def test_auto_takes_the_first_share_that_has_an_answer(target):
+@pytest.mark.parametrize("objective", ["cost", "fewest"])
+def test_auto_takes_the_first_share_that_has_an_answer(target, objective):
     voice, frame = people()
-    words = awkward()
+    words = {"objective": objective, **awkward()}
     each, first = first_share(voice, frame[::4], target, **words)
     cf = voice.explain(frame[::4], target, plausible="auto", **words)
     assert len(np.unique(first)) > 2
@@ -772,9 +773,9 @@ def test_alternatives_and_the_tradeoff_have_the_share_of_their_row():
     assert (np.diff(curve.row) >= 0).all()
 
 
-@pytest.mark.parametrize("objective", ["prefix", "fewest"])
-def test_auto_asks_for_nothing_of_few_columns(objective):
+def test_auto_asks_for_nothing_of_columns_that_are_taken_in_turn():
     voice, frame = people()
+    objective = "prefix"
     cf, other = (
         voice.explain(frame[:20], objective=objective, plausible=p) for p in ("auto", None)
     )

@@ -24,9 +24,9 @@ MOST_COORDINATES = 256
 # In place of a share: the first of these that an answer can be had for; None is no rule at all.
 AUTO = "auto"
 LADDER = (0.7, 0.9, 0.99, None)
-# Objectives that are after few columns. Where columns go together, a row becomes usual only if many
-# of them change, so that they ask for no share by themselves.
-FEW_COLUMNS = ("prefix", "fewest")
+# The objective that takes columns in turn. Where columns go together, a row becomes usual only if
+# many of them change, so that it asks for no share by itself.
+IN_TURN = "prefix"
 # Shares of the members that are proposed in place of a smaller one.
 LARGER_SHARES = (0.975, 0.99, 0.999)
 
@@ -38,8 +38,8 @@ class Plausible(Rule):
     them, none has a level that so few of them have, and where all have the same value, so does the
     answer; see `Counterfactuals.usual`. Columns that may not change do not count. With "auto", the
     default, each answer takes the first of 0.7, 0.9, 0.99 and no rule at all that has one;
-    `Counterfactuals.plausible` tells which; for "prefix" and "fewest", which are after few columns,
-    it asks for nothing. None asks for nothing.
+    `Counterfactuals.plausible` tells which; for "prefix", which takes columns in turn, it asks for
+    nothing. None asks for nothing.
     """
 
     word = kind = "plausible"
@@ -78,7 +78,7 @@ class Plausible(Rule):
         if self.value != AUTO:
             return (self.value,)
         known = learned.members is not None and not learned.contract_bounds
-        return LADDER if known and objective not in FEW_COLUMNS else (None,)
+        return LADDER if known and objective != IN_TURN else (None,)
 
     def check_question(self, learned: Any, allowed: Allowed, objective: str) -> None:
         if learned.members is None and self.value != AUTO:

@@ -22,6 +22,10 @@ from voicecf.table.frames import Cells, taken
 from voicecf.table.rows import Rows, side_of, without_values
 from voicecf.table.space import at_least
 
+# Nodes of a search for a step of a ladder, but for the last one. What is not proven by then is asked
+# for the next step: answers that are proven are worth more than a share that nobody asked for.
+STEP_LIMIT = 1000
+
 
 def answer(question: Question, pairs: Pairs, *, deepen: bool = False) -> Outcome:
     """Answer pairs of row and target.
@@ -33,14 +37,16 @@ def answer(question: Question, pairs: Pairs, *, deepen: bool = False) -> Outcome
     deepen : bool
         If True, a row that is in its target already moves into the contracted cell.
     """
-    parts, open_ = [], np.arange(len(pairs.row))
-    for step in range(len(question.ladder)):
+    parts, open_, last = [], np.arange(len(pairs.row)), len(question.ladder) - 1
+    for step in range(last + 1):
         asked, some = question.at(step), pairs if len(open_) == len(pairs.row) else pairs[open_]
+        if step < last:
+            asked = replace(asked, limit=min(asked.limit, STEP_LIMIT))
         answers, targets = solve_pairs(asked, some, deepen=deepen)
         found = verified(asked, some.row, targets, answers)
         found.step[:] = step
-        done = found.feasible | (found.status == Status.UNREADABLE)
-        done |= step == len(question.ladder) - 1
+        done = found.feasible & (found.status != Status.STOPPED)
+        done |= (found.status == Status.UNREADABLE) | (step == last)
         if done.all():
             parts.append((open_, found))
             break
