@@ -291,3 +291,123 @@ def test_the_command_reads_formulas() -> None:
 
     read = Derived.parsed(["basket=revenue / orders if orders >= 1 else 0", "total = a + b"])
     assert read == {"basket": "revenue / orders if orders >= 1 else 0", "total": " a + b"}
+
+
+def test_a_contradicting_value_may_be_put_right_alone() -> None:
+    frame = numbers(3, "a + 2*b - c")
+    voice, row = explainer(frame, bounds=None), frame.iloc[[0]].copy()
+    home = int(voice.predict(row)[0])
+    row["r"] += 400.0
+    assert int(voice.predict(row)[0]) != home
+    words: dict[str, Any] = {"derived": {"r": "a + 2*b - c"}, "objective": "fewest"}
+    cf = voice.explain(row, home, **words, plausible=None)
+    assert cf.n_changed[0] == 1
+    after = cf.to_frame()
+    assert after["r"].iloc[0] == pytest.approx(frame["r"].iloc[0])
+    locked = voice.explain(row, home, **words, immutable="r", plausible=None)
+    assert locked.status[0] == Status.OPTIMAL
+    assert locked.to_frame()["r"].iloc[0] == row["r"].iloc[0]
+
+
+# What `fit` finds.
+
+
+def found(frame: pd.DataFrame, **options: Any) -> dict[str, str]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # too few different rows for KMeans
+        return explainer(frame, **options).derived_
+
+
+@pytest.mark.parametrize("text", ["a + b", "a - c", "a * b", "a / b"])
+def test_fit_finds_what_two_columns_make(text: str) -> None:
+    frame = numbers(1, "1 / b", 150).drop(columns="r")
+    assert found(frame) == {}
+    frame["r"] = frame.eval(text)
+    assert found(frame) == {"r": text}
+    frame.loc[frame.index[[17]], "r"] += 1.0  # 99.3 % of the rows
+    assert found(frame) == {"r": text}
+    frame.loc[frame.index[[18]], "r"] += 1.0  # 98.7 %
+    assert found(frame) == {}
+
+
+def test_fit_finds_formulas_to_the_digits_of_the_table_and_they_can_be_passed() -> None:
+    frame = shop(0)
+    voice = explainer(frame)
+    assert voice.derived_ == DERIVED
+    cf = voice.explain(frame.iloc[:3], "each", derived=voice.derived_, plausible=None)
+    assert (cf.status == Status.OPTIMAL).any()
+    check_answers(cf, frame, voice, {"orders": lambda d: d.orders})
+    frame["basket"] += 0.011 * (-1) ** np.arange(len(frame))  # beyond the last digit
+    assert "basket" not in found(frame)
+
+
+def test_what_is_found_is_saved(tmp_path: Any) -> None:
+    voice = explainer(shop(0))
+    voice.save(tmp_path / "shop.voice")
+    assert VoICE.load(tmp_path / "shop.voice").derived_ == DERIVED
+
+
+def test_names_are_quoted_where_they_must_be() -> None:
+    columns = ["if", "my col", "sum: 1/2", "a=b"]
+    frame = numbers(2, "1 / b")[["a", "b"]]
+    frame["s"], frame["d"] = frame["a"] + frame["b"], frame["a"] / frame["b"]
+    frame.columns = columns
+    voice = explainer(frame)
+    assert voice.derived_ == {"sum: 1/2": "`if` + `my col`", "a=b": "`if` / `my col`"}
+    cf = voice.explain(frame.iloc[:2], "each", derived=voice.derived_, plausible=None)
+    assert (cf.status == Status.OPTIMAL).all()
+    frame.columns = ["a`b", "b", "s", "d"]
+    assert found(frame) == {}
+
+
+def test_rows_without_values_do_not_count() -> None:
+    from sklearn.impute import SimpleImputer
+
+    frame = shop(0)[["fresh", "frozen", "total", "age"]].astype(float)
+    frame.loc[::5, "fresh"] = frame.loc[1::7, "total"] = np.nan
+    model = make_pipeline(SimpleImputer(), StandardScaler(), KMeans(3, n_init=1, random_state=0))
+    assert VoICE(model.fit(frame)).fit(frame).derived_ == {"total": "fresh + frozen"}
+
+
+TRIVIAL: dict[str, Any] = {
+    "few rows": lambda d, rng: d.assign(r=d.a + d.b).iloc[:19],
+    "a constant": lambda d, rng: d.assign(k=2.0, r=d.a + 2.0),
+    "a multiple": lambda d, rng: d.assign(r=2 * d.a, s=3 * d.a),
+    "almost no b": lambda d, rng: d.assign(b=np.where(np.arange(len(d)) < 9, d.b, 0.0)).assign(
+        r=lambda e: e.a + e.b
+    ),
+    "zeros and ones": lambda d, rng: d.assign(
+        u=rng.integers(0, 2, len(d)), v=rng.integers(0, 2, len(d))
+    ).assign(w=lambda e: e.u + e.v, x=lambda e: e.u * e.a),
+    "a block": lambda d, rng: d.assign(
+        **{f"is {i}": (np.arange(len(d)) % 3 == i).astype(float) for i in range(3)}
+    ),
+    "coarse digits": lambda d, rng: d.assign(r=np.rint(d.a / 1000 / d.b).astype(int)),
+    "small numbers": lambda d, rng: d.assign(
+        **{name: rng.integers(0, 4, len(d)) for name in "uvwxyz"}
+    ),
+}
+
+
+@pytest.mark.parametrize("case", TRIVIAL)
+def test_nothing_trivial_is_found(case: str) -> None:
+    frame = numbers(5, "1 / b", 200).drop(columns="r")
+    assert found(TRIVIAL[case](frame, np.random.default_rng(0))) == {}
+
+
+def test_no_column_is_made_of_itself() -> None:
+    frame = numbers(4, "1 / b")[["a", "b", "c"]]
+    frame["s"], frame["p"] = frame["a"] + frame["b"], frame["a"] * frame["b"]
+    frame["t"], frame["u"] = frame["s"] + frame["c"], frame["b"] + frame["c"]  # t is a + u, too
+    voice = explainer(frame)
+    assert voice.derived_ == {"s": "a + b", "p": "a * b", "t": "a + u", "u": "b + c"}
+    voice.explain(frame.iloc[:1], "each", derived=voice.derived_, plausible=None)
+
+
+def test_of_several_that_fit_the_exact_one_is_named() -> None:
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"price": rng.integers(5, 90, 300), "age": rng.integers(18, 90, 300)})
+    frame.insert(0, "paid", frame["price"] * rng.integers(1, 9, 300))
+    frame["items"] = frame["paid"] // frame["price"]
+    assert found(frame) == {"items": "paid / price"}
+    assert VoICE.from_centers([[0.0, 0.0], [1.0, 1.0]]).derived_ == {}

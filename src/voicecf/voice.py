@@ -108,6 +108,11 @@ class VoICE(Explainer):
         Bounds of the columns, in the user's units; infinite for categories.
     weights_ : array of shape (d,)
         Weights of the coordinates in the cost.
+    derived_ : dict of str to str
+        Number columns that are the sum, difference, product or ratio of two others, to the digits
+        of the table, in 99 % of the rows: what `explain` takes as ``derived=voice.derived_``, all
+        or some of it. Answers keep to it only if it is passed. It is empty for fewer than 20 rows,
+        more than 60 number columns, streams, and explainers without data.
     learned_ : Learned
         Everything that `fit` learned.
 
@@ -331,6 +336,11 @@ class VoICE(Explainer):
     def hi_(self) -> Array:
         """Upper bounds of the columns, in the user's units."""
         return self.learned_.bounds.hi
+
+    @property
+    def derived_(self) -> dict[str, str]:
+        """Columns that are computed from two others in the data, and how."""
+        return dict(self.learned_.derived)
 
     @takes_rules
     def explain(

@@ -26,6 +26,7 @@ from voicecf.geometry.pullback import Mixing, origins
 from voicecf.geometry.tolerance import TOLERANCE
 from voicecf.learned.learned import Learned
 from voicecf.learned.members import Members
+from voicecf.learned.offers import formulas_of
 from voicecf.rules.allowed import DefaultBounds
 from voicecf.rules.columns import column_of
 from voicecf.rules.sides import as_number, read_sides
@@ -158,6 +159,8 @@ def learn(X: Any, model: Any, options: Options) -> Learned:
         learned = replace(learned, origins=near)
     learned = replace(learned, bounds=_around_data(learned, data))
     learned = replace(learned, alpha=_contraction(learned, labelled, options))
+    if stream.in_memory:
+        learned = replace(learned, derived=formulas_of(space, data))
     near = learned.origins[[partition.pieces_of(t)[0] for t in range(partition.n_clusters)]]
     return replace(
         learned,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any, Literal
 
@@ -69,6 +69,8 @@ class Learned:
     members : Members or None
         How the members of each cluster vary; None without data, or if there are too many clusters
         and coordinates.
+    derived : dict of str to str
+        Columns that are computed from two others in the data, and how; see `voicecf.VoICE`.
     """
 
     model: Any
@@ -86,6 +88,7 @@ class Learned:
     names: tuple[str, ...] = ()
     ranks_equally: bool = False
     members: Members | None = None
+    derived: dict[str, str] = field(default_factory=dict)
 
     @property
     def n_clusters(self) -> int:

@@ -32,7 +32,7 @@ SHAPES = {
 OF_BOUNDS, OF_MEMBERS = ("lo", "hi", "low", "high"), ("means", "axes", "counts", "extremes")
 OF_LEARNED = ("weights", "origins", "spread", "alpha", "ranking")
 MOST_PACKED = 1 << 19  # numbers that are unpacked one by one
-OPTIONS = ("delta", "margin", "contract_bounds", "names", "ranks_equally")
+OPTIONS = ("delta", "margin", "contract_bounds", "names", "ranks_equally", "derived")
 
 
 def parts_of(learned: Learned) -> dict[str, Any]:
@@ -237,6 +237,9 @@ def _check_options(options: dict[str, Any], k: int) -> None:
     need(all(isinstance(name, str) for name in names), "names")
     need(0 <= options["delta"] < np.inf and 0 <= options["margin"] < 1, "margin")
     need(all(isinstance(options[n], bool) for n in ("contract_bounds", "ranks_equally")), "options")
+    derived = options["derived"]
+    need(isinstance(derived, dict), "derived")
+    need(all(isinstance(text, str) for pair in derived.items() for text in pair), "derived")
 
 
 def _try_one_row(learned: Learned) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
+from keyword import iskeyword
 from math import ceil, isfinite
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -378,11 +379,12 @@ def _constraint_text(constraint: Constraint) -> str:
         factor = -factor if flip else factor
         sign = "-" if factor < 0 else "+"
         times = "" if abs(factor) == 1 else f"{exact(abs(factor))}*"
-        terms += f" {sign} {times}{_quoted(str(name))}"
+        terms += f" {sign} {times}{quoted(str(name))}"
     left = terms[3:] if terms.startswith(" + ") else f"-{terms[3:]}"
     limit = -constraint.limit if flip else constraint.limit
     return f"{left} {'>=' if flip else '<='} {exact(limit)}"
 
 
-def _quoted(name: str) -> str:
-    return name if name.isidentifier() else f"`{name}`"
+def quoted(name: str) -> str:
+    """Return a name as it is written in a constraint or formula."""
+    return name if name.isidentifier() and not iskeyword(name) else f"`{name}`"

@@ -23,8 +23,9 @@ class Derived(ByColumn):
     also with a condition, ``"revenue / orders if orders > 0 else 0"``. An answer's column is what
     the formula gives for its other columns; a whole number, or a value that stays, is that to the
     digits of the data. Bounds and locks hold for the value. Nothing is divided by zero in an
-    answer. A row that contradicts a formula, or has no value for it, keeps what it has as long as
-    none of these columns changes.
+    answer. A row that contradicts a formula, or has no value for it, keeps what it has, or gets
+    what the formula gives: an answer may change the computed column alone, to put it right, unless
+    that is locked or all that it is made of is. `VoICE.derived_` has formulas that `fit` has found.
     """
 
     word = kind = "derived"

@@ -14,6 +14,7 @@ import numpy as np
 from voicecf.geometry.arrays import Array, Mask
 from voicecf.rules.constraints import Parser
 from voicecf.rules.together import OPPOSITE, intervals
+from voicecf.table.column import Column
 from voicecf.table.space import Space
 
 # By how much values may miss a formula: half a digit, and this share of its terms.
@@ -237,9 +238,8 @@ class _Formulas(Parser):
         if made in places:
             raise self._error(f"goes in a circle: {name!r} is computed from itself")
         parts = tuple(one for part in parts for one in self._off_zero(part))
-        column = self.space.columns[made]
-        unit = 1.0 if column.whole else 0.0 if column.digits is None else 10.0**-column.digits
-        return Formula(made, self.text.strip(), parts, 0.5 * unit, body, places)
+        half = half_unit(self.space.columns[made])
+        return Formula(made, self.text.strip(), parts, half, body, places)
 
     def _placeholder(self, word: re.Match[str]) -> str:
         return word[0] if word["name"] in CONDITIONAL else super()._placeholder(word)
@@ -348,6 +348,12 @@ class _Formulas(Parser):
             sides = sides[:1]
         boxes = [both for side in sides for both in _both(part.box, c, side)]
         return [Clause(box, part.identity) for box in boxes]
+
+
+def half_unit(column: Column) -> float:
+    """Return half a unit of the last digit that a column has in the data; 0 if it has many."""
+    unit = 1.0 if column.whole else 0.0 if column.digits is None else 10.0**-column.digits
+    return 0.5 * unit
 
 
 def _both(box: Box, c: int, side: tuple[float, float]) -> list[Box]:

@@ -22,8 +22,8 @@ from voicecf.table.frames import Cells, taken
 from voicecf.table.rows import Rows, side_of, without_values
 from voicecf.table.space import at_least
 
-# Nodes of a search for a step of a ladder, but for the last one. What is not proven by then is asked
-# for the next step: answers that are proven are worth more than a share that nobody asked for.
+# Nodes of a search for a step of a ladder, but for the last one. What is not proven by then is
+# asked for the next step: a proven answer is worth more than a share that nobody asked for.
 STEP_LIMIT = 1000
 
 
