@@ -117,8 +117,8 @@ def test_other_ways_use_other_columns(objective: Objective) -> None:
             assert all(not earlier <= some for earlier in sets[:i])
         for one in others:
             assert segments.model.predict(one.found.to_frame())[0] == other(segments, row)
-        if objective is Objective.FEWEST:
-            assert [len(some) for some in sets] == sorted(len(some) for some in sets)
+        if objective is Objective.FEWEST:  # the first may take more, to be usual
+            assert [len(some) for some in sets[1:]] == sorted(len(some) for some in sets[1:])
         most = max(most, len(others))
     assert most >= 2
 
@@ -151,11 +151,12 @@ def test_the_effort_adds_up_changes_in_standard_deviations(method: Method) -> No
 
 def test_an_answer_at_the_rim_of_its_segment_is_said_to_be() -> None:
     segments, told = fitted(customers().frame), set()
-    for row, words in product(range(12), ({}, {"plausible": 0.8})):
+    for row, words in product(range(12), ({}, {"plausible": None})):
         found = answer(segments, RowQuestion(row, allowed=words), NAMES)
         if found.card.changes:
             told.add(found.at_the_rim)
-            assert found.at_the_rim == ("unusual: " in found.found.text(0))
+            text = found.found.text(0)
+            assert found.at_the_rim == ("unusual: " in text or "no change that is usual" in text)
     assert told == {True, False}
 
 
@@ -209,8 +210,8 @@ def test_a_column_may_go_to_either_end_of_its_reach_and_no_step_further() -> Non
             moved[name] = value
             inside = segments.model.predict(moved)[0] == other(segments, 0)
             side = reach.binds_low if value < high else reach.binds_high
-            assert inside == stays or (inside and side == "data range")
-        assert {reach.binds_low, reach.binds_high} & {"data range", *NAMES}
+            assert inside == stays or (inside and side in ("data range", "plausible"))
+        assert {reach.binds_low, reach.binds_high} & {"data range", "plausible", *NAMES}
 
 
 def impossible(segments):

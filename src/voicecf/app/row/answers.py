@@ -78,8 +78,9 @@ class RowAnswer:
 
     @property
     def at_the_rim(self) -> bool:
-        """Whether hardly any row of the target is as extreme."""
-        return bool(self.card.changes and self.found.usual[0] < RARE)
+        """Whether its sentence says that hardly any row of the target is as extreme."""
+        asked = not np.isnan(self.found.plausible[0])
+        return bool(self.card.changes and not asked and self.found.usual[0] < RARE)
 
 
 def answered(
@@ -102,10 +103,16 @@ def alternatives(first: RowAnswer) -> list[RowAnswer]:
     """Find other ways into the same target, in as few columns as possible.
 
     Each leaves something alone that the first answer changes, and that every other way changes.
+    Where no other way is usual in the target, those that are not will do.
     """
     if not first.card.changes:
         return []
     asked = replace(first.question, target=first.ends[1], objective=Objective.FEWEST)
+    unusual = replace(asked, allowed={"plausible": None, **asked.allowed})
+    return _other_ways(first, asked) or _other_ways(first, unusual)
+
+
+def _other_ways(first: RowAnswer, asked: RowQuestion) -> list[RowAnswer]:
     found = answered(first.segments, asked, first.names, alternatives=ALTERNATIVES)
     made, known = [], [{change.column for change in first.card.changes}]
     for one in found[found.feasible]:
