@@ -30,7 +30,7 @@ MOST_LINES = 60
 MOST_PARAMETERS = 8
 MOST_NAMES = 31
 # Lines of the package without the app: no docstrings, comments, blanks. A feature may raise it.
-MOST_CODE_LINES = 20_500
+MOST_CODE_LINES = 19_800
 
 # From the bottom up. A module may import from its own part and from parts in the lines above it;
 # parts in one line do not know each other. What stands above VoICE are edges: where it hands over
