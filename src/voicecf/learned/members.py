@@ -19,8 +19,8 @@ LARGEST_TABLE = 1 << 21
 # Of a cluster's extremeness values, those at these many equal shares are stored, and as many again,
 # ever denser, towards the most extreme member. Shares such as 0.95 and 0.99 are among them.
 SHARES, TAIL = 400, 112
-# Points that are compared with a limit at a time: so few stay in the cache of a processor.
-BLOCK = 1 << 11
+# Points that are compared with a limit at a time: so few stay in the cache, and in one thread.
+BLOCK = 1 << 8
 # Number of values that `Sorted` stores in one array.
 RUN = 1 << 13
 # Values that differ by no more than this, relative to the size of a column's values (or to 1 if

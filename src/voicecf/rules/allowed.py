@@ -19,7 +19,9 @@ from voicecf.rules.splits import Splits
 from voicecf.table.rows import Rows
 from voicecf.table.space import Space
 
-NO_RULES = Rules(**dict.fromkeys(RULES))
+BY_DEFAULT, NO_RULES = Rules(), Rules(**dict.fromkeys(RULES))
+# Rules that hold though nothing is said of them.
+HOLDING = {word for word, rule in RULES.items() if rule.default is not None}
 
 
 def as_rules(rules: Rules | Mapping[str, Any] | None, **keywords: Any) -> Rules:
@@ -28,12 +30,12 @@ def as_rules(rules: Rules | Mapping[str, Any] | None, **keywords: Any) -> Rules:
     Keywords of None are left out, but for those that switch off what holds by default.
     """
     words = {
-        word: value
-        for word, value in keywords.items()
-        if value is not None or (word in RULES and RULES[word].default is not None)
+        word: value for word, value in keywords.items() if value is not None or word in HOLDING
     }
+    if rules is None and not words:
+        return BY_DEFAULT
     if rules is None:
-        return Rules.from_dict(words)
+        return NO_RULES if words == dict.fromkeys(HOLDING) else Rules.from_dict(words)
     if words:
         raise OptionError(
             f"give rules=... or single rules such as {next(iter(words))}=..., not both."
@@ -246,6 +248,8 @@ class Allowed:
 
     def inside(self, lo: Array, hi: Array) -> Allowed:
         """Return what of it lies in a box of coordinates."""
+        if not np.isfinite([lo, hi]).any():
+            return self
         if self.choices is None:
             box = np.maximum(self.box[0], lo), np.minimum(self.box[1], hi)
             return replace(self, box=box)
