@@ -832,3 +832,16 @@ def test_auto_in_rules_and_in_the_command(tmp_path, capsys):
     assert len(pd.read_csv(out)) == len(IRIS)
     assert main(["explain", str(table), *words, "--plausible", "automatic"]) == 2
     assert "'automatic' is not a number" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("scale", "offset"), [(1.0, 1e6), (1e-50, 0.0), (1e50, 0.0)])
+def test_auto_takes_no_answer_away_at_extreme_numbers(scale, offset):
+    X = scale * IRIS + offset
+    voice = VoICE(KMeans(3, n_init=3, random_state=0)).fit(X)
+    cf, none = voice.explain(X, "each"), voice.explain(X, "each", plausible=None)
+    np.testing.assert_array_equal(cf.feasible, none.feasible)
+    assert cf.feasible.sum() > 100
+    assert (voice.model_.predict(cf.points[cf.feasible]) == cf.target[cf.feasible]).all()
+    for i in range(0, 150, 50):
+        alone = voice.explain(X[i : i + 1], "each")
+        np.testing.assert_array_equal(alone.points, cf.points[cf.row == i])
